@@ -69,8 +69,8 @@ def append_rows(
 class Additions:
     """Rows of the optional stages: added by a model, complete video by video.
 
-    `stage` is one of `STAGES` of the schema; of vectors and sentences, `model` is the digest of the space. Vectors
-    in the library's own space are no addition: ingest writes them, and nothing here may delete them.
+    `stage` is one of `STAGES`; of vectors and sentences, `model` is the digest of the space. Vectors in the library's
+    own space are no addition: ingest writes them, and nothing here may delete them.
     """
 
     def __init__(self, tables: Tables, visible: VisibilityCache, own_space: Fingerprint) -> None:
@@ -81,8 +81,7 @@ class Additions:
     def add_captions(self, videos: Mapping[str, Sequence[Any]], model: str) -> None:
         """Append captions by video id: `segment_no`, `start_s`, `end_s`, `text`, `confidence` and `vector` of each.
 
-        `vector` is the text as a unit vector `[dim]` in the library's own space, or None. Raises ValueError for one of
-        another dimension.
+        `vector` is the text as a unit vector `[dim]` in the library's own space, or None; else ValueError.
         """
         dim = self._tables["captions"].schema.field("vector").type.list_size
         self._append("captions", videos, model, vector=lambda each: _checked_vector(each.vector, dim))
@@ -92,10 +91,7 @@ class Additions:
         self._append("detections", videos, model, label=lambda each: plain_label(each.label))
 
     def add_speech(self, videos: Mapping[str, Sequence[Any]], model: str, source: AddedSource = "asr") -> None:
-        """Append transcript lines by video id, recognised by a model or imported.
-
-        A line has `start_s`, `end_s`, `text`, `language`, `speaker`, a voice's number or a name, and may have `words`.
-        """
+        """Append transcript lines, recognised by a model or imported: see `TranscriptRow`; they may have `words`."""
         self._append("transcript", videos, model, source=lambda _: source, words=_words)
 
     def _append(
@@ -122,10 +118,7 @@ class Additions:
     ) -> tuple[str, ...]:
         """Make an addition visible to readers, the last thing written of it; `counts` are the rows of each video.
 
-        Its digest, by which a check finds what changed later, is that of the rows as they are read here.
-
-        Returns the ids of rejected videos: they do not have as many rows, or are gone by now. What was added to them
-        is deleted.
+        Returns the ids of rejected videos, which do not have as many rows, or are gone: what was added is deleted.
         """
         self._check_not_own(stage, model)
         videos = self._visible.videos(counts)
@@ -218,13 +211,10 @@ class Additions:
     def facts(self) -> tuple[AddedFacts, ...]:
         """Count videos and rows by stage and model."""
         rows = self._tables.rows("additions", None, ["stage", "model", "rows"]).group_by(["stage", "model"])
-        totals = rows.aggregate([("rows", "count"), ("rows", "sum")]).sort_by(
-            [("stage", "ascending"), ("model", "ascending")]
-        )
-        return tuple(
-            AddedFacts(each["stage"], each["model"], each["rows_count"], each["rows_sum"])
-            for each in totals.to_pylist()
-        )
+        totals = rows.aggregate([("rows", "count"), ("rows", "sum")])
+        totals = totals.sort_by([("stage", "ascending"), ("model", "ascending")])
+        counts = ("stage", "model", "rows_count", "rows_sum")
+        return tuple(AddedFacts(*(row[name] for name in counts)) for row in totals.to_pylist())
 
     def newest_at(self) -> datetime | None:
         """The time of the last addition that is there; None without any."""

@@ -91,8 +91,8 @@ class Speakers:
     def match(self, voices: Sequence[Any], model: str, same: float) -> list[str]:
         """Find the speaker of each voice of one video, and store those that are new; `model` made the vectors.
 
-        A voice has a `vector` `[dim]` of unit length, and the `seconds` of speech in it.
-        Two are one person from a cosine of `same` on.
+        A voice has a `vector` `[dim]` of unit length and the `seconds` of speech in it; from a cosine of `same` on two
+        are one person.
         """
         if not voices:
             return []
@@ -162,14 +162,8 @@ def _match(voice: Any, known: dict[str, dict[str, Any]], model: str, same: float
             row.update(vector=vector.tolist(), seconds=float(voice.seconds), is_changed=True)
         return str(row["speaker"])
     speaker = f"speaker-{max(map(_number, known), default=0) + 1}"
-    known[speaker] = {
-        "speaker": speaker,
-        "name": None,
-        "vector": vector.tolist(),
-        "seconds": float(voice.seconds),
-        "model": model,
-        "is_changed": True,
-    }
+    facts = {"vector": vector.tolist(), "seconds": float(voice.seconds), "model": model}
+    known[speaker] = {"speaker": speaker, "name": None, **facts, "is_changed": True}
     return speaker
 
 
@@ -235,10 +229,7 @@ class ScreenText:
         return sorted(rows, key=lambda row: (row.start_s, row.box[1], row.box[0]))
 
     def add(self, videos: Mapping[str, Sequence[Any]], model: str) -> None:
-        """Append lines by video id; `Additions.complete` makes them visible. `Additions` makes the table before.
-
-        A line has `start_s`, `end_s`, `text`, `confidence`, `box`, `frames` and `language`, as a `ScreenTextRow` has.
-        """
+        """Append lines, as a `ScreenTextRow` has them, by video id; `Additions.complete` makes them visible."""
         append_rows(self._tables, self._visible, SCREEN_TEXT, videos, model=lambda _: model)
 
 
@@ -262,7 +253,8 @@ class Scenes:
         """Read the scenes and chapters of a video, or those of one level, by time, a chapter before its scenes."""
         of_level = [] if level is None else [equal("level", level)]
         found = newest_rows(self._tables, self._visible, SCENES, SCENES_STAGE, video_id, of_level, SCENE_COLUMNS)
-        if found and (cuts_s := [row["start_s"] for row in self._exact(video_id)]):
+        cuts = newest_rows(self._tables, self._visible, "shots", "shots", video_id, [], ["start_s"]) if found else []
+        if cuts_s := [row["start_s"] for row in cuts]:  # shots that were found later, perhaps
             gap_s = 1 / (self._visible.video(video_id).sample_fps or 1.0)
             found = [row | {name: _at_cut(row[name], cuts_s, gap_s) for name in ("start_s", "end_s")} for row in found]
         return sorted((SceneRow(**row) for row in found), key=lambda row: (row.start_s, row.level, row.number))
@@ -271,10 +263,6 @@ class Scenes:
         """Append rows by video id; `Additions.complete` makes them visible. `Additions` makes the table before."""
         append_rows(self._tables, self._visible, SCENES, videos)
 
-    def _exact(self, video_id: str) -> list[dict[str, Any]]:
-        """Shots that were found after the scenes, perhaps, by which they begin and end."""
-        return newest_rows(self._tables, self._visible, "shots", "shots", video_id, [], ["start_s"])
-
     def outdated(self, model: str) -> list[str]:
         """List the ids of videos that got captions, speech, text on screen or shots after this model's summaries."""
         stages = one_of("stage", [SCENES_STAGE, *SCENE_SOURCES])
@@ -282,13 +270,8 @@ class Scenes:
         written = {
             row["video_id"]: row["added_at"] for row in rows if (row["stage"], row["model"]) == (SCENES_STAGE, model)
         }
-        later = {
-            row["video_id"]
-            for row in rows
-            if row["stage"] in SCENE_SOURCES
-            and row["video_id"] in written
-            and row["added_at"] > written[row["video_id"]]
-        }
+        sources = [row for row in rows if row["stage"] in SCENE_SOURCES and row["video_id"] in written]
+        later = {row["video_id"] for row in sources if row["added_at"] > written[row["video_id"]]}
         return sorted(self._visible.videos(later))
 
     def untitled(self, model: str) -> list[str]:

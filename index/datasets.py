@@ -60,8 +60,8 @@ def frames_by_video(
 ) -> Iterator[pa.Table]:
     """Read the frames of complete videos in the order of `ids`, each in time order, in tables of `batch_rows` and less.
 
-    Raises QueryError for unknown columns, SpaceMismatch where the space lacks one of the videos, and LibraryError if a
-    video is not there any more or not all of its frames are, DamagedRows if they are not as they were written.
+    Raises QueryError for unknown columns, SpaceMismatch where the space lacks one of the videos, LibraryError for a
+    video that is gone or lacks frames, DamagedRows.
     """
     scope = space_scope(reader.tables, reader.visible, reader.fingerprint, space)
     choice = choose(columns, scope.table)
@@ -583,7 +583,7 @@ def shares(pieces: Pieces, readers: Readers, seed: tuple[int, ...] | None) -> li
     """Deal the pieces to the workers of all ranks, `[rank][worker]`: the numbers of its pieces in its order.
 
     Each piece goes to who has the fewest rows so far, so that shares differ by one piece at most. `seed` shuffles the
-    pieces first: the same numbers, the same shares, in every process. Without one they come in the order stored.
+    pieces first, the same in every process.
     """
     order = np.arange(len(pieces)) if seed is None else np.random.default_rng(seed).permutation(len(pieces))
     by_rank = [order[dealt] for dealt in _deal(pieces[order, 2], readers.world_size)]

@@ -202,8 +202,7 @@ class LibraryReader:
     def video(self, name: str, *, whole_name: bool = False) -> VideoRow:
         """Find a complete video by its id, the first digits of it (at least 4), its title, file name or URI.
 
-        A part of one title will do (at least 3 letters), unless the `whole_name` is required. Raises UnknownVideo if
-        there is none or more than one.
+        A part of one title will do (at least 3 letters), unless the `whole_name` is required. Raises UnknownVideo.
         """
         return self.visible.video(name, whole_name=whole_name)
 
@@ -218,8 +217,7 @@ class LibraryReader:
     def select(self, names: Sequence[str] = (), where: str | None = None) -> list[VideoRow] | None:
         """The videos of some names (see `videos_named`) for which a condition holds; None, all, without either.
 
-        Raises UnknownVideo, or QueryError for a condition that cannot be run (see `Metadata.matching`) or that holds
-        for none of them.
+        Raises UnknownVideo, or QueryError for a condition that cannot run (see `Metadata.matching`) or holds for none.
         """
         if where is None:
             return self.videos_named(names) if names else None
@@ -251,13 +249,12 @@ class LibraryReader:
         """Load the model of one of `spaces()`, whose vectors can be compared with the stored ones.
 
         One tower is the exported one, without torch, where the library carries it or the space is the built-in one.
-        Raises SpaceMismatch if the library does not hold the space or the name stands for other weights here, or a
-        SpaceError: TorchMissing where there is no exported tower and no torch.
+        Raises SpaceMismatch, or a SpaceError: TorchMissing where there is no exported tower and no torch.
         """
         return load_tower_of(self.uri, self.space(name), towers)
 
     def noise(self, space: str | None = None, among: Collection[str] | None = None) -> str | None:
-        """Say that a ranking in a space of `spaces()` is noise, in the sentence of all faces; None where it is not.
+        """Say that a ranking in a space is noise, in the sentence of all faces; None where it is not.
 
         It is among some videos, or all, if the space is the built-in one and kinodex did not draw all of them.
         """
@@ -339,19 +336,17 @@ class LibraryReader:
         video = self.video(video_id)
         captions = sorted(self.captions(video.video_id), key=lambda each: each.start_s)
         same = {(each.start_s, each.end_s): each for each in captions}
-        exact = self.exact_shots(video.video_id)
+        exact = newest_rows(self.tables, self.visible, "shots", "shots", video.video_id, [], SHOTS.names)
         stored = exact or self.tables.rows("segments", equal("video_id", video.video_id)).to_pylist()
         segments = []
         for each in sorted(stored, key=lambda each: int(each["segment_no"])):
             row = each if exact else moved(each, -video.zero_s)
-            caption = same.get((row["start_s"], row["end_s"])) or (_nearest(captions, row) if exact else None)
-            described = {} if caption is None else _description(caption)
-            segments.append(SegmentRow(**{name: row[name] for name in row if name != "model"}, **described))
+            said = same.get((row["start_s"], row["end_s"])) or (_nearest(captions, row) if exact else None)
+            facts = {name: row[name] for name in row if name != "model"}
+            if said is not None:
+                facts |= {"caption": said.text, "caption_confidence": said.confidence, "caption_model": said.model}
+            segments.append(SegmentRow(**facts))
         return segments
-
-    def exact_shots(self, video_id: str) -> list[dict[str, Any]]:
-        """Read the rows that `kinodex add shots` wrote of a video, none without it."""
-        return newest_rows(self.tables, self.visible, "shots", "shots", video_id, [], SHOTS.names)
 
     def captions(self, video_id: str, model: str | None = None) -> list[CaptionRow]:
         """Read the captions in order, by this model or the newest that captioned the video; empty where none did."""
@@ -361,10 +356,9 @@ class LibraryReader:
         return [CaptionRow(**moved(row, -video.zero_s)) for row in rows.to_pylist()]
 
     def caption_vectors(self, video_id: str) -> FrameVectors:
-        """Read the vectors of the captions that `captions` returns, for a video that is known by its words alone.
+        """Read the vectors of the captions that `captions` returns, in the library's own space; raises DamagedRows.
 
-        `frame_no` is a caption's `segment_no` and `time_s` its start; captions without a vector are left out. The
-        vectors are in the library's own space. Raises DamagedRows.
+        `frame_no` is a caption's `segment_no` and `time_s` its start; captions without a vector are left out.
         """
         video = self.video(video_id)
         columns = ["video_id", "segment_no", "start_s", "vector"]
@@ -503,8 +497,7 @@ class Library(LibraryReader):
     def exists(cls, uri: str) -> bool:
         """True if there is a library at `uri`, of whatever version.
 
-        Raises LibraryDamaged where the rest of a library lies, and its table of videos is gone: what no video claims
-        is a leftover to an ingest, which would delete it all.
+        Raises LibraryDamaged where the rest of a library lies without its table of videos: an ingest would delete it.
         """
         where = place(uri)
         if is_local(where) and not Path(where).is_dir():
@@ -584,10 +577,6 @@ def _nearest(captions: Sequence[CaptionRow], row: Mapping[str, Any]) -> CaptionR
     return best if best is not None and alike(best) > 0.5 else None
 
 
-def _description(caption: CaptionRow) -> dict[str, Any]:
-    return {"caption": caption.text, "caption_confidence": caption.confidence, "caption_model": caption.model}
-
-
 def _plain(settings: Any) -> dict[str, Any]:
     """Convert settings to the form in which a library returns them, that is through JSON."""
     known = asdict(settings) if is_dataclass(settings) and not isinstance(settings, type) else dict(settings)
@@ -630,16 +619,12 @@ def _make_tables(uri: str, settings: Mapping[str, Any], fingerprint: Fingerprint
     tables = Tables(uri)
     schemas = table_schemas(settings, fingerprint)
     try:
-        _create_all(tables, schemas)
+        tables.create("leases", schemas["leases"])
+        with Lease(tables, CREATION, "another ingest", DEFAULT_LEASE) as lease:
+            if "videos" in tables.names():
+                raise LibraryError(f"got {uri}, where another process just made a library; run again to use it")
+            for name, schema in schemas.items():
+                lease.check()
+                create_table(tables, name, schema)
     except LeaseLost as error:  # of two that made the leases at the same moment the second's table counts
         raise LibraryBusy(f"got {uri}, where another process makes a library at this moment; run again") from error
-
-
-def _create_all(tables: Tables, schemas: Mapping[str, pa.Schema]) -> None:
-    tables.create("leases", schemas["leases"])
-    with Lease(tables, CREATION, "another ingest", DEFAULT_LEASE) as lease:
-        if "videos" in tables.names():
-            raise LibraryError(f"got {tables.uri}, where another process just made a library; run again to use it")
-        for name, schema in schemas.items():
-            lease.check()
-            create_table(tables, name, schema)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -125,18 +125,19 @@ def maintain(
     """Delete leftovers of interrupted runs, join files, update indexes, delete table versions older than `keep_s`.
 
     Safe beside runs and readers: rows that a run at work may be writing stay. With `discard_broken`, videos and
-    additions that lost rows are deleted too, so that the next run makes them again. With `purge`, files and indexes
-    that hold anything deleted are rewritten. `deep` reads every picture and vector, too. What has altered values counts
-    as if it lost rows. `keep_s` of 0 is for a library that nobody else uses: readers may fail.
-    Raises LibraryBusy if another maintenance is at work, and any run where `keep_s` is 0; StorageError where the
-    library may only be read.
+    additions with lost rows or altered values are deleted too, so that the next run makes them again. With `purge`,
+    files and indexes that hold anything deleted are rewritten. `deep` reads every picture and vector, too. `keep_s` of
+    0 is for a library that nobody else uses. Raises LibraryBusy if another maintenance is at work, and any run where
+    `keep_s` is 0.
     """
     check_writable(library.uri)
     with Lease(library.tables, MAINTENANCE, OWNER, DEFAULT_LEASE):
         on_step("looking at every row's video")
         before = health(library, deep)
         removed, notes = _remove(library, before.audit, discard_broken, deep)
-        with _exclusive(library.tables) if keep_s == 0 else nullcontext():
+        with ExitStack() as others:
+            for name in WRITERS if keep_s == 0 else ():
+                others.enter_context(Lease(library.tables, name, OWNER, DEFAULT_LEASE))
             notes += _tidy(library, keep_s, purge, on_step)
         on_step("looking again")
         after = health(library, deep)
@@ -201,15 +202,6 @@ def _under_lease(tables: Tables, lease: str, work: Callable[[], T], otherwise: T
     except LibraryBusy as error:
         notes.append(f"rows that a run at work may have half written were left: {error}")
         return otherwise
-
-
-@contextmanager
-def _exclusive(tables: Tables) -> Iterator[None]:
-    """Keep every run out within this block; raises LibraryBusy if one is at work."""
-    with ExitStack() as held:
-        for name in WRITERS:
-            held.enter_context(Lease(tables, name, OWNER, DEFAULT_LEASE))
-        yield
 
 
 def _tidy(library: Library, keep_s: float, purge: bool, on_step: OnStep) -> list[str]:
@@ -317,10 +309,8 @@ def _disk_bytes(folder: Path) -> int:
     """Sum the bytes of all files, without those that a run at work deletes meanwhile."""
     total = 0
     for path in folder.rglob("*"):
-        try:
+        with suppress(FileNotFoundError):
             total += path.stat().st_size if path.is_file() else 0
-        except FileNotFoundError:
-            continue
     return total
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
@@ -40,15 +39,6 @@ Row = Mapping[str, Any]
 """Values by column."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facet:
-    """A column, and its commonest values with the number of videos that have each."""
-
-    column: str
-    type: str
-    values: tuple[tuple[Any, int], ...]
-
-
 class Metadata:
     """The columns of one library's own."""
 
@@ -72,10 +62,7 @@ class Metadata:
         return {id_: {name: value for name, value in row.items() if value is not None} for id_, row in rows.items()}
 
     def check(self, rows: Mapping[str, Row], names: Mapping[str, str] | None = None) -> dict[str, pa.DataType]:
-        """The types that the columns of these rows, by video id, get; raises MetadataConflict, which names two rows.
-
-        `names` are what the rows are called in errors; the id without one.
-        """
+        """The types that the columns of these rows, by video id, get; raises MetadataConflict, which names two rows."""
         held, named = self.columns(), names or {}
         firsts = {name: self._first(name) for name in held}
         types: dict[str, pa.DataType] = {}
@@ -98,10 +85,7 @@ class Metadata:
         return types
 
     def write(self, rows: Mapping[str, Row], names: Mapping[str, str] | None = None) -> int:
-        """Set values of videos, by id and column, in one commit; what is None or not named stays as it is.
-
-        Returns the number of videos. Raises MetadataConflict for a name or a value that no column can have.
-        """
+        """Set values of videos, by id and column, in one commit, but None; returns the number of videos."""
         rows = {id_: row for id_, row in rows.items() if any(value is not None for value in row.values())}
         if not rows:
             return 0
@@ -133,7 +117,7 @@ class Metadata:
     def matching(self, condition: str) -> list[str]:
         """The ids of the complete videos that a condition holds for; raises QueryError, which names the nearest column.
 
-        The condition is SQL as Lance has it (DataFusion's); the day or time of a column of times may be a plain text.
+        The condition is DataFusion's SQL; the day or time of a column of times may be a plain text.
         """
         checked_text(condition)
         table = self._join()
@@ -146,13 +130,6 @@ class Metadata:
                 return _ids(table, condition)
             except ValueError as second:
                 raise _query_error(condition, table.schema.names, str(second)) from error
-
-    def facets(self, most: int = 50) -> list[Facet]:
-        """Each column with the number of videos that have each value; of one with more than `most` values no values."""
-        if not present(self._tables, ["metadata"]):
-            return []
-        table = self._join().to_table(columns=list(self.columns()))
-        return [_facet(name, table[name].combine_chunks(), most) for name in table.column_names]
 
     def _first(self, column: str) -> tuple[str, Any]:
         """A video that has a value in a column, and the value."""
@@ -188,13 +165,6 @@ class Metadata:
                     videos = videos.append_column(own.schema.field(name), own[name].take(places))
             self._joined = state, lance.write_dataset(videos, "memory://")
         return self._joined[1]
-
-
-def _facet(name: str, column: pa.Array, most: int) -> Facet:
-    listed = column.flatten() if pa.types.is_list(column.type) else column.drop_null()
-    counts = [(each["values"].as_py(), each["counts"].as_py()) for each in pc.value_counts(listed)]
-    ordered = sorted(counts, key=lambda each: (-each[1], str(each[0])))
-    return Facet(name, str(column.type), tuple(ordered) if len(ordered) <= most else ())
 
 
 def _ids(table: lance.LanceDataset, condition: str) -> list[str]:
@@ -245,16 +215,11 @@ def _fits(value: Any, kind: pa.DataType) -> bool:
     )
 
 
-def as_time(value: Any) -> datetime:
-    """A day or a time in UTC; one without a zone is taken for UTC."""
-    moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
 def _as(value: Any, kind: pa.DataType, otherwise: Any) -> Any:
     """The value as its column's type has it, or the one that was there."""
     if value is None:
         return otherwise
     if pa.types.is_timestamp(kind):
-        return as_time(value)
+        moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     return float(value) if pa.types.is_floating(kind) else value

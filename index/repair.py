@@ -27,7 +27,7 @@ from kinodex.index.store.leases import DEFAULT_LEASE, Lease
 from kinodex.index.store.schema import STAGES, read_heading, table_schemas, vectors_table
 from kinodex.index.sweep import MAINTENANCE, WRITERS, held_rows
 from kinodex.index.text import redact_uri
-from kinodex.index.videos.writer import Counts, IngestLog, counts_of, expected_rows
+from kinodex.index.videos.writer import IngestLog, counts_of, expected_rows
 
 LOGS = ("leases", "sources", "failures", "runs")
 """Tables that hold nothing of videos: without their rows an ingest only looks at more than it had to."""
@@ -63,7 +63,7 @@ def repair(uri: str, usual: Mapping[str, Any], read_facts: ReadFacts) -> Repair:
 
     `usual` are the settings of an ingest that nobody set; the library's own are looked for in the report of its last
     ingest. A table of these that cannot be read is set aside first. Raises NotALibrary where there is no table,
-    LibraryBusy beside any run, StorageError where nothing may be written, LibraryDamaged where too much is lost.
+    LibraryBusy beside any run, LibraryDamaged where too much is lost.
     """
     where = place(uri)
     if not table_names(where):
@@ -154,21 +154,24 @@ def _video_rows(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Make the rows of all whole videos that have none, and say what is lost of them and of the others.
 
-    Beside the `present` rows of a table of videos that is there, only videos count that the log calls complete: the
-    others are leftovers.
+    Beside the `present` rows of a table of videos that is there, only videos count that the log calls complete.
     """
     own, held = vectors_table(space), counts_of(tables, vectors_table(space))
-    sources = _first_sources(tables)
+    seen = sorted(IngestLog(tables).sources().values(), key=lambda row: row.seen_at, reverse=True)
+    sources = {row.video_id: row for row in seen if row.video_id}  # of several the one that was seen first
     with_rows = {video_id for counts in held.values() for video_id in counts.rows}
     wanted = with_rows | sources.keys() if present is None else (with_rows & sources.keys()) - present
-    spans, sizes = _spans(tables), _picture_sizes(tables)
+    spans = _extremes(tables, "segments", start_s="min", end_s="max")  # segments cover a video without a gap
+    sizes = _extremes(tables, "frames", width_px="max", height_px="max")
     whole = {"sample_fps": float(settings.get("fps", 1.0)), "space": space.name, "state": "complete"}
     rows: list[dict[str, Any]] = []
     lost: list[str] = []
     for video_id in sorted(wanted):
         source = sources.get(video_id)
         name = video_id if source is None else f"{video_id} ({source.uri})"
-        why = _why_not_whole(video_id, held, own, spans)
+        frames, vectors = (held[table].distinct.get(video_id, 0) for table in ("frames", own))
+        why = None if video_id in spans else f"it has {frames:,} frames and no segment"
+        why = why if frames == vectors else f"it has {frames:,} frames and {vectors:,} vectors"
         if why is not None:
             lost.append(f"video {name}: {why}; the next ingest reads its source again")
             continue
@@ -196,33 +199,11 @@ def _additions(library: Library, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def _first_sources(tables: Tables) -> dict[str, SourceRow]:
-    """Read the source of each video, of several the one that was seen first."""
-    rows = sorted(IngestLog(tables).sources().values(), key=lambda row: row.seen_at, reverse=True)
-    return {row.video_id: row for row in rows if row.video_id}
-
-
-def _why_not_whole(
-    video_id: str, held: Mapping[str, Counts], own: str, spans: Mapping[str, tuple[float, float]]
-) -> str | None:
-    """Say why the rows of a video are not all there; None where they are."""
-    frames, vectors = (held[name].distinct.get(video_id, 0) for name in ("frames", own))
-    if frames != vectors:
-        return f"it has {frames:,} frames and {vectors:,} vectors"
-    return None if video_id in spans else f"it has {frames:,} frames and no segment"
-
-
-def _spans(tables: Tables) -> dict[str, tuple[float, float]]:
-    """Read the start and end of each video: its segments cover it without a gap."""
-    rows = tables.rows("segments", None, ["video_id", "start_s", "end_s"]).group_by("video_id")
-    found = rows.aggregate([("start_s", "min"), ("end_s", "max")]).to_pylist()
-    return {row["video_id"]: (row["start_s_min"], row["end_s_max"]) for row in found}
-
-
-def _picture_sizes(tables: Tables) -> dict[str, tuple[int, int]]:
-    rows = tables.rows("frames", None, ["video_id", "width_px", "height_px"]).group_by("video_id")
-    found = rows.aggregate([("width_px", "max"), ("height_px", "max")]).to_pylist()
-    return {row["video_id"]: (row["width_px_max"], row["height_px_max"]) for row in found}
+def _extremes(tables: Tables, name: str, **wanted: str) -> dict[str, tuple[Any, ...]]:
+    """The least or greatest of some columns, by video."""
+    rows = tables.rows(name, None, ["video_id", *wanted]).group_by("video_id").aggregate([*wanted.items()])
+    found = rows.select(["video_id", *(f"{column}_{kind}" for column, kind in wanted.items())]).to_pylist()
+    return {video_id: tuple(values) for video_id, *values in (row.values() for row in found)}
 
 
 def _row(video_id: str, source: SourceRow | None, facts: FileFacts) -> dict[str, Any]:

@@ -116,8 +116,8 @@ class FrameVectors:
 class SegmentRow:
     """The half-open range `[start_s, end_s)` of a video; the caption is missing until a model wrote one.
 
-    A shot that begins with a dissolve or fade has its `[fade_start_s, fade_end_s)`, which begins in the shot before;
-    both are None for a cut, and where only samples were looked at.
+    `[fade_start_s, fade_end_s)` is the dissolve or fade that a shot begins with, which begins in the shot before; None
+    for a cut, and where only samples were looked at.
     """
 
     video_id: str
@@ -220,10 +220,7 @@ class DetectionRow:
 
 @dataclass(frozen=True, slots=True)
 class ScreenTextRow:
-    """A line of text that the picture shows in `[start_s, end_s)`, as a model read it best.
-
-    `confidence` is 0 to 1; `box` is x0, y0, x1, y1 as parts of width and height; it was read in so many `frames`.
-    """
+    """A line of text that the picture shows in `[start_s, end_s)`, best read; `box` and `confidence` as detections."""
 
     video_id: str
     start_s: float
@@ -238,10 +235,7 @@ class ScreenTextRow:
 
 @dataclass(frozen=True, slots=True)
 class SceneRow:
-    """A scene (some segments) or chapter (some scenes) `[start_s, end_s)` of a video, numbered from 0 in its level.
-
-    `title` and `text`, its summary, are empty where the model gave none that could be used.
-    """
+    """A scene (some segments) or chapter (some scenes) `[start_s, end_s)` of a video, numbered from 0 in its level."""
 
     video_id: str
     level: Literal["scene", "chapter"]
@@ -257,10 +251,7 @@ class SceneRow:
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """A line of text in `[start_s, end_s)`: said (`source` "transcript"), on screen ("text") or a caption ("caption").
-
-    `model` wrote it; None for subtitles.
-    """
+    """A line of text in `[start_s, end_s)`, said ("transcript"), on screen ("text") or a caption ("caption")."""
 
     video_id: str
     source: Literal["transcript", "text", "caption"]
@@ -283,12 +274,10 @@ class Scope:
 class Hit:
     """A moment found by a search, `[time_s, end_s)`.
 
-    `score` orders the hits of one search and means nothing across searches: a cosine for what was found by its vector
-    (frames, and lines of speech, text on screen and captions by their meaning), BM25 for what was found by its words
-    (such lines, and chapters), the model's own for detections, and a rank score where several searches were fused. Of
-    these, a moment that several found is "both", if they are not of the same line; others keep their source. `cosine`
-    (of the frame's or the line's vector) and `bm25` (of the words) are what each search found, for fused hits too;
-    None where it did not find the moment.
+    `score` orders the hits of one search and means nothing across searches: a cosine for what was found by its vector,
+    BM25 for what was found by its words, the model's own for detections, and a rank score where several searches were
+    fused. Of these, a moment that several found is "both", if they are not of the same line. `cosine` (of the frame's
+    or the line's vector) and `bm25` (of the words) are what each search found; None where it did not find the moment.
     """
 
     video_id: str

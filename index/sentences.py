@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -83,7 +83,7 @@ class Sentences:
 
     def add_space(self, fingerprint: Fingerprint, likeness: Likeness) -> None:
         """Create the table of a sentence model, if it is missing."""
-        schema = sentences_schema(fingerprint, likeness.as_json())
+        schema = sentences_schema(fingerprint, asdict(likeness))
         ensure_table(self._tables, vectors_table(fingerprint, SENTENCES_PREFIX), schema)
 
     def lines(self, video_id: str) -> list[TextLine]:

@@ -219,13 +219,12 @@ def _altered_in(library: Library, deep: bool, video_ids: Sequence[str] | None) -
         ids = batch.column("video_id").to_pylist()
         is_older = VIDEO_DIGESTS not in batch.schema.names
         texts = [None] * len(ids) if is_older else batch.column(VIDEO_DIGESTS).cast(pa.binary()).to_pylist()
+        unchecked += sum(text is None for text in texts)
         for video_id, text, row_hash in zip(ids, texts, row_hashes(batch), strict=True):
-            if text is None:
-                unchecked += 1
-                continue
-            promised[video_id] = _read(text)
-            if promised[video_id].keys() != {*filled, OWN_ROW} or promised[video_id][OWN_ROW] != as_text(row_hash):
-                altered[OWN_ROW].add(video_id)
+            if text is not None:
+                found = promised[video_id] = _read(text)
+                if found.keys() != {*filled, OWN_ROW} or found[OWN_ROW] != as_text(row_hash):
+                    altered[OWN_ROW].add(video_id)
     for name in filled:
         if promised and (deep or name not in (LARGE, library.vectors_table)):
             held = read_digests(tables, name, [*chosen, *ingested_only(name)])

@@ -98,9 +98,9 @@ class AddressCheck:
 
 
 def check_addresses(library: Library, limit_s: float = LIMIT_S) -> AddressCheck:
-    """Look up the addresses of all videos that have files; those that are not reached within the limit are not known.
+    """Look up the addresses of all videos that have files; those not reached within the limit are not known.
 
-    No credentials are kept in addresses: one that needs some that this process was not given is not known either.
+    Nor is one that needs credentials which this process was not given, for addresses keep none.
     """
     rows = [row for row in library.videos() if row.frames]
     found = [
@@ -129,11 +129,10 @@ class Settled:
 
 
 def settle(library: Library, found: Sequence[FetchedVideo], check: Callable[[], None], *, is_last: bool) -> Settled:
-    """Update the address of each video that was found in another place and is not at its own any more.
+    """Update the address of each video that was found in another place and is gone, or replaced, at its own.
 
-    It is not where its place is gone, and where that holds another video by now. A place whose bytes changed is for
-    this run to read first; at its end (`is_last`) it counts as there. Both places are kept then. `check` is called
-    right before something is written.
+    A place whose bytes changed is for this run to read first; at its end (`is_last`) it counts as there, and both are
+    kept. `check` is called right before something is written.
     """
     rows = videos_by_id(library, (each.video_id for each in found))
     elsewhere: dict[str, list[FetchedVideo]] = defaultdict(list)
@@ -143,8 +142,12 @@ def settle(library: Library, found: Sequence[FetchedVideo], check: Callable[[], 
     looked = address_states(library, [rows[video_id] for video_id in elsewhere], SETTLE_S)
     states = {video_id: state for video_id, (state, _) in zip(elsewhere, looked, strict=True)}
     waiting = [each for id_, places in elsewhere.items() if states[id_] == "changed" for each in places]
+
+    def rank(video_id: str, uri: str) -> tuple[bool, str]:
+        return title_of(uri) != title_of(rows[video_id].uri), uri  # one with its file name first
+
     moves = {
-        id_: min(places, key=lambda each: _rank(each.source.uri, rows[id_].uri))
+        id_: min(places, key=lambda each: rank(id_, each.source.uri))
         for id_, places in elsewhere.items()
         if states[id_] in ("gone", "other")
     }
@@ -155,11 +158,6 @@ def settle(library: Library, found: Sequence[FetchedVideo], check: Callable[[], 
         new_uris = {redact_uri(rows[id_].uri): each.source.uri for id_, each in moves.items()}
         _move_failures(library, new_uris.get, over=READING_STAGES)
     return Settled({each.source.uri: rows[id_].uri for id_, each in moves.items()}, [] if is_last else waiting)
-
-
-def _rank(uri: str, address: str) -> tuple[bool, str]:
-    """Order the places of a video: one with its file name first, then by URI."""
-    return title_of(uri) != title_of(address), uri
 
 
 def _title(row: VideoRow, title: str) -> str:
@@ -190,10 +188,7 @@ class Relocated:
 
 @dataclass(frozen=True, slots=True)
 class Relocation:
-    """Report of `relocate`. `other_places` counts further places of videos, and files that failed, that went along.
-
-    Of the new addresses up to `MOST_LOOKED_AT` were looked up: `there`, `gone` or `unknown`.
-    """
+    """Report of `relocate`, with further places and failed files that went along, and what looks at addresses found."""
 
     old: str
     new: str
@@ -209,12 +204,10 @@ def relocate(library: Library, old: str, new: str, *, dry_run: bool = False, lim
     """Map the addresses of all videos under one folder, bucket or web address to another, all in one commit.
 
     `old` and `new` are prefixes of whole parts of an address (`/disk/films`, `s3://bucket/films`, `https://host`), or
-    one file; a path of this machine may be relative. Nothing is read or moved but the addresses. A name in a web
-    address is decoded where it becomes a path or a key, and the other way round. A relocation that was killed is
-    finished by the same call.
+    one file. Nothing is read or moved but the addresses. A name in a web address is decoded where it becomes a path or
+    a key, and the other way round. A relocation that was killed is finished by the same call.
 
-    Raises UsageError where nothing lies under `old`, or a new address is that of another video; LibraryBusy beside an
-    ingest.
+    Raises UsageError where nothing lies under `old`, or a new address is that of another video.
     """
     mapping = _Mapping.of(old, new)
     if dry_run:
@@ -237,7 +230,11 @@ def _relocate(library: Library, mapping: _Mapping, limit_s: float, check: Callab
     if check is not None:
         library.writer.readdress({each.video_id: (each.new_uri, each.title) for each in videos}, check)
         stay = {redact_uri(row.uri) for row in sources if mapping.applied(row.uri) is None}
-        fresh = [_source_at(row, uri) for row, uri in places if uri not in stay]
+        fresh = []
+        for row, uri in places:
+            if uri not in stay:  # a stamp says nothing in another kind of place
+                size, stamp = (None, "") if is_remote(row.uri) != is_remote(uri) else (row.size_bytes, row.stamp)
+                fresh.append(replace(row, uri=uri, size_bytes=size, stamp=stamp, mount=mount_of(uri)))
         library.ingest_log.add_sources(fresh)
         new_uris = {row.uri for row in fresh}
         library.ingest_log.forget_sources([row.uri for row, uri in places if row.uri not in new_uris])
@@ -245,12 +242,6 @@ def _relocate(library: Library, mapping: _Mapping, limit_s: float, check: Callab
     others = len({redact_uri(row.uri) for row, _ in places} - {each.old_uri for each in videos})
     counts = (states[state] for state in ("there", "gone", "unknown"))
     return Relocation(mapping.old, mapping.new, check is None, videos, others, *counts)
-
-
-def _source_at(row: SourceRow, uri: str) -> SourceRow:
-    """Note a source at another address; a stamp says nothing in another kind of place."""
-    stamp = (None, "") if is_remote(row.uri) != is_remote(uri) else (row.size_bytes, row.stamp)
-    return replace(row, uri=uri, size_bytes=stamp[0], stamp=stamp[1], mount=mount_of(uri))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,9 @@ SAFE_PATH = "PYTHONSAFEPATH"
 
 @contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Block SIGINT in this thread: processes that start in this block inherit that, and never get one.
+    """Block SIGINT in this thread: processes that start in this block inherit that, and their parent ends them.
 
-    Ctrl-C goes to all processes of a terminal, and one that is still importing would print a traceback. Their parent
-    ends them. An interrupt of this process waits until the block ends.
+    Ctrl-C goes to all processes of a terminal, and one that is still importing would print a traceback.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

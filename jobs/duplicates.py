@@ -50,10 +50,7 @@ class Known(NamedTuple):
 
 
 def find_diagonals(a: Timeline, b: Timeline, known: Known | None = None) -> list[Diagonal]:
-    """Find the diagonals with the most votes, best first: at most `BEST_ALL`. Memory: a block of rows of the table.
-
-    Frames do not vote for one another if they are both `known`.
-    """
+    """Find the diagonals with the most votes, best first, at most `BEST_ALL`, without the votes of `known` frames."""
     back = None if known is None else Known(known.b, known.a)
     both = zip(_votes(a, b, known), _votes(b, a, back)[[1, 0, 2]], strict=True)
     at_a, at_b, weights = (np.concatenate(each) for each in both)
@@ -121,31 +118,28 @@ SPEED_LIMITS = (0.5, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
-class SharedRange:
-    """A stretch in both videos, in seconds."""
+class DuplicateRange:
+    """A stretch that two videos share, in seconds: a time t of the first is `speed * t + offset_s` of the second."""
 
     start_a_s: float
     end_a_s: float
     start_b_s: float
     end_b_s: float
-
-    @property
-    def length_s(self) -> float:
-        """Length in the first video."""
-        return self.end_a_s - self.start_a_s
+    offset_s: float
+    speed: float
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
     """A time t of the first video is `speed * t + offset_s` of the second, in the `ranges`.
 
-    `agreement` is the correlation of the changes, -1 to 1, `likeness` the mean cosine of the frames, `frames` the
-    number of them, `share` their share of the shorter video's, and `changes` how often the picture changes there.
+    `agreement` is the correlation of the changes, -1 to 1, `likeness` the mean cosine of the frames, `share` their
+    share of the shorter video's, and `changes` how often the picture changes there.
     """
 
     speed: float
     offset_s: float
-    ranges: tuple[SharedRange, ...]
+    ranges: tuple[DuplicateRange, ...]
     agreement: float
     likeness: float
     frames: int
@@ -156,7 +150,7 @@ class Alignment:
     @property
     def length_s(self) -> float:
         """Length of the ranges in the first video."""
-        return sum(each.length_s for each in self.ranges)
+        return sum(each.end_a_s - each.start_a_s for each in self.ranges)
 
     @property
     def is_same(self) -> bool:
@@ -168,8 +162,7 @@ class Alignment:
 def align(a: Timeline, b: Timeline, known: Known | None = None, speeds: Sequence[float] = SPEEDS) -> Alignment | None:
     """Find the alignment of two videos that explains most, None if no stretch of them is alike.
 
-    Frames that are both `known` are left out. Of one speed alone none between is tried. Costs O(n m dim) for n and m
-    frames, in one product of matrices by blocks.
+    Frames that are both `known` are left out. Of one speed alone none between is tried.
     """
     tried = (_along(a, b, diagonal, known) for diagonal in find_diagonals(a, b, known) if diagonal.speed in speeds)
     best = max((each for each in tried if each is not None), key=_explained, default=None)
@@ -181,8 +174,7 @@ def align(a: Timeline, b: Timeline, known: Known | None = None, speeds: Sequence
 def shared_parts(a: Timeline, b: Timeline, least_s: float) -> list[Alignment]:
     """Find the alignments by which two videos show the same, what explains most first; one for most copies.
 
-    Where something was taken out, put in or moved, the parts around it have an offset each, and so have the places of
-    a film that is there twice. Each of them but the first has `least_s` or more.
+    Parts around a cut, and places of a film that is there twice, have an offset each. All but the first last `least_s`.
     """
     found = _parts(a, b, least_s, SPEEDS)
     if found and found[0].speed != 1.0:  # a short piece that was cut out looks like another speed
@@ -231,11 +223,7 @@ def _explained_by_all(parts: Sequence[Alignment]) -> float:
 
 
 def _without_drift(a: Timeline, b: Timeline, found: Alignment, known: Known | None) -> Alignment:
-    """Correct the speed of an alignment whose offset moves along it, as long as more is explained by that.
-
-    Films are voted for at a few speeds alone. At a speed between them some shots near the crossing are alike, and their
-    times are wrong.
-    """
+    """Correct the speed of an alignment whose offset moves along it, as long as more is explained by that."""
     for _ in range(DRIFT_ROUNDS):
         drift = _drift(a, b, found)
         if abs(drift) * (found.ranges[-1].end_a_s - found.ranges[0].start_a_s) < max(a.gap_s, b.gap_s):
@@ -252,8 +240,7 @@ def _without_drift(a: Timeline, b: Timeline, found: Alignment, known: Known | No
 def _drift(a: Timeline, b: Timeline, found: Alignment) -> float:
     """Seconds by which the offset grows in each second of `a`, by the best offsets of its first and last third.
 
-    0 of an alignment that is too short to tell, and where the middle third is not between them: there something was
-    cut out, which moves the offset at once.
+    0 of a short alignment, and where the middle third is not between them: a cut moves the offset at once.
     """
     inside = np.zeros(len(a.times_s), np.bool_)
     for each in found.ranges:
@@ -338,12 +325,13 @@ def _agreement(ours: NDArray[np.float32], theirs: NDArray[np.float32]) -> tuple[
     return float((one * other).sum() / np.sqrt(squares[0] * squares[1] + 1e-9)), min(squares) / len(ours)
 
 
-def _range(a: Timeline, b: Timeline, speed: float, offset_s: float, first: int, last: int) -> SharedRange:
+def _range(a: Timeline, b: Timeline, speed: float, offset_s: float, first: int, last: int) -> DuplicateRange:
     """The stretch from one frame to the end of another, cut to where the second video has frames."""
     begin, end = float(b.times_s[0]), float(b.times_s[-1]) + b.gap_s
     start_b_s = min(max(speed * float(a.times_s[first]) + offset_s, begin), end)
     end_b_s = max(min(speed * (float(a.times_s[last]) + a.gap_s) + offset_s, end), start_b_s)
-    return SharedRange((start_b_s - offset_s) / speed, (end_b_s - offset_s) / speed, start_b_s, end_b_s)
+    start_a_s, end_a_s = (start_b_s - offset_s) / speed, (end_b_s - offset_s) / speed
+    return DuplicateRange(start_a_s, end_a_s, start_b_s, end_b_s, offset_s, speed)
 
 
 # Pairs of videos that may share a part: those of which a few frames, spread over one, are near to frames of the other.
@@ -375,10 +363,7 @@ def probe_places(frames: int, duration_s: float, every_s: float) -> NDArray[np.i
 def pairs_in_memory(
     timelines: Mapping[str, Timeline], every_s: float, chosen: Collection[str], done: Done
 ) -> list[Pair]:
-    """Find candidate pairs among all frames of some videos; one of each pair is among the `chosen`.
-
-    With every video as `chosen` its frames find and are found; else those of all others look for the chosen too.
-    """
+    """Find candidate pairs among all frames of some videos; one of each pair is among the `chosen`."""
     names = list(timelines)
     units = np.concatenate([timelines[name].units for name in names])
     starts = np.cumsum([0, *(len(timelines[name].units) for name in names)])[:-1]
@@ -386,7 +371,7 @@ def pairs_in_memory(
     votes: Counter[Pair] = Counter()
     for number, name in enumerate(names):
         timeline = timelines[name]
-        places = probe_places(len(timeline.times_s), _duration_s(timeline), every_s)
+        places = probe_places(len(timeline.times_s), float(timeline.times_s[-1] - timeline.times_s[0]), every_s)
         for first in range(0, len(places), PROBE_ROWS):
             cosines = timeline.units[places[first : first + PROBE_ROWS]] @ units.T
             near = np.maximum.reduceat(cosines, starts, axis=1) >= ALIKE
@@ -430,10 +415,6 @@ def _pair(one: str, other: str) -> Pair:
     return (one, other) if one < other else (other, one)
 
 
-def _duration_s(timeline: Timeline) -> float:
-    return float(timeline.times_s[-1] - timeline.times_s[0])
-
-
 # Find the near-duplicates of a library: candidate pairs by a few frames of each video, then their alignment.
 
 MIN_S, EVERY_S = 5.0, 30.0
@@ -443,28 +424,12 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class DuplicateRange:
-    """A stretch that both videos share, in the times that a player shows, in seconds.
-
-    In it a time t of the first video is `speed * t + offset_s` of the second.
-    """
-
-    start_a_s: float
-    end_a_s: float
-    start_b_s: float
-    end_b_s: float
-    offset_s: float
-    speed: float
-
-
-@dataclass(frozen=True, slots=True)
 class Duplicate:
     """Two videos that show the same: a time t of `a` is `speed * t + offset_s` of `b`, as a player shows times.
 
-    Where something was cut out, put in or moved, the `ranges`, by time in `a`, have several offsets; those of the pair
-    are the ones that explain most. `shared_s` is the time in `a` that the ranges cover, `share_a` and `share_b` are
-    their shares of the two videos. `score` is the agreement of the changes of the part that explains most, up to 1;
-    `likeness` the mean cosine of its frames, less the library's mean.
+    Where something was cut out, put in or moved, the `ranges`, by time in `a`, have several offsets; those of the pair,
+    its `score` (agreement of the changes, up to 1) and its `likeness` (mean cosine, less the library's mean) are of the
+    part that explains most. `shared_s` is the time in `a` that the ranges cover, and shares are of each video.
     """
 
     a: VideoRow
@@ -489,15 +454,11 @@ def find_duplicates(
     progress: Progress | None = None,
     in_memory_frames: int = IN_MEMORY_FRAMES,
 ) -> list[Duplicate]:
-    """Find pairs of videos that share `min_s` seconds or more, the longest first.
+    """Find pairs of videos that share `min_s` seconds or more, the longest first; with `videos` those of these ids.
 
-    `videos` are ids: only pairs with one of them. One frame each `every_s` of a video looks for others, eight or
-    more a video: a shared part in which no such frame of either video falls is not found. A library of more than
-    `in_memory_frames` frames is searched through its vector index.
-
-    Raises:
-        UsageError: a number is not more than 0, or one of `videos` has no frames.
-        SpaceMismatch: a video has no vectors in the space.
+    One frame each `every_s` of a video looks for others, eight or more a video: a shared part in which no such frame of
+    either video falls is not found. Raises UsageError for a number that is not more than 0 and for a video without
+    frames, SpaceMismatch for one without vectors in the space.
     """
     for name, value in {"least seconds": min_s, "seconds between searched frames": every_s}.items():
         if not value > 0:
@@ -516,7 +477,8 @@ def find_duplicates(
         if parts := shared_parts(read(one), read(other), min_s):
             found.append(_duplicate(rows[one], rows[other], parts))
         tell("aligning pairs", number, len(pairs))
-    return sorted((each for each in found if each.shared_s >= min_s), key=_order)
+    longest = sorted(found, key=lambda each: (-each.shared_s, each.a.title, each.b.title))
+    return [each for each in longest if each.shared_s >= min_s]
 
 
 def _candidates(
@@ -530,26 +492,19 @@ def _candidates(
 ) -> tuple[Callable[[str], Timeline], list[Pair]]:
     """A reader of timelines, and the pairs to align."""
     mean = read_mean(library, rows, space)
+    searching = "searching frames of videos"
     if sum(row.frames for row in rows.values()) <= in_memory_frames:
         held = {video_id: read_timeline(library, video_id, space, mean) for video_id in sorted(rows)}
-        done = len(rows)
-        return held.__getitem__, pairs_in_memory(
-            held, every_s, chosen, lambda number: tell("searching frames of videos", number, done)
-        )
-
-    @lru_cache(maxsize=KEPT_TIMELINES)
-    def read(video_id: str) -> Timeline:
-        return read_timeline(library, video_id, space, mean)
-
+        pairs = pairs_in_memory(held, every_s, chosen, lambda number: tell(searching, number, len(held)))
+        return held.__getitem__, pairs
     searched = [video_id for video_id in sorted(chosen) if video_id in rows]
-    return read, pairs_by_index(
-        library, searched, every_s, space, lambda number: tell("searching frames of videos", number, len(searched))
-    )
+    pairs = pairs_by_index(library, searched, every_s, space, lambda number: tell(searching, number, len(searched)))
+    return lru_cache(KEPT_TIMELINES)(lambda video_id: read_timeline(library, video_id, space, mean)), pairs
 
 
 def _duplicate(one: VideoRow, other: VideoRow, parts: Sequence[Alignment]) -> Duplicate:
     """The pair in the order of titles."""
-    ranges = [each for part in parts for each in _ranges(part)]
+    ranges = [each for part in parts for each in part.ranges]
     main = ranges[0]
     if (other.title, other.video_id) < (one.title, one.video_id):
         one, other = other, one
@@ -570,13 +525,6 @@ def _duplicate(one: VideoRow, other: VideoRow, parts: Sequence[Alignment]) -> Du
     )
 
 
-def _ranges(part: Alignment) -> list[DuplicateRange]:
-    return [
-        DuplicateRange(each.start_a_s, each.end_a_s, each.start_b_s, each.end_b_s, part.offset_s, part.speed)
-        for each in part.ranges
-    ]
-
-
 def _turned(each: DuplicateRange) -> DuplicateRange:
     """A range as that of the same pair the other way round."""
     speed, offset_s = 1 / each.speed, -each.offset_s / each.speed
@@ -585,10 +533,6 @@ def _turned(each: DuplicateRange) -> DuplicateRange:
 
 def _share(shared_s: float, row: VideoRow) -> float:
     return min(1.0, shared_s / row.duration_s) if row.duration_s > 0 else 1.0
-
-
-def _order(each: Duplicate) -> tuple[float, str, str]:
-    return -each.shared_s, each.a.title, each.b.title
 
 
 # Frames of a video as a row of vectors along time, without what all frames of the library have in common.

@@ -11,6 +11,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -37,7 +38,7 @@ from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, RunContext
 from kinodex.jobs.eval.folder import PLAN, RunPlan, comparable, read_plan, read_results
 from kinodex.jobs.eval.run import MAX_FRAMES, RunRequest, check_same, is_asked_again, make_plan
-from kinodex.jobs.eval.solve import EnvironmentOf, environments_of
+from kinodex.jobs.eval.solve import environments_of
 from kinodex.jobs.known_answers import KnownQuestion
 from kinodex.jobs.library import frames_between
 from kinodex.jobs.models import ModelChoice, cache_file, endpoint_roles
@@ -51,8 +52,7 @@ T = TypeVar("T")
 class Forecast:
     """Costs of one system. `questions` are those that are still to be asked, or segments to be captioned.
 
-    `frames` are different frames that are shown, added up over the questions, as in ledgers. `cost` is 0 without
-    prices. `basis` says where the figures come from: limits, a past run, or what the library holds.
+    `frames` are different frames that are shown, added up over the questions. `basis` says where the figures come from.
     """
 
     system: str
@@ -138,44 +138,31 @@ def sight_tries(choice: ModelChoice, variant: Variant) -> int:
 
 
 def forecast_run(request: RunRequest, context: RunContext, out: Path) -> list[Forecast]:
-    """Forecast the costs of each system of a run, of the questions that the folder holds no result of.
-
-    Raises as `make_plan` does, and `UsageError` if the folder holds another run.
-    """
+    """Forecast the costs of each system of a run, of the questions that the folder holds no result of."""
     plan, samples = make_plan(request, context)
     done = set()
     if (out / PLAN).is_file():
         check_same(read_plan(out), plan, out)
         done = {(each.contender, each.item_id) for each in read_results(out) if not is_asked_again(each)}
-    environment_of = _open_environments(context)
+    library = Library.open(context.library)
+    # Many texts at a time, unlike the solver: the last digits of scores do not matter here.
+    embed_text = library.load_space(context.space, "text").embed_text
+    environment_of = environments_of(context, library, embed_text, None, ENVIRONMENTS)
     forecasts: dict[str, Forecast] = {}
     for system in sorted(plan.contenders, key=lambda each: each.frames_of is not None):
         left = [each for each in samples if (system.name, each.item_id) not in done]
         tasks: list[Task] = [(each.question, plan.items[each.item_id]) for each in left]
-        ledgers, folder = past_ledgers(out, plan, system)
-        if ledgers:
-            forecasts[system.name] = from_ledgers(system.name, ledgers, len(left), f"past run {folder}")
+        if past := past_forecast(out, plan, system, len(left)):
+            forecasts[system.name] = past
             continue
-        roles, settings = endpoint_roles(context.choice), _settings(system, forecasts)
+        roles, settings = endpoint_roles(context.choice), system.settings
+        if system.frames_of is not None:  # a control gets as many frames as are expected of the one that it follows
+            frames = round(forecasts[system.frames_of].frames_a_question)
+            settings = {**settings, "frames": min(max(1, frames), MAX_FRAMES)}
         dry = DryRun(system.name, system.find_variant(), settings, roles, context.budget, context.rules)
         forecasts[system.name] = forecast_tasks(dry, tasks, environment_of)
     tries = {each.name: sight_tries(context.choice, each.find_variant()) for each in plan.contenders}
     return [replace(forecasts[name], tries=count) for name, count in tries.items()]
-
-
-def _open_environments(context: RunContext) -> EnvironmentOf:
-    """As the solver does, but texts are embedded many at a time: the last digits of scores do not matter here."""
-    library = Library.open(context.library)
-    embed_text = library.load_space(context.space, "text").embed_text
-    return environments_of(context, library, embed_text, None, ENVIRONMENTS)
-
-
-def _settings(system: Contender, before: Mapping[str, Forecast]) -> Mapping[str, str | bool | int | float]:
-    """The settings of a system; a control that follows another gets as many frames as are expected of that one."""
-    if system.frames_of is None:
-        return system.settings
-    frames = round(before[system.frames_of].frames_a_question)
-    return {**system.settings, "frames": min(max(1, frames), MAX_FRAMES)}
 
 
 # A dry run: the agent runs on the library, and what it assumes answers in the place of its models.
@@ -273,10 +260,7 @@ async def run_dry(
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """A model that is not asked: what the agent assumes of it replies, and costs what that would.
-
-    It has the name of the role's model, under which captions are stored.
-    """
+    """A model that is not asked: what the agent assumes of it replies, and costs what that would."""
 
     role: Role
     variant: Variant
@@ -346,65 +330,41 @@ def without_writing(environment: Environment) -> Environment:
 LEAST_QUESTIONS = 5
 """Fewer questions than these say too little of a run."""
 ALIKE = (
-    "benchmark",
-    "library",
-    "space",
-    "models",
-    "contents",
-    "prices",
-    "budget",
-    "rules",
-    "subtitles",
-    "screen_text",
+    *("benchmark", "library", "space", "models", "contents", "prices", "budget", "rules", "subtitles", "screen_text"),
     "keep_captions",
 )
 """Fields of a plan on which the costs of a question depend; `rules` with the calls of --verify."""
 
 
-def past_ledgers(out: Path, plan: RunPlan, system: Contender) -> tuple[list[Ledger], str]:
-    """Ledgers of a system in the newest run that asked alike, in `out` or a folder beside it, and that folder's name.
+def past_forecast(out: Path, plan: RunPlan, system: Contender, questions: int) -> Forecast | None:
+    """The mean for each question of the newest run that asked alike, in `out` or a folder beside it; None without one.
 
-    Empty if there is none, of at least `LEAST_QUESTIONS` questions. Folders that cannot be read are left out.
+    Runs of fewer than `LEAST_QUESTIONS` questions, and folders that cannot be read, are left out.
     """
     for folder in _folders(out):
         try:
-            results = read_results(folder) if _asks_alike(read_plan(folder), plan, system) else ()
+            past = read_plan(folder)
+            same = all(comparable(past, name) == comparable(plan, name) for name in ALIKE)
+            unchanged = all(plan.states.get(id_, state) == state for id_, state in past.states.items())
+            results = read_results(folder) if same and unchanged and system in past.contenders else ()
         except (UsageError, OSError):  # another version of kinodex wrote it, or it is damaged: a neighbour's folder
             continue
-        own = [each.ledger for each in results if each.contender == system.name and not each.error]
-        if len(own) >= LEAST_QUESTIONS:
-            return own, folder.name
-    return [], ""
-
-
-def from_ledgers(system: str, ledgers: Sequence[Ledger], questions: int, basis: str) -> Forecast:
-    """The mean for each question of these ledgers, of which there is one or more."""
-    share = questions / len(ledgers)
-    sums = {name: share * sum(getattr(each, name) for each in ledgers) for name in COSTS}
-    each = sum(ledger.frames_with_kept for ledger in ledgers) / len(ledgers)
-    return Forecast(system, questions, **sums, basis=basis, frames_a_question=each)
+        ledgers = [each.ledger for each in results if each.contender == system.name and not each.error]
+        if len(ledgers) >= LEAST_QUESTIONS:
+            share = questions / len(ledgers)
+            sums = {name: share * sum(getattr(each, name) for each in ledgers) for name in COSTS}
+            each_s = sum(ledger.frames_with_kept for ledger in ledgers) / len(ledgers)
+            return Forecast(system.name, questions, **sums, basis=f"past run {folder.name}", frames_a_question=each_s)
+    return None
 
 
 def _folders(out: Path) -> list[Path]:
-    """The folder itself, then those beside it, newest first."""
-    if not out.parent.is_dir():
-        return []
-    times = {path: _written_at(path) for path in out.parent.iterdir()}
-    return sorted((path for path in times if times[path]), key=lambda path: (path == out, times[path]), reverse=True)
-
-
-def _written_at(folder: Path) -> float:
-    """The time at which a run's plan was written; 0 where there is none, or none that may be read."""
-    try:
-        return (folder / PLAN).stat().st_mtime if (folder / PLAN).is_file() else 0.0
-    except OSError:
-        return 0.0
-
-
-def _asks_alike(past: RunPlan, now: RunPlan, system: Contender) -> bool:
-    same = all(comparable(past, name) == comparable(now, name) for name in ALIKE)
-    unchanged = all(now.states.get(id_, state) == state for id_, state in past.states.items())
-    return same and unchanged and system in past.contenders
+    """The folder itself, then those beside it, newest first, of those in which a plan was written."""
+    times = {}
+    for path in out.parent.iterdir() if out.parent.is_dir() else ():
+        with suppress(OSError):
+            times[path] = (path / PLAN).stat().st_mtime
+    return sorted(times, key=lambda path: (path == out, times[path]), reverse=True)
 
 
 # Forecast of `kinodex add captions` at an endpoint: its requests are made from the library, for some segments.
@@ -413,37 +373,21 @@ SEGMENTS_A_VIDEO, SAMPLED_VIDEOS = 4, 16
 """Segments that are counted, spread evenly over some videos."""
 
 
-def pending_videos(
-    library: Library, model: str, video_ids: Collection[str] | None, again: Collection[str], stage: str = "captions"
-) -> list[VideoRow]:
-    """List the videos that a run would work on: those that lack the stage by the model, and those `again`."""
-    lacking = {row.video_id for row in library.additions.pending(stage, model)}.union(again)
-    chosen = lacking if video_ids is None else lacking.intersection(video_ids)
-    return [row for row in library.videos() if row.video_id in chosen]
-
-
 def forecast_captions(
     library: Library, videos: Sequence[VideoRow], role: Role, frames_a_segment: int, price_share: float = 1.0
 ) -> Forecast:
     """The costs of captions of these videos: each segment one call, of the mean size of those counted."""
-    requests = [
-        request
-        for row in videos[:: max(1, len(videos) // SAMPLED_VIDEOS)]
-        for request in _requests(library, row, frames_a_segment)
-    ]
+    requests: list[DescribeSegment] = []
+    for row in videos[:: max(1, len(videos) // SAMPLED_VIDEOS)]:
+        of_video = library.segments(row.video_id)
+        some = of_video[:: max(1, len(of_video) // SEGMENTS_A_VIDEO)]
+        shown = frames_between(library, row, [(each.start_s, each.end_s) for each in some], frames_a_segment)
+        requests += [description_request(*each) for each in zip(some, shown, strict=True)]
     segments = sum(row.segments for row in videos)
     share = segments / max(1, len(requests))
     sent, replies, cost = (share * each for each in _sizes(requests, role))
     frames = share * sum(len(each.frames) for each in requests)
     return Forecast("captions", segments, segments, frames, sent, replies, price_share * cost, "segments")
-
-
-def _requests(library: Library, video: VideoRow, frames_a_segment: int) -> list[DescribeSegment]:
-    """Some requests as a run would send them."""
-    segments = library.segments(video.video_id)
-    some = segments[:: max(1, len(segments) // SEGMENTS_A_VIDEO)]
-    shown = frames_between(library, video, [(each.start_s, each.end_s) for each in some], frames_a_segment)
-    return [description_request(*each) for each in zip(some, shown, strict=True)]
 
 
 def _sizes(requests: Sequence[Request[Any]], role: Role) -> tuple[int, int, float]:

@@ -36,10 +36,7 @@ class KnownQuestion:
 
 
 def read_known(path: Path) -> list[KnownQuestion]:
-    """Read the questions of a sample, in the order of the file.
-
-    Raises `UsageError` naming the line that is not one, or if there is none.
-    """
+    """Read the questions of a sample, in the order of the file; raise `UsageError` naming the line that is none."""
     try:
         content = path.read_bytes()
     except OSError as error:

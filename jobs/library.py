@@ -26,6 +26,8 @@ from kinodex.pipeline.media.source import open_source
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from kinodex.agent.protocol import ShownFrame
+
 NAMED = 5
 """Films that an error names."""
 BATCHES_AHEAD = 2
@@ -59,7 +61,7 @@ def frames_between(
     return [list({frame.frame_no: frame for frame in each}.values()) for each in batched(frames, count)]
 
 
-def picture_of(frame: StoredFrame) -> Image:
+def picture_of(frame: StoredFrame | ShownFrame) -> Image:
     """Decode a frame to an RGB picture; raises PictureError."""
     with _opened(frame) as picture:
         return picture.convert("RGB")
@@ -83,7 +85,7 @@ def shrunk_jpeg(frame: StoredFrame, side_px: int, quality: int) -> bytes:
 
 
 @contextmanager
-def _opened(frame: StoredFrame) -> Iterator[Image]:
+def _opened(frame: StoredFrame | ShownFrame) -> Iterator[Image]:
     from PIL import Image
 
     try:

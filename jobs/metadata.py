@@ -81,10 +81,10 @@ def read_metadata(tables: Sequence[str | Path] = (), path_pattern: str | None = 
 def set_metadata(
     library: Library, given: Given, videos: Sequence[VideoRow] | None = None, *, from_files: bool = False
 ) -> MetadataReport:
-    """Set the columns of videos, or of all: of a column that several name, tables count more than paths, and these more
-    than files. Nothing is set where a value does not fit its column.
+    """Set the columns of videos, or of all; nothing is set where a value does not fit its column (MetadataConflict).
 
-    `from_files` reads the headers of the videos' files, and `.info.json` beside them. Raises MetadataConflict.
+    Of a column that several name, tables count more than paths, and these more than files, whose headers and
+    `.info.json` are read with `from_files`.
     """
     rows = library.videos() if videos is None else list(videos)
     values: dict[str, dict[str, Any]] = defaultdict(dict)
@@ -96,15 +96,15 @@ def set_metadata(
             except PipelineError as error:
                 problems.append(str(error))
     if given.pattern is not None:
-        found = {row.video_id: groups for row in rows if (groups := _groups(given.pattern, row.uri)) is not None}
+        found = {row.video_id: match.groupdict() for row in rows if (match := given.pattern.search(_path(row.uri)))}
         for video_id, groups in _typed(found).items():
             values[video_id] |= groups
-    fitted = _fitted(given, rows)
-    for video_id, row_values in fitted.values.items():
+    fitted, unmatched, ambiguous = _fitted(given, rows)
+    for video_id, row_values in fitted.items():
         values[video_id] |= row_values
     written = library.metadata.write(values, {row.video_id: row.title for row in rows})
     columns = {name: str(kind) for name, kind in library.metadata.columns().items()}
-    return MetadataReport(written, columns, len(given.rows), fitted.unmatched, fitted.ambiguous, tuple(problems))
+    return MetadataReport(written, columns, len(given.rows), unmatched, ambiguous, tuple(problems))
 
 
 # Tables.
@@ -135,7 +135,11 @@ def _table_rows(table: str) -> list[tuple[str, str, str, Mapping[str, Any]]]:
         )
     if key == "pattern":
         for number, row in enumerate(rows, start=1):
-            _regex(str(row[key]), f"{table}: row {number}")
+            try:
+                re.compile(str(row[key]))
+            except re.error as error:
+                what = f"got the pattern {str(row[key])!r}, which is no regular expression ({error})"
+                raise UsageError(f"{table}: row {number}: {what}") from error
     if clash := [name for name in rows[0] if _plain(name) in OF_VIDEOS and _plain(name) not in NO_COLUMNS]:
         raise UsageError(f"{table}: has a column {clash[0]}, which every library has itself; name it otherwise")
     typed = _typed(dict(enumerate(rows, start=1)), is_text=suffix in (".csv", ".tsv"))
@@ -165,10 +169,7 @@ def _parquet_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def _typed(rows: Mapping[Any, Mapping[str, Any]], is_text: bool = True) -> dict[Any, dict[str, Any]]:
-    """Rows with columns under names that SQL has, and texts read as what all of their column are.
-
-    Of a file that has types of its own only times, for which JSON has none, are read.
-    """
+    """Rows with columns under names that SQL has; texts, or else times alone, are read as what all of a column are."""
     names = list(
         dict.fromkeys(name for row in rows.values() for name in row if name and _plain(name) not in NO_COLUMNS)
     )
@@ -244,15 +245,10 @@ def has_columns(manifest: str) -> bool:
 # The videos of rows.
 
 
-@dataclass(frozen=True, slots=True)
-class _Fitted:
-    values: Mapping[str, Mapping[str, Any]]
-    unmatched: tuple[str, ...]
-    ambiguous: tuple[str, ...]
-
-
-def _fitted(given: Given, videos: Sequence[VideoRow]) -> _Fitted:
-    """The values of each video by the rows that name it; of several the last counts."""
+def _fitted(
+    given: Given, videos: Sequence[VideoRow]
+) -> tuple[Mapping[str, Mapping[str, Any]], tuple[str, ...], tuple[str, ...]]:
+    """The values of each video by the rows that name it, of which the last counts; rows that fit none, or several."""
     named: dict[str, list[str]] = defaultdict(list)
     paths = {video.video_id: _path(video.uri) for video in videos}
     for video in videos:
@@ -274,7 +270,7 @@ def _fitted(given: Given, videos: Sequence[VideoRow]) -> _Fitted:
             unmatched.append(f"{place} ({key!r})")
         for video_id in ids:
             values[video_id] |= row
-    return _Fitted(values, tuple(unmatched), tuple(ambiguous))
+    return values, tuple(unmatched), tuple(ambiguous)
 
 
 def _ids(
@@ -310,18 +306,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         for number, part in enumerate(parts)
     ]
     return re.compile(rf"(?:^|/){''.join(pieces).lstrip('/')}(?:\.\w+)?$")
-
-
-def _groups(pattern: re.Pattern[str], uri: str) -> dict[str, str] | None:
-    found = pattern.search(_path(uri))
-    return None if found is None else found.groupdict()
-
-
-def _regex(text: str, where: str) -> None:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise UsageError(f"{where}: got the pattern {text!r}, which is no regular expression ({error})") from error
 
 
 # Files of videos.

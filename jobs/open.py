@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kinodex.index.additions import plain_label
 from kinodex.index.errors import SpaceMismatch
 from kinodex.index.library import Library, LibraryReader
-from kinodex.index.rows import DetectionRow, StoredFrame, VideoRow
+from kinodex.index.rows import DetectionRow, VideoRow
 from kinodex.index.spaces.towers import Fingerprint, ImageEmbedder, TextEmbedder
 from kinodex.jobs.errors import UsageError
 
@@ -128,17 +128,13 @@ def _for_label(detector: Detector, label: str) -> Detector | None:
     return detector if not label or label in map(plain_label, detector.labels) else None
 
 
-def _stored(frame: ShownFrame) -> StoredFrame:
-    return StoredFrame(frame.video_id, frame.frame_no, frame.time_s, frame.width_px, frame.height_px, frame.jpeg)
-
-
 def _rows(
     library: Library, model: str, detector: Detector, frames: Sequence[ShownFrame], label: str
 ) -> list[DetectionRow]:
     from kinodex.jobs.library import picture_of
     from kinodex.pipeline.models.detector import find_tracks
 
-    pictures = [picture_of(_stored(frame)) for frame in frames]
+    pictures = [picture_of(frame) for frame in frames]
     found = [
         [each for each in boxes if not label or plain_label(each.label) == label]
         for first in range(0, len(frames), BATCH)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from kinodex.agent.protocol import ShownFrame, Usage, plain
+from kinodex.agent.protocol import Usage, plain
 from kinodex.agent.trace import Acted, Event, Exchanged, Finished, RunStarted
 from kinodex.index.text import redact, redact_uri
 from kinodex.jobs.errors import UsageError
@@ -96,7 +96,7 @@ def chat_attributes(event: Exchanged, library: str) -> Attributes:
         "kinodex.request": type(request).__name__,
         "kinodex.cached": exchange.cached,
         "kinodex.waited_s": exchange.waited_s,
-        "kinodex.frames": frame_names(request.frames, library),
+        "kinodex.frames": [f"{redact_uri(library)}/{it.video_id}/{it.frame_no}" for it in request.frames],
     }
     if exchange.reply is not None:
         attributes["gen_ai.output.messages"] = _message("assistant", exchange.reply.model_dump_json(), "stop")
@@ -118,12 +118,6 @@ def tool_attributes(event: Acted) -> Attributes:
     if event.problem:
         attributes["error.type"] = "tool_error"
     return attributes
-
-
-def frame_names(frames: Iterable[ShownFrame], library: str) -> list[str]:
-    """Name frames by library, video and number."""
-    place = redact_uri(library)
-    return [f"{place}/{frame.video_id}/{frame.frame_no}" for frame in frames]
 
 
 def flat(fields: Mapping[str, object]) -> Attributes:
@@ -177,10 +171,7 @@ def unwatched(library: str) -> AbstractContextManager[Watcher]:
 
 @contextmanager
 def spans_to(endpoint: str | None) -> Iterator[Watch]:
-    """Open the way to a collector; on leaving, all spans are sent. None: nothing is sent anywhere.
-
-    Raises UsageError for an endpoint that is no http address. Needs the extra `otel`.
-    """
+    """Open the way to a collector; on leaving, all spans are sent. None: nothing is sent anywhere."""
     if endpoint is None:
         yield unwatched
         return

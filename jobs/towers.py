@@ -51,9 +51,9 @@ class Carried:
 def carry_towers(library: Library, space: Fingerprint, kinds: Iterable[TowerKind], again: bool = False) -> Carried:
     """Export those of these towers of a space that a library does not carry, and keep them with it.
 
-    With `again` also those that it carries, and those whose export was refused before. Raises LibraryBusy if another
-    process does the same at this moment, SpaceMismatch if the space's name stands for other weights here, a SpaceError
-    if the model cannot be had, ModuleNotFoundError without torch or, for the image tower, onnx.
+    With `again` also those that it carries, and those refused before. Raises LibraryBusy, SpaceMismatch if the space's
+    name stands for other weights here, a SpaceError if the model cannot be had, ModuleNotFoundError without torch or
+    onnx.
     """
     began = time.monotonic()
     made: dict[TowerKind, TowerFacts] = {}
@@ -74,10 +74,7 @@ def carry_towers(library: Library, space: Fingerprint, kinds: Iterable[TowerKind
 
 
 def carry_or_note(library: Library, space: Fingerprint, kinds: Sequence[TowerKind]) -> list[str]:
-    """Carry towers beside other work; return lines to print about what was done, or why it could not be.
-
-    Raises StorageError or StorageFull, which the other work would meet too.
-    """
+    """Carry towers beside other work; return lines to print about what was done, or why it could not be."""
     held = _readable_towers(library.uri, space)
     missing = [kind for kind in kinds if not _is_settled(held, kind)]
     return [line for kind in missing for line in _carried_or_note(library, space, kind)]
@@ -111,10 +108,7 @@ def _carried_or_note(library: Library, space: Fingerprint, kind: TowerKind) -> l
 
 
 def carry_sentences(library: Library, model: SentenceModel) -> list[str]:
-    """Export a sentence model, unless the library carries it or it was refused; return lines to print about it.
-
-    Raises StorageError or StorageFull.
-    """
+    """Export a sentence model, unless the library carries it or it was refused; return lines to print about it."""
     from kinodex.index.spaces.sentence_model import export_sentence_model
 
     space, began = model.space, time.monotonic()
@@ -161,39 +155,24 @@ def _readable_towers(uri: str, space: Fingerprint) -> SpaceTowers:
 
 
 def _make_tower(space: Fingerprint, kind: TowerKind, folder: Path) -> tuple[TowerFacts, Sigmoid | None]:
-    """Write the files of a tower into `folder`: those of the built-in space are there already, others are exported.
-
-    Gives the space's sigmoid beside it.
-    """
+    """Write the files of a tower into `folder`, and give the space's sigmoid beside it; built-in ones are copied."""
     ready = read_towers(BUILTIN_TOWERS) if builtin_tower(space.digest, kind) else None
-    tower = ready.tower(kind) if ready else None
-    if ready is None or tower is None:
-        return _export(space, kind, folder)
-    for name in tower.files:
-        shutil.copyfile(BUILTIN_TOWERS / name, folder / name)
-    return tower, ready.sigmoid
-
-
-def _export(space: Fingerprint, kind: TowerKind, folder: Path) -> tuple[TowerFacts, Sigmoid | None]:
+    if ready is not None and (tower := ready.tower(kind)) is not None:
+        for name in tower.files:
+            shutil.copyfile(BUILTIN_TOWERS / name, folder / name)
+        return tower, ready.sigmoid
+    from kinodex.index.spaces.cpu import export_image_tower
+    from kinodex.index.spaces.export_text import export_text_tower
     from kinodex.index.spaces.space import load_space
 
     loaded = load_space(space.name, device="cpu", towers=kind)
     if loaded.fingerprint.digest != space.digest:
         raise SpaceMismatch(f"here {space.name} stands for other weights: {loaded.fingerprint} instead of {space}")
-    if kind == "text":
-        from kinodex.index.spaces.export_text import export_text_tower
-
-        return export_text_tower(loaded, folder), loaded.sigmoid
-    from kinodex.index.spaces.cpu import export_image_tower
-
-    return export_image_tower(loaded, folder), loaded.sigmoid
+    return (export_text_tower if kind == "text" else export_image_tower)(loaded, folder), loaded.sigmoid
 
 
 def tower_states(library: Library) -> list[dict[str, Any]]:
-    """List the towers of every space of a library, the text towers first: space, digest, kind and state.
-
-    Image towers are left out where nothing is known of them.
-    """
+    """List the towers of every space of a library: text towers, and image towers of which something is known."""
     states = []
     for space in library.spaces():
         try:

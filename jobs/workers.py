@@ -199,7 +199,9 @@ def _init(address: str) -> None:
     from ray.job_config import JobConfig
 
     try:
-        _check_listening(address)
+        host, _, port = address.rpartition("/")[2].rpartition(":")
+        if host and port.isdigit():  # to one that accepts no connections Ray would try for minutes
+            socket.create_connection((host, int(port)), CONNECT_S).close()
         with warnings.catch_warnings():
             # Lance warns of forks; the processes that Ray starts here run another program at once.
             warnings.filterwarnings("ignore", message="lance is not fork-safe", category=UserWarning)
@@ -219,13 +221,6 @@ def _init(address: str) -> None:
         ) from error
 
 
-def _check_listening(address: str) -> None:
-    """Check that HOST:PORT accepts connections, else raise OSError: Ray itself would try for minutes."""
-    host, _, port = address.rpartition("/")[2].rpartition(":")
-    if host and port.isdigit():
-        socket.create_connection((host, int(port)), CONNECT_S).close()
-
-
 # Rows added to videos by actors (`kinodex add --ray`), which load the model once and take a few videos at a time.
 #
 # They write the rows themselves; the driver shows them to readers.
@@ -239,6 +234,10 @@ class Bundle:
 
     videos: tuple[VideoRow, ...]
     losses: int = 0
+
+    @property
+    def ids(self) -> list[str]:
+        return [each.video_id for each in self.videos]
 
 
 class AddWorker:
@@ -270,7 +269,8 @@ def add_on_ray(
     """
     gpus = 0.0 if addition.device == "cpu" else total_resources().get("GPU", 0.0)
     size = workers or int(gpus or total_resources().get("CPU", 1)) or 1
-    waiting = deque(_bundles(videos, size))
+    most = max(1, min(VIDEOS_A_BUNDLE, len(videos) // (2 * size)))  # so that every actor gets two
+    waiting = deque(Bundle(tuple(videos[first : first + most])) for first in range(0, len(videos), most))
     size = min(size, len(waiting))
     if isinstance(addition, ConcurrentAddition):
         addition = addition.share(size or 1)
@@ -299,7 +299,9 @@ def add_on_ray(
                     if len(unheard) >= GONE_AFTER or (is_last and not anything_heard):
                         raise
                 if outcomes is None:
-                    _discard(library, addition, bundle)
+                    complete = library.visible.models(addition.name)  # by an earlier run: that stays
+                    begun = [id_ for id_ in bundle.ids if addition.model not in complete.get(id_, ())]
+                    library.additions.discard(addition.name, addition.model, *begun)
                     if bundle.losses + 1 < TRIES:
                         waiting += [Bundle((video,), bundle.losses + 1) for video in bundle.videos]
                         continue
@@ -308,19 +310,6 @@ def add_on_ray(
     finally:
         for actor in crew.there.values():
             actor.end()
-
-
-def _bundles(videos: Sequence[VideoRow], workers: int) -> list[Bundle]:
-    """Split videos into bundles small enough that every actor gets two, if there are so many videos."""
-    size = max(1, min(VIDEOS_A_BUNDLE, len(videos) // (2 * workers)))
-    return [Bundle(tuple(videos[first : first + size])) for first in range(0, len(videos), size)]
-
-
-def _discard(library: Library, addition: Addition, bundle: Bundle) -> None:
-    """Delete what an actor wrote of a bundle; what an earlier run completed stays."""
-    complete = library.visible.models(addition.name)
-    begun = [each.video_id for each in bundle.videos if addition.model not in complete.get(each.video_id, ())]
-    library.additions.discard(addition.name, addition.model, *begun)
 
 
 # Samples of benchmarks solved by actors or by processes, many side by side in each.
@@ -407,10 +396,7 @@ class _SolveActor(Actor):
 
 @asynccontextmanager
 async def ray_solver(context: RunContext, workers: int | None, address: str | None) -> AsyncIterator[Solve]:
-    """Give a function as `open_solver` does, of so many actors (None: one a core), which share the limits of requests.
-
-    They run on the Ray cluster at `address`, or on one started here.
-    """
+    """Give a function as `open_solver` does, of so many actors (None: one a core) at `address`, or here."""
     with connected(address):
         size = workers or max(int(total_resources().get("CPU", 1)), 1)
         context = replace(context, choice=replace(context.choice, share=size))
@@ -530,8 +516,7 @@ async def process_solver(
 ) -> AsyncIterator[Solve]:
     """Give a function as `open_solver` does, of `count` processes, which share the limits of requests to models.
 
-    At the end, samples in progress are given up; a process that does not end within `grace_s` is killed. The function
-    raises what ends a run. A process that gives no sign of life for `hang_s` is lost.
+    At the end, samples in progress are given up. A process that gives no sign of life for `hang_s` is lost.
     """
     context = replace(context, choice=replace(context.choice, share=count))
     watching: list[asyncio.Task[None]] = []

@@ -18,11 +18,10 @@ WORDED = ("transcript", "text")
 def fuse(*searches: Sequence[Hit], query: str = "") -> list[Hit]:
     """Fuse searches by reciprocal rank (Cormack, Clarke and Buettcher 2009): a hit scores the sum of 1 / (60 + rank).
 
-    A line found by its words alone ranks lower the fewer of the `query`'s words it has (see `word_share`): the best of
-    some lines that share a word would else stand beside the best picture. Of hits that score the same the earlier
-    search's comes first. A hit of a later search (a transcript line, a caption) joins the best moment of earlier ones
-    that lies within its time, or else within 3 s of it, unless a better hit of its own search did; the joined hit keeps
-    the moment's time and frame and the first text.
+    A line found by its words alone ranks lower the fewer of the `query`'s words it has (see `word_share`). Of hits that
+    score the same the earlier search's comes first. A hit of a later search (a transcript line, a caption) joins the
+    best moment of earlier ones that lies within its time, or else within 3 s of it, unless a better hit of its own
+    search did; the joined hit keeps the moment's time and frame and the first text.
     """
     moments: list[Hit] = []
     joined: list[set[int]] = []  # of each moment, the searches that found it
@@ -115,19 +114,16 @@ def _line(hit: Hit) -> tuple[object, ...]:
 def shares_words(query: str, text: str | None) -> bool:
     """Return False for a line that shares only words of up to three letters with a query of three words or more.
 
-    Unless these have three tenths of its letters. Fusion goes by rank and not by score, so a line that shares
-    only "in the" would rank beside the best picture if no other line matches better. Scripts without small and large
-    letters, or without spaces between words, are left to the index.
+    Unless these have three tenths of its letters: fusion goes by rank and not by score, so a line that shares only "in
+    the" would rank beside the best picture. Scripts without small and large letters are left to the index.
     """
     asked = plain_words(query)
     shared = asked & plain_words(text or "")
-    if len(query.split()) < FEW_WORDS or not shared or any(_tells(word) for word in shared):
+    if len(query.split()) < FEW_WORDS or not shared:
+        return True
+    if any(len(word) > SMALL_LETTERS or word.upper() == word.lower() for word in shared):
         return True
     return sum(map(len, shared)) >= SMALL_SHARE * sum(map(len, asked))
-
-
-def _tells(word: str) -> bool:
-    return len(word) > SMALL_LETTERS or word.upper() == word.lower()
 
 
 def suppress_neighbours(hits: Sequence[Hit], min_gap_s: float) -> list[Hit]:

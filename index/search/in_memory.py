@@ -37,8 +37,7 @@ class InMemory:
     def cosines(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """Compare every frame `[n]` with a query vector `[dim]` by cosine; raises QueryError for a vector of zeros.
 
-        Equal frames have equal cosines to the last bit, which a product by BLAS does not promise: there the rounding
-        depends on the row, and chose between equal frames.
+        Equal frames have equal cosines to the last bit, which a product by BLAS does not promise.
         """
         query = unit_query(vector, self.units.shape[1])
         found: NDArray[np.float32] = np.einsum("ij,j->i", self.units, query / np.linalg.norm(query))

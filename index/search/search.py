@@ -64,8 +64,8 @@ class Search:
     ) -> list[Hit]:
         """Find the `k` frames nearest to a unit vector `[dim]` by cosine, best first, `min_gap_s` apart in a video.
 
-        In another space (a name or digest of `Library.spaces`) only videos that have vectors there are searched.
-        Exact in up to 20 videos and where no vector index was built.
+        In another space only videos that have vectors there are searched. Exact in up to 20 videos and where no vector
+        index was built.
         """
         in_space = space_scope(self._tables, self._visible, self._own_space, space)
         check_scope(self._visible, scope, k, min_gap_s)
@@ -87,34 +87,24 @@ class Search:
         return search_until_k(fetch, to_hits, k, first=4 * k if min_gap_s else k)
 
     def transcript(self, text: str, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0) -> list[Hit]:
-        """Find the `k` transcript lines that match a text best by BM25; words in "quotes" must follow each other.
-
-        Any text is a valid query; characters that form no word match nothing. Lines of a video begin `min_gap_s` apart.
-        """
+        """Find the `k` transcript lines that match a text best by BM25; words in "quotes" must follow each other."""
         lines = self._lines("transcript", text, scope, k, min_gap_s)
         return search_until_k(lines.by_words, lines.to_hits, k, lines.first)
 
     def screen_text(
-        self,
-        text: str,
-        scope: Scope = EVERYWHERE,
-        k: int = 10,
-        min_gap_s: float = 0.0,
-        *,
-        typos: bool = True,
-        small_words: bool = True,
+        self, text: str, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0, *, small_words: bool = True
     ) -> list[Hit]:
         """Find the `k` lines of text on screen that match a text best by BM25; see `transcript`.
 
-        With `typos`, where fewer than `k` match, those follow that hold all its words with a letter or two wrong.
-        Without `small_words`, lines are left out that match by small words alone (see `shares_words`).
+        Where fewer than `k` match, those follow that hold all its words with a letter or two wrong. Without
+        `small_words`, lines are left out that match by small words alone (see `shares_words`).
         """
         lines = self._lines("text", text, scope, k, min_gap_s)
         if not present(self._tables, ["screen_text"]):
             return []
         hits = search_until_k(lines.by_words, lines.to_hits, k, lines.first)
         hits = hits if small_words else _with_shared_words(text, hits)
-        if typos and len(hits) < k:
+        if len(hits) < k:
             forgiven = search_until_k(lines.with_typos, lines.to_hits, k, lines.first)
             hits = suppress_neighbours(followed(hits, forgiven), min_gap_s)[:k]
         return hits
@@ -127,11 +117,7 @@ class Search:
         k: int = 10,
         min_gap_s: float = 0.0,
     ) -> list[Hit]:
-        """Find the `k` captions that match a text best by BM25, fused with those nearest to its vector, if it is given.
-
-        Each of the two searches returns twice `k` captions, which are then fused by rank. Captions of a video begin
-        `min_gap_s` apart.
-        """
+        """Find the `k` captions that match a text best by BM25, fused by rank with those nearest to its vector."""
         lines = self._lines("caption", text, scope, k, min_gap_s)
         if vector is None:
             return search_until_k(lines.by_words, lines.to_hits, k, lines.first)
@@ -162,8 +148,7 @@ class Search:
         """Find the `k` lines that match a text best: said, on screen or captions, in one order by BM25.
 
         With the text's `meaning` (`library.sentences.meaning`) lines of like meaning are fused in by rank, word in
-        common or not. A line that shares only a small word with the text is left out (see `shares_words`). `sources`
-        are the kinds of text that are searched: "transcript", "text" or "caption".
+        common or not. A line that shares only a small word with the text is left out (see `shares_words`).
         """
         limits = scope, 2 * k, min_gap_s
         searches = {
@@ -232,9 +217,9 @@ class Search:
     ) -> list[Hit]:
         """Search frames, transcript, captions and text on screen: four times `k` hits of each, fused (see `fuse`).
 
-        A line, said or shown, that shares only a small word with the text is left out (see `shares_words`). In
-        another space captions, whose vectors are in the library's own, are found by words alone. With the text's
-        `meaning` all three kinds of text are found by it too (see `words`).
+        A line that shares only a small word with the text is left out (see `shares_words`). In another space captions,
+        whose vectors are in the library's own, are found by words alone. With the text's `meaning` all three kinds of
+        text are found by it too.
         """
         found = self.by_each(text, vector, scope, 4 * k, min_gap_s, space, meaning)
         return suppress_neighbours(fuse(*found, query=text), min_gap_s)[:k]

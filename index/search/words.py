@@ -10,6 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from math import ceil, isnan, sqrt
 from typing import Any
 
@@ -55,8 +56,7 @@ def lines_like(
 ) -> list[Hit]:
     """Find the `k` lines that are most like a query in meaning, best first, and none that is like it by chance alone.
 
-    Lines of a video begin `min_gap_s` apart. Only lines are found that readers see: of the newest captions, speech and
-    text on screen. Raises QueryError or UnknownVideo.
+    Only lines are found that readers see: of the newest captions, speech and text on screen.
     """
     check_scope(visible, scope, k, min_gap_s)
     table = vectors_table(meaning.space, SENTENCES_PREFIX)
@@ -88,13 +88,10 @@ def with_meaning(hits: Sequence[Hit], like: Sequence[Hit], source: Source) -> li
 
 def by_words_and_meaning(searches: Sequence[Sequence[Hit]], like: Sequence[Hit], k: int, min_gap_s: float) -> list[Hit]:
     """Put hits of several kinds of text in one order by BM25, and fuse it with those by meaning, which go before."""
-    ranked = sorted(
-        (hit for hits in searches for hit in hits), key=lambda hit: (-(hit.bm25 or 0.0), hit.video_id, hit.time_s)
-    )
+    ranked = sorted(chain(*searches), key=lambda hit: (-(hit.bm25 or 0.0), hit.video_id, hit.time_s))
     if like:
-        ranked = sorted(
-            fuse_same(ranked, like), key=lambda hit: (-hit.score, -(hit.cosine or 0.0), hit.video_id, hit.time_s)
-        )
+        fused = fuse_same(ranked, like)
+        ranked = sorted(fused, key=lambda hit: (-hit.score, -(hit.cosine or 0.0), hit.video_id, hit.time_s))
     return suppress_neighbours(ranked, min_gap_s)[:k]
 
 
@@ -103,9 +100,7 @@ def _shown(visible: VisibilityCache, meaning: Meaning, rows: Rows) -> Rows:
     ids = {row["video_id"] for row in rows}
     videos, embedded = visible.videos(ids), visible.models(STAGE, ids)
     whole = {id_ for id_ in videos if meaning.space.digest in embedded.get(id_, ())}
-    models: Mapping[Source, dict[str, tuple[str | None, ...]]] = {
-        source: shown_models(visible, source, ids) for source in LINE_SOURCES
-    }
+    models = {source: shown_models(visible, source, ids) for source in LINE_SOURCES}
     return [row for row in rows if row["video_id"] in whole and row["model"] in models[row["source"]][row["video_id"]]]
 
 
@@ -123,32 +118,22 @@ Spoken = tuple[str | None, str | None]
 
 def with_speakers(tables: Tables, visible: VisibilityCache, hits: Sequence[Hit]) -> list[Hit]:
     """Give hits in transcripts the speaker and the language of their line, as readers are to see them now."""
-    found = _spoken(tables, visible, [hit for hit in hits if hit.source == "transcript"])
-    return [
-        replace(hit, speaker=found[_key(hit)][0], language=found[_key(hit)][1]) if _key(hit) in found else hit
-        for hit in hits
-    ]
-
-
-def _spoken(tables: Tables, visible: VisibilityCache, hits: Sequence[Hit]) -> dict[Line, Spoken]:
-    """Read speaker and language of the lines of these hits; of two equal ones those of a speech model."""
-    ids = sorted({hit.video_id for hit in hits})
-    models, keys = shown_models(visible, "transcript", ids), {_key(hit) for hit in hits}
-    rows = []
-    for times_s in chunked(sorted({hit.time_s for hit in hits})):
+    spoken = [hit for hit in hits if hit.source == "transcript"]
+    ids = sorted({hit.video_id for hit in spoken})
+    models, rows = shown_models(visible, "transcript", ids), []
+    for times_s in chunked(sorted({hit.time_s for hit in spoken})):
         for some in chunked(ids):
             where = one_of("video_id", some) & one_of("start_s", times_s)
             rows += tables.rows("transcript", where, SPOKEN_COLUMNS).to_pylist()
     shown = [row for row in rows if row["model"] in models[row["video_id"]]]
     names = Speakers(tables).names_of(row["speaker"] for row in shown)
-    said = {
-        (row["video_id"], row["start_s"], row["end_s"], row["text"]): (
-            shown_speaker(row["speaker"], names),
-            row["language"],
-        )
-        for row in sorted(shown, key=lambda row: row["model"] is not None)
-    }
-    return {key: each for key, each in said.items() if key in keys}
+    said: dict[Line, Spoken] = {}
+    for row in sorted(shown, key=lambda row: row["model"] is not None):  # of equal lines a speech model's counts
+        line = row["video_id"], row["start_s"], row["end_s"], row["text"]
+        said[line] = shown_speaker(row["speaker"], names), row["language"]
+    found = [said.get(_key(hit)) if hit.source == "transcript" else None for hit in hits]
+    pairs = zip(hits, found, strict=True)
+    return [replace(hit, speaker=each[0], language=each[1]) if each else hit for hit, each in pairs]
 
 
 def _key(hit: Hit) -> Line:

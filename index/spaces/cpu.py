@@ -285,10 +285,9 @@ class ImageTower:
 
 
 def import_onnxruntime() -> Any:
-    """Import ONNX Runtime without its telemetry.
+    """Import ONNX Runtime without its telemetry, which would write an id of the machine and send events.
 
-    Microsoft's package for Linux, in version 1.32, else writes an id of the machine into the user's cache at the
-    import, and sends events where there is a network. `ORT_DISABLE_TELEMETRY=0` brings that back.
+    `ORT_DISABLE_TELEMETRY=0` brings that back.
     """
     is_set = NO_TELEMETRY in os.environ
     if not is_set:
@@ -392,9 +391,8 @@ MOST_BYTES = 2_000_000_000
 def export_image_tower(space: Space, folder: Path) -> TowerFacts:
     """Write the image tower of a space, freshly loaded on the CPU, into `folder`, and check it on 64 pictures.
 
-    Weights are kept in half precision where the vectors stay the same, and are float32 again in memory. Raises
-    ExportRefused with the reason if the exporter cannot follow the tower or its vectors differ, and
-    ModuleNotFoundError without onnx or onnxscript.
+    Weights are kept in half precision where the vectors stay the same. Raises ExportRefused with the reason if the
+    exporter cannot follow the tower or its vectors differ.
     """
     import onnx
 
@@ -562,8 +560,7 @@ def export_in_child(space_name: str, digest: str) -> str | None:
 def export_to_cache(space_name: str, digest: str) -> Path:
     """Export the image tower of a space into the cache and return its folder; one that is there already is used.
 
-    Raises ExportBusy, SpaceMismatch if the name stands for other weights here, ExportRefused or another SpaceError,
-    StorageError if the cache cannot be written, ModuleNotFoundError without torch or onnx.
+    Raises ExportBusy, SpaceMismatch if the name stands for other weights here, ExportRefused or StorageError.
     """
     from fcntl import LOCK_EX, LOCK_NB, flock  # here, because the query side may be where there is none
 

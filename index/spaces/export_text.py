@@ -47,8 +47,8 @@ CHECK_TEXTS: tuple[str, ...] = tuple(CHECKS["towers"])
 def export_text_tower(space: Space, folder: Path) -> TowerFacts:
     """Write the text tower of a loaded space to `folder`, in half precision where that is near enough.
 
-    The folder's `tower.json` is the caller's to write. Raises ExportRefused with the reason if the tower is of a kind
-    that is not covered, or if one of the check's texts has other token ids, or a vector with a cosine below 0.9999.
+    Raises ExportRefused with the reason if the tower is of a kind that is not covered, or if one of the check's texts
+    has other token ids, or a vector with a cosine below 0.9999.
     """
     model, tokenizer = space.text_parts()
     arrays, transformer = export_transformer(model)

@@ -52,8 +52,8 @@ POOLS: Mapping[str, Pool] = {"mean": "mean", "cls": "first", "lasttoken": "last_
 def export_sentence_model(model: SentenceModel, folder: Path) -> TowerFacts:
     """Write a sentence model to `folder` as a text tower, in half precision where that is near enough.
 
-    The folder's `tower.json` is the caller's to write. Raises ExportRefused with the reason if the model is of a kind
-    that is not covered, or if a text of the check has a vector with a cosine below 0.9999 to torch's.
+    Raises ExportRefused if the model is of a kind that is not covered, or if a text of the check has a vector with a
+    cosine below 0.9999 to torch's.
     """
     arrays, transformer = _transformer(model)
     settings = TextSettings(transformer, export_plain_tokenizer(model.tokenizer, model.facts.max_length, folder))
@@ -140,10 +140,6 @@ class Likeness:
     def least(self) -> float:
         """The least cosine of a line that counts as found."""
         return min(self.mean + DEVIATIONS * self.deviation, 1.0)
-
-    def as_json(self) -> dict[str, Any]:
-        """Write both numbers as JSON can hold them."""
-        return asdict(self)
 
 
 def measure_likeness(model: SentenceEmbedder) -> Likeness:
@@ -325,7 +321,8 @@ class SentenceModel:
 
 def load_sentence_model(name: str, device: str = "auto") -> SentenceModel:
     """Load a sentence model by hub id or folder; raises WeightsMissing, BadCheckpoint, DeviceMissing, TorchMissing."""
-    name = _absolute(name)
+    folder = Path(name).expanduser() if name.startswith("~/") else Path(name)
+    name = str(folder.absolute()) if folder.is_dir() else name  # a library stores it, and may be opened anywhere
     if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
         raise WeightsMissing(f"got the sentence model {name}, a folder without config.json; give a copy of a model")
     try:
@@ -361,12 +358,6 @@ def _limits(model: Any, tokenizer: Any) -> tuple[str, int]:
     if type(model).__name__.startswith(("Roberta", "XLMRoberta", "Camembert", "MPNet")):
         places -= int(model.config.pad_token_id) + 1  # their first position comes after that of padding
     return str(tokenizer.pad_token or ""), min(int(tokenizer.model_max_length), places)
-
-
-def _absolute(name: str) -> str:
-    """Make a folder's name absolute: a library stores it, and may be opened anywhere."""
-    folder = Path(name).expanduser() if name.startswith("~/") else Path(name)
-    return str(folder.absolute()) if folder.is_dir() else name
 
 
 def _hub_of(name: str) -> AbstractContextManager[bool]:

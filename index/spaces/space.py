@@ -8,12 +8,10 @@ A space is a model, its weights and its preprocessing. `load_space` makes one fr
 - ``local-dir:PATH``: a folder with open_clip_config.json, the weights, and the tokenizer if it needs one;
 - ``ViT-B-32/PATH.safetensors``: an architecture with a local checkpoint (.safetensors, .pt, .bin, .pth).
 
-The default is SigLIP 2 (Tschannen et al. 2025, arXiv 2502.14786; weights Apache-2.0) in its base size with
-32-pixel patches at 256 px. It finds the right COCO picture for a caption first in 47.2 % of cases (big_vision's
-own table), where ViT-B-32/laion2b_s34b_b79k finds it in 39.3 % (open_clip's table), and understands many
-languages. ViT-B-16-SigLIP2-256/webli finds it in 53.2 %, at four times the patches. One core embeds 29 frames
-a second with the default in bf16 and 7.5 in fp32, so an hour of film sampled once a second takes two minutes.
-Its tokenizer needs `transformers`.
+The default is SigLIP 2 (Tschannen et al. 2025, arXiv 2502.14786; weights Apache-2.0) in its base size with 32-pixel
+patches at 256 px, which understands many languages and needs `transformers` for its tokenizer. It finds the right COCO
+picture for a caption first in 47.2 % of cases, where ViT-B-32/laion2b_s34b_b79k finds it in 39.3 %, and
+ViT-B-16-SigLIP2-256/webli, at four times the patches, in 53.2 %.
 """
 
 from __future__ import annotations
@@ -212,8 +210,7 @@ _without_open_clip_logs = SharedSwitch(_drop_open_clip_logs)
 def quick_hub() -> Iterator[bool]:
     """Use the hub's cache alone within this block if the hub is silent; yield True if the hub answers.
 
-    The client retries each file five times with growing pauses: 46 s for one model on a machine without a
-    network before it reports an error. One request beforehand settles it; files already in the cache still load.
+    The client retries each file with growing pauses, 46 s for one model without a network; one request settles it.
     """
     from huggingface_hub import constants
 
@@ -258,11 +255,10 @@ _torchvision_operators: list[Any] = []  # a torch.library.Library undoes its def
 
 
 def import_torchvision() -> None:
-    """Import torchvision, with a torchvision that was built for CUDA beside a torch that was not, too.
+    """Import torchvision, also one that was built for CUDA (PyPI's) beside a torch that was not.
 
-    The torchvision on PyPI is a CUDA build: beside a CPU-only torch its compiled operators do not load, and
-    importing it fails with "operator torchvision::nms does not exist". Nothing here detects objects, so
-    declaring its two operators without a body is enough for the import to succeed.
+    Its compiled operators do not load then, and importing it fails with "operator torchvision::nms does not exist".
+    Nothing here detects objects, so declaring its two operators without a body is enough.
     """
     import torch
 
@@ -396,8 +392,8 @@ class Space:
 def load_space(name: str, *, device: str = "auto", towers: Literal["both", "text", "image"] = "both") -> Space:
     """Load the space called `name` (see the top of this file) on `device` ("auto", "cpu", "cuda", "cuda:1", ...).
 
-    With `towers` "text" or "image" only that half of the model stays in memory.
-    Raises UnknownModel, WeightsMissing, BadCheckpoint or DeviceMissing.
+    With `towers` "text" or "image" only that half of the model stays in memory. Raises UnknownModel, WeightsMissing,
+    BadCheckpoint or DeviceMissing.
     """
     open_clip = import_open_clip()
     named = model_name(open_clip, name)
@@ -414,11 +410,7 @@ def load_space(name: str, *, device: str = "auto", towers: Literal["both", "text
 
 
 def fetch_tokenizer(name: str) -> None:
-    """Fetch the tokenizer of the space called `name` into the hub's cache, for texts to be embedded later, offline.
-
-    An image tower does without one, so loading that alone does not fetch it. A folder has its own or none.
-    Raises UnknownModel, or WeightsMissing if it cannot be had.
-    """
+    """Fetch the tokenizer of the space called `name` into the hub's cache, for texts to be embedded later, offline."""
     if name == "builtin":
         return
     open_clip = import_open_clip()
@@ -504,12 +496,8 @@ def _weights_sha256(model: Any) -> str:
 
 def _drop_tower(model: Any, towers: str) -> None:
     """Delete the modules of the tower that is not needed."""
-    unneeded = {
-        "both": (),
-        "text": ("visual",),
-        "image": ("text", "transformer", "token_embedding", "text_decoder"),
-    }
-    for module in unneeded[towers]:
+    halves = {"text": ("visual",), "image": ("text", "transformer", "token_embedding", "text_decoder")}
+    for module in halves.get(towers, ()):
         if hasattr(model, module):
             delattr(model, module)
 
@@ -541,10 +529,8 @@ TRIAL_IMAGES = 4
 def quick_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module:
     """Return the fp32 `tower`, or a copy in half precision where that is faster here and gives the same vectors.
 
-    Measured on the first of `images` (float32 [n, 3, h, w]); whether bf16 pays on a CPU depends on the processor's
-    instructions, which its name does not tell. The faster of two runs counts, so the first may warm up. On CUDA half
-    precision always pays, and the layout of convolutions is chosen too. On a CPU a tower of convolutions has its
-    channels last, which is quicker (`tests/bench/towers.py`) and changes no vector by more than rounding.
+    On a CPU that depends on the processor: the faster of two runs counts. On CUDA half precision always pays, and the
+    layout of convolutions is chosen too. On a CPU a tower of convolutions has its channels last, which is quicker.
     """
     import torch
 

@@ -17,7 +17,7 @@ from kinodex.index.errors import BadCheckpoint, TowersDamaged, checked_text
 from kinodex.index.spaces.towers import ArrayFile, ArrayReader, Fingerprint, read_whole, write_arrays
 
 if TYPE_CHECKING:
-    import tokenizers
+    pass
 
 
 # Tokenizer of an exported text tower: open_clip's cleaning of a text, and its token ids by the package tokenizers.
@@ -63,11 +63,15 @@ class Tokenizer:
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Make token ids [n, context length] of texts."""
+        import tokenizers
+
         cleaned = [clean(text, self.settings.cleaning) for text in texts]
         words = self._words(cleaned)
         numbers = {word.text: word.number for word in words} | self._added
         unknown = numbers.get(self.settings.unknown, -1)
-        encoded = self._with_words(words).encode_batch(cleaned)
+        model = self._frame["model"] | small_model(self._frame["model"]["type"], words, self.settings.unknown)
+        filled = tokenizers.Tokenizer.from_str(json.dumps(self._frame | {"model": model}))
+        encoded = filled.encode_batch(cleaned)
         ids = np.array([[numbers.get(token, unknown) for token in each.tokens] for each in encoded], np.int64)
         ids = ids.reshape(len(texts), self.settings.context_length)
         return np.where(ids == self.settings.dropped_id, 0, ids) if self.settings.dropped_id >= 0 else ids
@@ -95,12 +99,6 @@ class Tokenizer:
             if token in text:
                 segments = [piece for segment in segments for piece in segment.split(token)]
         return segments if len(segments) == 1 else [text, *segments]
-
-    def _with_words(self, words: Sequence[Word]) -> tokenizers.Tokenizer:
-        import tokenizers
-
-        model = self._frame["model"] | small_model(self._frame["model"]["type"], words, self.settings.unknown)
-        return tokenizers.Tokenizer.from_str(json.dumps(self._frame | {"model": model}))
 
 
 def small_model(kind: str, words: Sequence[Word], unknown: str) -> dict[str, Any]:
@@ -201,8 +199,7 @@ class Vocabulary:
     def words_in(self, texts: Iterable[str], prefix: str = "", suffix: str = "") -> list[Word]:
         """Find the words that are parts of `texts`: as they are, after `prefix`, and before `suffix`.
 
-        Prefix and suffix are the marks of a tokenizer for the inside or the end of what it splits its text into. A
-        word with the hash of another may come too, which does no harm: no part of the texts is like it.
+        Both are marks of a tokenizer. A word with the hash of another may come too, which does no harm.
         """
         rows: set[int] = set()
         for text in set(texts):
@@ -322,7 +319,8 @@ def text_features(reader: ArrayReader, settings: TransformerSettings, ids: Ids) 
     for number in range(settings.layers):
         states = _block(reader, settings, f"blocks.{number}.", states, hidden)
     if settings.pool == "mean":
-        states = _mean(states, looked_at[:, places])
+        shown = looked_at[:, places, None].astype(np.float32)
+        states = (states * shown).sum(1) / np.maximum(shown.sum(1), np.float32(1e-9))
     else:
         states = states[np.arange(len(ids)), np.searchsorted(places, pooled)]
     if not settings.norm_after:
@@ -353,13 +351,6 @@ def _embedded(reader: ArrayReader, settings: TransformerSettings, ids: Ids, plac
         states = np.concatenate([states, np.broadcast_to(token, (len(ids), 1, token.size))], axis=1)
     states = states + reader.rows("positions", places)
     return _norm(reader, "embedding_norm", states, settings.norm_eps) if settings.norm_after else states
-
-
-def _mean(states: Floats, shown: NDArray[np.bool_]) -> Floats:
-    """Average the vectors [texts, positions, width] of each text's positions that may be looked at."""
-    weights = shown[..., None].astype(np.float32)
-    means: Floats = (states * weights).sum(1) / np.maximum(weights.sum(1), np.float32(1e-9))
-    return means
 
 
 def _hidden(settings: TransformerSettings, looked_at: NDArray[np.bool_], places: NDArray[np.intp]) -> Floats | None:
@@ -483,7 +474,7 @@ class TextTower:
 
     def __init__(self, folder: Path, fingerprint: Fingerprint, settings: TextSettings) -> None:
         """Read the tokenizer, and of the weights the header; raises BadCheckpoint if a file is damaged."""
-        self.fingerprint = fingerprint
+        self.fingerprint, self.name, self.dim = fingerprint, fingerprint.name, fingerprint.dim
         self.settings = settings
         self._weights = ArrayFile(folder / WEIGHTS)
         self._tokenizer = Tokenizer(folder, settings.tokenizer)
@@ -498,26 +489,12 @@ class TextTower:
             raise TowersDamaged(f"the settings of the text tower in {folder} are not known here: {error}") from error
         return cls(folder, space, settings)
 
-    @property
-    def name(self) -> str:
-        """Name of the space."""
-        return self.fingerprint.name
-
-    @property
-    def dim(self) -> int:
-        """Numbers of a vector."""
-        return self.fingerprint.dim
-
-    def token_ids(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Make the token ids [n, context length] of texts."""
-        return self._tokenizer(texts)
-
     def embed_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts as unit vectors float32 [n, dim]."""
         vectors = np.empty((len(texts), self.dim), np.float32)
         if not texts:
             return vectors
-        ids = self.token_ids(texts)
+        ids = self._tokenizer(texts)
         shortest_first = np.argsort((ids != ids[:, -1:]).sum(1), kind="stable")  # so that a batch is as short as it can
         with self._weights.reader() as reader:
             for first in range(0, len(texts), TEXT_BATCH):

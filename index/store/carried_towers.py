@@ -65,8 +65,7 @@ def held_towers(uri: str, digest: str) -> SpaceTowers | None:
 def find_tower(uri: str, digest: str, kind: TowerKind, again: str = "") -> Path | None:
     """Find the folder on this machine with a tower of a space that a library carries; None if it carries none.
 
-    A tower in an object store is fetched into the user's cache, once, and its content checked. Raises TowersDamaged
-    for files that are not as they were written, which `again` is the command against, or StorageError.
+    Raises TowersDamaged for files that are not as they were written, which `again` is the command against.
     """
     with _again_advice(uri, again):
         if not is_local(uri):
@@ -128,8 +127,7 @@ def builtin_tower(digest: str, kind: TowerKind) -> Path | None:
 def keep_towers(uri: str, made: Path) -> SpaceTowers:
     """Keep the towers of a folder with a library, beside or in place of those that it carries for the same space.
 
-    Returns all that it carries now. The caller holds the lease `LEASE`. Raises ValueError for a folder without
-    `tower.json`, or StorageError or StorageFull.
+    Returns all that it carries now. The caller holds the lease `LEASE`.
     """
     new = read_towers(made)
     if new is None:
@@ -203,11 +201,7 @@ def _upload(uri: str, digest: str, made: Path, towers: SpaceTowers, names: list[
 
 
 def cached_tower(uri: str, digest: str, kind: TowerKind) -> Path | None:
-    """Find the folder in the cache with a tower that the library at `uri` carries, fetched if need be.
-
-    Returns None if the library carries no such tower. Nothing is asked of the store for one that the cache holds.
-    Raises TowersDamaged if what was fetched is not what was written, or StorageError.
-    """
+    """Find the folder in the cache with a tower that the library at `uri` carries, fetched if need be; None without."""
     cached = cached_place(digest, kind)
     if is_whole(cached, kind):
         return cached
@@ -256,26 +250,17 @@ def load_tower_of(uri: str, held: Fingerprint, towers: Towers) -> Space | TextEm
     except ModuleNotFoundError as error:
         if torch_package(error) is None:
             raise
-        raise TorchMissing(
-            f"cannot embed with {held.name}: {error.name} is not installed, and {_way_to_tower(uri, held, towers)}"
-        ) from error
+        way = f"{uri} carries no exported tower for that; run `kinodex add text-tower {uri}"
+        way += (
+            f"{' --with-image-tower' * (towers == 'image')}` where the model is, or `pip install 'kinodex[clip]'` here"
+        )
+        if towers == "image" and find_tower(uri, held.digest, "image"):
+            way = f"the image tower that {uri} carries needs ONNX Runtime, which is not installed either; "
+            way += "`pip install 'kinodex[onnx]'` brings it"
+        raise TorchMissing(f"cannot embed with {held.name}: {error.name} is not installed, and {way}") from error
     if loaded.fingerprint.digest != held.digest:
         raise SpaceMismatch(
             f"got space {loaded.fingerprint}, but {uri} holds {held}: here the same name stands for other "
             "weights or other preprocessing; use those that the library was made with"
         )
     return loaded
-
-
-def _way_to_tower(uri: str, held: Fingerprint, towers: Towers) -> str:
-    """Say how to get a tower of a space where neither torch nor an exported one can be used."""
-    if towers == "image" and find_tower(uri, held.digest, "image"):
-        return (
-            f"the image tower that {uri} carries needs ONNX Runtime, which is not installed either; "
-            "`pip install 'kinodex[onnx]'` brings it"
-        )
-    option = " --with-image-tower" if towers == "image" else ""
-    return (
-        f"{uri} carries no exported tower for that; run `kinodex add text-tower {uri}{option}` where "
-        "the model is, or `pip install 'kinodex[clip]'` here"
-    )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
@@ -125,8 +125,7 @@ def _storage_error(uri: str, error: Exception) -> StorageError | StorageFull | N
         return StorageError(
             f"cannot commit to {uri}: other writers kept coming first; run again when fewer write at once"
         )
-    advice = _advice_on_store(str(error))
-    if advice is not None:
+    if advice := _advice_on_store(str(error)):
         return StorageError(f"cannot use {uri}: {advice}")
     if Meaning.DAMAGED in meanings:
         return _damaged(uri, text)
@@ -159,8 +158,7 @@ def _advice_on_store(text: str) -> str | None:
 class Tables:
     """Tables of the library at `uri`, each opened on first use, and always in its newest state.
 
-    A handle of a table is for one thread at a time; so each use makes its own, which costs a microsecond, and they
-    share what they have read.
+    A handle of a table is for one thread at a time; so each use makes its own, and they share what they have read.
     """
 
     def __init__(self, uri: str) -> None:
@@ -348,17 +346,17 @@ def _check_vectors(rows: pa.Table) -> None:
 
 def retry_on_conflict(commit: Callable[[], Result]) -> Result:
     """Run a commit again when another writer's came first, with growing pauses, a few times."""
+
+    def is_conflict(error: BaseException) -> bool:
+        return isinstance(error, (OSError, RuntimeError, ValueError)) and Meaning.CONFLICT in meanings_of(error)
+
     retry = Retrying(
-        retry=retry_if_exception(_is_conflict),
+        retry=retry_if_exception(is_conflict),
         wait=wait_random_exponential(multiplier=0.1, max=MAX_PAUSE_S),
         stop=stop_after_attempt(COMMIT_ATTEMPTS),
         reraise=True,
     )
     return retry(commit)
-
-
-def _is_conflict(error: BaseException) -> bool:
-    return isinstance(error, (OSError, RuntimeError, ValueError)) and Meaning.CONFLICT in meanings_of(error)
 
 
 def space_tables(tables: Tables, prefix: str = VECTORS_PREFIX) -> dict[str, Fingerprint]:
@@ -412,12 +410,9 @@ def newest_state(known: LanceDataset, folder: Path | None, mark: Mark | None) ->
     version = newest_version(folder, known.version)
     if version == known.version:
         return copy(known)
-    if version is None:
-        return _listed(known)
-    try:
-        return known.checkout_version(version)
-    except (OSError, ValueError):  # it was deleted meanwhile
-        return _listed(known)
+    with suppress(OSError, ValueError):  # it was deleted meanwhile
+        return _listed(known) if version is None else known.checkout_version(version)
+    return _listed(known)
 
 
 def _listed(known: LanceDataset) -> LanceDataset:

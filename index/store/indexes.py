@@ -113,6 +113,7 @@ def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
         for name in written:
             if not _indexes(tables[name], "text"):  # a process that was killed while it joined fragments left none
                 index_text(tables, name)
+            # Searches that forgive typos look into the index alone: it may lack no line.
             elif _is_stale(tables[name], "text", _stale_lines(name, when), when.stale_share):
                 _take_in(tables, name, "text", when)
         if not when.joins_only:
@@ -204,9 +205,8 @@ def _has_many_lines(tables: Tables, name: str) -> bool:
 
 
 def _drop_words(table: LanceDataset) -> None:
-    for column in WORDS:
-        for index in _indexes(table, column):
-            table.drop_index(index.name)
+    for index in (index for column in WORDS for index in _indexes(table, column)):
+        table.drop_index(index.name)
 
 
 def _clean(tables: Tables, name: str, when: Thresholds) -> None:
@@ -215,7 +215,6 @@ def _clean(tables: Tables, name: str, when: Thresholds) -> None:
 
 
 def _stale_lines(name: str, when: Thresholds) -> int:
-    """Lines that the index of words may lack: none where searches forgive typos, which looks into the index alone."""
     return 0 if name in FORGIVING and not when.joins_only else when.stale_lines
 
 

@@ -122,20 +122,9 @@ def take(tables: Tables, name: str, token: str, owner: str, pace: Pace) -> None:
 
 
 def _claim(name: str, token: str, owner: str) -> dict[str, Any]:
-    now = datetime.now(UTC)
-    process = this_process()
-    return {
-        "name": name,
-        "token": token,
-        "owner": owner,
-        "host": process.host,
-        "boot": process.boot,
-        "pid": process.pid,
-        "process_start": process.start,
-        "since": now,
-        "beat": 0,
-        "beat_at": now,
-    }
+    now, process = datetime.now(UTC), this_process()
+    holder = {"host": process.host, "boot": process.boot, "pid": process.pid, "process_start": process.start}
+    return {"name": name, "token": token, "owner": owner, **holder, "since": now, "beat": 0, "beat_at": now}
 
 
 def _wait_for_end(tables: Tables, row: Mapping[str, Any], pace: Pace) -> Mapping[str, Any]:

@@ -176,8 +176,8 @@ class Heading:
 def frame_key(video_id: str, frame_no: int) -> int:
     """Make an integer of (video, frame): 39 bits of the id's sha256 plus the number above its 24 bits, then these.
 
-    One indexed `IN` over such keys fetches frames of many videos 12 times quicker than an OR of pairs. Two
-    videos may share a key's upper bits, so a reader checks `video_id` too; frames of one video never share a key.
+    One indexed `IN` over such keys fetches frames of many videos 12 times quicker than an OR of pairs. Two videos may
+    share a key, so a reader checks `video_id` too.
     """
     return int(frame_keys(video_id, [frame_no])[0])
 

@@ -184,8 +184,7 @@ def space_scope(tables: Tables, visible: VisibilityCache, own: Fingerprint, name
 def find_video(videos: Mapping[str, VideoRow], name: str, *, whole_name: bool = False) -> VideoRow:
     """Find the one video of that id, id prefix, title, file name or URI, else of a title or file name that holds it.
 
-    Upper and lower case are the same in a part of a title; no part is enough if the `whole_name` is required. Raises
-    UnknownVideo.
+    Upper and lower case are the same in a part of a title; no part is enough if the `whole_name` is required.
     """
     if name in videos:
         return videos[name]

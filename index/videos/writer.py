@@ -105,15 +105,7 @@ def read_digests(tables: Tables, name: str, where: Sequence[Filter]) -> Counter[
 
 
 def as_text(digest: int) -> str:
-    """Write a digest as it is stored."""
     return f"{digest % (1 << 8 * HASH_BYTES):0{2 * HASH_BYTES}x}"
-
-
-def video_digests(row: pa.Table, digests: Digests) -> str:
-    """Write the digests of a video, whose row in `videos` this is, as they are stored beside it: JSON by table."""
-    video_id = row["video_id"][0].as_py()
-    of_tables = {name: as_text(of_video.get(video_id, 0)) for name, of_video in digests.items()}
-    return json.dumps(of_tables | {OWN_ROW: as_text(sum(row_hashes(row)))})
 
 
 def _labelled(name: str, values: Iterable[bytes | None]) -> list[bytes]:
@@ -179,8 +171,7 @@ class IngestLog:
     def places(self, video: VideoRow) -> list[SourceRow]:
         """Read the places where ingests found a video: first its address, then copies by URI.
 
-        An address that holds another video by now comes last, with the id of that one; one of which nothing is noted
-        has no stamp.
+        An address that holds another video by now comes last; one of which nothing is noted has no stamp.
         """
         of_address = one_of("uri", [video.uri, redact_uri(video.uri)])
         rows = self._tables.rows("sources", of_address | equal("video_id", video.video_id)).to_pylist()
@@ -255,9 +246,9 @@ LINE_COLUMNS = ("start_s", "end_s", "text", "source", "language", "speaker")
 class VideoWriter:
     """Everything that an ingest writes of videos. Rows come first, `complete` last; until then nobody sees them.
 
-    Times of frames, segments and lines are presentation times, as an ingest reads them from the file. A frame has
-    `frame_no`, `time_s`, `width_px`, `height_px`, `jpeg` and its `vector`, a unit vector float16 `[dim]`; a segment
-    `start_s`, `end_s` and `kind`; a line `start_s`, `end_s`, `text`, `source`, `language` and `speaker`.
+    Times are presentation times, as an ingest reads them from the file. A frame has `frame_no`, `time_s`, `width_px`,
+    `height_px`, `jpeg` and its `vector`, a unit vector float16 `[dim]`; a segment `start_s`, `end_s` and `kind`; a line
+    `start_s`, `end_s`, `text`, `source`, `language` and `speaker`.
     """
 
     def __init__(self, tables: Tables, vectors_table: str) -> None:
@@ -289,10 +280,9 @@ class VideoWriter:
         return None
 
     def add_frames(self, videos: Mapping[str, Sequence[Any]]) -> dict[str, Counter[str]]:
-        """Append frames and their vectors by video id, in one commit a table. Few large ones are faster than many.
+        """Append frames and their vectors by video id, in one commit a table; returns their digests by table and video.
 
-        Returns the digests of these rows by table and video, for `complete`. Raises ValueError for vectors of another
-        dimension than the library's space.
+        Few large commits are faster than many. Raises ValueError for vectors of another dimension than the space.
         """
         rows = [row for frames in videos.values() for row in frames]
         if not rows:
@@ -347,11 +337,9 @@ class VideoWriter:
     ) -> tuple[str, ...]:
         """Make videos visible to readers: the last thing written of them, after everything else is on the disk.
 
-        `check` is called right before that, and may raise an error, as that of a lease does. `digests` are those that
-        writing the rows returned; without them the rows are read again.
-
-        Returns the ids of rejected videos, which do not have exactly the frames, vectors, segments and lines that
-        their row promises: two runs wrote them at once, and all their rows are deleted.
+        `check` is called right before that, and may raise. `digests` are those that writing the rows returned; without
+        them the rows are read again. Returns the ids of rejected videos, whose rows are deleted: two runs wrote them at
+        once, so that they do not have exactly the frames, vectors, segments and lines that their row promises.
         """
         if not rows:
             return ()
@@ -399,15 +387,14 @@ class VideoWriter:
             return
         names = expected_rows(self._vectors_table)
         of_videos = one_of("video_id", [row["video_id"] for row in rows])
-        known = {
-            name: read_digests(self._tables, name, [of_videos, *ingested_only(name)])
-            if digests is None
-            else digests.get(name, {})
-            for name in names
-        }
+        known: dict[str, Mapping[str, int]] = {name: (digests or {}).get(name, {}) for name in names}
+        if digests is None:
+            known = {name: read_digests(self._tables, name, [of_videos, *ingested_only(name)]) for name in names}
         table = pa.Table.from_pylist(list(rows), schema=schema)
         for number, row in enumerate(rows):
-            row[VIDEO_DIGESTS] = video_digests(table.slice(number, 1), known)
+            own = {OWN_ROW: as_text(sum(row_hashes(table.slice(number, 1))))}
+            of_tables = {name: as_text(of_video.get(row["video_id"], 0)) for name, of_video in known.items()}
+            row[VIDEO_DIGESTS] = json.dumps(of_tables | own)
 
     def _incomplete(self, rows: Sequence[VideoRow]) -> tuple[str, ...]:
         """List the videos that do not have exactly their rows, by the new rows first, then by the whole tables."""
@@ -453,11 +440,8 @@ class VideoWriter:
 def _own_digest(row: Mapping[str, Any], before: int, after: int) -> str | None:
     """Write a row's digests with another hash of the row itself, if the one before is that of the row."""
     text: str | None = row[VIDEO_DIGESTS]
-    return (
-        text
-        if text is None
-        else text.replace(json.dumps({OWN_ROW: as_text(before)})[1:], json.dumps({OWN_ROW: as_text(after)})[1:])
-    )
+    was, now = (json.dumps({OWN_ROW: as_text(each)})[1:] for each in (before, after))
+    return text and text.replace(was, now)
 
 
 def _stored(row: VideoRow) -> dict[str, Any]:
@@ -562,9 +546,8 @@ class NewRows:
             return {}
         where = all_of(ingested_only(self._name))
         columns = key_columns(self._name)
-        scanner = table.scanner(
-            columns, None if where is None else where.sql, fragments=list(fragments), with_row_address=True
-        )
+        sql = None if where is None else where.sql
+        scanner = table.scanner(columns, sql, fragments=list(fragments), with_row_address=True)
         return _by_fragment(scanner.to_table(), columns)
 
     def _incomplete(self, videos: Numbers) -> Numbers:

@@ -27,7 +27,9 @@ from kinodex.agent.models.roles import ResponseCache
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.captions import Captions, describe_all, uncaptioned
+from kinodex.jobs.add.run import pending_videos
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.folder import write_whole
 from kinodex.jobs.library import batched, frames_between
 from kinodex.jobs.models import cache_file
 from kinodex.pipeline.errors import PipelineError
@@ -69,14 +71,9 @@ def caption_by_batches(
     report: Callable[[str], object],
     limits: Limits = UNCHANGED,
 ) -> Iterator[Captions]:
-    """Have captions made by batches, and give the addition that adds them; the notes of the jobs go when it is done.
-
-    They stay if the block ends with an error, and the next run goes on with the same jobs.
-    """
+    """Have captions made by batches, and give the addition that adds them; the next run goes on with open jobs."""
     addition.prepare(library)
-    lacking = {row.video_id for row in library.additions.pending(addition.name, addition.model)}.union(again)
-    chosen = lacking if video_ids is None else lacking.intersection(video_ids)
-    videos = [row for row in library.videos() if row.video_id in chosen]
+    videos = pending_videos(library, addition.model, video_ids, again, addition.name)
     root = cache_file().parent / "batches"
     with job_folder(root, library, addition.role, addition.frames_a_segment, limits) as folder:
         sender = work_off(folder, addition.role, library, videos, addition.frames_a_segment, report)
@@ -131,10 +128,7 @@ def work_off(
 def _missing(
     sender: BatchSender, role: Role, library: Library, videos: Iterable[VideoRow], frames_a_segment: int
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The requests of these videos that no job has answered, some at a time: pictures of a library fill no memory.
-
-    Each is there once: copies of a film in other containers have the same, and a job takes an id once alone.
-    """
+    """The requests of these videos that no job has answered, each once, some at a time: pictures fill no memory."""
     given: set[str] = set()
     with asyncio.Runner() as runner:
         cache, model = runner.run(_open(role, sender))
@@ -175,18 +169,13 @@ class BatchSender:
 
     async def __call__(self, body: dict[str, object]) -> object:
         """Send one request; raises `ModelRejected` if the server refused it, `NotInBatch` if no job has answered it."""
-        custom_id = request_id(body)
+        custom_id = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:ID_CHARACTERS]
         if custom_id in self.replies.completions:
             return self.replies.completions[custom_id]
         if custom_id in self.replies.refusals:
             raise ModelRejected(f"the server refused a request of the batch: {self.replies.refusals[custom_id]}")
         self.missing[custom_id] = body
         raise NotInBatch("no batch has answered this request yet; run the same command again")
-
-
-def request_id(body: dict[str, object]) -> str:
-    """The id of a request in its job: a hash of all that is sent."""
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:ID_CHARACTERS]
 
 
 @contextmanager
@@ -301,10 +290,7 @@ class JobFolder:
         self._keep(replace(job, batch_id=known.id))
 
     def _finish(self, job: Job, client: openai.OpenAI, report: Callable[[str], object]) -> None:
-        """Wait for the end of a job and fetch its replies.
-
-        Raises `BatchFailed` if the server took none of it, somebody cancelled it, or its status means nothing here.
-        """
+        """Wait for the end of a job and fetch its replies; raises `BatchFailed` if there are none to fetch."""
         batch = client.batches.retrieve(job.batch_id)
         while batch.status in AT_WORK:
             time.sleep(self.limits.poll_s)
@@ -318,7 +304,7 @@ class JobFolder:
             )
         for file_id, what in ((batch.output_file_id, "replies"), (batch.error_file_id, "errors")):
             if file_id:
-                _write_whole(self._file(job, what), client.files.content(file_id).content)
+                write_whole(self._file(job, what), client.files.content(file_id).content)
         self._keep(replace(job, status=batch.status))
         if batch.status == "failed":
             reasons = "; ".join(str(each.message) for each in (batch.errors.data if batch.errors else None) or ())
@@ -332,7 +318,7 @@ class JobFolder:
         self._write([job if each.name == job.name else each for each in self.jobs])
 
     def _write(self, jobs: list[Job]) -> None:
-        _write_whole(self.path / STATE, json.dumps([asdict(each) for each in jobs], indent=1).encode())
+        write_whole(self.path / STATE, json.dumps([asdict(each) for each in jobs], indent=1).encode())
 
     def _file(self, job: Job, what: str) -> Path:
         return self.path / f"{job.name}.{what}.jsonl"
@@ -350,8 +336,6 @@ def _named(job: Job, client: openai.OpenAI) -> Batch | None:
     """Find the batch of a job in the server's list by the name that it carries.
 
     A list that begins again is at its end: some servers do not know how to go on after a batch.
-
-    Raises `BatchFailed` for a list of more than `MOST_LISTED` batches.
     """
     passed: set[str] = set()
     for each in client.batches.list():
@@ -409,10 +393,3 @@ def _read_line(line: dict[str, Any], replies: Replies) -> None:
         said = (body.get("error") if isinstance(body, dict) else body) or error or f"status {status}"
         reason = (said.get("message") if isinstance(said, dict) else said) or f"status {status}"
         replies.refusals[line["custom_id"]] = str(reason)
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it exists whole or not at all."""
-    part = path.with_name(f"{path.name}.part")
-    part.write_bytes(content)
-    part.replace(path)

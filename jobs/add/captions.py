@@ -173,10 +173,7 @@ class CaptionBatch:
 def describe_segments(
     thread: ModelThread, library: Library, video: VideoRow, segments: Sequence[SegmentRow], frames_a_segment: int
 ) -> CaptionBatch:
-    """Describe a video's segments with an endpoint.
-
-    No more are asked for once it has rejected a request and described none of those that were.
-    """
+    """Describe a video's segments with an endpoint, until it has rejected a request and described none."""
     captions = CaptionBatch()
     waiting: deque[Future[list[Outcome[Description]]]] = deque()
     try:

@@ -110,10 +110,7 @@ def videos_at_once(at_once: int) -> int:
 def map_in_order(
     pool: Executor, work: Callable[[VideoRow], T], videos: Iterable[VideoRow], at_once: int
 ) -> Generator[T, None, None]:
-    """Apply `work` to each video and yield the results in order, with enough videos at once to fill an endpoint.
-
-    An error is raised at its place in the order.
-    """
+    """Apply `work` to each video and yield the results in order, with enough videos at once to fill an endpoint."""
     in_flight: deque[tuple[Future[T], int]] = deque()
     for video in videos:
         size = min(max(video.segments, 1), BATCHES_AHEAD * at_once)
@@ -150,10 +147,7 @@ class ModelThread:
 
 @contextmanager
 def open_model_thread(role: Role, send: Send | None = None) -> Iterator[ModelThread]:
-    """Open the model of a role in a thread of its own; requests in flight at the end are cancelled.
-
-    `send` takes the place of HTTP for replies that the cache does not hold.
-    """
+    """Open the model of a role in a thread of its own; requests in flight at the end are cancelled."""
     ready: Future[ModelThread] = Future()
     with ThreadPoolExecutor(max_workers=1) as pool:
         ended = pool.submit(asyncio.run, _serve(role, ready, send))

@@ -15,10 +15,10 @@ from pathlib import PurePosixPath
 from typing import Any, Literal, NamedTuple
 
 from kinodex.index.library import Library
-from kinodex.index.rows import FailureRow, VideoRow
+from kinodex.index.rows import VideoRow
 from kinodex.index.sweep import sweep
 from kinodex.jobs.add.captions import Caption, text_tower, text_vectors
-from kinodex.jobs.add.run import AddedRows, AddReport, VideoOutcome, Watch, add
+from kinodex.jobs.add.run import AddedRows, AddReport, VideoOutcome, Watch, add, record_failures
 from kinodex.jobs.add.text_files import ReadFailure, ReadResult, TextLine, VideoText
 from kinodex.jobs.eval.items import composed
 from kinodex.jobs.library import batched
@@ -50,15 +50,16 @@ def import_text(
 
     A text belongs to the video whose title, file stem or id is its name; without one, to a new video that has only
     this text. Videos that have text by this writer are left out, unless `replaces`. Bad texts become failure rows.
-
-    Raises LibraryBusy if an ingest or another import is at work, SpaceError or SpaceMismatch.
     """
     with library.lease("ingest", "kinodex import"):
         sweep(library)
         before = library.videos()
         texts, unread = _matched(read, before)
         failed = [_failed(source, each) for each in unread]
-        _record_failures(library, kind, source, texts, failed)
+        # In place of an earlier import's failures of the source and these videos.
+        past = [row.uri for row in library.ingest_log.failures() if row.uri.startswith(f"{source}#")]
+        library.ingest_log.clear_failures([*past, *(text_uri(text.name) for text in texts.values())], [kind])
+        record_failures(library, kind, failed)
         new = _write_rows(library, kind, texts, {row.video_id: row for row in before})
         pending = {row.video_id for row in library.additions.pending(kind, model)}
         left_out = 0 if replaces else len(texts.keys() - pending)
@@ -115,18 +116,6 @@ def text_id(name: str) -> str:
 def _failed(source: str, unread: ReadFailure) -> VideoOutcome:
     uri = f"{source}#{unread.where}" if unread.name is None else text_uri(unread.name)
     return VideoOutcome("", uri, unread.name or unread.where, 0, unread.message, unread.error_class)
-
-
-def _record_failures(
-    library: Library, kind: Kind, source: str, texts: Mapping[str, VideoText], failed: Sequence[VideoOutcome]
-) -> None:
-    """Record texts that could not be read, in place of an earlier import's failures of the source and these videos."""
-    before = [row.uri for row in library.ingest_log.failures() if row.uri.startswith(f"{source}#")]
-    library.ingest_log.clear_failures([*before, *(text_uri(text.name) for text in texts.values())], [kind])
-    now = datetime.now(UTC)
-    library.ingest_log.add_failures(
-        [FailureRow(each.uri, kind, each.error_class or "", each.problem or "", 1, now) for each in failed]
-    )
 
 
 # Rows of videos that have only a text.
@@ -199,10 +188,7 @@ def parts(text: VideoText, by_line: bool) -> list[Part]:
 
 @dataclass(frozen=True, slots=True)
 class ImportedText:
-    """Texts of videos by id. `model` is their writer; with `replaces` its texts of before are deleted first.
-
-    Captions get vectors in the library's own space, so that they are found by meaning.
-    """
+    """Texts of videos by id. `model` is their writer; with `replaces` its texts of before are deleted first."""
 
     name: Kind
     model: str

@@ -41,8 +41,8 @@ T = TypeVar("T")
 class AddedRows:
     """Rows of one video before they are written; `problem` says which of them are missing.
 
-    `count` is the number of rows that the video then has: these, and those that stay of an earlier run. `failed` says
-    why there are none, although `usage` was spent. `arithmetic` says which one made vectors.
+    `count` is the number of rows that the video then has, with those that stay of an earlier run. `failed` says why
+    there are none, although `usage` was spent.
     """
 
     rows: Any
@@ -57,10 +57,7 @@ RowsOf = Callable[[Library, VideoRow], AddedRows]
 
 
 class Addition(Protocol):
-    """Settings of an addition and its work; frozen, and small enough to be sent.
-
-    Models are loaded when they are first needed and kept for the process.
-    """
+    """Settings of an addition and its work; frozen, and small enough to be sent. Models are loaded when needed."""
 
     @property
     def name(self) -> str:
@@ -93,10 +90,7 @@ class ConcurrentAddition(Protocol):
     """Addition that works on several videos together, because it waits for an endpoint more than it computes."""
 
     def each(self, work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]) -> Generator[T, None, None]:
-        """Apply `work` to each video, with the function that makes its rows; yields the results in order.
-
-        Close the generator at the end.
-        """
+        """Apply `work` to each video, with the function that makes its rows; yields the results in order."""
 
     def share(self, processes: int) -> Addition:
         """Make the addition for each of several processes that share its work."""
@@ -104,10 +98,7 @@ class ConcurrentAddition(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VideoOutcome:
-    """Outcome of one video: `rows` written, or `error_class` and `problem` saying why there are none.
-
-    A video that was added with a `problem` is complete but for it.
-    """
+    """Outcome of one video: `rows` written, perhaps not all for a `problem`, or none for an `error_class`."""
 
     video_id: str
     uri: str
@@ -180,19 +171,16 @@ def add(
     executor: Executor | None = None,
     again: Collection[str] = (),
 ) -> AddReport:
-    """Add rows to every complete video, or to these, where the addition's model has not added them yet.
+    """Add rows to every complete video, or to these, where the addition's model has not added them yet, or `again`.
 
-    `again` are ids of videos that have them and are worked on again: rows are replaced or filled up. Raises LibraryBusy
-    if another run adds the same now, ModelUnusable or a KinodexError if nothing can be added.
+    Raises LibraryBusy if another run adds the same now, ModelUnusable or a KinodexError if nothing can be added.
     """
     began, started_at = time.monotonic(), datetime.now(UTC)
     outcomes: list[VideoOutcome] = []
     with library.lease(f"add {addition.name}", f"kinodex add {addition.name}") as lease:
         addition.prepare(library)
         library.additions.discard_leftovers(addition.name, addition.model)
-        wanted = {row.video_id for row in library.additions.pending(addition.name, addition.model)}.union(again)
-        chosen = wanted if video_ids is None else wanted.intersection(video_ids)
-        videos = [row for row in library.videos() if row.video_id in chosen]
+        videos = pending_videos(library, addition.model, video_ids, again, addition.name)
         with closing((executor or add_in_process)(library, addition, videos, (lease.name, lease.token))) as batches:
             for batch in batches:
                 lease.check()
@@ -206,13 +194,21 @@ def add(
     return report
 
 
+def pending_videos(
+    library: Library, model: str, video_ids: Collection[str] | None, again: Collection[str], stage: str = "captions"
+) -> list[VideoRow]:
+    """List the videos that a run would work on: those that lack the stage by the model, and those `again`."""
+    lacking = {row.video_id for row in library.additions.pending(stage, model)}.union(again)
+    chosen = lacking if video_ids is None else lacking.intersection(video_ids)
+    return [row for row in library.videos() if row.video_id in chosen]
+
+
 def add_in_process(
     library: Library, addition: Addition, videos: Iterable[VideoRow], lease: LeaseKey
 ) -> Generator[list[VideoOutcome], None, None]:
     """Make and write the rows of videos in this process; yields their outcomes as they are written.
 
-    An error that ends the run is raised once all that was made before it is written. Raises LeaseLost before it writes
-    if another run has taken the lease over.
+    An error that ends the run, such as a lost lease, is raised once all that was made before it is written.
     """
     waiting: list[Made] = []
     written = time.monotonic()
@@ -235,8 +231,7 @@ def add_in_process(
 def _heard(library: Library, addition: Addition, videos: Iterable[VideoRow]) -> Generator[Made, None, None]:
     """Make the rows of each video until an endpoint is gone; what is in flight then is awaited.
 
-    It is gone if several videos in a row, or all of them, get no reply: that is no failure of theirs. Raises
-    ModelUnreachable in the end.
+    It is gone if several videos in a row, or all of them, get no reply: that is no failure of theirs.
     """
     unheard: list[Made] = []
     gone, anything_heard = "", False
@@ -265,10 +260,7 @@ def _heard(library: Library, addition: Addition, videos: Iterable[VideoRow]) -> 
 
 
 def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> Made:
-    """Make the rows of one video, not written yet; None if that fails.
-
-    Raises errors that every other video would meet too: `ModelUnusable`, those of `ENDS_ALL` and of the library.
-    """
+    """Make the rows of one video, not written yet; None if that fails. Raises what every other video would meet too."""
     try:
         made = rows_of(library, video)
     except (ModelUnusable, CancelledError, *ENDS_ALL):
@@ -302,7 +294,7 @@ def commit_outcomes(library: Library, addition: Addition, outcomes: Sequence[Vid
     """Record the outcomes of videos whose rows are written, and last of all show the good ones to readers."""
     good = [outcome for outcome in outcomes if not outcome.is_failed]
     library.ingest_log.clear_failures([outcome.uri for outcome in good], [addition.name])
-    _record_failures(library, addition, [outcome for outcome in outcomes if outcome.problem])
+    record_failures(library, addition.name, [outcome for outcome in outcomes if outcome.problem])
     counts = {outcome.video_id: outcome.rows for outcome in good}
     if not counts:
         return list(outcomes)
@@ -313,18 +305,17 @@ def commit_outcomes(library: Library, addition: Addition, outcomes: Sequence[Vid
         for each in good
         if each.video_id in rejected
     ]
-    _record_failures(library, addition, lost)
+    record_failures(library, addition.name, lost)
     return [each for each in outcomes if each.video_id not in rejected] + lost
 
 
-def _record_failures(library: Library, addition: Addition, outcomes: Sequence[VideoOutcome]) -> None:
+def record_failures(library: Library, stage: str, outcomes: Sequence[VideoOutcome]) -> None:
+    """Record outcomes of a stage that went wrong in whole or in part."""
     now = datetime.now(UTC)
-    library.ingest_log.add_failures(
-        [
-            FailureRow(each.uri, addition.name, each.error_class or "Incomplete", each.problem or "", 1, now)
-            for each in outcomes
-        ]
-    )
+    rows = [
+        FailureRow(each.uri, stage, each.error_class or "Incomplete", each.problem or "", 1, now) for each in outcomes
+    ]
+    library.ingest_log.add_failures(rows)
 
 
 def _run_row(addition: Addition, report: AddReport, started_at: datetime) -> RunRow:
@@ -347,10 +338,7 @@ def _run_row(addition: Addition, report: AddReport, started_at: datetime) -> Run
 
 
 def check_settings(library: Library, addition: Addition, *names: str) -> None:
-    """Check that these settings are those with which the model added rows before, else raise `UsageError`.
-
-    Readers know rows by their model alone: rows of one name have to be made in one way.
-    """
+    """Raise `UsageError` unless the model added its rows with these settings: rows are known by their model alone."""
     stored = library.additions.settings(addition.name, addition.model)
     remedy = f"kinodex remove added {shlex.quote(library.uri)} {addition.name} {shlex.quote(addition.model)}"
     if CONTENT in stored and stored[CONTENT] != kept_settings(addition).get(CONTENT, stored[CONTENT]):

@@ -23,7 +23,7 @@ from kinodex.agent.protocol import Note, Segment, ShownFrame, Usage
 from kinodex.agent.requests.answer import check_not_echoed
 from kinodex.agent.requests.describe import PartSummary, SummarizePart
 from kinodex.index.library import Library
-from kinodex.index.rows import SceneRow, SegmentRow, StoredFrame, VideoRow
+from kinodex.index.rows import SceneRow, SegmentRow, VideoRow
 from kinodex.jobs.add.endpoint import EndpointAddition, ModelThread, ask_again
 from kinodex.jobs.add.run import NO_COST, AddedRows, check_settings, hub_for
 from kinodex.jobs.library import batched, frames_between, picture_of
@@ -90,10 +90,7 @@ LONGEST_LINE = 400
 
 @dataclass(frozen=True, slots=True)
 class FilmPart:
-    """A scene or chapter `[start_s, end_s)`: its number in its level, and its segments.
-
-    `children` are the numbers of a chapter's scenes.
-    """
+    """A scene or chapter `[start_s, end_s)`: its number in its level, its segments, and a chapter's scenes."""
 
     level: Level
     number: int
@@ -238,10 +235,7 @@ class Contents:
 
 
 def write_contents(library: Library, film: Film, write: Write, frames_a_scene: int, at_once: int) -> Contents:
-    """Have every part of a film written, some at once; a chapter of one scene has that scene's text.
-
-    Nothing more is asked for once a batch has `failed`.
-    """
+    """Have each part of a film written, some at once, until a batch `failed`; a chapter of one scene has that text."""
     contents = Contents(film)
     for some in batched(range(len(film.scenes)), at_once):
         contents.scenes += write(_scene_requests(library, film, some, frames_a_scene))
@@ -262,10 +256,7 @@ def write_contents(library: Library, film: Film, write: Write, frames_a_scene: i
 
 
 def added_rows(contents: Contents, model: str, held: Iterable[SceneRow] = ()) -> AddedRows:
-    """Rows of what was written, and the problem of the parts without a title.
-
-    A part that got no title keeps the row that it has among those `held`.
-    """
+    """Rows of what was written, or else those `held` of parts without a title, and the problem of these."""
     film, usage = contents.film, sum((text.usage for text in contents.written), NO_COST)
     if contents.failed is not None:
         return AddedRows((), 0, usage=usage, failed=contents.failed)
@@ -299,7 +290,9 @@ def _row(film: Film, part: FilmPart, text: Written, model: str) -> SceneRow:
 
 def _scene_requests(library: Library, film: Film, numbers: Sequence[int], frames_a_scene: int) -> list[SummarizePart]:
     scenes = [film.scenes[number] for number in numbers]
-    wordless = [scene for scene in scenes if _has_few_words(film.notes[scene.number])] if film.video.frames else []
+    video = film.video
+    known = {scene.number: sum(len(note.text.split()) for note in film.notes[scene.number]) for scene in scenes}
+    wordless = [scene for scene in scenes if video.frames and known[scene.number] < FEW_WORDS]
     spans_s = [(scene.start_s, scene.end_s) for scene in wordless]
     shown = frames_between(library, film.video, spans_s, frames_a_scene)
     frames = {scene.number: some for scene, some in zip(wordless, shown, strict=True)}
@@ -312,10 +305,6 @@ def _scene_requests(library: Library, film: Film, numbers: Sequence[int], frames
         )
         for scene in scenes
     ]
-
-
-def _has_few_words(notes: Sequence[Note]) -> bool:
-    return sum(len(note.text.split()) for note in notes) < FEW_WORDS
 
 
 def _chapter_request(contents: Contents, chapter: FilmPart) -> SummarizePart:
@@ -342,11 +331,7 @@ SENTENCE_END = re.compile(r"[.!?…](?=[\s\"'”’)\]]|$)|[。！？]")
 
 def endpoint_writer(thread: ModelThread) -> Write:
     """Write with an endpoint's model, all parts of a batch at once."""
-
-    def write(requests: Sequence[SummarizePart]) -> list[Written]:
-        return thread.submit(_ask_all(thread.model, requests)).result()
-
-    return write
+    return lambda requests: thread.submit(_ask_all(thread.model, requests)).result()
 
 
 def local_writer(writer: Writer) -> Write:
@@ -359,7 +344,7 @@ def local_writer(writer: Writer) -> Write:
         parts = [
             PartLines(
                 tuple(note.text for note in request.notes),
-                tuple(picture_of(_stored(frame)) for frame in request.frames),
+                tuple(map(picture_of, request.frames)),
                 request.part.end_s - request.part.start_s,
             )
             for request in requests
@@ -385,8 +370,8 @@ def open_writer(model: str, device: str, max_new_tokens: int) -> Writer:
 def read_entry(request: SummarizePart, text: str, is_whole: bool = True, instructions: str = "") -> Written:
     """Read what a local model wrote: a title in its first line, the summary after it.
 
-    Headings ("Title:") and marks are taken off, and of a text that is not whole the sentence that breaks off. A reply
-    of one line, a refusal, a very long title, a loop and a repetition of the instructions are unusable.
+    Headings ("Title:") and marks are taken off, and the sentence that breaks off. A reply of one line, a refusal, a
+    very long title, a loop and a repetition of the instructions are unusable.
     """
     text = text if is_whole else _whole_sentences(text)
     lines = [line for each in text.splitlines() if (line := HEADING.sub("", each, count=1).strip(MARKS))]
@@ -409,10 +394,6 @@ def _whole_sentences(text: str) -> str:
     before, line_end, last = text.rstrip().rpartition("\n")
     ends = [found.end() for found in SENTENCE_END.finditer(last)]
     return f"{before}{line_end}{last[: ends[-1] if ends else 0]}"
-
-
-def _stored(frame: ShownFrame) -> StoredFrame:
-    return StoredFrame(frame.video_id, frame.frame_no, frame.time_s, frame.width_px, frame.height_px, frame.jpeg)
 
 
 async def _ask_all(model: OpenAIModel, requests: Sequence[SummarizePart]) -> list[Written]:

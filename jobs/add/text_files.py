@@ -16,6 +16,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
 from kinodex.jobs.errors import UnreadableText, UsageError
+from kinodex.jobs.eval.folder import first_defect
 from kinodex.jobs.eval.items import parse_json
 from kinodex.pipeline.errors import SubtitleError
 from kinodex.pipeline.sources import SUBTITLE_SUFFIXES, sidecar_tags
@@ -104,9 +105,8 @@ CAPTION_FORMS = (
 def read_captions(source: Path, seconds: float) -> Iterator[ReadResult]:
     """Read the captions of every video in a file, folder or zip; one that has no end lasts for `seconds`.
 
-    Forms: `{video: [caption, ...]}`, a caption for every `seconds` (LaViLa's of EgoSchema, as LLoVi and AKeyS publish
-    them); `{second: caption}`, a file a video, named after it or with `_cap` behind (NExT-QA's of VideoAgent, in a
-    zip); JSON lines. Raises UsageError for a source that does not exist or holds no such file.
+    Forms: `{video: [caption, ...]}`, a caption for every `seconds` (LaViLa's of EgoSchema); `{second: caption}`, a file
+    a video, named after it or with `_cap` behind (NExT-QA's of VideoAgent); JSON lines. Raises UsageError.
     """
     return read_files(source, CAPTION_SUFFIXES, lambda name, data: _caption_texts(name, data, seconds))
 
@@ -158,10 +158,7 @@ TRANSCRIPT_FORMS = (
 
 
 def read_transcripts(source: Path, clip_s: float, cuts: Mapping[str, Sequence[Cut]]) -> Iterator[ReadResult]:
-    """Read the lines of every video in a file, folder or zip; `clip_s` is the length of LongTVQA's clips.
-
-    Raises UsageError for a source that does not exist or holds no such file.
-    """
+    """Read the lines of every video in a file, folder or zip; `clip_s` is the length of LongTVQA's clips."""
     return read_files(source, TRANSCRIPT_SUFFIXES, lambda name, data: _transcript_texts(name, data, clip_s, cuts))
 
 
@@ -198,28 +195,24 @@ def _subtitles(name: str, data: bytes) -> ReadResult:
 def read_files(
     source: Path, suffixes: Collection[str], texts_of: Callable[[str, bytes], Iterable[ReadResult]]
 ) -> Iterator[ReadResult]:
-    """Apply `texts_of` to the name and the bytes of every file that has one of these suffixes.
-
-    Raises UsageError if the source does not exist, or holds no such file.
-    """
+    """Apply `texts_of` to the name and the bytes of every file that has one of these suffixes; raises UsageError."""
     found = False
     for name, read in _files(source, suffixes):
         found = True
         try:
-            yield from texts_of(name, _content(name, read))
+            data = read()
+        except (OSError, zipfile.BadZipFile, RuntimeError) as error:  # RuntimeError: a member is encrypted
+            message = f"{name}: cannot be read ({error}); repair the file or remove it"
+            yield ReadFailure(name, None, UnreadableText.__name__, message)
+            continue
+        try:
+            yield from texts_of(name, data)
         except (UnreadableText, SubtitleError) as error:
             yield ReadFailure(name, None, type(error).__name__, str(error))
     if not found:
         raise UsageError(
             f"got {source}, which holds no text; give {', '.join(sorted(suffixes))} files, or a zip of them"
         )
-
-
-def _content(name: str, read: Callable[[], bytes]) -> bytes:
-    try:
-        return read()
-    except (OSError, zipfile.BadZipFile, RuntimeError) as error:  # RuntimeError: a member is encrypted
-        raise UnreadableText(f"{name}: cannot be read ({error}); repair the file or remove it") from error
 
 
 def _files(source: Path, suffixes: Collection[str]) -> Iterator[tuple[str, Callable[[], bytes]]]:
@@ -299,7 +292,7 @@ def read_rows(name: str, data: bytes) -> Iterator[ReadResult]:
         try:
             read = _Row.model_validate_json(row)
         except ValidationError as error:
-            problems.append(f"row {number}: {_first(error)}")
+            problems.append(f"row {number}: {first_defect(error)}")
             continue
         tags = read.confidence, read.speaker or None, read.language or None
         lines[read.video].append(TextLine(read.start_s, read.end_s, one_line(read.text), *tags))
@@ -308,11 +301,6 @@ def read_rows(name: str, data: bytes) -> Iterator[ReadResult]:
     if problems:
         message = f"{name}: {first_problems(problems)}; correct these rows"
         yield ReadFailure(name, None, UnreadableText.__name__, message)
-
-
-def _first(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    return ": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))
 
 
 # The subtitles of LongTVQA and LongTVQA+ (arXiv 2512.20618): a JSON object of one text for each clip, or each episode.
@@ -347,10 +335,8 @@ def read_clips(name: str, document: Mapping[str, Any], clip_s: float) -> Iterato
 
 def _clip(name: str, subtitles: str, clip_s: float, problem: str | None) -> VideoText:
     texts = [one_line(text) for text in subtitles.split(END) if text.strip()]
-    lines = [
-        _longtvqa_line(clip_s * number / len(texts), clip_s * (number + 1) / len(texts), text)
-        for number, text in enumerate(texts)
-    ]
+    count = len(texts)
+    lines = [_longtvqa_line(clip_s * n / count, clip_s * (n + 1) / count, text) for n, text in enumerate(texts)]
     return VideoText(name, tuple(lines), clip_s, clip_s, problem)
 
 
@@ -409,10 +395,7 @@ def read_cuts(annotations: Path) -> dict[str, tuple[Cut, ...]]:
 
 
 def read_lines(name: str, rows: Sequence[Any], cuts: Mapping[str, Sequence[Cut]]) -> Iterator[ReadResult]:
-    """Read the lines of each video whose subtitles a file holds, without those outside its cut.
-
-    Without `cuts` the file is of one whole video. A file that they do not name is a failure: its cut is not known.
-    """
+    """Read the lines of each video whose subtitles a file holds, without those outside its cut, if `cuts` are known."""
     known = cuts.get(PurePosixPath(name).name, ())
     if cuts and not known:
         message = f"{name}: --cuts does not say of which part of a video it is; give annotations that do, or no --cuts"

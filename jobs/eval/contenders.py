@@ -24,9 +24,8 @@ CONTROLS = ("uniform", "blind", "random")
 class Contender:
     """An agent with some of its parameters set, under the name of its row.
 
-    `frames_of` names the contender whose mean number of frames this one gets as its parameter `frames`; it starts only
-    when that one is done. `source` is the text of an agent's file if the agent is not kinodex's own: the processes that
-    solve items run this text, and the plan of the run keeps it.
+    `frames_of` names the contender whose mean number of frames this one gets as its parameter `frames`, once that is
+    done. `source` is the text of an agent's file that is not kinodex's own: workers run it, and the plan keeps it.
     """
 
     name: str
@@ -55,22 +54,16 @@ def parse_contenders(
 ) -> tuple[Contender, ...]:
     """Parse specs, "AGENT" or "AGENT:NAME=VALUE,NAME=VALUE", into contenders, with their ablations on request.
 
-    AGENT is a name or what `kinodex.agent.ask` takes; such an agent goes by the name that its file gives it.
-
-    `controls` adds those of `CONTROLS` that are not named: uniform gets as many frames as the first agent needed, and
-    blind is left out if no model `has_language`. Raises `UsageError` for a malformed or repeated spec and
-    `UnknownAgent` for an unknown agent.
+    AGENT is a name or what `kinodex.agent.ask` takes. `controls` adds those of `CONTROLS` that are not named: uniform
+    gets as many frames as the first agent needed, and blind is left out if no model `has_language`. Raises `UsageError`
+    for a malformed or repeated spec and `UnknownAgent` for an unknown agent.
     """
     contenders: list[Contender] = []
     for spec in specs:
-        contender = _parse_spec(spec)
-        contenders.append(contender)
-        if ablations:
-            off = contender.find_variant().ablations.items()
-            contenders += [
-                replace(contender, name=f"{contender.name}, {part}", settings={**contender.settings, **settings})
-                for part, settings in off
-            ]
+        contenders.append(contender := _parse_spec(spec))
+        for part, settings in contender.find_variant().ablations.items() if ablations else ():
+            name, settings = f"{contender.name}, {part}", {**contender.settings, **settings}
+            contenders.append(replace(contender, name=name, settings=settings))
     names = [each.name for each in contenders]
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
@@ -122,11 +115,7 @@ class ItemInput:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """Settings that all items of a run share; a worker needs no more than this, on whatever machine.
-
-    `space` is one of the library's, by name or digest; None is its own. `otlp` is the collector that gets every run as
-    spans.
-    """
+    """Settings that all items of a run share; a worker needs no more. `otlp` is the collector of every run's spans."""
 
     library: str
     choice: ModelChoice
@@ -143,11 +132,10 @@ class RunContext:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round of a tree search, for the figures of EEA and VCA.
+    """One round of a tree search, for the figures of EEA and VCA; None is what the agent does not have.
 
     `intrinsic` and `fused` are the normalised entropies, 0 to 1, of the softmax over the candidates' rewards and over
-    their fused scores, both on a scale of 0 to 100; None where the agent has none. `chosen` is the segment that was
-    explored next, `best` the one with the highest score; None where the round ended the search.
+    their fused scores, both from 0 to 100. `chosen` is the segment explored next, `best` that of the highest score.
     """
 
     intrinsic: float | None
@@ -160,12 +148,10 @@ class Round:
 class ItemResult:
     """One item solved by one contender. `error` is one line where no answer came at all; that counts as wrong.
 
-    Of an `unreachable` one the endpoint gave no reply in the end: the next run asks it again, after all others.
-    `visited` are the ranges that were shown or read, in time order, for grounding. `evidence_cited` is False where the
-    answer cited nothing, so that `evidence` is all that the model had before it last; results of older runs do not say.
-    Of a `senseless` one no reply of the models could be used. An `imported` answer was given elsewhere: what it cost
-    and what it saw is not known. `supported` says if a second look at the evidence alone came to the answer; None
-    without the gate (`--verify`).
+    Of an `unreachable` one the endpoint gave no reply: the next run asks it again, after all others. `visited` are
+    what was shown or read, in time order. `evidence_cited` is False where `evidence` is all that the model had
+    before it last. Of a `senseless` one no reply could be used. An `imported` answer was given elsewhere: its cost is
+    not known. `supported` says if a second look at the evidence alone came to the answer (`--verify`).
     """
 
     contender: str
@@ -189,10 +175,7 @@ class ItemResult:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A judge model's score, 0 to 3, of one free-form answer; None if it returned no valid one.
-
-    `asked` is the digest of what was judged, `prompt` that of the judge's instructions; "" in older runs.
-    """
+    """A judge model's score, 0 to 3, of one answer; None if it gave no valid one. Digests are "" in older runs."""
 
     contender: str
     item_id: str

@@ -56,14 +56,11 @@ class IndexCost:
 class RunPlan:
     """The items, contenders and models of a run; two runs of equal plans ask the same.
 
-    `items` maps the ids of items to their videos in the library, and `space` is the space of the library that is
-    searched. `questions` is the size of the benchmark, before `part`, `limit` and missing videos; `part` describes the
-    subset in words. `contenders` are the contenders, `models` the models by role (with endpoint, without any key). With
+    `items` maps the ids of items to their videos in the library. `questions` is the size of the benchmark, before
+    `part` (the subset in words), `limit` and missing videos. `models` are by role, with endpoint, without any key. With
     `keep_captions` captions that agents make are kept for later items, so that their cost depends on the order.
-    `rules` say when a model may find the evidence insufficient. `at_once` is the number of requests of a role under way
-    together, and `prices` are those of the models by role; plans of older runs say none of the three. `screen_text`
-    may be read by agents. `states` tell of each video what the library held of it, and `contents` what the files held
-    that answer; plans of older runs have neither.
+    `at_once` is the number of requests of a role under way together. `states` tell of each video what the library held
+    of it, and `contents` what the files held that answer. Plans of older runs lack the fields with a default.
     """
 
     benchmark: str
@@ -108,10 +105,7 @@ class ImportedContender:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The content of a run's folder, except its traces.
-
-    The contenders of its `plan` and its `records` are those of the run, then those of `imported` contenders.
-    """
+    """The content of a run's folder, except its traces; contenders and records are the run's, then `imported` ones."""
 
     folder: Path
     plan: RunPlan
@@ -142,10 +136,7 @@ def read_run(folder: Path) -> Run:
 
 def read_plan(run: Path) -> RunPlan:
     """Read the plan of a run; raise `UsageError` if the folder holds none."""
-    try:
-        plan: RunPlan = adapter_of(RunPlan).validate_json(_read(run / PLAN))
-    except ValidationError as error:
-        raise _unreadable(run / PLAN, error) from error
+    plan: RunPlan = _parsed(RunPlan, _read(run / PLAN), run / PLAN)
     return plan
 
 
@@ -176,12 +167,8 @@ def read_judgements(run: Path) -> tuple[Judgement, ...]:
 
 def read_imported(run: Path) -> tuple[ImportedContender, ...]:
     """Read the imported contenders of a run, by name."""
-    adapter, found = adapter_of(ImportedContender), list[ImportedContender]()
-    for path in sorted((run / IMPORTED).glob("*.json")):
-        try:
-            found.append(adapter.validate_json(_read(path)))
-        except ValidationError as error:
-            raise _unreadable(path, error) from error
+    paths = sorted((run / IMPORTED).glob("*.json"))
+    found: list[ImportedContender] = [_parsed(ImportedContender, _read(path), path) for path in paths]
     return tuple(sorted(found, key=lambda each: each.system.name))
 
 
@@ -200,10 +187,7 @@ def begin_run(run: Path, plan: RunPlan, items: Sequence[Item]) -> None:
 
 @contextmanager
 def open_for_append(path: Path) -> Iterator[Callable[[Line], None]]:
-    """Give a function that appends results or judgements to a file of a run, which this process alone may write.
-
-    The folder is created. Raises `UsageError` if another process writes it, or it cannot be written.
-    """
+    """Give a function that appends results or judgements to a file of a run, which this process alone may write."""
     import fcntl  # here, so that runs can be looked at where there is none
 
     try:
@@ -232,11 +216,7 @@ def trace_file(run: Path, system: str, item_id: str) -> Path:
 
 
 def comparable(plan: RunPlan, name: str) -> Any:
-    """Value of a plan's field as two runs are compared by it.
-
-    A library's folder counts by its real path, not by a link, and rules that an older plan does not say by those of
-    its time.
-    """
+    """Value of a plan's field as two runs are compared by it: a library's folder counts by its real path."""
     value = getattr(plan, name)
     if name == "rules":
         return value or RULES_OF_OLDER_RUNS
@@ -268,14 +248,18 @@ def _read(path: Path) -> bytes:
 
 
 def _lines(path: Path, kind: type[T]) -> tuple[T, ...]:
-    schema: Any = kind
-    adapter, rows = adapter_of(schema), list[T]()
-    for number, line in enumerate(_whole_lines(_read(path)).splitlines(), start=1):
-        try:
-            rows.append(adapter.validate_json(line))
-        except ValidationError as error:
-            raise _unreadable(Path(f"{path}, line {number}"), error) from error
-    return tuple(rows)
+    lines = enumerate(_whole_lines(_read(path)).splitlines(), start=1)
+    return tuple(_parsed(kind, line, f"{path}, line {number}") for number, line in lines)
+
+
+def _parsed(kind: Any, content: bytes, place: object) -> Any:
+    try:
+        return adapter_of(kind).validate_json(content)
+    except ValidationError as error:
+        raise UsageError(
+            f"cannot read {place}: {first_defect(error)}; it was changed, or another version of kinodex wrote it: "
+            "run the evaluation again with another --out"
+        ) from error
 
 
 def _whole_lines(content: bytes) -> bytes:
@@ -286,10 +270,3 @@ def first_defect(error: ValidationError) -> str:
     """Describe the first defect of a file in one line: the field, if it is one of a field, and what is wrong."""
     first = error.errors(include_url=False)[0]
     return ": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))
-
-
-def _unreadable(path: Path, error: ValidationError) -> UsageError:
-    return UsageError(
-        f"cannot read {path}: {first_defect(error)}; it was changed, or another version of kinodex wrote it: "
-        "run the evaluation again with another --out"
-    )

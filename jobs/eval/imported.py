@@ -43,8 +43,8 @@ NONE = ("-1", "-1.0", "nan", "None")
 class ImportRequest:
     """A file of predictions, and how to read it; `name` is that of the contender, None for the file's own.
 
-    `first` is the number of the first option, 0 or 1; None if the user does not say that numbers count the options.
-    Questions without a prediction count as wrong, as benchmarks' servers count them, or with `partial` not at all.
+    `first` is the number of the first option, None if numbers need not count them. With `partial` questions without a
+    prediction do not count, else as wrong, as benchmarks' servers count them.
     """
 
     file: Path
@@ -66,12 +66,7 @@ class Prediction:
 
 
 def import_predictions(folder: Path, request: ImportRequest) -> ImportedContender:
-    """Read predictions, match them to a run's questions, and keep them in the run's folder.
-
-    Raises:
-        UsageError: the file cannot be read, none of its questions is in the run, one is predicted twice and unlike,
-            options are counted from another number, or the name is taken.
-    """
+    """Read predictions, match them to a run's questions, and keep them in the run's folder; raises `UsageError`."""
     run = read_run(folder)
     name = f"{request.name or request.file.stem} (imported)"
     imported = {each.system.name for each in run.imported}
@@ -97,8 +92,7 @@ def import_predictions(folder: Path, request: ImportRequest) -> ImportedContende
 def read_option(value: Any, options: Sequence[str], first: int = 0) -> int | None:
     """Index of the option that a prediction names, None if it names none for certain.
 
-    Text is read as a model's answer is. A number is an option's own words if it came as text and one of the options
-    reads so; else it counts the options from `first`. TVQA's "a3" counts from 0.
+    Text is read as a model's answer is. A number that is no option's own words counts from `first`, TVQA's "a3" from 0.
     """
     if isinstance(value, str) and (found := named_option(value, options)) is not None:
         return found

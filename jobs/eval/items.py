@@ -37,8 +37,8 @@ Scoring = Literal["options", "judge"]
 class Target:
     """The true answer: the index of the right option, or a text where there are no options; None if not published.
 
-    `evidence` are the half-open ranges in seconds that show it, in the time of `clip` where the benchmark names the one
-    video of several that they lie in, else of the item's video.
+    `evidence` are half-open ranges in seconds, in the time of `clip`, the one video of several that the benchmark
+    names, else of the item's video.
     """
 
     option: int | None = None
@@ -57,7 +57,6 @@ class Item:
     """One question of a benchmark with its target. `video` is the benchmark's own name of a video, or of an episode.
 
     `groups` are the categories it counts in, by breakdown: {"question_type": ("summarization", "reasoning")}.
-    `duration_s` is the video's length as the benchmark publishes it, None where it does not.
     """
 
     item_id: str
@@ -87,7 +86,6 @@ class SearchItem:
 
     `relevant` is empty where the moments are not published, and where there are none: then `absent` is true.
     `grades` has the worth of each relevant moment, more than 0, None where all are worth the same.
-    `duration_s` is the length of `video` as the benchmark publishes it, None where it does not.
     """
 
     item_id: str
@@ -180,9 +178,7 @@ class RowOf(Protocol[ItemOf]):
 
 @dataclass(frozen=True, slots=True)
 class Benchmark(Generic[AnyItem]):
-    """A benchmark: its items in the file's order, and the defects of the file, by row.
-
-    A row that cannot be asked is left out; one that can is kept and noted, such as one with two equal options.
+    """A benchmark: its items in the file's order, and the defects of the file, of rows left out and of rows kept.
 
     `episodes`: the video of a question may be several videos of a library, whose names begin with it.
     """
@@ -199,10 +195,7 @@ MomentBenchmark = Benchmark[SearchItem]
 
 
 def parse_rows(rows: Iterable[Raw], shape: type[RowOf[AnyItem]]) -> tuple[tuple[AnyItem, ...], tuple[Problem, ...]]:
-    """Parse the rows of the published shape into items, in their order, and note the problems of the others.
-
-    A second row of an id is left out.
-    """
+    """Parse rows of the published shape into items, the first of each id, and note the problems of the others."""
     items: dict[str, AnyItem] = {}
     problems: list[Problem] = []
     for where, raw in rows:
@@ -233,22 +226,20 @@ def _defect(error: ErrorDetails) -> str:
 
 
 def make_question(text: str, options: Iterable[str], note: AddNote) -> Question:
-    """Make the question that agents get. Options of equal text, which some published rows have, get their letters.
-
-    So these rows stay in the count that others report, and are scored by the official letter.
-    """
+    """Make the question that agents get. Options of equal text, which some published rows have, get their letters."""
     options = [option.strip() for option in options]
     often = Counter(option.casefold() for option in options)
     repeated = [often[option.casefold()] > 1 for option in options]
     if not any(repeated) or len(options) > MAX_OPTIONS:
         return Question(text.strip(), tuple(options))
-    lettered = list(zip(string.ascii_uppercase[: len(options)], options, repeated, strict=True))
-    same = " and ".join(letter for letter, _, again in lettered if again)
+    letters = string.ascii_uppercase[: len(options)]
+    same = " and ".join(letter for letter, again in zip(letters, repeated, strict=True) if again)
     note(f"options {same} have the same text; the question is kept, and their letters are added to them")
-    lettered_options = (
-        f"{option} (option {letter})" if again and option else option for letter, option, again in lettered
+    told_apart = zip(letters, options, repeated, strict=True)
+    return Question(
+        text.strip(),
+        tuple(f"{each} (option {letter})" if again and each else each for letter, each, again in told_apart),
     )
-    return Question(text.strip(), tuple(lettered_options))
 
 
 def lettered_answer(field: str, letter: str, options: Sequence[str], what: str = "options") -> int:
@@ -329,10 +320,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Raw]:
-    """Read objects of strings by the names in the first row, each with the number of its last line.
-
-    Raises `UsageError` if two columns have one name.
-    """
+    """Read objects of strings by the names in the first row, each with the number of its last line."""
     rows = _csv(path, delimiter)
     _, names = next(rows, (0, []))
     if isinstance(names, BadRow) or (repeated := [name for name, count in Counter(names).items() if count > 1]):
@@ -348,8 +336,7 @@ def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Raw]:
 def _csv(path: Path, delimiter: str = ",") -> Iterator[tuple[int, list[str] | BadRow]]:
     """Read the rows of a CSV file that hold anything, each with the number of its last line.
 
-    A row over several lines must be written as the format has it: a quotation mark that is not closed, or closed by one
-    of a later row, would swallow the rows between.
+    A row over several lines is read strictly too: a quotation mark that is not closed would swallow the rows between.
     """
     lines = re.findall(r"[^\n]*\n|[^\n]+", _text(path))  # `str.splitlines` also splits at U+2028
     reader = csv.reader(lines, delimiter=delimiter)
@@ -458,16 +445,19 @@ def parse_subset(only: Sequence[str], ids: Path | None) -> Subset:
 
 
 def select_items(items: Sequence[Item], subset: Subset) -> tuple[Item, ...]:
-    """Select the items of a subset, in the order given.
-
-    Raises `UsageError` for a breakdown, group or id that no question has, and where no question is left.
-    """
+    """Select the items of a subset, in the order given; raise `UsageError` for what no question has."""
     for breakdown, names in subset.only.items():
-        _check_groups(items, breakdown, names)
+        known = {each: None for item in items for each in item.groups}
+        if breakdown not in known:
+            there = f"it is one of {some(known)}" if known else "these questions have no groups"
+            raise UsageError(f"got --only {breakdown}=...; {there}")
+        groups = sorted({each for item in items for each in item.groups.get(breakdown, ())})
+        if lacking := sorted(names - set(groups)):
+            raise UsageError(f"got --only {breakdown}={lacking[0]}; {breakdown} is one of {some(groups)}")
     unknown = sorted((subset.ids or frozenset()) - {item.item_id for item in items})
     if unknown:
-        known = some([item.item_id for item in items])
-        raise UsageError(f"--ids has {len(unknown):,} that no question has: {some(unknown)}; there are {known}")
+        there = some([item.item_id for item in items])
+        raise UsageError(f"--ids has {len(unknown):,} that no question has: {some(unknown)}; there are {there}")
     found = tuple(
         item
         for item in items
@@ -492,23 +482,27 @@ def match_names(
     """Find the videos of these names, each with the number of questions about it, by `id_map` or by the name itself.
 
     The names of a library's video are its id, the first digits of it (at least 4), its title, and the last one to three
-    parts of its URI, with and without the file ending. `episodes`: if no video has a name, all whose names begin with
-    it match, in order of title.
+    parts of its URI, with and without the file ending. `episodes`: a name that no video has stands for all whose names
+    begin with it, in order of title.
     """
     mapped = {composed(name): other for name, other in (id_map or {}).items()}
     by_name: dict[str, dict[str, VideoRow]] = defaultdict(dict)
     by_prefix: dict[str, dict[str, VideoRow]] = defaultdict(dict)
     for row in videos:
-        for name in _names_of(row):
+        places = [part for part in re.split(r"[/\\]", row.uri) if part]
+        ends = ("/".join(places[-count:]) for count in range(1, URI_PARTS + 1))
+        for name in {row.video_id, *(_bare(composed(name)) for name in (row.title, *ends))}:
             by_name[name][row.video_id] = row
-            for prefix in _prefixes(name) if episodes else ():
-                by_prefix[prefix][row.video_id] = row
+            for mark in re.finditer(r"[\W_]", name) if episodes else ():  # s05e06, s05e06_seg02, ...
+                by_prefix[name[: mark.start()]][row.video_id] = row
     found: dict[str, tuple[str, ...]] = {}
     missing: list[MissingVideo] = []
     ambiguous: set[str] = set()
     for video, questions in names.items():
         name = composed(mapped.get(composed(video), video))
-        same = list(by_name.get(_bare(name), {}).values()) or _with_id(name, videos)
+        same = list(by_name.get(_bare(name), {}).values())
+        if not same and len(name) >= 4 and set(name) <= set(string.hexdigits):
+            same = [row for row in videos if row.video_id.startswith(name)]
         parts = sorted(by_prefix.get(name, {}).values(), key=lambda row: (by_number(row.title), row.video_id))
         if len(same) == 1 or (parts and not same):
             found[video] = tuple(row.video_id for row in same or parts)
@@ -520,12 +514,6 @@ def match_names(
             missing.append(MissingVideo(video, why, questions))
             ambiguous |= {video} if same else set()
     return VideoMatches(found, tuple(missing), frozenset(ambiguous))
-
-
-def _with_id(digits: str, videos: Sequence[VideoRow]) -> list[VideoRow]:
-    """Videos whose id begins with these digits, of which there are four or more."""
-    is_id = len(digits) >= 4 and set(digits) <= set(string.hexdigits)
-    return [row for row in videos if row.video_id.startswith(digits)] if is_id else []
 
 
 def with_nearest(missing: MissingVideo, videos: Sequence[VideoRow]) -> str:
@@ -556,10 +544,7 @@ def by_number(name: str) -> list[int | str]:
 
 
 def read_id_map(path: Path) -> dict[str, str]:
-    """Read the library's names of videos: a JSON object, such as NExT-QA's `map_vid_vidorID.json`, or CSV.
-
-    The CSV has two columns, the benchmark's name first. Raises `UsageError` for anything else.
-    """
+    """Read the library's names of videos: a JSON object, such as NExT-QA's `map_vid_vidorID.json`, or a CSV of two."""
     if path.suffix.lower() == ".json":
         names = json_file(path)
         pairs = [list(pair) for pair in names.items()] if isinstance(names, dict) else []
@@ -579,10 +564,10 @@ def read_id_map(path: Path) -> dict[str, str]:
 
 
 def draw_items(items: Sequence[Item], limit: int | None, seed: int) -> tuple[Item, ...]:
-    """Draw at most `limit` items and keep their order; None keeps all.
+    """Draw at most `limit` items by the seed and the ids alone, and keep their order; None keeps all.
 
     The categories of the first breakdown keep their shares (Sainte-Lague). In each category the videos with the fewest
-    drawn items come first. The draw depends on the seed and the ids alone, so that anyone can repeat it.
+    drawn items come first.
     """
     if limit is None or limit >= len(items):
         return tuple(items)
@@ -601,17 +586,6 @@ def draw_items(items: Sequence[Item], limit: int | None, seed: int) -> tuple[Ite
         by_video[items[number].video] += 1
         numbers.append(number)
     return tuple(items[number] for number in sorted(numbers))
-
-
-def _check_groups(items: Sequence[Item], breakdown: str, names: Collection[str]) -> None:
-    known = {each: None for item in items for each in item.groups}
-    if breakdown not in known:
-        there = f"it is one of {some(known)}" if known else "these questions have no groups"
-        raise UsageError(f"got --only {breakdown}=...; {there}")
-    groups = sorted({each for item in items for each in item.groups.get(breakdown, ())})
-    unknown = [name for name in sorted(names) if name not in groups]
-    if unknown:
-        raise UsageError(f"got --only {breakdown}={unknown[0]}; {breakdown} is one of {some(groups)}")
 
 
 def _read_ids(path: Path) -> frozenset[str]:
@@ -643,21 +617,10 @@ def _next(waiting: list[tuple[int, bytes, int]], items: Sequence[Item], by_video
         heapq.heapreplace(waiting, (now, drawn, number))
 
 
-def _names_of(row: VideoRow) -> set[str]:
-    parts = [part for part in re.split(r"[/\\]", row.uri) if part]
-    ends = ("/".join(parts[-count:]) for count in range(1, URI_PARTS + 1))
-    return {row.video_id, *(_bare(composed(name)) for name in (row.title, *ends))}
-
-
 def _bare(name: str) -> str:
     """Strip a video's file ending from a name."""
     stem, dot, ending = name.rpartition(".")
     return stem if f"{dot}{ending}".lower() in VIDEO_SUFFIXES else name
-
-
-def _prefixes(name: str) -> Iterator[str]:
-    """List the prefixes of a name up to each mark between its words: s05e06, s05e06_seg02, ..."""
-    return (name[: mark.start()] for mark in re.finditer(r"[\W_]", name))
 
 
 # Items completed with what a library knows of their videos: durations and ids of clips.
@@ -669,10 +632,9 @@ def complete_items(
     rows: Mapping[str, VideoRow],
     id_map: Mapping[str, str] | None,
 ) -> tuple[tuple[Item, ...], tuple[Problem, ...]]:
-    """Complete items, and note the evidence that lies outside of its video.
+    """Complete items with the library's lengths and ids of clips, and note the evidence that lies outside of its video.
 
-    `video_ids` are the library's videos of each item, `rows` all of its videos by id. An item gets the library's
-    `duration_s` in seconds where the benchmark publishes none, and its clip goes by the id of the library's video.
+    `video_ids` are the library's videos of each item, `rows` all of its videos by id.
     """
     clips = [replace(each, video=each.truth.clip) for each in items if each.truth.clip is not None]
     found = match_videos(clips, list(rows.values()), id_map, episodes=False).videos

@@ -11,13 +11,15 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from kinodex.agent.ask import find_variant, is_plugin, plugin_source
 from kinodex.agent.environment import AnchorsFrom, Environment
@@ -27,10 +29,11 @@ from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_moment_benchmark
+from kinodex.jobs.eval.folder import adapter_of, first_defect
 from kinodex.jobs.eval.items import MissingVideo, MomentBenchmark, MomentQuery, SearchItem, check_own, match_names
 from kinodex.jobs.eval.score import Estimate, estimate
 from kinodex.jobs.eval.solve import ENDS_A_RUN
-from kinodex.jobs.ground import Grounding, ground, ground_with
+from kinodex.jobs.ground import ground, ground_with
 from kinodex.jobs.models import ModelChoice, check_known_world, describe_models, run_now
 from kinodex.jobs.open import load_image_tower, open_environment
 from kinodex.jobs.pictures import read_picture
@@ -45,10 +48,9 @@ MOST_FAILED = 20
 
 @dataclass(frozen=True, slots=True)
 class MomentRequest:
-    """A run: the first `limit` searches of a benchmark, of a library, by contenders that give `most` results each.
+    """A run: the first `limit` searches of a benchmark, by contenders that give `most` results each, `min_gap_s` apart.
 
-    Results of one video lie `min_gap_s` apart. They are kept in the file `out`, and with `retry_errors` searches that
-    failed before are made again. Without `absent` only what is there is searched for.
+    Results are kept in the file `out`. Without `absent` only what is there is searched for.
     """
 
     benchmark: str
@@ -77,10 +79,7 @@ class MomentRun:
 def run_moments(
     request: MomentRequest, announce: Callable[[ModelChoice], object], report: Callable[[int, int], object]
 ) -> MomentRun:
-    """Solve the searches of a benchmark, or go on with them; raises as `run_cases` and `make_cases` do.
-
-    `announce` is called with the models before they are asked, `report` as `run_cases` does.
-    """
+    """Solve the searches of a benchmark, or go on with them; `announce` gets the models before they are asked."""
     names = check_contenders(request.contenders)
     benchmark = read_moment_benchmark(request.benchmark, request.file)
     library = Library.open(request.library)
@@ -110,15 +109,10 @@ def run_cases(
     *,
     retry_errors: bool = False,
 ) -> list[Result]:
-    """Solve what the file does not hold yet, and return the results of these cases and contenders.
+    """Solve what the file does not hold yet, or holds of another query, and return the results of all cases.
 
-    A result of another text or picture under the same id is replaced: files of one's own are edited between runs. What
-    the endpoint gave no reply to is not kept, and is asked again by the next run; what failed otherwise, by
-    `retry_errors`. `report` is called with the numbers of results that are there and that there will be.
-
-    Raises:
-        KinodexError: the endpoint would refuse any other request too, gave no reply to several searches in a row, or
-            many in a row failed; all results until then are kept.
+    Raises a KinodexError for what any other search would meet too, and after several failures in a row; all results
+    until then are kept.
     """
     todo = [(name, case) for name in names for case in cases.cases]
     if texts := [case.query.text for case in cases.cases if case.query.text]:
@@ -134,7 +128,7 @@ def run_cases(
         if kept is None or kept.query not in ("", query) or (retry_errors and kept.error):
             solved = failures[name].solve(name, solvers[name], case)
             kept = replace(solved, query=query, made_with=made_with.get(name, {}))
-            if not failures[name].unheard:
+            if not failures[name].unheard:  # else the next run asks again
                 results.add(kept)
         found.append(kept)
     return found
@@ -148,14 +142,12 @@ class _Failures:
     failed: int = 0
 
     def solve(self, name: str, solve: Solve, case: Case) -> Result:
-        """Solve a case; an error of this search alone is its result: others may succeed.
-
-        Raises what any other search would meet too, the last of several errors in a row, and kinodex's own defects.
-        """
+        """Solve a case; an error of this search alone is its result. Of an agent any fault may be one search's."""
+        ends = ENDS_A_RUN if name.startswith(AGENT) else ENDS_OF_SEARCHES
         try:
             result = solve(case)
         except Exception as error:
-            if _ends_a_run(error, name):
+            if isinstance(error, ends) or not (name.startswith(AGENT) or isinstance(error, KinodexError)):
                 raise
             lost = isinstance(error, ModelUnreachable)
             self.unheard, self.failed = (self.unheard + 1, self.failed) if lost else (0, self.failed + 1)
@@ -167,25 +159,22 @@ class _Failures:
         return result
 
 
-def _ends_a_run(error: Exception, name: str) -> bool:
-    """True for what every other search would meet too; of an agent any other fault is one search's."""
-    if name.startswith(AGENT):
-        return isinstance(error, ENDS_A_RUN)
-    return not isinstance(error, KinodexError) or isinstance(error, ENDS_OF_SEARCHES)
-
-
 # The settings on which results depend.
 
 
 def run_settings(benchmark: str, file: Path, bench: Bench) -> dict[str, Any]:
     """The settings on which results depend: a file of results is for these alone. Contenders may be added to it."""
+    ids = "\n".join(sorted(video.video_id for video in bench.environment.videos))
+    added = [f"{each.stage} by {each.model}, {each.rows:,} rows" for each in bench.library.additions.facts()]
+    came = sorted((video.video_id, video.ingested_at.isoformat()) for video in bench.library.videos())
+    changed = json.dumps([came, str(bench.library.additions.newest_at())])  # contents may change and count the same
     return {
         "benchmark": benchmark,
         "file": file.name,
         "library": bench.library.uri,
         "videos": len(bench.environment.videos),
-        "contents": _contents(bench),
-        "state": _state(bench),
+        "contents": "; ".join([f"videos {_digest(ids.encode())[:12]}", *added]),
+        "state": _digest(changed.encode()),
         "space": bench.environment.space,
         "most": bench.most,
         "min_gap_s": bench.min_gap_s,
@@ -201,20 +190,6 @@ def agent_settings(names: Sequence[str], bench: Bench) -> dict[str, dict[str, An
             code = {"code": _digest(plugin_source(agent).encode())} if is_plugin(agent) else {}
             found[name] = {MODELS: describe_models(bench.choice), **code}
     return found
-
-
-def _contents(bench: Bench) -> str:
-    """Say of a library what searches depend on: its videos, and what was added to them."""
-    ids = "\n".join(sorted(video.video_id for video in bench.environment.videos))
-    videos = f"videos {hashlib.sha256(ids.encode()).hexdigest()[:12]}"
-    added = [f"{each.stage} by {each.model}, {each.rows:,} rows" for each in bench.library.additions.facts()]
-    return "; ".join([videos, *added])
-
-
-def _state(bench: Bench) -> str:
-    """Digest of the times at which videos came and something was added last: contents may change and count the same."""
-    videos = sorted((video.video_id, video.ingested_at.isoformat()) for video in bench.library.videos())
-    return _digest(json.dumps([videos, str(bench.library.additions.newest_at())]).encode())
 
 
 def _query_digest(case: Case) -> str:
@@ -244,10 +219,9 @@ EmbedPicture = Callable[[Path], NDArray[np.float32]]
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """Searches of a run by pictures: `embed` gives the vector of one, None where nothing is searched by them.
+    """`embed` gives the vector of a picture to search by; None where nothing is searched by one.
 
-    `alone` and `beside_words` say why searches by a picture, without words or with them, are left out; "" of those that
-    are not.
+    `alone` and `beside_words` say why searches by a picture, without words or with them, are left out; "" of others.
     """
 
     embed: EmbedPicture | None = None
@@ -310,8 +284,8 @@ SEVERAL = "several videos of the library have its video's name"
 class Case:
     """A search with its truth. `query` and `video_id` are all that a contender may see; None: the whole library.
 
-    `relevant` names videos by id, or by the benchmark's name where the library lacks one: such a moment cannot be
-    found, and counts as missed. `cluster` is the video by which errors are clustered.
+    `relevant` names videos by id, or by the benchmark's name where the library lacks one: such a moment counts as
+    missed. `cluster` is the video by which errors are clustered.
     """
 
     case_id: str
@@ -326,10 +300,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """The cases of a run, the videos that the library lacks, and the searches left out, by reason.
-
-    Names in `ambiguous` are among the missing, because several videos of the library have them.
-    """
+    """The cases of a run, videos that the library lacks or cannot tell apart, and searches left out, by reason."""
 
     cases: tuple[Case, ...]
     missing: tuple[MissingVideo, ...]
@@ -345,25 +316,20 @@ def make_cases(
 ) -> Cases:
     """Match the items with a library's videos; `limit` keeps the first so many that can be searched.
 
-    Left out are searches whose moments are not published, whose `pictures` cannot be searched by, whose own video the
-    library lacks, and all of whose moments are in videos that it lacks. Raises UsageError if nothing is left.
+    Raises UsageError if nothing is left.
     """
     matches = match_names(Counter(name for sample in samples for name in sample.videos), videos, None)
     ids = {name: found[0] for name, found in matches.videos.items()}
-    left_out: Counter[str] = Counter()
-    cases = []
-    for sample in samples:
-        if reason := _left_out(sample, ids, matches.ambiguous, pictures):
-            left_out[reason] += 1
-        else:
-            cases.append(_case(sample, ids))
+    reasons = [_left_out(sample, ids, matches.ambiguous, pictures) for sample in samples]
+    cases = tuple(_case(sample, ids) for sample, reason in zip(samples, reasons, strict=True) if not reason)
+    left_out = Counter(filter(None, reasons))
     if not cases:
-        reasons = "; ".join(f"{count:,}: {reason}" for reason, count in left_out.items())
-        raise UsageError(f"none of {len(samples):,} searches can be scored ({reasons}); ingest their videos")
-    return Cases(tuple(cases[:limit]), matches.missing, dict(left_out), matches.ambiguous)
+        said = "; ".join(f"{count:,}: {reason}" for reason, count in left_out.items())
+        raise UsageError(f"none of {len(samples):,} searches can be scored ({said}); ingest their videos")
+    return Cases(cases[:limit], matches.missing, dict(left_out), matches.ambiguous)
 
 
-def _left_out(sample: SearchItem, ids: Mapping[str, str], ambiguous: Collection[str], pictures: Pictures) -> str | None:
+def _left_out(sample: SearchItem, ids: Mapping[str, str], ambiguous: Collection[str], pictures: Pictures) -> str:
     if not sample.known:
         return "moments not published"
     if sample.image and (reason := pictures.beside_words if sample.text else pictures.alone):
@@ -372,7 +338,7 @@ def _left_out(sample: SearchItem, ids: Mapping[str, str], ambiguous: Collection[
         return SEVERAL if sample.video in ambiguous else "its video is not in the library"
     if sample.relevant and not any(video in ids for video, _, _ in sample.relevant):
         return "no video of its moments is in the library"
-    return None
+    return ""
 
 
 def _case(sample: SearchItem, ids: Mapping[str, str]) -> Case:
@@ -426,11 +392,7 @@ def check_contenders(names: Sequence[str]) -> tuple[str, ...]:
 
 def solver(name: str, bench: Bench) -> Solve:
     """A function from a case to the result of the contender of this name; it sees the query alone, and no truth."""
-    if name in SEARCHES:
-        return lambda case: _searched(name, bench, case)
-    if name in GROUNDINGS:
-        return lambda case: _grounded(name, bench, case, GROUNDINGS[name])
-    return lambda case: _asked(name, bench, case)
+    return partial(_searched if name in SEARCHES else _grounded, name, bench)
 
 
 def _searched(name: str, bench: Bench, case: Case) -> Result:
@@ -454,24 +416,18 @@ def _searched(name: str, bench: Bench, case: Case) -> Result:
     return Result(case.case_id, name, found)
 
 
-def _grounded(name: str, bench: Bench, case: Case, evidence_from: AnchorsFrom) -> Result:
-    videos = [] if case.video_id is None else [bench.library.video(case.video_id)]
-    grounding = ground(
-        bench.library, bench.environment, case.query.text, videos, most=bench.most, evidence_from=evidence_from
-    )
-    return _result(case, name, grounding)
-
-
-def _asked(name: str, bench: Bench, case: Case) -> Result:
-    environment = bench.environment if case.video_id is None else bench.environment.only([case.video_id])
-    agent = name.removeprefix(AGENT)
-    call = ground_with(bench.library, environment, case.query.text, agent, bench.choice, most=bench.most)
-    return _result(case, name, run_now(call))
-
-
-def _result(case: Case, name: str, grounding: Grounding) -> Result:
-    found = tuple((each.video.video_id, each.start_s, each.end_s) for each in grounding.candidates)
-    return Result(case.case_id, name, found, grounding.present, grounding.evidence)
+def _grounded(name: str, bench: Bench, case: Case) -> Result:
+    text, environment = case.query.text, bench.environment
+    if name in GROUNDINGS:
+        videos = [] if case.video_id is None else [bench.library.video(case.video_id)]
+        evidence = GROUNDINGS[name]
+        found = ground(bench.library, environment, text, videos, most=bench.most, evidence_from=evidence)
+    else:
+        environment = environment if case.video_id is None else environment.only([case.video_id])
+        agent = name.removeprefix(AGENT)
+        found = run_now(ground_with(bench.library, environment, text, agent, bench.choice, most=bench.most))
+    ranges = tuple((each.video.video_id, each.start_s, each.end_s) for each in found.candidates)
+    return Result(case.case_id, name, ranges, found.present, found.evidence)
 
 
 # The file of results: a first line with the settings of the run, then a line of JSON for each search and contender.
@@ -513,7 +469,7 @@ class ResultFile:
     ) -> None:
         """Open the file of a run of these settings, or begin it; `of_systems` are further ones by contender.
 
-        Raises UsageError for another run's file, and for results of a contender with other settings of its own.
+        Raises UsageError for results of other settings.
         """
         self._path = path
         self.results: dict[tuple[str, str], Result] = {}
@@ -584,14 +540,13 @@ def _check_made_with(path: Path, result: Result, now: Mapping[str, Any]) -> None
 
 def _read_result(path: Path, number: int, line: str) -> Result:
     try:
-        row = json.loads(line)
-        found = tuple((str(video), float(start_s), float(end_s)) for video, start_s, end_s in row.pop("found"))
-        return Result(found=found, **row)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        result: Result = adapter_of(Result).validate_json(line)
+    except ValidationError as error:
         raise UsageError(
-            f"{path} is damaged in line {number}: {error}; take the line out, and its search runs again, or give a "
-            "new file"
+            f"{path} is damaged in line {number}: {first_defect(error)}; take the line out, and its search runs again, "
+            "or give a new file"
         ) from error
+    return result
 
 
 # Standings: each contender over all searches, with errors clustered by video.
@@ -603,10 +558,7 @@ IOUS = (0.3, 0.5, 0.7)
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The figures of one contender by name, each a mean over `searches`; `plain` figures have no error.
-
-    `failures` are the ids of the searches in which it did worst, the first of the file first.
-    """
+    """Means over the `searches` of one contender; `plain` figures have no error, `failures` are the worst searches."""
 
     system: str
     searches: int
@@ -616,36 +568,35 @@ class Standing:
     errors: int
 
 
+Pairs = list[tuple[Case, Result]]
+
+
 def search_standings(cases: Sequence[Case], results: Sequence[Result]) -> list[Standing]:
     """Score ranked results at the level of moments, and of videos for searches of the whole library.
 
     Searches of what is nowhere have no right result, and are left out.
     """
-    return [_search_standing(name, *pair) for name, pair in _by_system(cases, results, absent=False).items()]
+    return [_search_standing(name, pairs) for name, pairs in _by_system(cases, results, absent=False).items()]
 
 
-def _search_standing(name: str, cases: Sequence[Case], results: Sequence[Result]) -> Standing:
-    moments = [
-        moment_gains(result.found, case.relevant, case.grades) for case, result in zip(cases, results, strict=True)
-    ]
-    ideals = [list(case.grades) for case in cases]
-    figures = _ranked("moment", moments, ideals, cases)
-    whole = [at for at, case in enumerate(cases) if case.video_id is None]
-    if whole:
-        of_videos = [video_gains(results[at].found, cases[at].relevant, cases[at].grades) for at in whole]
-        worths = [list(video_worths(cases[at].relevant, cases[at].grades).values()) for at in whole]
-        figures |= _ranked("video", of_videos, worths, [cases[at] for at in whole])
-    failures = tuple(case.case_id for case, gains in zip(cases, moments, strict=True) if not any(gains[: RANKS[-1]]))
-    return Standing(name, len(cases), figures, {}, failures, sum(bool(each.error) for each in results))
+def _search_standing(name: str, pairs: Pairs) -> Standing:
+    gains = [moment_gains(result.found, case.relevant, case.grades) for case, result in pairs]
+    figures = _ranked("moment", gains, [case.grades for case, _ in pairs], pairs)
+    if whole := [pair for pair in pairs if pair[0].video_id is None]:
+        of_videos = [video_gains(result.found, case.relevant, case.grades) for case, result in whole]
+        worths = [list(video_worths(case.relevant, case.grades).values()) for case, _ in whole]
+        figures |= _ranked("video", of_videos, worths, whole)
+    failures = tuple(pair[0].case_id for pair, each in zip(pairs, gains, strict=True) if not any(each[: RANKS[-1]]))
+    return Standing(name, len(pairs), figures, {}, failures, _errors(pairs))
 
 
 def _ranked(
-    level: str, gains: Sequence[Sequence[float]], ideals: Sequence[Sequence[float]], cases: Sequence[Case]
+    level: str, gains: Sequence[Sequence[float]], ideals: Sequence[Sequence[float]], pairs: Pairs
 ) -> dict[str, Estimate]:
-    pairs = list(zip(gains, ideals, strict=True))
-    figures = {f"{level} R@{k}": _mean([recall_at(each, k) for each in gains], cases) for k in RANKS}
-    figures[f"{level} mAP"] = _mean([average_precision(*pair) for pair in pairs], cases)
-    figures[f"{level} nDCG@{NDCG_RANK}"] = _mean([ndcg_at(*pair, NDCG_RANK) for pair in pairs], cases)
+    lists = list(zip(gains, ideals, strict=True))
+    figures = {f"{level} R@{k}": _mean([recall_at(each, k) for each in gains], pairs) for k in RANKS}
+    figures[f"{level} mAP"] = _mean([average_precision(*each) for each in lists], pairs)
+    figures[f"{level} nDCG@{NDCG_RANK}"] = _mean([ndcg_at(*each, NDCG_RANK) for each in lists], pairs)
     return figures
 
 
@@ -657,47 +608,44 @@ def ground_standings(cases: Sequence[Case], results: Sequence[Result]) -> list[S
     neither: it counts as wrong.
     """
     there, nowhere = _by_system(cases, results, absent=False), _by_system(cases, results, absent=True)
+    names = dict.fromkeys(each.system for each in results)
     return [
-        _ground_standing(name, there.get(name, ([], [])), nowhere.get(name, ([], [])))
-        for name in dict.fromkeys(each.system for each in results)
+        _ground_standing(name, there.get(name, []), nowhere.get(name, [])) for name in names if name in there | nowhere
     ]
 
 
-def _ground_standing(
-    name: str, there: tuple[Sequence[Case], Sequence[Result]], nowhere: tuple[Sequence[Case], Sequence[Result]]
-) -> Standing:
-    ious = [best_iou(next(iter(result.found), None), case.relevant) for case, result in zip(*there, strict=True)]
-    figures = {f"R@1 IoU {least:g}": _mean([float(each >= least) for each in ious], there[0]) for least in IOUS}
-    figures["mIoU"] = _mean(ious, there[0])
+def _ground_standing(name: str, there: Pairs, nowhere: Pairs) -> Standing:
+    ious = [best_iou(next(iter(result.found), None), case.relevant) for case, result in there]
+    figures = {f"R@1 IoU {least:g}": _mean([float(each >= least) for each in ious], there) for least in IOUS}
+    figures["mIoU"] = _mean(ious, there)
     plain: dict[str, float | None] = {}
-    if all(each.present is not None for each in (*there[1], *nowhere[1])):
-        figures["misses"] = _mean([float(not each.present or bool(each.error)) for each in there[1]], there[0])
-        figures["false alarms"] = _mean([float(bool(each.present or each.error)) for each in nowhere[1]], nowhere[0])
+    if all(result.present is not None for _, result in (*there, *nowhere)):
+        figures["misses"] = _mean([float(not each.present or bool(each.error)) for _, each in there], there)
+        figures["false alarms"] = _mean([float(bool(each.present or each.error)) for _, each in nowhere], nowhere)
         wrong = figures["misses"].mean, figures["false alarms"].mean
-        plain["balanced accuracy"] = 1.0 - math.fsum(wrong) / 2 if there[0] and nowhere[0] else None
-    evidence = [[each.evidence for each in part if each.evidence is not None] for part in (there[1], nowhere[1])]
+        plain["balanced accuracy"] = 1.0 - math.fsum(wrong) / 2 if there and nowhere else None
+    evidence = [[each.evidence for _, each in part if each.evidence is not None] for part in (there, nowhere)]
     plain["AUROC"] = auroc(*evidence)
-    failures = tuple(case.case_id for case, value in zip(there[0], ious, strict=True) if value < IOUS[0])
-    errors = sum(bool(each.error) for each in (*there[1], *nowhere[1]))
-    return Standing(name, len(there[0]) + len(nowhere[0]), figures, plain, failures, errors)
+    failures = tuple(case.case_id for (case, _), value in zip(there, ious, strict=True) if value < IOUS[0])
+    return Standing(name, len(there) + len(nowhere), figures, plain, failures, _errors((*there, *nowhere)))
 
 
-def _by_system(
-    cases: Sequence[Case], results: Sequence[Result], *, absent: bool
-) -> dict[str, tuple[list[Case], list[Result]]]:
-    """The cases of which something is, or is not, there, and the results of each contender for them."""
+def _by_system(cases: Sequence[Case], results: Sequence[Result], *, absent: bool) -> dict[str, Pairs]:
+    """The cases of which something is, or is not, there, with the results of each contender for them."""
     known = {case.case_id: case for case in cases if case.absent is absent}
-    found: dict[str, tuple[list[Case], list[Result]]] = {}
+    found: dict[str, Pairs] = {}
     for result in results:
         if result.case_id in known:
-            pair = found.setdefault(result.system, ([], []))
-            pair[0].append(known[result.case_id])
-            pair[1].append(result)
+            found.setdefault(result.system, []).append((known[result.case_id], result))
     return found
 
 
-def _mean(values: Sequence[float], cases: Sequence[Case]) -> Estimate:
-    return estimate(values, [case.cluster for case in cases], 0.0, 1.0)
+def _mean(values: Sequence[float], pairs: Pairs) -> Estimate:
+    return estimate(values, [case.cluster for case, _ in pairs], 0.0, 1.0)
+
+
+def _errors(pairs: Iterable[tuple[Case, Result]]) -> int:
+    return sum(bool(result.error) for _, result in pairs)
 
 
 def by_category(
@@ -706,15 +654,10 @@ def by_category(
     standings: Callable[[Sequence[Case], Sequence[Result]], list[Standing]],
 ) -> dict[str, list[Standing]]:
     """The standings of each category of searches, in the order of the file; empty if there are fewer than two."""
-    names = list(dict.fromkeys(case.category for case in cases))
-    if len(names) < 2:
-        return {}
-    found = {}
-    for name in names:
-        part = [case for case in cases if case.category == name]
-        ids = {case.case_id for case in part}
-        found[name] = standings(part, [each for each in results if each.case_id in ids])
-    return found
+    parts: dict[str, list[Case]] = {}
+    for case in cases:
+        parts.setdefault(case.category, []).append(case)
+    return {name: standings(part, results) for name, part in parts.items()} if len(parts) > 1 else {}
 
 
 # Figures of one ranked list: R@k, average precision and nDCG, as information retrieval defines them.
@@ -727,8 +670,8 @@ def by_category(
 def moment_gains(found: Sequence[Found], relevant: Sequence[Found], grades: Sequence[float]) -> list[float]:
     """Worth of each result in order: that of the true range in which its middle lies, once for each range.
 
-    A further result in a range that was found before is passed over: it is no new find, and no mistake either. Where
-    true ranges overlap, the first that was not found before counts.
+    A further result in a range that was found before is passed over. Where true ranges overlap, the first that was not
+    found before counts.
     """
     left = dict(enumerate(relevant))
     gains = []
@@ -763,19 +706,12 @@ def _holds(target: Found, found: Found) -> bool:
 
 
 def recall_at(gains: Sequence[float], k: int) -> float:
-    """1 if something relevant is among the first `k` results, else 0: R@k of text-to-video retrieval.
-
-    Defined so by MSR-VTT's retrieval (Yu et al. 2018, arXiv 1808.02559) and TVR (Lei et al. 2020, arXiv 2001.09099),
-    not as the share of all that is relevant.
-    """
+    """1 if something relevant is among the first `k` results: R@k of text-to-video retrieval (arXiv 2001.09099)."""
     return float(any(gain > 0 for gain in gains[:k]))
 
 
 def average_precision(gains: Sequence[float], ideal: Sequence[float]) -> float:
-    """Mean of the precision at the rank of each relevant result, 0 for those not found: TREC's `map` for one query.
-
-    Grades do not count. (Voorhees and Harman 2005, TREC, chapter 3; `trec_eval` computes the same.)
-    """
+    """Mean of the precision at the rank of each relevant result, 0 for those not found: `map` of `trec_eval`."""
     relevant = sum(gain > 0 for gain in ideal)
     found, total = 0, 0.0
     for rank, gain in enumerate(gains, start=1):
@@ -786,10 +722,9 @@ def average_precision(gains: Sequence[float], ideal: Sequence[float]) -> float:
 
 
 def ndcg_at(gains: Sequence[float], ideal: Sequence[float], k: int) -> float:
-    """Discounted gain of the first `k` results over that of the best possible list.
+    """Discounted gain of the first `k` results over that of the best possible list: `ndcg_cut` of `trec_eval`.
 
-    Gains are the grades themselves and the discount is log2(rank + 1) (Jarvelin and Kekalainen 2002, ACM TOIS 20;
-    `trec_eval`'s `ndcg_cut`).
+    Gains are the grades themselves, the discount log2(rank + 1) (Jarvelin and Kekalainen 2002, ACM TOIS 20).
     """
     best = _discounted(sorted(ideal, reverse=True)[:k])
     return _discounted(gains[:k]) / best if best > 0 else 0.0
@@ -803,10 +738,7 @@ def _discounted(gains: Sequence[float]) -> float:
 
 
 def iou(one: Found, other: Found) -> float:
-    """Shared time of two ranges over the time that they cover together; 0 in two videos.
-
-    Intersection over union of time, as in temporal grounding (Gao et al. 2017, arXiv 1705.02101, section 4).
-    """
+    """Shared time of two ranges over the time that they cover together; 0 in two videos."""
     shared_s = min(one[2], other[2]) - max(one[1], other[1])
     if one[0] != other[0] or shared_s <= 0:
         return 0.0
@@ -819,10 +751,7 @@ def best_iou(found: Found | None, relevant: Sequence[Found]) -> float:
 
 
 def auroc(present: Sequence[float], absent: Sequence[float]) -> float | None:
-    """Chance that an event that is there has more evidence than one that is not, half for equal ones.
-
-    The area under the ROC curve (Hanley and McNeil 1982, Radiology 143); None without both kinds.
-    """
+    """Chance that an event that is there has more evidence than one that is not, half for equal ones: the ROC area."""
     if not present or not absent:
         return None
     above = sum((one > other) + 0.5 * (one == other) for one in present for other in absent)

@@ -54,7 +54,8 @@ def write_page(report: EvalReport, folder: Path) -> Path:
         figures.append((plot, Markup(for_page(svg))))
     scored = [each for each in agents_of(report) or report.standings if each.accuracy.questions]
     best = max(scored, key=lambda each: each.accuracy.mean, default=None)
-    costs = {name: label for name, label in COSTS.items() if _is_spent(report, name)}
+    spent = [name for each in report.standings for name, cost in each.costs.items() if cost.total > 0]
+    costs = {name: label for name, label in COSTS.items() if name in spent}
     page = templates().get_template("report.html.jinja")
     text = page.render(
         report=report,
@@ -92,10 +93,6 @@ def amount(value: float, cost: str) -> str:
     if cost == "cost":
         return f"{value:,.2f}" if value >= 1 else f"{value:.3g}"
     return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
-
-
-def _is_spent(report: EvalReport, cost: str) -> bool:
-    return any(cost in each.costs and each.costs[cost].total > 0 for each in report.standings)
 
 
 def _rivals(report: EvalReport, best: Standing | None) -> list[Pair]:

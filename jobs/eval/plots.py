@@ -67,10 +67,7 @@ def save_plot(
     height_in: float = 2.4,
     simulated: bool = False,
 ) -> str:
-    """Let `draw` fill a figure in the common style, save it as NAME.svg and NAME.png, and return the SVG.
-
-    A figure of a simulation is marked as one over its top and through every axes.
-    """
+    """Let `draw` fill a figure in the common style, save it as NAME.svg and NAME.png, and return the SVG."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -104,16 +101,6 @@ def for_page(svg: str) -> str:
     element = re.sub(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg \1 aria-hidden="true">', element, count=1)
     element = re.sub(r"<metadata>.*?</metadata>|(?<=<g) id=\"[^\"]*\"", "", element, flags=re.DOTALL)
     return re.sub("#[0-9a-f]{6}", lambda hue: f"var(--{THEMED[hue[0]]})" if hue[0] in THEMED else hue[0], element)
-
-
-def colour(position: int) -> str:
-    """Colour of the series at a position; colours repeat, and `marker` then differs."""
-    return COLOURS[position % len(COLOURS)]
-
-
-def marker(position: int) -> str:
-    """Marker of the series at a position, so that no series differs from another by its colour alone."""
-    return MARKERS[(position + position // len(COLOURS)) % len(MARKERS)]
 
 
 def wrapped(name: str, width: int = 26) -> str:
@@ -166,11 +153,11 @@ def series_styles(report: EvalReport) -> dict[str, SeriesStyle]:
     """Give every contender its style, by its name: agents in colours, controls in grey."""
     agents = [each.name for each in agents_of(report)]
     controls = [each.name for each in report.standings if each.is_control]
-    insides = (None, PAPER)
-    drawn = {
-        name: SeriesStyle(colour(n), marker(n), inside=insides[n // len(COLOURS) % len(insides)])
-        for n, name in enumerate(agents)
-    }
+    drawn = {}
+    for n, name in enumerate(agents):
+        again = n // len(COLOURS)  # colours repeat: then marker and inside differ
+        look = COLOURS[n % len(COLOURS)], MARKERS[(n + again) % len(MARKERS)]
+        drawn[name] = SeriesStyle(*look, inside=PAPER if again % 2 else None)
     return drawn | {name: SeriesStyle(MUTED, MARKERS[n % len(MARKERS)], "--") for n, name in enumerate(controls)}
 
 
@@ -269,12 +256,9 @@ def cost_plot(report: EvalReport) -> Iterator[Plot]:
             for n, each in enumerate(flat):
                 y = each.accuracy.mean * scale.factor
                 axes.axhline(y, color=MUTED, linewidth=0.8, linestyle="--", zorder=1)
-                place: dict[str, Any] = {
-                    "xycoords": ("axes fraction", "data"),
-                    "xytext": (0, 1.5),
-                    "textcoords": "offset points",
-                }
-                axes.annotate(each.name, (0.01 + n / len(flat), y), **place, fontsize=6, color=MUTED)
+                place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+                at = (0.01 + n / len(flat), y)
+                axes.annotate(each.name, at, xytext=(0, 1.5), **place, fontsize=6, color=MUTED)
             axes.set_xlabel(label)
         panels[0].set_ylabel(scale.label)
         _legend(figure, panels, across=3 if len(held) > 1 else 1)

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import combinations, product
+from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -48,33 +49,28 @@ from kinodex.jobs.eval.score import (
 )
 
 COSTS: Mapping[str, Callable[[ItemResult], float]] = {
-    "frames": lambda record: record.ledger.frames,
-    "frames_with_kept": lambda record: record.ledger.frames_with_kept,
-    "frame_shows": lambda record: record.ledger.frame_shows,
-    "rounds": lambda record: record.rounds,
-    "calls": lambda record: record.ledger.calls,
-    "input_tokens": lambda record: record.ledger.input_tokens,
-    "output_tokens": lambda record: record.ledger.output_tokens,
-    "tokens": lambda record: record.ledger.tokens,
-    "cost": lambda record: record.ledger.cost,
-    "seconds": lambda record: record.ledger.seconds,
-    "model_seconds": lambda record: record.ledger.model_seconds,
+    name: attrgetter(name if name == "rounds" else f"ledger.{name}")
+    for name in (
+        *("frames", "frames_with_kept", "frame_shows", "rounds", "calls", "input_tokens", "output_tokens", "tokens"),
+        *("cost", "seconds", "model_seconds"),
+    )
 }
 """Costs of one question by the names of `Standing.costs`; money in the currency of the user's prices.
 
 Tokens are those in and out, with the estimate for calls whose server does not count.
 """
 NOTICES: Mapping[str, Callable[[ItemResult], int]] = {
-    "calls without a count of tokens": lambda record: record.ledger.unknown_calls,
-    "estimated tokens, among the tokens": lambda record: record.ledger.estimated_tokens,
-    "contact sheets in the place of frames": lambda record: record.ledger.sheets,
-    "lines of text on screen": lambda record: record.ledger.screen_lines,
-    "scenes and chapters listed": lambda record: record.ledger.chapters,
-    "videos without the scenes and chapters that a setting asks for": (
-        lambda record: record.ledger.videos_without_chapters
-    ),
-    "frames left out of a request": lambda record: record.ledger.left_out_frames,
-    "replies that gave up and were not accepted": lambda record: record.ledger.declined,
+    what: attrgetter(f"ledger.{name}")
+    for what, name in (
+        ("calls without a count of tokens", "unknown_calls"),
+        ("estimated tokens, among the tokens", "estimated_tokens"),
+        ("contact sheets in the place of frames", "sheets"),
+        ("lines of text on screen", "screen_lines"),
+        ("scenes and chapters listed", "chapters"),
+        ("videos without the scenes and chapters that a setting asks for", "videos_without_chapters"),
+        ("frames left out of a request", "left_out_frames"),
+        ("replies that gave up and were not accepted", "declined"),
+    )
 }
 """Events that a reader must know of, counted over all questions of a contender."""
 
@@ -147,10 +143,8 @@ class Standing:
 class Pair:
     """Two contenders on the same questions: mean of a's score less b's, clustered by video, and counts of right ones.
 
-    `p_value` is that of a two-sided t-test, of this pair alone; None where it cannot be had, as with few videos, where
-    `difference` has no interval either: the counts and the exact test are what is left.
-    `exact_p_value` is McNemar's, of the questions that one alone answered. A judged answer is right with 2 of 3 or
-    more.
+    `p_value` is of a two-sided t-test of this pair alone, None where it cannot be had; `exact_p_value` is McNemar's. A
+    judged answer is right with 2 of 3 or more.
     """
 
     a: str
@@ -168,8 +162,8 @@ class Pair:
 class EvalReport:
     """Figures of a whole run. `chance` is the accuracy that guessing would have; None for free-form questions.
 
-    `simulated` marks what no model and no video stands behind; everything drawn from it must say so. `facts` are the
-    other things that one must know to repeat the run, in words, by name.
+    `simulated` marks what no model and no video stands behind. `facts` are the other things that one must know to
+    repeat the run, in words, by name.
     """
 
     benchmark: str
@@ -194,6 +188,7 @@ class EvalReport:
 
 def report_run(folder: Path) -> EvalReport:
     """Make the report of a run, and write it as report.json into the run's folder."""
+    run = read_run(folder)
     run = read_run(folder)
     report = make_report(run.plan, run.items, run.records, run.judgements)
     sources = {
@@ -230,12 +225,8 @@ def make_report(
 ) -> EvalReport:
     """Make the report of a run, finished or not: from its items, their results, and the judgements of them.
 
-    `items` are those that the plan asks. Their `duration_s` is the benchmark's or else the library's, and their
-    truth's `clip` is the library's video id. Of several judges the last to begin counts; the order of the records
-    does not matter.
-
-    Raises:
-        UsageError: a record is of a contender or an item that the run does not have.
+    `items` are completed with the library's lengths and clips. Of several judges the last to begin counts. Raises
+    `UsageError` for a record of another run.
     """
     found = by_contender(plan, items, records)
     judge = judgements[-1].judge if judgements else None
@@ -437,8 +428,7 @@ class Versus:
 class Comparison:
     """Two runs of one benchmark. `shared` counts the questions that both ask, `only_one` and `only_other` the rest.
 
-    `changed` are questions that have the same id in both and another question or answer; they are left
-    out. `unpaired` are the contenders that were compared with none.
+    `changed` have one id in both and another question or answer, and are left out. `unpaired` were not compared.
     """
 
     title: str
@@ -455,11 +445,7 @@ class Comparison:
 
 
 def compare_runs(one: Run, other: Run, *, every: bool = False) -> Comparison:
-    """Compare contenders of the same name in both runs; all with all if no name is in both, or with `every`.
-
-    Raises:
-        UsageError: the runs are not of one benchmark, no question is the same in both, or a record is of neither.
-    """
+    """Compare contenders of the same name in both runs; all with all if no name is in both, or with `every`."""
     if one.plan.benchmark != other.plan.benchmark:
         raise UsageError(
             f"{one.folder} is a run of {one.plan.benchmark} and {other.folder} one of {other.plan.benchmark}; "

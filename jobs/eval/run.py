@@ -45,10 +45,8 @@ from kinodex.jobs.eval.folder import (
     write_whole,
 )
 from kinodex.jobs.eval.items import (
-    Benchmark,
     Item,
     Subset,
-    VideoMatches,
     check_own,
     complete_items,
     draw_items,
@@ -100,10 +98,10 @@ class RunRequest:
 
 
 def make_plan(request: RunRequest, context: RunContext) -> tuple[RunPlan, tuple[Item, ...]]:
-    """Make the plan of a run, and select its items, in the benchmark's order.
+    """Make the plan of a run, and select its items, in the benchmark's order, completed as `complete_items` does.
 
-    Items are completed as `complete_items` does. Raises `UsageError` if no item is left or the library lacks the
-    space, `SpaceMismatch` if a video has no vectors in it, and the error of an agent that cannot run like this.
+    Raises `UsageError` if no item is left or the library lacks the space, `SpaceMismatch` if a video has no vectors in
+    it, and the error of an agent that cannot run like this.
     """
     benchmark = read_benchmark(request.benchmark, request.annotations)
     library = Library.open(context.library)
@@ -123,19 +121,6 @@ def make_plan(request: RunRequest, context: RunContext) -> tuple[RunPlan, tuple[
     video_ids = {each.item_id: matches.videos[each.video] for each in items}
     videos = [rows[each] for each in dict.fromkeys(each for ids in video_ids.values() for each in ids)]
     completed, problems = complete_items(items, video_ids, rows, id_map)
-    benchmark = replace(benchmark, problems=(*benchmark.problems, *problems))
-    return _plan(request, context, library, benchmark, matches, video_ids, videos), completed
-
-
-def _plan(
-    request: RunRequest,
-    context: RunContext,
-    library: Library,
-    benchmark: Benchmark[Item],
-    matches: VideoMatches,
-    video_ids: Mapping[str, tuple[str, ...]],
-    videos: Sequence[VideoRow],
-) -> RunPlan:
     space = library.space() if context.space is None else find_filled_space(library, context.space, videos)
     captions = library.additions.counts("captions")
     for contender in request.contenders:
@@ -146,7 +131,7 @@ def _plan(
     files = annotation_files(request.benchmark, request.annotations)
     captioned = sum(captions.get(row.video_id, 0) for row in videos)
     hours, frames = sum(row.duration_s for row in videos) / 3600, sum(row.frames for row in videos)
-    return RunPlan(
+    plan = RunPlan(
         benchmark=benchmark.name,
         title=benchmark.title,
         annotations=str(request.annotations),
@@ -164,7 +149,7 @@ def _plan(
         questions=len(benchmark.items),
         items=video_ids,
         missing=matches.missing,
-        problems=benchmark.problems,
+        problems=(*benchmark.problems, *problems),
         index_cost=IndexCost(len(videos), hours, frames, captioned),
         version=version("kinodex"),
         part=str(request.subset),
@@ -175,6 +160,7 @@ def _plan(
         states=library.additions.states([row.video_id for row in videos], space.digest),
         contents=local_contents(context.choice, context.detector),
     )
+    return plan, completed
 
 
 def check_same(begun: RunPlan, now: RunPlan, run: Path) -> None:
@@ -343,9 +329,8 @@ def run(
 ) -> None:
     """Solve all items of a plan that have no result yet, and write the results into the folder `out`.
 
-    Raises `UsageError` if `out` holds another run, is written by another process or cannot be, `ModelError` if the
-    endpoint is gone or refuses too much, `NoUsableReply` if its models make no sense, `CostReached` where it is to
-    stop; all results until then are kept.
+    Raises `UsageError` if `out` holds another run or cannot be written, and what ends a run (`_RunState`); all results
+    until then are kept.
     """
     with open_for_append(out / ANSWERS) as append:  # first: of two runs that begin at once, the writer's plan counts
         begun = plan_or_none(out)
@@ -374,10 +359,10 @@ def is_asked_again(result: ItemResult, retry_errors: bool = False) -> bool:
 
 @dataclass(slots=True)
 class _RunState:
-    """The destinations of results: into `done` by contender and item, into the file, and to the progress display.
+    """The destinations of results: into `done`, into the file, and to the progress display; `end` is what ends the run.
 
     `failed` are items to which the endpoint gave no reply in an earlier run. `dearest` is the cost of the costliest
-    item by contender, of those with an answer. `end` is what ended the run: then nothing begins any more.
+    item by contender, of those with an answer.
     """
 
     options: RunOptions
@@ -470,11 +455,9 @@ async def _solve_all(
 
 
 def _with_equal_frames(contender: Contender, done: Mapping[Key, ItemResult]) -> Contender:
-    """Give a control the frames that the contender it follows needed on average.
+    """Give a control the frames that the contender it follows needed on average, at most `MAX_FRAMES`.
 
-    Frames behind kept captions count, whichever item paid for them; of videos without pictures, captions count as
-    frames. An agent that has whole videos captioned needs thousands, more than any model takes at once: `MAX_FRAMES`
-    is the limit.
+    Frames behind kept captions count, whichever item paid for them; of videos without pictures, captions do.
     """
     if contender.frames_of is None:
         return contender
@@ -558,10 +541,7 @@ def run_plan(
     *,
     page: bool = False,
 ) -> None:
-    """Plan a run and solve its items, or continue it; all results are in the folder `out`.
-
-    Raises as `make_plan` and `run` do, and `UsageError` for a missing package, also of those that the page needs.
-    """
+    """Plan a run and solve its items, or continue it; raises as `make_plan` and `run` do, or for a missing package."""
     for package in ("threadpoolctl", "scipy", *(["matplotlib"] if page else [])):
         if find_spec(package) is None:  # before a run begins, not at its end
             raise ModuleNotFoundError(f"No module named {package!r}", name=package)

@@ -51,9 +51,7 @@ LEAST_VIDEOS = 8
 class Estimate:
     """A mean over questions with its standard error clustered by video, and a 95 % confidence interval.
 
-    `error` is None where there are fewer than two clusters or all of them agree; `low` and `high` are None with fewer
-    than two clusters, and for a difference in which all agree, or of fewer than `LEAST_VIDEOS` clusters. Over 0
-    questions (nothing that could be scored) the mean is 0 and says nothing.
+    `error`, `low` and `high` are None where clusters are too few, or all agree. Over 0 questions the mean says nothing.
     """
 
     mean: float
@@ -89,10 +87,7 @@ def clustered_error(values: Sequence[float], clusters: Sequence[Hashable]) -> fl
 
 
 def estimate(values: Sequence[float], clusters: Sequence[Hashable], lowest: float, highest: float) -> Estimate:
-    """Estimate the mean, its error and its interval, cut to possible means; of no values it is 0 over 0 questions.
-
-    Values between 0 and 1 are taken as a share, whose interval is exact with few videos.
-    """
+    """Estimate the mean, its error and its interval, cut to possible means; one from 0 to 1 is taken as a share."""
     if not values:
         return Estimate(0.0, None, None, None, 0, 0)
     mean, count = math.fsum(values) / len(values), len(set(clusters))
@@ -101,17 +96,17 @@ def estimate(values: Sequence[float], clusters: Sequence[Hashable], lowest: floa
     if error is not None and is_share and (error == 0 or count < FEW_VIDEOS):
         low, high = share_interval(mean, error, len(values), count)
     elif error:
-        low, high = _t_interval(mean, error, count, lowest, highest)
+        from scipy.special import stdtrit
+
+        reach = float(stdtrit(count - 1, LEVEL)) * error
+        low, high = max(lowest, mean - reach), min(highest, mean + reach)
     else:
         return Estimate(mean, None, None, None, len(values), count)
     return Estimate(mean, error or None, low, high, len(values), count)
 
 
 def difference(values: Sequence[float], clusters: Sequence[Hashable]) -> Estimate:
-    """Estimate a mean difference between -1 and 1; with fewer than `LEAST_VIDEOS` clusters without error and interval.
-
-    The clustered interval and the clustered p-value are one statement, and too few clusters allow neither.
-    """
+    """Estimate a mean difference; with fewer than `LEAST_VIDEOS` clusters without error and interval, as `p_value`."""
     found = estimate(values, clusters, -1.0, 1.0)
     return found if found.clusters >= LEAST_VIDEOS else replace(found, error=None, low=None, high=None)
 
@@ -137,10 +132,7 @@ def share_interval(share: float, error: float, questions: int, clusters: int) ->
 
 
 def p_value(difference: Estimate) -> float | None:
-    """Probability of a mean at least this far from 0 if there is no difference (two-sided t-test).
-
-    None where that is unknown: with fewer than `LEAST_VIDEOS` videos, or where all videos differ by the same.
-    """
+    """Probability of a mean this far from 0 if there is no difference (two-sided t-test); None where it is unknown."""
     if not difference.error or difference.clusters < LEAST_VIDEOS:
         return None
     from scipy.special import stdtr
@@ -149,10 +141,7 @@ def p_value(difference: Estimate) -> float | None:
 
 
 def exact_p_value(only_a: int, only_b: int) -> float | None:
-    """Probability of counts at least this uneven if either is as likely (McNemar's exact test, two-sided).
-
-    Questions about one video count as independent, so with many a video it is too small. None if both are 0.
-    """
+    """Probability of counts at least this uneven if either is as likely (McNemar's exact test, two-sided)."""
     if not only_a + only_b:
         return None
     from scipy.special import bdtr
@@ -166,13 +155,6 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(mean, median, p90, math.fsum(values))
 
 
-def _t_interval(mean: float, error: float, clusters: int, lowest: float, highest: float) -> tuple[float, float]:
-    from scipy.special import stdtrit
-
-    reach = float(stdtrit(clusters - 1, LEVEL)) * error
-    return max(lowest, mean - reach), min(highest, mean + reach)
-
-
 # Evidence against the true ranges: whether it touches one, and how precisely it covers them.
 
 Ranges = Sequence[tuple[float, float]]
@@ -183,10 +165,10 @@ Place = tuple[str, float, float]
 
 @dataclass(frozen=True, slots=True)
 class EvidenceScore:
-    """The score of the evidence of one answer.
+    """The score of the evidence of one answer: `hit` if some of it lies in a true range.
 
-    `hit` is true if some of it lies in a true range. `overlap` is the temporal intersection over union of all of it
-    with all true ranges (tIoU, 0 to 1; Gao et al. 2017, arXiv 1705.02101): all of a video hits, with a small overlap.
+    `overlap` is the temporal intersection over union of all of it with all true ranges (tIoU, 0 to 1; Gao et al. 2017,
+    arXiv 1705.02101): all of a video hits, with a small overlap.
     """
 
     hit: bool
@@ -194,10 +176,7 @@ class EvidenceScore:
 
 
 def score_evidence(evidence: Iterable[Evidence], among: Collection[str], true: Ranges) -> EvidenceScore:
-    """Score ranges against the true ones, which are of the video of `among`; ranges of other videos are beside it.
-
-    Of several videos in `among` the benchmark does not say which one shows the answer: one that overlaps is enough.
-    """
+    """Score ranges against the true ones, which lie in one of the videos `among`; ranges of others are beside them."""
     found = _joined((each.video_id, each.start_s, each.end_s) for each in evidence)
     wanted = _joined(("", start_s, end_s) for start_s, end_s in true)
     inside = {name: _common_s([each for each in found if each[0] == name], wanted) for name in among}
@@ -301,10 +280,7 @@ def by_contender(
 
 
 def score(item: Item, record: ItemResult, videos: Sequence[str], score: float | None, valid: bool) -> ScoredResult:
-    """Complete a scored result; `videos` are those of the library that the item is about.
-
-    A clip is named as the library names it, by its video id.
-    """
+    """Complete a scored result; `videos` are the library's that the item is about, a clip one of them by its id."""
     clip, ranges = item.truth.clip, item.truth.evidence
     among = set(videos) if clip is None else {clip} & set(videos)
     known = bool(ranges and among) and not record.imported
@@ -358,10 +334,7 @@ def has_answer(record: ItemResult, scoring: Scoring) -> bool:
 
 
 def _distances(segments: Sequence[Evidence | None], among: set[str], ranges: Ranges) -> tuple[float, ...]:
-    """Seconds from each segment to the nearest range, 0 where they overlap (VCA, Figure 5).
-
-    Segments of another video are left out: no time lies between two videos.
-    """
+    """Seconds from each segment of the item's videos to the nearest range, 0 where they overlap (VCA, Figure 5)."""
     return tuple(
         min(max(0.0, start_s - each.end_s, each.start_s - end_s) for start_s, end_s in ranges)
         for each in segments
@@ -409,11 +382,7 @@ CHAINS: Mapping[str, tuple[tuple[float, ...], int | None]] = {
 
 
 def group_scores(results: Iterable[ScoredResult]) -> dict[str, dict[str, Estimate]]:
-    """Compute the mean score of groups, of all and by type and level; empty where the benchmark has no such groups.
-
-    The questions of a group are those of a video, in the order of their ids, 9 before 10. Groups that were asked in
-    part are left out.
-    """
+    """Compute the mean score of groups that were asked whole, of all and by type and level; empty without groups."""
     films: dict[str, list[ScoredResult]] = defaultdict(list)
     for each in results:
         if each.score is not None and "group_type" in each.item.groups:
@@ -463,10 +432,10 @@ Case = tuple[Judgement, JudgeAnswer]
 
 
 def judge_answers(run: Path, choice: ModelChoice, on_progress: Callable[[int, int], object]) -> int:
-    """Judge the answers of a run that have no score by this judge yet; `on_progress` gets the numbers of done and all.
+    """Judge the answers of a run that have no score by this judge yet; return the number without one now.
 
-    Returns the number of answers without a valid score now. Raises `UsageError` for a run that needs no judge or a
-    model that cannot be one, and `ModelError` if the endpoint is gone or refuses too much; what was judged is kept.
+    `on_progress` gets the numbers of done and all. Raises `UsageError` for a run that needs no judge or a model that
+    cannot be one, and `ModelError` if the endpoint is gone or refuses too much; what was judged is kept.
     """
     if read_plan(run).scoring != "judge":
         raise UsageError(f"got {run}, whose answers are options and need no judge; `kinodex eval report` scores them")
@@ -485,10 +454,7 @@ def judge_answers(run: Path, choice: ModelChoice, on_progress: Callable[[int, in
 
 
 def open_cases(run: Path, judge: str) -> list[Case]:
-    """List the answers in words to questions with a known answer that have no score by this judge.
-
-    A score counts if the same was asked for it: the answer may have been replaced since, and the instructions changed.
-    """
+    """List the answers in words to questions with a known answer to which this judge gave no score, asked the same."""
     scored = {
         (each.contender, each.item_id): each
         for each in read_judgements(run)
@@ -553,10 +519,7 @@ class _Tally:
 
 
 async def _judged(model: Model, case: Case, tally: _Tally) -> Judgement | None:
-    """Judge one answer; None if it got no reply at all: unlike a reply without a score, that says nothing of it.
-
-    Raises what ends the judging.
-    """
+    """Judge one answer; None if it got no reply at all, which says nothing of it. Raises what ends the judging."""
     unscored, request = case
     try:
         score, reason = await judge_one(model, request)

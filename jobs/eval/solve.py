@@ -83,8 +83,7 @@ EnvironmentOf = Callable[[tuple[str, ...]], Environment]
 async def open_solver(context: RunContext) -> AsyncIterator[Solve]:
     """Open the library and the models, and give a function that solves items in this process.
 
-    The function raises what every other item would meet too (`ENDS_A_RUN`), such as a key that is refused. All else
-    that goes wrong with an item is data: a result with an error, and with what was paid until then.
+    The function raises what every other item would meet too (`ENDS_A_RUN`); any other error is a result, with its cost.
     """
     environment_of = open_environments(context)
     computes_little = context.detector is None and not context.choice.is_local
@@ -196,10 +195,7 @@ def environments_of(
 
 
 def _compute_in_one_thread() -> Callable[[], None]:
-    """Limit numpy and torch to one thread: their inputs are small, and more threads only wait for each other.
-
-    Questions about an hour of film take three times the CPU otherwise.
-    """
+    """Limit numpy and torch to one thread: with small inputs more wait for each other, at three times the CPU."""
     variable = os.environ.get("KMP_DUPLICATE_LIB_OK")
     from threadpoolctl import threadpool_limits
 

@@ -55,18 +55,17 @@ def export_coco(
 ) -> CocoReport:
     """Write the detections within the moments, of one label or all, and their frames, into a new or empty folder.
 
-    With `text` lines of text on screen are written instead, of the category `text`.
-
-    Raises UsageError where there are none, and as `target_folder` does.
+    With `text` lines of text on screen are written instead. Raises UsageError where there are none.
     """
     videos = {each.video.video_id: each.video for each in moments}
     stems = video_stems(moments)
     settings = {"label": label, "min_score": min_score, "text": text, **moment_facts(moments)}
-    groups = by_video(moments).items()
-    if text:
-        found = {video_id: _texts(library, group, min_score) for video_id, group in groups}
-    else:
-        found = {video_id: _detections(library, group, label, min_score) for video_id, group in groups}
+    found = {
+        video_id: _by_frame(
+            _texts(library, group, min_score) if text else _detections(library, group, label, min_score)
+        )
+        for video_id, group in by_video(moments).items()
+    }
     if not any(found.values()):
         what, stage = ("text on screen", "screen-text") if text else ("detection", "detections")
         raise UsageError(f"there is no {what} in these videos and times; `kinodex add {stage}` finds some")
@@ -82,18 +81,14 @@ def export_coco(
 
 def _detections(
     library: LibraryReader, moments: Sequence[Moment], label: str | None, min_score: float
-) -> dict[int, list[Found]]:
-    """Read the detections within moments of one video, by the numbers of their frames, each once."""
-    found: dict[int, dict[Found, None]] = {}
+) -> Iterator[Found]:
+    """Read the detections within moments of one video."""
     for each in moments:
-        for row in library.detections(each.video.video_id, each.start_s, each.end_s, label, min_score):
-            found.setdefault(row.frame_no, {})[Found(row)] = None
-    return {number: list(rows) for number, rows in sorted(found.items())}
+        yield from map(Found, library.detections(each.video.video_id, each.start_s, each.end_s, label, min_score))
 
 
-def _texts(library: LibraryReader, moments: Sequence[Moment], min_score: float) -> dict[int, list[Found]]:
+def _texts(library: LibraryReader, moments: Sequence[Moment], min_score: float) -> Iterator[Found]:
     """Read the lines of text on screen in the same way: in each stored frame that shows them within the moments."""
-    found: dict[int, dict[Found, None]] = {}
     numbers, times_s = library.frame_times(moments[0].video.video_id)
     for each in moments:
         for row in library.screen_text.rows(each.video.video_id, each.start_s, each.end_s):
@@ -101,8 +96,15 @@ def _texts(library: LibraryReader, moments: Sequence[Moment], min_score: float) 
             for number, time_s in zip(numbers[shown].tolist(), times_s[shown].tolist(), strict=True):
                 if row.confidence >= min_score:
                     box = DetectionRow(row.video_id, number, time_s, "text", row.confidence, row.box, None, row.model)
-                    found.setdefault(number, {})[Found(box, row.text)] = None
-    return {number: list(rows) for number, rows in sorted(found.items())}
+                    yield Found(box, row.text)
+
+
+def _by_frame(boxes: Iterable[Found]) -> dict[int, list[Found]]:
+    """Group boxes by the numbers of their frames, each once."""
+    found: dict[int, list[Found]] = {}
+    for each in dict.fromkeys(boxes):
+        found.setdefault(each.row.frame_no, []).append(each)
+    return dict(sorted(found.items()))
 
 
 @dataclass(slots=True)
@@ -117,7 +119,9 @@ class _Content:
         self, library: LibraryReader, target: Target, video: VideoRow, stem: str, rows: dict[int, list[Found]]
     ) -> None:
         """Add the frames of a video and what was detected in them."""
-        for frame in _coco_frames(library, video, list(rows)):
+        numbers = list(rows)
+        runs = (numbers[first : first + FRAMES_A_READ] for first in range(0, len(numbers), FRAMES_A_READ))
+        for frame in (frame for run in runs for frame in library.frames(video.video_id, run)):
             name = f"{stem}_{time_stem(frame.time_s)}_{frame.frame_no}.jpg"
             if not target.has(f"{IMAGES}/{name}"):
                 target.write_bytes(f"{IMAGES}/{name}", frame.jpeg)
@@ -130,18 +134,9 @@ class _Content:
     def document(self) -> dict[str, Any]:
         """The whole file."""
         categories = [{"id": number, "name": name, "supercategory": ""} for name, number in self.categories.items()]
-        return {
-            "info": {"description": "detections exported by kinodex", "version": "1.0"},
-            "licenses": [],
-            "images": self.images,
-            "annotations": self.annotations,
-            "categories": categories,
-        }
-
-
-def _coco_frames(library: LibraryReader, video: VideoRow, numbers: Sequence[int]) -> Iterator[StoredFrame]:
-    for first in range(0, len(numbers), FRAMES_A_READ):
-        yield from library.frames(video.video_id, numbers[first : first + FRAMES_A_READ])
+        info = {"description": "detections exported by kinodex", "version": "1.0"}
+        lists = {"images": self.images, "annotations": self.annotations, "categories": categories}
+        return {"info": info, "licenses": [], **lists}
 
 
 def _image(number: int, name: str, video: VideoRow, frame: StoredFrame) -> dict[str, Any]:
@@ -159,12 +154,8 @@ def _image(number: int, name: str, video: VideoRow, frame: StoredFrame) -> dict[
 
 def _annotation(number: int, image: int, category: int, row: DetectionRow, frame: StoredFrame) -> dict[str, Any]:
     x0, y0, x1, y1 = row.box
-    box = [
-        round(x0 * frame.width_px, 2),
-        round(y0 * frame.height_px, 2),
-        round((x1 - x0) * frame.width_px, 2),
-        round((y1 - y0) * frame.height_px, 2),
-    ]
+    sides = ((x0, frame.width_px), (y0, frame.height_px), (x1 - x0, frame.width_px), (y1 - y0, frame.height_px))
+    box = [round(part * size_px, 2) for part, size_px in sides]
     return {
         "id": number,
         "image_id": image,
@@ -193,10 +184,10 @@ LONGEST = 1000
 def export_fiftyone(
     moments: Sequence[Moment], folder: Path, times_s: Mapping[str, Sequence[float]] | None = None
 ) -> int:
-    """Write the moments into a folder that is new or empty; returns the number of videos. Raises as `target_folder`.
+    """Write the moments into a folder that is new or empty; returns the number of videos.
 
     FiftyOne opens the videos where they were when they were indexed. `times_s` are the presentation times of all frames
-    of the videos whose files are known, by video id; in the others frames are counted by their rate.
+    by video id, where the file is known; else frames are counted by their rate.
     """
     groups = by_video(moments)
     data = {video_id: redact_uri(group[0].video.uri) for video_id, group in groups.items()}
@@ -257,7 +248,7 @@ def export_label_studio(
     """Write `tasks.json` and `config.xml` into a folder that is new or empty.
 
     Videos are named by their addresses, or by `url_prefix` and the name of the file. `boxes` adds the detections
-    and the text on screen within the moments. Raises UsageError as `target_folder` does.
+    and the text on screen within the moments.
     """
     spoken = [each for each in moments if each.source != "detection"] if boxes else list(moments)
     tasks = []
@@ -273,7 +264,9 @@ def export_label_studio(
             kind = "timeline" if each["type"] == "timelinelabels" else "label"
             names[kind] |= dict.fromkeys(each["value"].get("timelinelabels") or each["value"]["labels"])
             counts[kind] += 1
-        tasks.append(_task(video, results, url_prefix))
+        fps = video.fps or USUAL_FPS
+        data = {"video": _url(video, url_prefix), "title": video.title, "video_id": video.video_id, "fps": fps}
+        tasks.append({"data": data, "predictions": [{"model_version": "kinodex", "result": results}]})
     settings = {"boxes": boxes, "prefix": url_prefix, **moment_facts(moments), "tasks": digest(tasks)}
     with target_folder(folder, settings, dict) as target:
         target.write_bytes(TASKS, json.dumps(tasks, ensure_ascii=False, indent=2) + "\n")
@@ -294,12 +287,6 @@ def config_xml(timeline: Iterable[str], labels: Iterable[str]) -> str:
         parts.append(f'  <Labels name="label" toName="video">\n{boxes}  </Labels>\n')
         parts.append('  <VideoRectangle name="box" toName="video"/>\n')
     return "".join([*parts, "</View>\n"])
-
-
-def _task(video: VideoRow, results: Sequence[dict[str, Any]], url_prefix: str | None) -> dict[str, Any]:
-    fps = video.fps or USUAL_FPS
-    data = {"video": _url(video, url_prefix), "title": video.title, "video_id": video.video_id, "fps": fps}
-    return {"data": data, "predictions": [{"model_version": "kinodex", "result": list(results)}]}
 
 
 def _url(video: VideoRow, prefix: str | None) -> str:

@@ -52,11 +52,6 @@ def checked_precision(name: str) -> Precision:
     raise UsageError(f"got vectors {name!r}; give {', '.join(PRECISIONS)}")
 
 
-def columns_read(precision: Precision) -> list[str]:
-    """List the columns of the library that an export reads."""
-    return [*PLAIN, "jpeg", *(["vector"] if precision != "none" else [])]
-
-
 def parquet_schema(precision: Precision, dim: int) -> pa.Schema:
     """Make the schema of the files, whose metadata tells `datasets` which column is a picture."""
     fields = [pa.field(name, pa.type_for_alias(kind)) for name, kind in PLAIN.items()]
@@ -96,17 +91,8 @@ def to_parquet_rows(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 # The card of an exported dataset: its head for `datasets`, and a page for people.
 
-SIZES = (
-    (1_000, "n<1K"),
-    (10_000, "1K<n<10K"),
-    (100_000, "10K<n<100K"),
-    (1_000_000, "100K<n<1M"),
-    (10_000_000, "1M<n<10M"),
-    (100_000_000, "10M<n<100M"),
-    (1_000_000_000, "100M<n<1B"),
-    (10_000_000_000, "1B<n<10B"),
-)
-"""Categories of size, each below its number of rows, as the hub names them."""
+SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "1B<n<10B", "10B<n<100B")
+"""Categories of size as the hub names them, each of ten times as many rows as the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +145,7 @@ Rows are in the order of videos by title, and of time within a video. A video is
 
 
 def _head(facts: CardFacts) -> dict[str, Any]:
-    size = next((name for most, name in SIZES if facts.frames < most), "10B<n<100B")
+    size = SIZES[min(max(len(str(facts.frames)) - 3, 0), len(SIZES) - 1)]
     split = {"name": facts.split, "num_bytes": facts.unpacked_bytes, "num_examples": facts.frames}
     return {
         "pretty_name": facts.name,
@@ -221,9 +207,8 @@ def export_hf(
 ) -> HfReport:
     """Export the frames of these videos, or of all; `on_file` gets how many files are written, and of how many.
 
-    Raises UsageError for a folder that is not empty, and for videos without frames; UnknownVideo, SpaceMismatch,
-    DamagedRows for titles, frames or vectors that are not as they were written, and LibraryError if a video is removed
-    meanwhile.
+    Raises UsageError for a folder that is not empty, and for videos without frames, DamagedRows for what is not as it
+    was written, and LibraryError if a video is removed meanwhile.
     """
     chosen = _chosen(library, videos)
     if not chosen:
@@ -306,7 +291,8 @@ def _write_file(
     settings: HfSettings,
     fingerprint: Fingerprint,
 ) -> None:
-    tables = frames_by_video(library, columns_read(settings.vectors), ids, fingerprint.digest)
+    columns = [*PLAIN, "jpeg", *(["vector"] if settings.vectors != "none" else [])]
+    tables = frames_by_video(library, columns, ids, fingerprint.digest)
     # JPEGs and vectors do not get smaller.
     packed = dict.fromkeys([*PLAIN, "image.path"], "zstd") | {"image.bytes": "none", "vector.list.element": "none"}
 
@@ -345,27 +331,19 @@ def _finish(
         files_before=0,
     )
     unpacked = sum(each.row_group(n).total_byte_size for each in facts for n in range(each.num_row_groups))
+    fps = library.settings.get("fps")
     about = CardFacts(
         name=target.folder.absolute().name,
         split=settings.split,
         vectors=settings.vectors,
         space=fingerprint.name,
         dim=fingerprint.dim,
-        sample_fps=_sample_fps(library.settings),
+        sample_fps=None if fps is None else float(fps),
         videos=report.videos,
         frames=report.frames,
         stored_bytes=report.stored_bytes,
         unpacked_bytes=unpacked,
     )
-    target.write(CARD, lambda path: _write_text(path, card_text(about)))
+    target.write_bytes(CARD, card_text(about))
     target.finish(DATA, CARD)
     return report
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
-
-
-def _sample_fps(settings: Mapping[str, Any]) -> float | None:
-    fps = settings.get("fps")
-    return None if fps is None else float(fps)

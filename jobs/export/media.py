@@ -43,10 +43,7 @@ OnClip = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class ClipRow:
-    """A row of the manifest. `start_s` and `end_s` are what the clip shows; the moment's own times stand behind.
-
-    `error` says why there is no clip: then `file` is empty.
-    """
+    """A row of the manifest. `start_s` and `end_s` are what the clip shows; `error` says why there is none."""
 
     file: str
     video_id: str
@@ -74,10 +71,11 @@ def export_clips(
 ) -> list[ClipRow]:
     """Write a clip for each moment, and the manifest, into a folder that is new or empty; returns the manifest's rows.
 
-    A video whose file cannot be reached, was changed, or cannot be cut gives rows with an error; the others go on. An
-    export that was interrupted goes on with the clips that are missing. Raises UsageError as `target_folder` does.
+    A video that cannot be cut gives rows with an error; the others go on. An export that was interrupted goes on with
+    the clips that are missing. Raises UsageError as `target_folder` does.
     """
-    pieces = [_Piece(*each) for each in zip(range(len(moments)), moments, clip_stems(moments), strict=True)]
+    stems = distinct(f"{file_stem(each.video.title)}_{time_stem(each.start_s)}" for each in moments)
+    pieces = [_Piece(*each) for each in zip(range(len(moments)), moments, stems, strict=True)]
     settings = {"exact": way.exact, "subtitles": way.subtitles, **moment_facts(moments)}
     if way.subtitles:
         settings["transcript"] = digest([(video_id, *library.transcript(video_id)) for video_id in by_video(moments)])
@@ -113,11 +111,6 @@ class _Piece(NamedTuple):
         return self.moment.video.video_id
 
 
-def clip_stems(moments: Sequence[Moment]) -> list[str]:
-    """Name the clips by title and the time that a player shows, each once."""
-    return distinct(f"{file_stem(each.video.title)}_{time_stem(each.start_s)}" for each in moments)
-
-
 def _cut_video(
     library: LibraryReader, target: Target, pieces: Sequence[_Piece], way: CutWay
 ) -> Iterator[tuple[_Piece, ClipRow]]:
@@ -137,16 +130,16 @@ def _cut_video(
 
 def _cut_row(library: LibraryReader, target: Target, path: Path, piece: _Piece, way: CutWay) -> ClipRow:
     moment, scratch = piece.moment, target.work / "cut"
-    times = moment.start_s, moment.end_s
     try:
         if way.exact:
-            cut = cut_exactly(library, moment.video, path, scratch, [times], way.subtitles)
+            times = [(moment.start_s, moment.end_s)]
+            cut = cut_exactly(library, moment.video, path, scratch, times, way.subtitles)
         else:
-            cut = cut_copied(library, moment.video, path, scratch, times, way.subtitles)
+            cut = cut_copied(library, moment, path, scratch, way.subtitles)
     except Exception as error:
         return _row(moment, None, clip_failure(error))
     name = f"{piece.stem}{cut.path.suffix}"
-    target.write(name, lambda partial: _move(cut.path, partial))
+    target.write(name, cut.path.rename)
     return _row(moment, cut, "", name)
 
 
@@ -170,10 +163,6 @@ def _row(moment: Moment, cut: Cut | None, error: str, name: str = "") -> ClipRow
         0 if cut is None else cut.lines,
         error,
     )
-
-
-def _move(path: Path, target: Path) -> None:
-    path.rename(target)
 
 
 # Cut one moment out of a video's file, with the lines that are said in it as its subtitles.
@@ -212,14 +201,11 @@ def clip_failure(error: Exception) -> str:
     return redact(str(error) if isinstance(error, PipelineError) else f"{type(error).__name__}: {error}")
 
 
-def cut_copied(library: LibraryReader, video: VideoRow, path: Path, stem: Path, piece: Range, subtitles: bool) -> Cut:
-    """Copy a range of the file `path` to `stem` with the suffix that its codecs need.
-
-    Raises WrongClip, or as `copy_clip`.
-    """
+def cut_copied(library: LibraryReader, moment: Moment, path: Path, stem: Path, subtitles: bool) -> Cut:
+    """Copy a moment out of the file `path` to `stem` with the suffix that its codecs need."""
+    video, until_s = moment.video, max(moment.end_s, moment.start_s + LEAST_S)
     out = stem.with_name(stem.name + copy_suffix(path, video.title))
-    until_s = max(piece[1], piece[0] + LEAST_S)
-    clip = copy_clip(path, video.title, out, presentation_s(video, piece[0]), presentation_s(video, until_s))
+    clip = copy_clip(path, video.title, out, moment.presentation_start_s, presentation_s(video, until_s))
     return _checked(library, video, out, [clip], subtitles)
 
 
@@ -290,19 +276,10 @@ def _subtitle(library: LibraryReader, video: VideoRow, out: Path, clips: Sequenc
 # `kinodex export frames`: the stored frames of moments as JPEGs, and a table of them.
 
 TABLE = "frames.csv"
-COLUMNS = [
-    "file",
-    "video_id",
-    "title",
-    "uri",
-    "frame_no",
-    "time_s",
-    "width_px",
-    "height_px",
-    "label",
-    "score",
+COLUMNS = (
+    *("file", "video_id", "title", "uri", "frame_no", "time_s", "width_px", "height_px", "label", "score"),
     "source",
-]
+)
 FRAMES_A_READ = 64
 
 
@@ -311,7 +288,7 @@ def export_frames(
 ) -> list[dict[str, Any]]:
     """Write the frames of each moment, at most so many, and `frames.csv` into a folder that is new or empty.
 
-    Returns the rows of the table: a frame of two moments is one file in two rows. Raises UsageError as `target_folder`.
+    Returns the rows of the table: a frame of two moments is one file in two rows.
     """
     stems = video_stems(moments)
     rows: list[dict[str, Any]] = []
@@ -320,7 +297,10 @@ def export_frames(
             name = f"frames/{stems[frame.video_id]}_{time_stem(frame.time_s)}_{frame.frame_no}.jpg"
             if not target.has(name):
                 target.write_bytes(name, frame.jpeg)
-            rows.append(_frame_row(name, moment, frame))
+            video = moment.video
+            about = name, video.video_id, video.title, redact_uri(video.uri), frame.frame_no, frame.time_s
+            facts = *about, frame.width_px, frame.height_px, moment.label, moment.score, moment.source
+            rows.append(dict(zip(COLUMNS, facts, strict=True)))
         target.write_bytes(TABLE, table_text(COLUMNS, rows))
         target.finish("frames", TABLE)
     return rows
@@ -329,10 +309,7 @@ def export_frames(
 def frames_of(
     library: LibraryReader, moments: Sequence[Moment], most: int | None = None
 ) -> Iterator[tuple[Moment, StoredFrame]]:
-    """Yield the stored frames within each moment, with their pictures, at most so many of each and evenly spread.
-
-    Where none lies in a moment it is the one that is shown at its beginning; videos without pictures have none.
-    """
+    """Yield the stored frames within each moment, or the one shown at its beginning, at most so many, evenly spread."""
     held: dict[str, tuple[Any, Any]] = {}
     for moment in moments:
         video = moment.video
@@ -356,22 +333,6 @@ def _numbers(frame_no: Any, time_s: Any, moment: Moment, most: int | None) -> li
     return [int(number) for number in found]
 
 
-def _frame_row(name: str, moment: Moment, frame: StoredFrame) -> dict[str, Any]:
-    return {
-        "file": name,
-        "video_id": moment.video.video_id,
-        "title": moment.video.title,
-        "uri": redact_uri(moment.video.uri),
-        "frame_no": frame.frame_no,
-        "time_s": frame.time_s,
-        "width_px": frame.width_px,
-        "height_px": frame.height_px,
-        "label": moment.label,
-        "score": moment.score,
-        "source": moment.source,
-    }
-
-
 # Moments of a video as one film: their ranges cut exactly and joined, one file for each video.
 
 
@@ -383,13 +344,6 @@ class JoinedClip:
     title: str
     ranges: tuple[tuple[float, float], ...]
     error: str = ""
-
-
-def joined_paths(out: Path, videos: int) -> list[Path]:
-    """Name the films: `out` of one video; of several evidence-1.mp4, evidence-2.mp4 and so on beside it."""
-    if videos == 1:
-        return [out]
-    return [out.with_name(f"{out.stem}-{number}{out.suffix}") for number in range(1, videos + 1)]
 
 
 def check_clip_path(out: Path) -> None:
@@ -404,21 +358,19 @@ def check_clip_path(out: Path) -> None:
 def join_clips(library: LibraryReader, moments: Sequence[Moment], out: Path) -> list[JoinedClip]:
     """Write the moments of each video, in time order and with the transcript as subtitles, as one file a video.
 
-    Moments that overlap are joined. A video that cannot be cut gives an entry with an error. Raises UsageError for a
-    file that is there.
+    Moments that overlap are joined; of several videos the files are `out` with -1, -2 and so on. A video that cannot be
+    cut gives an entry with an error.
     """
     groups = by_video(moments)
-    paths = joined_paths(out, len(groups))
+    numbered = [out.with_name(f"{out.stem}-{number}{out.suffix}") for number in range(1, len(groups) + 1)]
+    paths = [out] if len(groups) == 1 else numbered
     for path in paths:
         check_clip_path(path)
     return [_joined(library, group, path) for group, path in zip(groups.values(), paths, strict=True)]
 
 
 def export_joined(library: LibraryReader, moments: Sequence[Moment], folder: Path) -> list[JoinedClip]:
-    """Write the films of `join_clips` and a table, `clips.csv`, into a folder that is new or empty.
-
-    Raises UsageError as `target_folder` does.
-    """
+    """Write the films of `join_clips` and a table, `clips.csv`, into a folder that is new or empty."""
     groups = list(by_video(moments).values())
     names = [f"{stem}.mp4" for stem in distinct(file_stem(group[0].video.title) for group in groups)]
     with target_folder(folder, {"joined": True, **moment_facts(moments)}, dict) as target:
@@ -460,11 +412,7 @@ def video_file(library: LibraryReader, video: VideoRow, *, is_here: bool = False
 
     Where its address cannot be read, the other places where an ingest found it are tried, with `is_here` those of this
     machine. Equal size and mark of change show that the bytes are those that were indexed; else all of them are read.
-
-    Raises, of its own address:
-        SourceMissing: it was imported as text, or nothing is there any more.
-        SourceForbidden, SourceUnreachable: it cannot be read.
-        SourceChanged: its bytes are others by now.
+    Raises the SourceError of its own address: it is not there, cannot be read, or holds other bytes by now.
     """
     if not video.frames:
         raise SourceMissing(f"{video.title}: was imported as text; there is no file to cut")

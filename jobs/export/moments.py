@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any, Literal
 
 from kinodex.agent.trace import read_trace
 from kinodex.index.errors import UnknownVideo
@@ -29,10 +29,7 @@ from kinodex.jobs.open import load_text_tower
 
 @dataclass(frozen=True, slots=True)
 class MomentChoice:
-    """Choice of moments. At most one of `ranges`, `search`, `trace` and `rows` is given; times are in seconds.
-
-    `videos` and `[start_s, end_s)` limit all of them; alone with times they are one range a video.
-    """
+    """Choice of moments, at most one of `ranges`, `search`, `trace` and `rows`; videos and times limit all of them."""
 
     ranges: Path | None = None
     search: str | None = None
@@ -60,8 +57,7 @@ def choose_moments(
     """Find the moments of a choice; without any, those of `usual_rows` of its videos.
 
     Hits come best first, ranges and evidence in their order, rows by video and time; `is_watched`: for people who watch
-    them (see `MomentChoice.rule`). Raises UsageError for a choice that makes no sense or finds nothing, and as the
-    library does for unknown videos.
+    them (see `MomentChoice.rule`). Raises UsageError for a choice that makes no sense or finds nothing.
     """
     _check(choice, usual_rows)
     found = arranged(list(_found(library, choice, usual_rows)), choice.rule(is_watched), library.segments)
@@ -127,10 +123,7 @@ def _search(library: Library, choice: MomentChoice, videos: Sequence[VideoRow] |
 
 
 def evidence(library: Library, records: Sequence[dict[str, Any]], name: str) -> list[Moment]:
-    """The evidence of the answer that ends a trace, labelled with the question.
-
-    Raises UsageError for a run that has no answer or no evidence, and UnknownVideo for a video of another library.
-    """
+    """The evidence of the answer that ends a trace, labelled with the question; raises UsageError if there is none."""
     answer = records[-1].get("answer") if records[-1].get("event") == "Finished" else None
     if answer is None:
         raise UsageError(f"{name} has no answer yet: its run did not end; give the trace of one that did")
@@ -200,9 +193,8 @@ INSIDE_S = 1e-6
 class MomentRule:
     """Rule by which moments become ranges to watch: padded within their video, ended at cuts, and joined.
 
-    `pad_s`: seconds added before and after. `snap`: the padding ends at the first cut on its way, and an end that lies
-    less than `SNAP_S` inside its shot moves to the cut; nothing that was found is lost. `join_s`: moments of one video
-    at most so many seconds apart become one, at 0 where they touch; below 0, or None, none do.
+    `snap`: the padding ends at the first cut on its way, and an end that lies less than `SNAP_S` inside its shot moves
+    to the cut. `join_s`: moments of one video at most so many seconds apart become one; below 0, or None, none do.
     """
 
     pad_s: float = 0.0
@@ -215,18 +207,13 @@ SegmentsOf = Callable[[str], Sequence[SegmentRow]]
 
 
 def arranged(moments: Sequence[Moment], rule: MomentRule, segments_of: SegmentsOf) -> list[Moment]:
-    """Arrange moments by a rule, in their order; one that others are joined to keeps the place of their first.
-
-    `segments_of` gives those of a video by its id, such as `library.segments`; it is asked only where the rule snaps.
-    """
+    """Arrange moments by a rule, in their order; one that others are joined to keeps the place of their first."""
     cuts_s = lru_cache(maxsize=None)(lambda video_id: cut_times(segments_of(video_id)))
-    widened = [
-        replace(each, start_s=start_s, end_s=end_s)
-        for each in moments
-        for start_s, end_s in [
-            watched(each.video, each.start_s, each.end_s, rule.pad_s, cuts_s(each.video.video_id) if rule.snap else ())
-        ]
-    ]
+    widened = []
+    for each in moments:
+        cuts = cuts_s(each.video.video_id) if rule.snap else ()
+        start_s, end_s = watched(each.video, each.start_s, each.end_s, rule.pad_s, cuts)
+        widened.append(replace(each, start_s=start_s, end_s=end_s))
     return widened if rule.join_s is None or rule.join_s < 0 else _joined(widened, rule.join_s)
 
 
@@ -290,17 +277,15 @@ def in_time_order(moments: Iterable[Moment]) -> list[Moment]:
     return sorted(moments, key=lambda each: (each.start_s, each.end_s))
 
 
+SAID = ("label", "score", "source", "speaker")
+
+
 def moment_facts(moments: Sequence[Moment]) -> dict[str, str]:
     """Digests, by name, of all that an export says of moments: an unfinished one goes on if they are the same."""
-    videos = {each.video.video_id: asdict(each.video) for each in moments}
-    return {
-        "ranges": digest([(each.video.video_id, each.start_s, each.end_s) for each in moments]),
-        "labels": digest([each.label for each in moments]),
-        "scores": digest([each.score for each in moments]),
-        "sources": digest([each.source for each in moments]),
-        "speakers": digest([each.speaker for each in moments]),
-        "videos": digest(videos),
-    }
+    facts: dict[str, Any] = {f"{name}s": [getattr(each, name) for each in moments] for name in SAID}
+    facts["ranges"] = [(each.video.video_id, each.start_s, each.end_s) for each in moments]
+    facts["videos"] = {each.video.video_id: asdict(each.video) for each in moments}
+    return {name: digest(values) for name, values in facts.items()}
 
 
 def digest(facts: Any) -> str:
@@ -327,8 +312,7 @@ CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)")
 def read_ranges(path: Path, library: LibraryReader) -> list[Moment]:
     """Read the ranges of a .csv, or else of JSON lines, in the order of the file.
 
-    Times are those that a player shows: seconds, or clocks such as 1:02:03.5. Raises UsageError, with its line,
-    for one that cannot be read, lacks a column, ends before it begins, or names no video of the library.
+    Times are those that a player shows: seconds, or clocks such as 1:02:03.5. Raises UsageError with the line.
     """
     find = lru_cache(maxsize=None)(partial(library.video, whole_name=True))
     moments = []
@@ -345,8 +329,7 @@ def read_ranges(path: Path, library: LibraryReader) -> list[Moment]:
                 raise ValueError(f"it ends at {end_s:g} s, before it begins at {start_s:g} s")
             score = None if values["score"] is None else float(values["score"])
             str(values["label"] or "").encode()  # half a surrogate pair, which JSON can hold, is no text
-            moment = Moment(find(str(values["video"])), start_s, end_s, str(values["label"] or ""), score)
-            moments.append(moment)
+            moments.append(Moment(find(str(values["video"])), start_s, end_s, str(values["label"] or ""), score))
         except (ValueError, UnknownVideo) as error:
             raise UsageError(f"{path}, line {line}: {error}") from error
     if not moments:
@@ -488,7 +471,7 @@ class Target:
         """The folder for what is not finished."""
         return self.folder / UNFINISHED
 
-    def write(self, name: str, fill: Callable[[Path], None]) -> None:
+    def write(self, name: str, fill: Callable[[Path], object]) -> None:
         """Write one file of the work by a function that gets a path, so that it is there whole or not at all."""
         self.work.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
         partial = self.work / "partial"
@@ -498,11 +481,7 @@ class Target:
     def write_bytes(self, name: str, content: bytes | str) -> None:
         """Write one file of the work with this content, of a text in UTF-8 with its line ends as they are."""
         data = content.encode() if isinstance(content, str) else content
-
-        def fill(path: Path) -> None:
-            path.write_bytes(data)
-
-        self.write(name, fill)
+        self.write(name, lambda path: path.write_bytes(data))
 
     def has(self, name: str) -> bool:
         """True if this file of the work was written, by an earlier run too."""
@@ -519,52 +498,39 @@ class Target:
 
 @contextmanager
 def target_folder(folder: Path, settings: Mapping[str, Any], plan: Callable[[], Mapping[str, Any]]) -> Iterator[Target]:
-    """Begin an export into a folder that is new or empty, or go on with one of the same settings.
+    """Begin an export into a folder that is new or empty, by a `plan`, or go on with one of the same settings.
 
-    `plan` is called when it begins. Raises UsageError for a folder that holds anything else, and while another process
-    writes it.
+    Raises UsageError for a folder that holds anything else, and while another process writes it.
     """
+    import fcntl
+
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"got {folder}, which is a file; give a folder that is new or empty")
     work = folder / UNFINISHED
-    _check_vacant(folder)
+    held = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
+    if not (work / NOTE).exists() and [name for name in held if name != UNFINISHED]:
+        raise UsageError(f"got {folder}, which is not empty ({held[0]}); give a folder that is new or empty")
     work.mkdir(parents=True, exist_ok=True)
     with (work / LOCK).open("w") as lock:
-        _take(lock, folder)
-        is_continued = (work / NOTE).exists()
-        if is_continued:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            what = "which another export writes at this moment; give another folder"
+            raise UsageError(f"got {folder}, {what}") from error
+        if (work / NOTE).exists():
             known = json.loads((work / NOTE).read_text(encoding="utf-8"))
-            _check_same(folder, known["settings"], settings)
-            yield Target(folder, known["plan"], is_continued)
+            before = known["settings"]
+            changed = sorted(name for name in {*before, *settings} if before.get(name) != settings.get(name))
+            if changed:
+                raise UsageError(
+                    f"got {folder}, an unfinished export with another {' and '.join(changed)}; give what it was begun "
+                    "with, or delete the folder"
+                )
+            yield Target(folder, known["plan"], True)
             return
-        target = Target(folder, dict(plan()), is_continued)
+        target = Target(folder, dict(plan()), False)
         target.write_bytes(NOTE, json.dumps({"settings": dict(settings), "plan": target.plan}))
         yield target
-
-
-def _check_vacant(folder: Path) -> None:
-    """Raise UsageError for a folder with other things than an unfinished export."""
-    held = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
-    if not (folder / UNFINISHED / NOTE).exists() and [name for name in held if name != UNFINISHED]:
-        raise UsageError(f"got {folder}, which is not empty ({held[0]}); give a folder that is new or empty")
-
-
-def _take(lock: TextIO, folder: Path) -> None:
-    import fcntl
-
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise UsageError(f"got {folder}, which another export writes at this moment; give another folder") from error
-
-
-def _check_same(folder: Path, known: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    changed = sorted(name for name in {*known, *settings} if known.get(name) != settings.get(name))
-    if changed:
-        raise UsageError(
-            f"got {folder}, an unfinished export with another {' and '.join(changed)}; give what it was begun with, or "
-            "delete the folder"
-        )
 
 
 def _move(source: Path, target: Path) -> None:

@@ -77,10 +77,9 @@ def read_library(
     versions: Versions | None = None,
     **options: Any,
 ) -> Dataset:
-    """Read the frames of these videos, or of all complete ones, as a dataset of Ray Data.
+    """Read the frames of these videos, or of all complete ones, as a dataset of Ray Data, whose `options` may be given.
 
-    Further `options` are those of `ray.data.read_datasource`, such as `override_num_blocks`. Workers need kinodex, and
-    access to the library under the same place. Raises as `plan_frames` does.
+    Workers need kinodex, and access to the library under the same place. Raises as `plan_frames` does.
     """
     reader = Library.open(library) if isinstance(library, str) else library
     plan = plan_frames(reader, columns, videos=videos, space=space, versions=versions, piece_rows=PIECE_ROWS)

@@ -33,7 +33,6 @@ def edl_text(
 ) -> str:
     """Write an event a moment, in the order given, recorded from 01:00:00:00 on.
 
-    Reels are names of 8 letters and digits made of titles; the whole title is in FROM CLIP NAME, the label a comment.
     Source times are those that a player shows, or count from the file's own start time code where `timecodes` has one,
     by video id. Raises UsageError for more than 999 events or times over 24 hours.
     """
@@ -42,7 +41,8 @@ def edl_text(
     reels = reel_names([each.video for each in moments])
     counting = "DROP FRAME" if rate.drop_frame else "NON-DROP FRAME"
     lines = [f"TITLE: {_line(title)}", f"FCM: {counting}", ""]
-    record = _first_hour(rate)
+    dropped = 54 * (rate.nominal // 15) if rate.drop_frame else 0  # in every minute but each tenth
+    record = 3600 * rate.nominal - dropped  # 01:00:00:00
     for number, each in enumerate(moments, start=1):
         start, end = source_frames(each, rate, timecodes or {})
         length = max(end - start, 1)
@@ -78,12 +78,6 @@ def reel_names(videos: Sequence[VideoRow]) -> dict[str, str]:
             name = plain[: REEL_CHARACTERS - len(str(count))] + str(count)
         names[video.video_id] = name
     return names
-
-
-def _first_hour(rate: FrameRate) -> int:
-    """Number of the frame whose timecode is 01:00:00:00."""
-    dropped = 54 * (rate.nominal // 15) if rate.drop_frame else 0  # in every minute but each tenth
-    return 3600 * rate.nominal - dropped
 
 
 def _line(text: str) -> str:
@@ -157,22 +151,13 @@ def _clip(moment: Moment, rate: FrameRate, timecodes: Mapping[str, str]) -> dict
         "name": video.title,
         "available_range": _range(whole, rate, timecodes),
         "available_image_bounds": None,
-        "target_url": _url(video.uri),
+        "target_url": redact_uri(video.uri) if "://" in video.uri else Path(video.uri).absolute().as_uri(),
     }
-    marker = {
-        "OTIO_SCHEMA": "Marker.2",
-        "metadata": {},
-        "name": moment.label,
-        "color": "GREEN",
-        "marked_range": source,
-        "comment": moment.label,
-    }
+    marker = {"OTIO_SCHEMA": "Marker.2", "metadata": {}, "name": moment.label, "color": "GREEN"}
+    marker |= {"marked_range": source, "comment": moment.label}
     clip = _item("Clip.2", video.title, source_range=source, markers=[marker] if moment.label else [])
-    return clip | {
-        "metadata": {"kinodex": about},
-        "media_references": {MEDIA: reference},
-        "active_media_reference_key": MEDIA,
-    }
+    media = {"media_references": {MEDIA: reference}, "active_media_reference_key": MEDIA}
+    return clip | {"metadata": {"kinodex": about}} | media
 
 
 def _item(schema: str, name: str, **fields: Any) -> dict[str, Any]:
@@ -189,11 +174,6 @@ def _range(moment: Moment, rate: FrameRate, timecodes: Mapping[str, str]) -> dic
 
 def _time(frame: int, rate: FrameRate) -> dict[str, Any]:
     return {"OTIO_SCHEMA": "RationalTime.1", "rate": rate.fps, "value": float(frame)}
-
-
-def _url(uri: str) -> str:
-    """Address of a video: of a path of this machine as a file URL."""
-    return redact_uri(uri) if "://" in uri else Path(uri).absolute().as_uri()
 
 
 # Moments of one video as subtitles or chapters: WebVTT (W3C) and SubRip, on the clock that a player shows.
@@ -285,19 +265,10 @@ def table_text(columns: Sequence[str], values: Iterable[dict[str, Any]]) -> str:
 def rows(moments: Iterable[Moment]) -> Iterator[dict[str, Any]]:
     """Yield a moment's values by the names of `COLUMNS`; times in seconds to the microsecond."""
     for each in moments:
-        yield {
-            "video_id": each.video.video_id,
-            "title": each.video.title,
-            "uri": redact_uri(each.video.uri),
-            "start_s": round(each.start_s, 6),
-            "end_s": round(each.end_s, 6),
-            "presentation_start_s": round(each.presentation_start_s, 6),
-            "presentation_end_s": round(each.presentation_end_s, 6),
-            "label": each.label,
-            "score": each.score,
-            "source": each.source,
-            "speaker": each.speaker,
-        }
+        video, times = each.video, (each.start_s, each.end_s, each.presentation_start_s, each.presentation_end_s)
+        seconds = (round(time_s, 6) for time_s in times)
+        said = each.label, each.score, each.source, each.speaker
+        yield dict(zip(COLUMNS, (video.video_id, video.title, redact_uri(video.uri), *seconds, *said), strict=True))
 
 
 # Write a text that was made to a file or to standard output, and never over something by mistake.
@@ -306,10 +277,7 @@ STANDARD_OUTPUT = "-"
 
 
 def write_text(out: str, text: str, overwrite: bool = False) -> None:
-    """Write `text` in UTF-8 to the file `out`, whole or not at all; "-" prints it.
-
-    Raises UsageError for a file that is there, without `overwrite`, and for one that cannot be written.
-    """
+    """Write `text` in UTF-8 to the file `out`, whole or not at all and never over another; "-" prints it."""
     if out == STANDARD_OUTPUT:
         sys.stdout.write(text)
         return
@@ -397,10 +365,8 @@ def frame_rate(
 ) -> FrameRate:
     """Choose the rate of an edit: the given one, else that of all its videos (25 where they tell none).
 
-    A `standard` one is the least of timecode's that is a multiple of it, else the nearest of timecode's.
-
-    Drop-frame is usual for 29.97 and 59.94, and possible for those alone. Raises UsageError for videos of several rates
-    and for a rate that cannot be one.
+    A `standard` one is the least of timecode's that is a multiple of it, else the nearest. Drop-frame is possible for
+    29.97 and 59.94 alone, and usual there. Raises UsageError for videos of several rates and for a rate that is none.
     """
     claimed = _common_fps(videos) if fps is None else fps
     if not (math.isfinite(claimed) and 1 <= claimed <= MOST_FPS):

@@ -104,8 +104,7 @@ def _distances(chunks: Sequence[ChunkRead]) -> list[float]:
 class VideoCommitter:
     """Collects the outcomes of sources and writes them, dozens of videos a commit.
 
-    A source that carries its stamp is known to the next run. `clock` gives seconds, as `time.monotonic`; `check` raises
-    an error once the run may not show videos any more.
+    A source that carries its stamp is known to the next run. `check` raises once the run may not show videos any more.
     """
 
     library: Library
@@ -151,10 +150,7 @@ class VideoCommitter:
         return waited_s > LONGEST_WAIT_S and bool(videos or self._found or self._sources or self._failures)
 
     def flush(self, *, is_last: bool = False) -> tuple[list[ReadVideo], list[ReadVideo]]:
-        """Write all that waits; returns the videos that are complete now, and those that have to be read again.
-
-        Sources that were found already are settled by what is written: some wait for the last flush of a run.
-        """
+        """Write all that waits; returns the videos that are complete now, and those that have to be read again."""
         videos, self._videos = self._videos, []
         rejected: tuple[str, ...] = ()
         if videos:
@@ -218,23 +214,14 @@ class VideoCommitter:
         if video.problem:
             self._failures.append(_failure(source, "subtitles", "SubtitleError", video.problem))
         self._remember(source, row.video_id)
-        self._record(
-            source,
-            "indexed",
-            video_id=row.video_id,
-            frames=row.frames,
-            duration_s=row.duration_s,
-            decode_errors=row.decode_errors,
-            problem=video.problem,
-        )
+        facts = {name: getattr(row, name) for name in ("video_id", "frames", "duration_s", "decode_errors")}
+        self._record(source, "indexed", **facts, problem=video.problem)
 
     def _remember(self, source: Source, video_id: str) -> None:
-        stamp, now = source.stamp, datetime.now(UTC)
-        if stamp is not None:
-            row = SourceRow(source.uri, video_id, stamp.size_bytes, stamp.mark, now, mount_of(source.uri))
-            self._sources.append(row)
-        elif video_id:
-            self._sources.append(SourceRow(source.uri, video_id, None, "", now, mount_of(source.uri)))
+        stamp, now, mount = source.stamp, datetime.now(UTC), mount_of(source.uri)
+        if stamp is not None or video_id:
+            size_bytes, mark = (None, "") if stamp is None else (stamp.size_bytes, stamp.mark)
+            self._sources.append(SourceRow(source.uri, video_id, size_bytes, mark, now, mount))
 
     def _record(self, source: Source, state: State, **facts: Any) -> None:
         size_bytes = source.stamp.size_bytes if source.stamp is not None else 0
@@ -357,25 +344,21 @@ class ProgressReports:
     """Shows the progress of one run to its watches. `seconds` by stage, and the title that is read, are filled in."""
 
     def __init__(
-        self,
-        watches: Sequence[Watch],
-        executor: Executor,
-        work: WorkQueue,
-        tally: Tally,
-        clock: Callable[[], float],
+        self, watches: Sequence[Watch], executor: Executor, work: WorkQueue, tally: Tally, clock: Callable[[], float]
     ) -> None:
         self._watches, self._executor, self._work, self._tally, self._clock = watches, executor, work, tally, clock
         self._began = self._shown = clock()
         self.seconds: Counter[str] = Counter()
         self.current = ""
 
-    def show_if_due(self, running: int, retried: int) -> None:
-        """Show the progress, unless that was done a moment ago: counting asks every worker."""
-        if self._clock() - self._shown >= SHOW_EVERY_S:
-            self.show(running, retried)
+    def show(self, running: int, retried: int, *, if_due: bool = False) -> None:
+        """Show the progress with so many tasks that run and so many that were retried.
 
-    def show(self, running: int, retried: int) -> None:
-        """Show the progress with so many tasks that run and so many that were retried."""
+        `if_due`: unless that was done a moment ago, since counting asks every worker.
+        """
+        if if_due and self._clock() - self._shown < SHOW_EVERY_S:
+            return
+
         self._shown = self._clock()
         work, tally, executor = self._work, self._tally, self._executor
         frames, video_s = executor.counts()  # on Ray, as of a moment ago
@@ -408,8 +391,7 @@ class IngestReport:
     """Report of a run: outcomes, and where its time went; kept in the library as one row of `runs`.
 
     `outcomes` has the first `OUTCOMES_KEPT` of each state; `count`, `frames` and `video_s` are of all.
-    `seconds_by_stage` are seconds summed over workers: fetch, decode, jpeg, prepare, subtitles, embed, write.
-    `utilisation` is, for decode and embed, the part of the time that those who do it were doing it, 0 to 1.
+    `seconds_by_stage` are summed over workers; `utilisation` is the part of the time that those who do a stage did it.
     """
 
     run_id: str

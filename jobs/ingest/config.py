@@ -16,6 +16,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -231,19 +232,10 @@ def resolve(
     held: Mapping[str, Any],
     caller: str = "command line",
 ) -> Resolved:
-    """Merge the layers: `pairs` are those of --set, `flags` those of the `caller`.
-
-    A flag of None and an empty variable do not count.
-
-    Raises:
-        UsageError: a file that cannot be read, an unknown name, or a value of the wrong type or out of range.
-    """
+    """Merge the layers: `pairs` are those of --set, `flags` those of the `caller`; None and "" do not count."""
     options = {name: value for name, value in flags.items() if value is not None}
-    variables = {
-        name.removeprefix(PREFIX).lower(): value
-        for name, value in environment.items()
-        if name.startswith(PREFIX) and value
-    }
+    given = {name: value for name, value in environment.items() if name.startswith(PREFIX) and value}
+    variables = {name.removeprefix(PREFIX).lower(): value for name, value in given.items()}
     layers = [
         ("the library", _checked("the library", held)),
         *([(str(file), _checked(str(file), read_file(file)))] if file is not None else []),
@@ -293,9 +285,8 @@ def _checked(origin: str, values: Mapping[str, Any], as_text: bool = False) -> d
         hint = f"did you mean {near[0]}? " if near else ""
         raise UsageError(f"{origin}: got {unknown[0]}, which is no setting; {hint}{SEE}")
     try:
-        model = (
-            IngestConfig.model_validate_strings(values) if as_text else IngestConfig.model_validate(values, strict=True)
-        )
+        validate = IngestConfig.model_validate_strings if as_text else partial(IngestConfig.model_validate, strict=True)
+        model = validate(values)
     except ValidationError as error:
         raise UsageError(f"{origin}: {_explained(error)}; {SEE}") from error
     checked = model.model_dump(exclude_unset=True)

@@ -147,7 +147,7 @@ class Coordinator:
                 self._take(finished)
             if self._committer.is_due or not self._running:
                 self._commit()
-            self._progress.show_if_due(self._running, self.retried)
+            self._progress.show(self._running, self.retried, if_due=True)
         self._commit(is_last=True)
         self._progress.show(self._running, self.retried)
 

@@ -43,8 +43,8 @@ class SourceFailed:
 class ChunkRead:
     """Result of a chunk of which all frames and vectors are in the library.
 
-    `times_s` `[n]`; `distances` `[n - 1]`, cosine distance of each frame to the one before; `ends` `[2, dim]`,
-    the first and the last vector (`[0, dim]` where the chunk has no frame). `digests` are those of its rows by table.
+    `distances` `[n - 1]` are cosine distances of each frame to the one before, `ends` `[2, dim]` the first and the last
+    vector (`[0, dim]` where the chunk has no frame), `digests` those of its rows by table.
     """
 
     chunk: Chunk
@@ -206,10 +206,9 @@ ROUNDS = 2
 
 
 class WorkQueue:
-    """Tasks of one run that no worker has.
+    """Tasks of one run that no worker has. `sizes` `[n]` are the bytes of the sources, negative where not known.
 
-    `sizes` `[n]` are the bytes of the sources, negative where they are not known: those count as the largest. A bundle
-    holds at most `bundle` sources and no more bytes than a worker should fetch ahead.
+    A bundle holds at most `bundle` sources and no more bytes than a worker should fetch ahead.
     """
 
     def __init__(self, sources: Sequence[Source], sizes: ArrayLike, bundle: int) -> None:
@@ -285,10 +284,8 @@ class WorkQueue:
 
     def next_read(self) -> Read | None:
         """Take chunks that any worker may read."""
-        if not self._reads:
-            return None
-        self.reads -= 1
-        return self._reads.popleft()
+        self.reads -= bool(self._reads)
+        return self._reads.popleft() if self._reads else None
 
     def videos_to_read(self) -> int:
         """Count the chunks of all tasks that wait to be read."""

@@ -71,10 +71,7 @@ GPU_HELP = "Part of the last second or so in which a GPU of this machine was at 
 
 @contextmanager
 def serve(host: str, port: int) -> Iterator[Watch]:
-    """Serve the latest progress at http://host:port/metrics; yields the function that takes each progress.
-
-    Raises UsageError if the port cannot be opened.
-    """
+    """Serve the latest progress at http://host:port/metrics; yields the function that takes each progress."""
     from prometheus_client import CollectorRegistry, start_http_server
 
     latest = _Latest()
@@ -133,10 +130,7 @@ def gpus_busy() -> list[float]:
 
 
 def ray_watch() -> Watch:
-    """Pass each progress on to Ray's metrics, which every node serves for Prometheus.
-
-    The utilisation of GPUs is left out: Ray itself has it for every node.
-    """
+    """Pass each progress on to Ray's metrics, which every node serves; Ray itself has the utilisation of GPUs."""
     from ray.util.metrics import Counter, Gauge
 
     kinds: dict[str, Any] = {"counter": Counter, "gauge": Gauge}

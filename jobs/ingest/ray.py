@@ -290,19 +290,17 @@ class RayExecutor:
             self._ready.join(worker)
             self._failed_starts = 0
         else:
-            self._note_failed_start(call)
+            self._failed_starts += 1
+            if self._failed_starts > MOST_FAILED_STARTS:
+                cause = call.exception()
+                raise UsageError(
+                    f"the cluster's workers die as they start: {' '.join(str(cause).split())[:300]}; is this kinodex "
+                    "installed on every node?"
+                ) from cause
         if result is None:
             self._ready.leave(worker)
             self._grow()
         return [] if task is None else [FinishedTask(worker, task, result)]
-
-    def _note_failed_start(self, call: Future[Any]) -> None:
-        self._failed_starts += 1
-        if self._failed_starts > MOST_FAILED_STARTS:
-            reason = " ".join(str(call.exception()).split())[:300]
-            raise UsageError(
-                f"the cluster's workers die as they start: {reason}; is this kinodex installed on every node?"
-            ) from call.exception()
 
     def _grow(self) -> None:
         """Start as many workers as there is room for now, in the place of lost ones too."""
@@ -340,9 +338,7 @@ class RayExecutor:
             if each.counting is None:
                 each.counting = each.handle.counts.remote().future()
             elif each.counting.done():
-                with suppress(
-                    ray.exceptions.RayError
-                ):  # the worker was lost; its task says so too, and is handled there
+                with suppress(ray.exceptions.RayError):  # the worker was lost; its task says so too
                     each.counts = each.counting.result()
                 each.counting = None
         counts = [each.counts for each in self._crew.started]

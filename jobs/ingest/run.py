@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kinodex.index.errors import LibraryBusy
 from kinodex.index.library import Library
@@ -42,7 +42,7 @@ from kinodex.pipeline.sandbox import SandboxLimits
 from kinodex.pipeline.sources import SourceList
 
 if TYPE_CHECKING:
-    from kinodex.jobs.metadata import Given
+    pass
 
 LEASE = "ingest"
 RUNNING = "running"
@@ -55,10 +55,14 @@ def run_ingest(
 ) -> IngestReport:
     """Index every source that the library at `uri` does not hold yet; bad ones become failure rows.
 
-    Raises LibraryBusy if another ingest is writing it, a LibraryError (a full disk, say) as it comes, a SpaceError
-    or UsageError before anything is read. What was complete before stays complete.
+    Raises LibraryBusy if another ingest is writing it, a LibraryError as it comes, a SpaceError or UsageError before
+    anything is read. What was complete before stays complete.
     """
-    given = _read_metadata(config)
+    given = None
+    if config.metadata or config.path_pattern is not None:
+        from kinodex.jobs.metadata import read_metadata, set_metadata
+
+        given = read_metadata(config.metadata, config.path_pattern)
     with _metrics_endpoint(config) as served, ExitStack() as stack:
         models: _Models | None = None
         library = _known_library(config, uri)
@@ -72,7 +76,9 @@ def run_ingest(
             library.writer.note_rows()  # before the sweep, so that it misses none
             library.ingest_log.note_sources()
             sweep(library)
-            _close_broken_runs(library)
+            for run in library.ingest_log.runs():  # the lease is held: no other run goes on
+                if run.kind == LEASE and run.state == RUNNING:
+                    library.ingest_log.add_run(replace(run, state="interrupted"))
             began = time.monotonic()
             complete = complete_ids(library)
             if config.source_timeout_s != SILENCE_S:
@@ -92,40 +98,21 @@ def run_ingest(
                 watches = [each for each in (served, models.watch, watch) if each is not None]
                 report = _read_new(config, library, lease, models, new, complete, watches, report, began)
             if given:
-                report = replace(report, metadata=_set_metadata(library, given))
+                report = replace(report, metadata=asdict(set_metadata(library, given)))
             report = replace(report, seconds=time.monotonic() - began)
             refresh(library.tables)
             library.ingest_log.add_run(_run_row(report, "stopped" if report.stopped else "done"))
         if is_new and NotDrawn.__name__ in report.numbers.failures and not library.count_videos():
-            raise _none_drawn(library, report)
+            if is_local(library.uri):
+                shutil.rmtree(library.uri)
+            undrawn = (each for each in report.outcomes if each.error_class == NotDrawn.__name__)
+            raise none_drawn(Path(each.uri).name for each in undrawn)
     if config.cuts == "exact":
         from kinodex.jobs.add.run import add
         from kinodex.jobs.add.shots import Shots
 
         add(library, Shots())
     return report
-
-
-def _read_metadata(config: IngestConfig) -> Given | None:
-    """Read the tables of metadata of a run before it begins; raises UsageError or SourceError."""
-    if not config.metadata and config.path_pattern is None:
-        return None
-    from kinodex.jobs.metadata import read_metadata
-
-    return read_metadata(config.metadata, config.path_pattern)
-
-
-def _set_metadata(library: Library, given: Given) -> dict[str, Any]:
-    from kinodex.jobs.metadata import set_metadata
-
-    return asdict(set_metadata(library, given))
-
-
-def _none_drawn(library: Library, report: IngestReport) -> UsageError:
-    """Take a new library away that the built-in space leaves empty; the error that says so."""
-    if is_local(library.uri):
-        shutil.rmtree(library.uri)
-    return none_drawn(Path(each.uri).name for each in report.outcomes if each.error_class == NotDrawn.__name__)
 
 
 def _known_library(config: IngestConfig, uri: str) -> Library | None:
@@ -188,11 +175,7 @@ def _read_new(
 
 @dataclass(frozen=True, slots=True)
 class _Models:
-    """Models that are loaded: the fingerprint of their space, the start of workers for them, and another watch.
-
-    `carry_towers` keeps the space's towers with the library at a URI, and returns what there is to say about it;
-    `arithmetic` says which one made the vectors.
-    """
+    """Models that are loaded: the fingerprint of their space, the start of workers for them, and another watch."""
 
     fingerprint: Fingerprint
     on_gpu: bool
@@ -263,6 +246,10 @@ def _metrics_endpoint(config: IngestConfig) -> AbstractContextManager[Watch | No
 
 
 def _begun_report(config: IngestConfig, library: Library, left_out: int) -> IngestReport:
+    versions = {"python": platform.python_version()}
+    for name in MEASURED_WITH:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
     return IngestReport(
         run_id=secrets.token_hex(8),
         started_at=datetime.now(UTC),
@@ -270,30 +257,14 @@ def _begun_report(config: IngestConfig, library: Library, left_out: int) -> Inge
         outcomes=(),
         left_out=left_out,
         settings=config.model_dump(mode="json") | {"space_digest": library.fingerprint.digest},
-        versions=_versions(),
+        versions=versions,
     )
-
-
-def _versions() -> dict[str, str]:
-    """Versions of the packages that rows depend on, as far as they are installed."""
-    versions = {"python": platform.python_version()}
-    for name in MEASURED_WITH:
-        with suppress(PackageNotFoundError):
-            versions[name] = version(name)
-    return versions
 
 
 def _run_row(report: IngestReport, state: str) -> RunRow:
     ended = None if state == RUNNING else report.started_at + timedelta(seconds=report.seconds)
     numbers = json.loads(json.dumps(summary(report), default=str))
     return RunRow(report.run_id, LEASE, state, report.started_at, ended, numbers)
-
-
-def _close_broken_runs(library: Library) -> None:
-    """Mark runs that were killed as interrupted; the lease is held, so no other run goes on."""
-    for run in library.ingest_log.runs():
-        if run.kind == LEASE and run.state == RUNNING:
-            library.ingest_log.add_run(replace(run, state="interrupted"))
 
 
 # Keep the indexes and files of a library in order beside a run that writes it.
@@ -306,10 +277,7 @@ CLEAN_EVERY_S = 1800.0
 
 @contextmanager
 def refreshing_indexes(uri: str, look_every_s: float = LOOK_EVERY_S) -> Iterator[None]:
-    """Refresh indexes within this block, so that videos that are shown already are quick to search.
-
-    An error there is raised at the end of the run: it loses no row.
-    """
+    """Refresh indexes within this block, so that shown videos are quick to search; an error is raised at its end."""
     over = threading.Event()
 
     def keep_fresh() -> None:
@@ -341,7 +309,7 @@ class Arrivals:
     """Sources of a place from look to look: which of them have arrived, and which were taken already.
 
     A source has arrived if its size and time of change are those of the last look, or, of a local file, if it was last
-    changed `quiet_s` seconds ago or earlier. One without a stamp is taken once.
+    changed `quiet_s` seconds ago. One without a stamp is taken once.
     """
 
     def __init__(self, quiet_s: float) -> None:
@@ -350,16 +318,11 @@ class Arrivals:
         self._taken: dict[str, Stamp | None] = {}
 
     def look(self, sources: Sequence[Source], now_s: float) -> list[Source]:
-        """Return the sources that are to be taken, at `now_s` seconds since the epoch.
-
-        Those that are gone are forgotten. One that cannot be looked up (it may be gone again) waits for the next look.
-        """
+        """Return the sources that are to be taken, at `now_s` seconds since the epoch; forget those that are gone."""
         stamps: dict[str, Stamp | None] = {}
         for source in sources:
-            try:
+            with suppress(SourceError):  # it may be gone again: it waits for the next look
                 stamps[source.uri] = stamp(source)
-            except SourceError:
-                continue
         arrived = [each for each in sources if each.uri in stamps and self._is_new(each.uri, stamps[each.uri], now_s)]
         self._last = stamps
         self._taken = {uri: taken for uri, taken in self._taken.items() if uri in stamps}
@@ -389,17 +352,20 @@ def watch_sources(
 ) -> bool:
     """Ingest the sources that `list_now` lists into the library at `uri` as they arrive; True if none of them failed.
 
-    After each round and each look `pause` is called with `every_s`; the watch ends when it returns True, and after a
-    round that --fail-fast or --max-failures has stopped. `on_round` gets the report of each round that took something.
-    A place that is empty or cannot be listed now, and a library that another run holds, are looked at again after the
-    next pause; `on_wait` gets the reason, once for as long as it stays. Raises what `run_ingest` raises otherwise.
+    After each look `pause` is called with `every_s`; the watch ends when it returns True, and after a round that
+    --fail-fast or --max-failures has stopped. `on_round` gets the report of each round that took something. A place
+    that is empty or cannot be listed now, and a library that another run holds, are looked at again after the next
+    pause; `on_wait` gets the reason, once for as long as it stays.
     """
     arrivals, all_well, waited_for = Arrivals(every_s), True, ""
     with _connection(config):
         while True:
             reason, report = "", None
             try:
-                sources, reason = _listed(list_now)
+                try:
+                    sources = list_now()
+                except SourceMissing as error:  # the place holds no video yet
+                    sources, reason = [], str(error)
                 arrived = arrivals.look(sources, time.time())
                 report = run_ingest(config, arrived, uri, watch) if arrived else None
                 arrivals.take(arrived)
@@ -413,14 +379,6 @@ def watch_sources(
                 on_round(report)
             if (report is not None and report.stopped) or pause(every_s):
                 return all_well
-
-
-def _listed(list_now: Callable[[], Sequence[Source]]) -> tuple[Sequence[Source], str]:
-    """List the sources; none where the place holds no video yet, and the reason."""
-    try:
-        return list_now(), ""
-    except SourceMissing as error:
-        return [], str(error)
 
 
 def _connection(config: IngestConfig) -> AbstractContextManager[None]:

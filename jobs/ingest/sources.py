@@ -81,8 +81,8 @@ def new_sources(
 ) -> NewSources:
     """Leave out the sources that are unchanged and whose video is complete, or that failed and are not to be retried.
 
-    Each is looked up once for its stamp, which sources elsewhere keep; that of a local file is made when it is read.
-    A further place of a video that is not at its own address any more is taken, so that it becomes the address.
+    Each is looked up once for its stamp, which sources elsewhere keep. A further place of a video that is not at its
+    own address any more is taken, so that it becomes the address.
     """
     known = array("q", bytes(8 * len(sources))) if check_content else _known(library, sources, complete, retry_failed)
     places, sizes = array("i"), array("q")
@@ -182,9 +182,7 @@ def is_manifest(argument: str) -> bool:
 def read_manifest(manifest: str) -> list[Source]:
     """The sources that a manifest at a path or URI lists, in its order; a row that stands there twice counts once.
 
-    Raises:
-        UsageError: it cannot be parsed, or rows are wrong; the first few are named by number (1: the first of data).
-        SourceError: it cannot be fetched.
+    Raises UsageError with the numbers of the first wrong rows, and SourceError.
     """
     if not is_manifest(manifest):
         raise UsageError(f"got manifest {manifest}; its name must end in {', '.join(SUFFIXES)}")

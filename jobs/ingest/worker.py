@@ -97,9 +97,7 @@ class Worker:
     def read(self, chunks: Sequence[Chunk], embed: Embed, may_split: bool, sharers: int = 1) -> WorkDone:
         """Read chunks, in order, and append their rows; a chunk that fails leaves none.
 
-        With `may_split` a long video is not read, but split for as many workers as could share it.
-
-        Raises LeaseLost if another run has taken the library over, and LibraryError if it cannot be written.
+        With `may_split` a long video is not read, but split for as many workers as could share it. Raises LeaseLost.
         """
         seconds: dict[str, float] = defaultdict(float)
         writer = ChunkWriter(self._library, self._assignment, chunks)

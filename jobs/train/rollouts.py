@@ -56,10 +56,15 @@ class MasterInTraining:
     async def ask(self, request: Request[R]) -> Exchange[R]:
         if type(request).__name__ not in MASTER_REQUESTS or request.attempt:
             return Exchange(None, "a rollout is the master's turns, each requested once")
-        message = self._next_message(request) if self.tokens else self._first_message(request)
+        if self.tokens:
+            message = message_tokens(self.generator.tokenizer, request.turns[-1].text, self.tokens)
+        else:
+            message = self._first_message(request)
         if not self.generator.has_room(len(self.tokens) + len(message)):
             return Exchange(None, "the conversation is as long as the model can hold")
-        self._append_message(message)
+        self.prompt_length = self.prompt_length or len(message)
+        self.tokens += message
+        self.own += [0] * len(message)
         reply_tokens, exchange = await generate_reply(self.generator, self.tokens, self.temperature, request)
         self.tokens += reply_tokens
         self.own += [1] * len(reply_tokens)
@@ -75,15 +80,6 @@ class MasterInTraining:
         steps = getattr(request, "steps", 1)  # each is a reply that stays in the sequence
         reply_tokens = min(steps * self.generator.max_new_tokens, context_tokens // 2)
         return tokens(fit_context(request, context_tokens, reply_tokens, lambda fitted: len(tokens(fitted))))
-
-    def _next_message(self, request: Request[Any]) -> list[int]:
-        """Tokens of the message after the master's last turn."""
-        return message_tokens(self.generator.tokenizer, request.turns[-1].text, self.tokens)
-
-    def _append_message(self, tokens: Sequence[int]) -> None:
-        self.prompt_length = self.prompt_length or len(tokens)
-        self.tokens += tokens
-        self.own += [0] * len(tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +170,7 @@ class MasterSettings(BaseModel):
 
     @classmethod
     def read(cls, path: Path | None = None, **changes: Any) -> Self:
-        """Read the paper's settings, those of a TOML file over them, and `changes` that are not None over both.
-
-        Raises `UsageError` for a file that cannot be read, for unknown names, and for invalid values.
-        """
+        """Read the paper's settings, those of a TOML file over them, and `changes` that are not None over both."""
         overrides = {name: value for name, value in changes.items() if value is not None}
         try:
             return cls.model_validate(_values(PAPER) | (_values(path) if path else {}) | overrides)
@@ -234,7 +227,7 @@ class StaticMemory:
 
 
 def static_memory(whole: int, trained: int, *, reference: bool, bf16: bool) -> StaticMemory:
-    """The bytes for `whole` weights of which some are `trained`; fewer than all: by adapters.
+    """The bytes for `whole` weights of which some are `trained`, by adapters if they are fewer than all.
 
     `reference`: the divergence is measured. `bf16`: 16-bit arithmetic is used, as on a GPU.
     """

@@ -37,7 +37,6 @@ from kinodex.jobs.train.rollouts import (
     COLOCATE,
     MasterSettings,
     RolloutContext,
-    TokenizedRollout,
     sample_rollouts,
     static_memory,
 )
@@ -61,10 +60,7 @@ def answer(*, answer: list[float], **_: Any) -> list[float]:
 def make_trainer(
     model: str, out: Path, settings: MasterSettings, numbers: Sequence[int], rollouts: RolloutFunction, report: Report
 ) -> Any:
-    """Make a trainer of `model` (a folder or a hub id), whose prompts are the numbers of questions.
-
-    Raises `ModelUnknown` if there is no such model, `UsageError` if a package for an option is missing.
-    """
+    """Make a trainer of `model` (a folder or a hub id), whose prompts are the numbers of questions."""
     import_torchvision()
     import transformers
     import trl
@@ -171,11 +167,8 @@ def sampler(trainer: Any, settings: MasterSettings) -> Generator:
 
 
 def vllm_sample(trainer: Any) -> Sample:
-    """Sample by the trainer's vLLM, which holds the present weights; temperature and stop texts are in its settings.
-
-    Raises `UsageError` for several processes with a server: they would wait for each other, since agents do not ask
-    equally often.
-    """
+    """Sample by the trainer's vLLM, which holds the present weights; temperature and stop texts are in its settings."""
+    # Several processes would wait for each other, since agents do not ask equally often.
     if trainer.vllm_generation.mode == "server" and trainer.accelerator.num_processes > 1:
         raise UsageError(f"a vLLM server serves one training process; use vllm = {COLOCATE!r}, or one process")
 
@@ -267,7 +260,7 @@ def train_master(
     """Train `model` (a folder or a hub id) on questions about films; return the folder of the trained model.
 
     Each film has its environment. Checkpoints go to `out`, every rollout to rollouts.jsonl there. If `out` holds a
-    checkpoint, training continues from it. Raises `ModelUnknown` if there is no such model.
+    checkpoint, training continues from it.
     """
     out.mkdir(parents=True, exist_ok=True)
     with asyncio.Runner() as runner, expected_warnings():
@@ -287,11 +280,7 @@ def train_master(
 
 
 def film_environments(place: str, films: Collection[str], space: str | None = None) -> dict[str, Environment]:
-    """Open an environment for each of these films of a library, in its own space or another that it holds.
-
-    Raises `UsageError` if a film or the space is missing or several films have one file name, `SpaceMismatch` if a film
-    is not in that space yet.
-    """
+    """Open an environment for each of these films of a library, in its own space or another that it holds."""
     library = Library.open(place)
     held: dict[str, list[VideoRow]] = defaultdict(list)
     for row in library.videos():
@@ -326,7 +315,8 @@ class _RolloutFunction:
         numbers, policy = [int(each) for each in prompts], sampler(trainer, self.settings)
         sampled = self.runner.run(sample_rollouts(numbers, self.context, self.settings, policy))
         if trainer.accelerator.is_main_process:
-            self._log(sampled)
+            with self.log.open("a", encoding="utf-8") as file:
+                file.writelines(as_line(each.rollout) + "\n" for each in sampled)
         return {
             "prompt_ids": [each.prompt for each in sampled],
             "completion_ids": [each.completion for each in sampled],
@@ -335,10 +325,6 @@ class _RolloutFunction:
             "structure": [each.rollout.rewards.total - each.rollout.rewards.answer for each in sampled],
             "answer": [each.rollout.rewards.answer for each in sampled],
         }
-
-    def _log(self, sampled: Sequence[TokenizedRollout]) -> None:
-        with self.log.open("a", encoding="utf-8") as file:
-            file.writelines(as_line(each.rollout) + "\n" for each in sampled)
 
 
 def _last_checkpoint(out: Path) -> str | None:

@@ -112,7 +112,8 @@ def _show_forecast(
     uri: str, stage: Captions, names: list[str] | None, again: Callable[[Library], list[str]] | None, batch_api: bool
 ) -> None:
     from kinodex.jobs.add.batch_api import PRICE_SHARE
-    from kinodex.jobs.forecast import forecast_captions, pending_videos, table
+    from kinodex.jobs.add.run import pending_videos
+    from kinodex.jobs.forecast import forecast_captions, table
 
     library = open_library(uri)
     videos = pending_videos(library, stage.model, with_frames(library, names), again(library) if again else ())
@@ -321,7 +322,8 @@ def summaries(
 def _show_summaries_forecast(
     uri: str, stage: Summaries, names: list[str] | None, retry_failed: bool, renew: bool
 ) -> None:
-    from kinodex.jobs.forecast import forecast_summaries, pending_videos, table
+    from kinodex.jobs.add.run import pending_videos
+    from kinodex.jobs.forecast import forecast_summaries, table
 
     if stage.base_url is None:
         raise UsageError("got --dry-run for a local model, which costs nothing; give --base-url")

@@ -11,7 +11,6 @@ import pytest
 
 from kinodex.index.errors import MetadataConflict, QueryError
 from kinodex.index.library import Library
-from kinodex.index.metadata import Facet
 from kinodex.index.sweep import audit
 from tests.support.libraries.random_library import SETTINGS, empty_library, fingerprint, made, write
 
@@ -85,8 +84,6 @@ def test_values_are_joined_and_columns_widen_but_never_change_their_kind(films):
         "cccc": {"takes": 1.0},
     }
     assert again.metadata.columns()["takes"] == pa.float64()
-    assert again.metadata.facets()[0] == Facet("camera", "string", (("back", 1), ("front", 1)))
-    assert again.metadata.facets(most=1)[0].values == ()
     before = metadata.of(["aaaa", "bbbb", "cccc"])
     for rows, says in (
         ({"cccc": {"takes": 3, "camera": 7}}, "got 7 for camera of Third, and Second has 'back'|First has 'front'"),

@@ -22,7 +22,7 @@ from kinodex.agent.prompts import estimate_tokens, text_tokens
 from kinodex.agent.protocol import AnswerRules
 from kinodex.index.library import Library
 from kinodex.jobs.add.captions import Captions
-from kinodex.jobs.add.run import add
+from kinodex.jobs.add.run import add, pending_videos
 from kinodex.jobs.add.summaries import Summaries
 from kinodex.jobs.eval.folder import ANSWERS, PLAN
 from kinodex.jobs.forecast import (
@@ -33,8 +33,7 @@ from kinodex.jobs.forecast import (
     forecast_question,
     forecast_summaries,
     forecast_tasks,
-    past_ledgers,
-    pending_videos,
+    past_forecast,
     spread,
     table,
     without_writing,
@@ -240,14 +239,15 @@ def test_a_damaged_neighbour_is_left_out(tmp_path: Path) -> None:
         content = DAMAGE[kind]
         (damaged / name).mkdir() if content is None else (damaged / name).write_bytes(content)
         (place / "file").write_text("no folder")
-        ledgers, folder = past_ledgers(place / "new", PLANNED, PLANNED.contenders[0])
-        assert (folder, {each.cost for each in ledgers}) == ("good", {3.0}), (name, kind)
+        found = past_forecast(place / "new", PLANNED, PLANNED.contenders[0], 1)
+        assert found and (found.basis, found.cost) == ("past run good", 3.0), (name, kind)
 
 
 def test_the_folder_itself_counts_before_newer_ones(tmp_path: Path) -> None:
     past_run(tmp_path / "own", 1.0)
     past_run(tmp_path / "newer", 2.0)
     os.utime(tmp_path / "own" / PLAN, (1, 1))
-    assert past_ledgers(tmp_path / "own", PLANNED, PLANNED.contenders[0])[1] == "own"
-    assert past_ledgers(tmp_path / "other", PLANNED, PLANNED.contenders[0])[1] == "newer"
-    assert past_ledgers(tmp_path / "nowhere" / "deep", PLANNED, PLANNED.contenders[0]) == ([], "")
+    for name, newest in (("own", "own"), ("other", "newer")):
+        found = past_forecast(tmp_path / name, PLANNED, PLANNED.contenders[0], 1)
+        assert found and found.basis == f"past run {newest}"
+    assert past_forecast(tmp_path / "nowhere" / "deep", PLANNED, PLANNED.contenders[0], 1) is None

@@ -138,7 +138,7 @@ def test_a_clip_of_other_pictures_than_the_library_keeps_is_none(tmp_path: Path)
     library = library_of(tmp_path / "library", [film])
     video, out = library.videos()[0], tmp_path / "clip"
     assert cut_exactly(library, video, film, out, [(4.0, 5.0), (1.0, 2.0)], subtitles=True).path.exists()
-    assert cut_copied(library, video, film, out, (1.0, 2.0), subtitles=True).path.exists()
+    assert cut_copied(library, Moment(video, 1.0, 2.0), film, out, subtitles=True).path.exists()
     with pytest.raises(WrongClip, match="shows another picture"):
         cut_exactly(library, video, other, out, [(4.0, 5.0), (1.0, 2.0)], subtitles=True)
     with pytest.raises(WrongClip, match="shows another picture"):

@@ -132,16 +132,15 @@ class Session:
         The reply is what was said at last: it may still give up, and then does not end the search.
         """
         reply = await self.ask(request)
-        return await self._insist(request, reply, final=False)
-
-    async def _insist(self, request: Request[R], reply: R | None, *, final: bool) -> R | None:
         if reply is None or not reply.declines or request.declining == "allowed":
             return reply
         self.account.count_declined()
+        if request.declining == "never":  # the request does not offer it: asked again, the model would say it again
+            return reply
         again = replace(
             request, attempt=request.attempt + ATTEMPTS, complaint=request.refusal(), bad_reply=reply.model_dump_json()
         )
-        second = await self.ask(again, final=final)
+        second = await self.ask(again)
         if second is None:
             return reply
         if second.declines:
@@ -228,7 +227,7 @@ class Session:
             shown = [replace(each, detail="auto") if it else each for each, it in zip(frames, cited, strict=True)]
             request = cast(LastWord, replace(cast(Any, request), frames=tuple(shown)))
         request = cast(LastWord, replace(cast(Any, request), declining=self.rules.at_the_end))
-        reply = await self._insist(request, await self.ask(cast(Request[Any], request), final=True), final=True)
+        reply = await self.ask(cast(Request[Any], request), final=True)
         return self._concluded(request, reply, over, reason, forced=True)
 
     async def best_so_far(self, over: str = "", reason: str = "") -> Answer:
@@ -325,7 +324,7 @@ class Session:
         self.account.begin_call(request.frames)
         try:
             with self.account.clock.serving() as service:
-                exchange = _checked(request, await self.in_time(model.ask(request), final=final))
+                exchange = _checked(request, await self.in_time(model.ask(request), final=final), final=final)
         finally:
             self.account.end_call()
         waited_s = service.waited_s
@@ -401,10 +400,13 @@ def answer_text(question: Question, reply: Answered) -> tuple[str | None, int | 
     return (reply.answer, None) if option is None else (question.options[option], option)
 
 
-def _checked(request: Request[R], exchange: Exchange[R]) -> Exchange[R]:
+def _checked(request: Request[R], exchange: Exchange[R], *, final: bool) -> Exchange[R]:
+    """Check a reply; the last one of a run that has to choose is invalid if it gives up."""
     if exchange.reply is None:
         return exchange
     try:
+        if final and exchange.reply.declines and request.declining == "never":
+            raise InvalidReply(request.refusal())
         request.check(exchange.reply)
     except InvalidReply as error:
         return replace(exchange, reply=None, invalid=str(error))

@@ -359,8 +359,10 @@ class Decide(WithChapters, Request[Decision]):
     def instead(self) -> str:
         return super().instead if self.must_answer else "choose a segment to explore, or answer"
 
-    def joint(self) -> Joint:
-        return search_steps("decision", self.question)
+    def joint(self) -> Joint | None:
+        """None for a last word that has to choose: its own schema binds it to a letter."""
+        forced = self.must_answer and self.declining == "never"
+        return None if forced else search_steps("decision", self.question)
 
     def bounds(self) -> Bounds:
         option = letters(self.question, or_null=len(self.actions) > 1)

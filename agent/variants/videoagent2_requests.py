@@ -221,8 +221,9 @@ class AnswerBank(AnswerNotes):
     summaries: tuple[Note, ...]
     bank: int = 0
 
-    def joint(self) -> Joint:
-        return bank_steps("conclusion", self.question, self.videos)
+    def joint(self) -> Joint | None:
+        """None where it has to choose: its own schema binds it to a letter."""
+        return None if self.declining == "never" else bank_steps("conclusion", self.question, self.videos)
 
 
 @dataclass(frozen=True, kw_only=True)

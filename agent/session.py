@@ -19,6 +19,7 @@ from kinodex.agent.answer import Answer, Shown, Status, evidence_ranges, shown_n
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings, InvalidReply, NoUsableReply, OutOfBudget
 from kinodex.agent.limits import Account, Budget, StopSignal, gather_all, time_limit
+from kinodex.agent.prompts import estimate_request, fit_request
 from kinodex.agent.protocol import (
     USUAL,
     AnswerRules,
@@ -53,6 +54,8 @@ Doubt = Callable[[Answered, Shown], Awaitable[str]]
 LastWord = Decide | AnswerRequest
 """A request that ends in an answer, or in there being none."""
 ATTEMPTS = 2
+REPLY_TOKENS = 256
+"""Of a reply that is expected, where tokens are limited: reasons in three sentences and what they are for."""
 CUT_OFF_SHARE = 1 / 4
 """The part of a long list that a reply has to bring for the rest of the rest to be asked for."""
 NO_DECISION = "the model gave no valid decision in two attempts; this is its best answer so far"
@@ -321,12 +324,13 @@ class Session:
         if not final and (loss := self.replies.loss(self.account.rounds)):
             raise NoUsableReply(f"no reply could be used {loss}; this is the best answer so far")
         model = self._model(request.role)
-        self.account.begin_call(request.frames)
+        request, tokens = self._within_tokens(request, final=final)
+        self.account.begin_call(request.frames, tokens)
         try:
             with self.account.clock.serving() as service:
                 exchange = _checked(request, await self.in_time(model.ask(request), final=final), final=final)
         finally:
-            self.account.end_call()
+            self.account.end_call(tokens)
         waited_s = service.waited_s
         exchange = replace(exchange, seconds=max(0.0, exchange.seconds - waited_s), waited_s=waited_s)
         self.account.charge(
@@ -336,6 +340,31 @@ class Session:
             self.replies.count(self.account.rounds, model.name, exchange.invalid)
         self.emit(Exchanged(self.account.rounds, model.name, request, exchange))
         return exchange
+
+    def _within_tokens(self, request: Request[R], *, final: bool) -> tuple[Request[R], int]:
+        """A request, and the tokens that it may take; 0 without a budget of tokens.
+
+        A `final` one is shortened to what is left: what it quotes, then every second frame that no finding cites.
+        Raises `OutOfBudget` for one that is too long all the same.
+        """
+        if (left := self.account.tokens_left) is None:
+            return request, 0
+        left -= REPLY_TOKENS
+        if final:
+            request = fit_request(request, left, estimate_request)
+            while (fewer := self._fewer_frames(request)) != request and estimate_request(request) > left:
+                request = fewer
+        if (tokens := estimate_request(request)) > left:
+            raise OutOfBudget("tokens")
+        return request, tokens + REPLY_TOKENS
+
+    def _fewer_frames(self, request: Request[R]) -> Request[R]:
+        """A request without every second frame that no finding cites, where frames have numbers of their own."""
+        if not request.frames or not all(frame.label for frame in request.frames):
+            return request
+        spare = [each for each in request.frames if (each.video_id, each.frame_no) not in self.cited][1::2]
+        kept = tuple(each for each in request.frames if each not in spare)
+        return cast(Request[R], replace(cast(Any, request), frames=kept))
 
     async def in_time(self, call: Awaitable[A], *, final: bool = False) -> A:
         """Await a call; raises `OutOfBudget` if a stop, or the end of the seconds of work that are left, cuts it."""

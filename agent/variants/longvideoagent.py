@@ -23,7 +23,7 @@ What the paper leaves open, and what was decided:
   of its answer is what it has read of the clips located last; of an answer that it had to give, of all of them.
 - An episode is read whole, also where each of its clips is a video of its own. Of more than `clips` clips, the videos
   are read whose lines and frames match the question best.
-- A prompt that is too long for a model is shortened by the rule of `agent.models.openai_model.fit_request`.
+- A prompt that is too long for a model is shortened by the rule of `agent.prompts.fit_request`.
 
 Where the published code (commit 3a80ba8) departs from the paper, the paper is followed: there the grounding agent runs
 once before the master begins, the master reads the subtitles of that clip alone, and what the master wrote is not kept

@@ -269,8 +269,9 @@ def test_what_the_joint_schema_leaves_open_is_read_for_what_was_asked_or_is_no_r
         assert (problem or "").startswith(fault or "") or fault in problem, (said, problem)
         got = [each.segment for each in reply.segments] if isinstance(request, ScoreSegments) else None
         assert (got or (reply and reply.option)) == kept, said
-    assert scoring.missing(parse_reply(json.dumps({STEP: rating([numbers[0]] * 7)}), scoring)[0]).segments == (
-        scoring.segments[1:]
+    assert (
+        scoring.missing(parse_reply(json.dumps({STEP: rating([numbers[0]] * 7)}), scoring)[0]).segments
+        == (scoring.segments[1:])
     ), "the other six are asked for alone"
     assert choosing.joint() is None and choosing.schema()["properties"]["option"]["enum"] == ["A", "B"]
 

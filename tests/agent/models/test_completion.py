@@ -24,15 +24,17 @@ from kinodex.agent.models.endpoint import (
     count_pictures,
     fit_pictures,
 )
-from kinodex.agent.models.openai_model import (
-    OpenAIModel,
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.roles import Role
+from kinodex.agent.prompts import (
+    Message,
     fit_context,
     fit_request,
+    render,
     shorten_request,
     shorten_texts,
+    user_message,
 )
-from kinodex.agent.models.roles import Role
-from kinodex.agent.prompts import Message, render, user_message
 from kinodex.agent.protocol import Question, Turn, Video
 from kinodex.agent.requests.answer import Guess
 from kinodex.agent.requests.tree import Queries

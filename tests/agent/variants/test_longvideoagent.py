@@ -172,7 +172,7 @@ def test_a_master_ends_in_every_way(spoken):
 
 
 def test_an_endpoint_stops_at_the_end_of_an_action_and_the_turns_are_counted(spoken):
-    """It was sent no `stop`, paid for what was written after the action, and for thoughts of models that think anyway."""
+    """It was sent no `stop`, and paid for what came after the action, and for thoughts where none are wanted."""
 
     async def asked(server, reasoning):
         async with OpenAIModel(role(server, reasoning=reasoning)) as model:

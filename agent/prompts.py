@@ -381,14 +381,18 @@ CUT = " ..."
 
 
 def candidate_lines(
-    candidates: Iterable[ScoredSegment], frames: Sequence[ShownFrame], videos: Sequence[Video], scores: str
+    candidates: Iterable[ScoredSegment],
+    frames: Sequence[ShownFrame],
+    videos: Sequence[Video],
+    scores: str,
+    in_full: bool = False,
 ) -> list[str]:
-    """The best-scored segments that can be explored, by number; `scores` are "fused", "reward" or "none".
+    """The best-scored segments that can be explored, or all, by number; `scores` are "fused", "reward" or "none".
 
     Which are listed is said by `kinodex.agent.protocol.listed_candidates`.
     """
-    live = listed_candidates(candidates, scores)
-    full = {each.segment.number for each in live[:IN_FULL]}
+    live = listed_candidates(candidates, scores, in_full)
+    full = {each.segment.number for each in live[: None if in_full else IN_FULL]}
     lines = []
     for each in sorted(live, key=lambda each: each.segment.number):
         score = _score(each, scores) + ", looked into before" * each.divided
@@ -409,12 +413,14 @@ def segment_line(segment: Segment, frames: Sequence[ShownFrame], videos: Sequenc
     return f"{_short_line(segment, videos)}{beside_range(segment)}"
 
 
-def history_lines(history: Iterable[ScoredSegment], parent: int | None, videos: Sequence[Video]) -> list[str]:
-    """The best-scored segments of earlier rounds that can still be explored, by number, without the parent."""
+def history_lines(
+    history: Iterable[ScoredSegment], parent: int | None, videos: Sequence[Video], in_full: bool = False
+) -> list[str]:
+    """The best-scored segments of earlier rounds, by number, without the parent; or all, each with its reason."""
     others = [each for each in history if each.segment.number != parent and each.explorable]
-    best = sorted(others, key=lambda each: -each.rank)[:COMPARED]
+    best = sorted(others, key=lambda each: -each.rank)[: None if in_full else COMPARED]
     return [
-        f"{_short_line(each.segment, videos)}{_score(each, 'reward')}"
+        f"{_short_line(each.segment, videos)}{_score(each, 'reward')}{_reason(each) if in_full else ''}"
         for each in sorted(best, key=lambda each: each.segment.number)
     ]
 

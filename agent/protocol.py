@@ -218,13 +218,14 @@ class ScoredSegment:
         return -1.0 if self.score is None else self.score
 
 
-def listed_candidates(candidates: Iterable[ScoredSegment], scores: str) -> list[ScoredSegment]:
-    """The candidates among which a model is asked to choose: those with the highest scores, the best first.
+def listed_candidates(candidates: Iterable[ScoredSegment], scores: str, in_full: bool = False) -> list[ScoredSegment]:
+    """The candidates among which a model is asked to choose: those with the highest scores, or all, the best first.
 
     Where no scores are shown (`scores` is "none") the latest ones: those of the present round could not be chosen else.
     """
     live = [each for each in candidates if each.explorable]
-    return sorted(reversed(live) if scores == "none" else live, key=lambda each: -each.rank)[:LISTED]
+    ordered = sorted(reversed(live) if scores == "none" else live, key=lambda each: -each.rank)
+    return ordered if in_full else ordered[:LISTED]
 
 
 # When a model may say that the evidence is insufficient: the rules of a run, and what a request allows.

@@ -248,6 +248,8 @@ class ScoreSegments(WithChapters, Request[SegmentScores]):
     """What is said and stands on screen at the times of the frames."""
     log: tuple[LogEntry, ...] | None = field(default=None, metadata=LATER)
     """What was found before, and the reply adds to it; None: no log is kept."""
+    in_full: bool = field(default=False, metadata=LATER)
+    """The prompt has all of the history with its reasons, as the papers' have; else the best of what is open."""
     fresh: int = field(default=0, metadata=LATER)
     """The last so many frames are new; 0: those are at which `segments` meet."""
 
@@ -349,6 +351,8 @@ class Decide(WithChapters, Request[Decision]):
     """What is said and stands on screen at the times of the frames."""
     log: tuple[LogEntry, ...] | None = field(default=None, metadata=LATER)
     """What was found, round by round; None: no log is kept."""
+    in_full: bool = field(default=False, metadata=LATER)
+    """The prompt has all candidates with their reasons, as the papers' have; else those that promise most."""
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -394,7 +398,9 @@ class Decide(WithChapters, Request[Decision]):
         if self.must_answer:
             raise InvalidReply("exploring is over; answer, or say that the evidence is insufficient")
         if number not in {each.segment.number for each in self.candidates if each.explorable}:
-            listed = sorted(each.segment.number for each in listed_candidates(self.candidates, self.scores))
+            listed = sorted(
+                each.segment.number for each in listed_candidates(self.candidates, self.scores, self.in_full)
+            )
             raise InvalidReply(f"segment {number} cannot be explored; choose one of {listed}, or answer")
 
 

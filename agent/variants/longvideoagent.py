@@ -50,8 +50,20 @@ from kinodex.agent.protocol import VIDEO_ID_LENGTH, Declining, Exchange, Note, Q
 from kinodex.agent.requests.answer import example_answer
 from kinodex.agent.session import Session
 from kinodex.agent.trace import Acted
-from kinodex.agent.tree import show_chapters
-from kinodex.agent.variants.base import QUOTED, THOUGHT, Step, Variant, check_at_least, for_query, joined, no_step, span
+from kinodex.agent.tree import Form, show_chapters
+from kinodex.agent.variants.base import (
+    PAPER_FORM,
+    QUOTED,
+    THOUGHT,
+    Step,
+    Variant,
+    check_at_least,
+    for_query,
+    joined,
+    no_step,
+    restore_paper,
+    span,
+)
 from kinodex.agent.variants.longvideoagent_requests import (
     Action,
     AnswerNow,
@@ -78,21 +90,21 @@ SPOKEN_SHARE = 0.5
 """A caption fills a gap of the transcript if people speak for less than this share of its time."""
 
 
-def tagged_clips(environment: Environment, clip_s: float = CLIP_S) -> Iterator[Clip]:
+def tagged_clips(environment: Environment, clip_s: float = CLIP_S, *, subtitles_alone: bool = False) -> Iterator[Clip]:
     """Clips of about `clip_s` of all videos under consecutive numbers; 0: the library's segments.
 
     A line, spoken or on screen, belongs to the clip in which it begins. Captions stand in the place of a transcript
-    where nobody speaks.
+    where nobody speaks; with `subtitles_alone` neither they nor text on screen are read.
     """
     number = 0
     for video in environment.videos:
         spans = _spans(environment, video, clip_s)
         starts_s = [start_s for start_s, _ in spans]
         lines = environment.transcript(video.video_id, video.start_s, video.end_s)
-        silent = _in_gaps(environment.captions(video.video_id), lines)
+        silent = [] if subtitles_alone else _in_gaps(environment.captions(video.video_id), lines)
         said = _shared_out([(line.start_s, _spoken(line)) for line in lines], starts_s)
         shown = _shared_out([(note.start_s, note.text) for note in silent], starts_s)
-        titles = environment.screen_text(video.video_id, video.start_s, video.end_s)
+        titles = [] if subtitles_alone else environment.screen_text(video.video_id, video.start_s, video.end_s)
         written = _shared_out([(row.start_s, row.text) for row in titles], starts_s, " / ")
         for range_s, spoken, seen, text in zip(spans, said, shown, written, strict=True):
             number += 1
@@ -216,8 +228,11 @@ class LongVideoAgentParameters:
     """Where clips and videos are found without the grounding agent: in pictures, in words, or in both."""
     chapters: bool = False
     """Prompts list the titles and times of the library's scenes or chapters."""
+    form: Form = "ours"
+    """"paper": the paper's rules where ours differ, that of `anchors_from` too."""
 
     def __post_init__(self) -> None:
+        restore_paper(self, {"anchors_from": "pictures"})
         check_at_least(self, rounds=1, window=1, frames=1, videos=1, clips=1, clip_s=0)
         if self.window > LARGEST_WINDOW:
             raise BadSettings(f"got window={self.window}; it is 1 to {LARGEST_WINDOW} clips")
@@ -229,7 +244,9 @@ async def longvideoagent(session: Session, parameters: LongVideoAgentParameters)
     session.last_resort = lambda: answer_now(episode) if episode.has_evidence else None
     while True:  # line 3
         session.account.begin_round()
-        if over := session.over():
+        over = session.over()
+        is_turn_k = episode.literal and over == "rounds" and not session.rules.force_choice
+        if over and not is_turn_k:
             return await session.conclude(answer_now(episode), over)
         request = next_action(episode)
         exchange = await session.exchange(request)  # lines 4 to 11
@@ -243,6 +260,8 @@ async def longvideoagent(session: Session, parameters: LongVideoAgentParameters)
                 return session.accept(exchange.reply, episode.basis, sufficient=sufficient)
             exchange = replace(exchange, reply=None, invalid=doubt)
         episode = await take_step(session, episode, exchange)  # lines 12 to 19, 24 to 27
+        if is_turn_k:  # line 29
+            return session.answer(None, (), "budget_exhausted", "rounds")
 
 
 def _searched(step: Step) -> str:
@@ -273,7 +292,7 @@ LONGVIDEOAGENT = Variant(
     lambda longest_s: LongVideoAgentParameters(),
     roles=("policy", "grounding", "vision"),
     uses=("transcript", "screen text", "captions"),
-    ablations={"no vision agent": {"vision": False}, "no agents": {"rounds": 1}},
+    ablations={"no vision agent": {"vision": False}, "no agents": {"rounds": 1}, **PAPER_FORM},
     needs_language=True,
     plain=(
         "Reads what is said and described, and has the pictures looked at only where that helps. Good for films with "
@@ -325,6 +344,11 @@ class Episode:
     chapters: tuple[Note, ...] = ()
 
     @property
+    def literal(self) -> bool:
+        """True if the paper's rules hold where ours differ."""
+        return self.parameters.form == "paper"
+
+    @property
     def has_evidence(self) -> bool:
         """True if there is anything to answer from."""
         return bool(self.notes) or any(clip.has_words for clip in self.clips)
@@ -349,14 +373,15 @@ def begin_episode(session: Session, parameters: LongVideoAgentParameters) -> Epi
     count = max(parameters.videos, int(parameters.clips / clips_each))
     best = [session.question.text], count, session.known_videos, parameters.anchors_from
     session.environment = environment = session.environment.nearest(*best)
-    for video in environment.videos:
+    literal = parameters.form == "paper"
+    for video in environment.videos if not literal else ():
         session.account.count_screen_text(environment.quoted(video.video_id, video.start_s, video.end_s))
     if parameters.chapters:
         show_chapters(session, summaries=False)
     return Episode(
         session.question,
         environment.videos,
-        tuple(tagged_clips(environment, parameters.clip_s)),
+        tuple(tagged_clips(environment, parameters.clip_s, subtitles_alone=literal)),
         parameters,
         steps=session.account.budget.rounds or parameters.rounds,
         vision=parameters.vision and any(video.has_pictures for video in environment.videos),
@@ -388,6 +413,7 @@ def _known(episode: Episode) -> dict[str, Any]:
         "steps": episode.steps,
         "vision": episode.vision,
         "chapters": episode.chapters,
+        "counted": not episode.literal,
     }
 
 
@@ -414,10 +440,10 @@ async def take_step(session: Session, episode: Episode, exchange: Exchange[Actio
     name, arguments = (action.action, {"query": action.query}) if action else ("malformed", {})
     thoughts = thought(exchange.raw)
     session.emit(Acted(session.account.rounds, name, arguments, thoughts, outcome.notes, outcome.problem))
-    due = TURN.format(turn=len(episode.turns) // 2 + 2, turns=episode.steps)
+    due = "" if episode.literal else f"\n\n{TURN.format(turn=len(episode.turns) // 2 + 2, turns=episode.steps)}"
     return replace(
         episode,
-        turns=(*episode.turns, Turn("assistant", turn), Turn("user", f"{outcome.reply}\n\n{due}")),
+        turns=(*episode.turns, Turn("assistant", turn), Turn("user", f"{outcome.reply}{due}")),
         current=outcome.located or episode.current,
         visited=tuple(dict.fromkeys((*episode.visited, *(clip.number for clip in outcome.located)))),
         notes=(*episode.notes, *outcome.notes),
@@ -443,8 +469,12 @@ async def _look(session: Session, episode: Episode, query: str) -> _Outcome:
 
 
 async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
-    """Locate clips by the words of all, else by their pictures: GROUNDINGAGENT(q, S), line 18."""
+    """Locate clips by the words of all, else by their pictures: GROUNDINGAGENT(q, S), line 18.
+
+    By the paper it knows neither the master's `wish` nor what was located before.
+    """
     located: Sequence[Clip] = ()
+    wish, visited = ("", ()) if episode.literal else (wish, episode.visited)
     if any(clip.has_words for clip in episode.clips):
         request = LocateClips(
             question=episode.question,
@@ -452,7 +482,7 @@ async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
             clips=episode.clips,
             window=episode.parameters.window,
             wish=wish,
-            visited=episode.visited,
+            visited=visited,
         )
         reply = await session.ask(request)
         if reply is None:
@@ -460,7 +490,7 @@ async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
         located = [episode.clips[number - 1] for number in reply.clips]
     if not located:
         text = wish or episode.question.text
-        limits = episode.visited, episode.parameters.window, episode.parameters.anchors_from
+        limits = visited, episode.parameters.window, episode.parameters.anchors_from
         located = best_matching_clips(session.environment, episode.clips, text, *limits)
     if not located:
         return _failed("Every clip has been located before; there is no other one.")

@@ -267,6 +267,8 @@ class ChooseAction(WithChapters, Request[Action]):
     """True if there is a vision agent (Table 4a)."""
     turns: tuple[Turn, ...] = ()
     declining: Declining = field(default="allowed", metadata=LATER)
+    counted: bool = field(default=True, metadata=LATER)
+    """The number of each turn is said."""
 
     @property
     def instead(self) -> str:
@@ -298,6 +300,7 @@ class AnswerNow(AnswerNotes):
     steps: int
     vision: bool = True
     turns: tuple[Turn, ...] = ()
+    counted: bool = field(default=True, metadata=LATER)
 
     def pattern(self) -> str:
         return turn_pattern(self.question, ())

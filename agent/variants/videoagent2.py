@@ -45,8 +45,8 @@ from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import CLIP_S, caption_clips, caption_spans, summarize_video
 from kinodex.agent.tools.detection import WHOLE, Box, Detected, Found, Track, detect, track, zoom
 from kinodex.agent.trace import Acted, Assessed
-from kinodex.agent.tree import show_chapters
-from kinodex.agent.variants.base import Step, Variant, check_at_least, no_step, quoted, span
+from kinodex.agent.tree import Form, show_chapters
+from kinodex.agent.variants.base import PAPER_FORM, Step, Variant, check_at_least, no_step, quoted, span
 from kinodex.agent.variants.videoagent2_requests import (
     MOST_CONFIDENT,
     AdjustPlan,
@@ -95,6 +95,8 @@ class VideoAgent2Parameters:
     """By what videos are chosen from many: pictures, words (speech, text on screen, captions), or both."""
     chapters: bool = False
     """Prompts list the titles and times of the library's scenes or chapters."""
+    form: Form = "ours"
+    """"paper": the paper's rules where ours differ: the answer is that of the last assessment, also if that is none."""
 
     def __post_init__(self) -> None:
         check_at_least(self, enough=1, frames=1, track_frames=1, captions=1, videos=1, rounds=1)
@@ -198,8 +200,13 @@ class _Search:
         self.notes += found
 
     async def _answer(self, assessment: Assessment | None, over: str) -> Answer:
-        """The answer of the last assessment; if it gave none, the best one before it, else one that the bank gives."""
+        """The answer of the last assessment; if it gave none, the best one before it, else one that the bank gives.
+
+        By the paper there then is none, unless one has to be chosen.
+        """
         if assessment is None or assessment.confidence == 0:
+            if self.parameters.form == "paper" and not self.session.rules.force_choice:
+                return self.session.answer(None, self.notes, "insufficient_evidence", over)
             assessment = self.best
         if assessment is None:
             return await self.session.conclude(self._best_answer(), over)
@@ -261,6 +268,7 @@ VIDEOAGENT2 = Variant(
         "no plan adjusting": NO_ADJUSTING,
         "no plan": NO_PLAN,
         "no tools": {**NO_PLAN, "tools": False},
+        **PAPER_FORM,
     },
     needs_language=True,
     plain="Puts the whole video into words, makes a plan, and checks details until it is sure.",

@@ -37,11 +37,11 @@ from kinodex.agent.anchors import limit_videos
 from kinodex.agent.answer import Answer
 from kinodex.agent.environment import AnchorsFrom
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol import SCREEN_TEXT, Note, R, Request, Segment, ShownFrame, Turn, Video
+from kinodex.agent.protocol import SCREEN_TEXT, SUBTITLE, Note, R, Request, Segment, ShownFrame, Turn, Video
 from kinodex.agent.session import LastWord, Session
 from kinodex.agent.trace import Acted
-from kinodex.agent.tree import show_chapters
-from kinodex.agent.variants.base import THOUGHT, Variant, check_at_least, for_query, no_step, span
+from kinodex.agent.tree import Form, show_chapters
+from kinodex.agent.variants.base import PAPER_FORM, THOUGHT, Variant, check_at_least, for_query, no_step, span
 from kinodex.agent.variants.videoseek_requests import (
     ACT,
     LAST,
@@ -79,6 +79,8 @@ class VideoSeekParameters:
     """By what videos are chosen from many: pictures, words (speech, text on screen, captions), or both."""
     chapters: bool = False
     """Prompts list the titles and times of the library's scenes or chapters."""
+    form: Form = "ours"
+    """"paper": the paper's rules where ours differ: what is quoted are subtitles, and no text on screen."""
 
     def __post_init__(self) -> None:
         check_at_least(self, alpha=1, videos=1, rounds=1)
@@ -103,7 +105,7 @@ class _Seeker:
         self.session, self.account = session, session.account
         self.videos = session.environment.videos
         limits = Limits(parameters.alpha)
-        self.tools = Tools(session, limits, subtitles=parameters.subtitles)
+        self.tools = Tools(session, limits, subtitles=parameters.subtitles, screen_text=parameters.form == "ours")
         single = self.videos if len(self.videos) == 1 else ()
         lines = [line for each in single for line in self.tools.quoted(each.video_id, each.start_s, each.end_s)]
         self.notes: list[Note] = list(dict.fromkeys([*session.prior_notes, *lines]))
@@ -210,7 +212,7 @@ VIDEOSEEK = Variant(
     VideoSeekParameters.for_duration,
     roles=("policy", "vision"),
     uses=("transcript", "screen text"),
-    ablations={"no subtitles": {"subtitles": False}},
+    ablations={"no subtitles": {"subtitles": False}, **PAPER_FORM},
     needs_language=True,
     needs_pictures=True,
     plain="Thinks before each step: looks over everything, skims a long stretch, or watches a short one closely.",
@@ -237,10 +239,10 @@ class Tools:
     The replies of the model behind a tool become notes: of overview and skim one a frame, of focus one for all cited.
     """
 
-    def __init__(self, session: Session, limits: Limits, *, subtitles: bool) -> None:
+    def __init__(self, session: Session, limits: Limits, *, subtitles: bool, screen_text: bool = True) -> None:
         self.session, self.environment, self.account = session, session.environment, session.account
         self.limits = limits
-        self._with_subtitles = subtitles
+        self._left_out = {kind for kind, read in ((SUBTITLE, subtitles), (SCREEN_TEXT, screen_text)) if not read}
 
     async def use(self, action: Action) -> tuple[Note, ...]:
         """Run the tool of a call. Raises `InvalidReply` for a call that it does not take, or if it finds nothing."""
@@ -253,7 +255,7 @@ class Tools:
     def quoted(self, video_id: str, start_s: float, end_s: float) -> tuple[Note, ...]:
         """Lines spoken, and text on screen, in [start_s, end_s) of a video."""
         quoted = self.environment.quoted(video_id, start_s, end_s)
-        lines = tuple(line for line in quoted if self._with_subtitles or line.source == SCREEN_TEXT)
+        lines = tuple(line for line in quoted if line.source not in self._left_out)
         self.account.count_screen_text(lines)
         return lines
 

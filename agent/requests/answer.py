@@ -5,10 +5,9 @@ from __future__ import annotations
 import re as plain_re
 import string
 import unicodedata
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 import regex as re
 from pydantic import Field, model_validator
@@ -482,10 +481,6 @@ class AnswerRequest(Request[Conclusion]):
     def bounds(self) -> Bounds:
         return {"action": one_of(self.actions), **letters(self.question, or_null=len(self.actions) > 1)}
 
-    def example(self) -> Mapping[str, Any]:
-        frames, notes = citation_numbers(self.frames, getattr(self, "notes", ()))
-        return {"action": "answer", **example_answer(self.question, [*frames, *notes])}
-
     def check(self, reply: Conclusion) -> None:
         if reply.action == "answer":
             check_answer(self.question, reply)
@@ -560,19 +555,6 @@ def weighed(question: Question) -> Bounds:
 def cited_frames() -> Mapping[str, object]:
     """Say that evidence cites frames alone."""
     return {"description": "numbers of the frames that show the answer"}
-
-
-def example_answer(question: Question, numbers: Sequence[int]) -> Mapping[str, Any]:
-    """An example of an answer that cites one of the frames or notes with these numbers.
-
-    Its letter differs from question to question: one that were always the same would draw a weak model's answers.
-    """
-    why = "The ball lies behind the goal in the last frames, and it was in front of it before."
-    said: dict[str, str | None] = {"option": None, "answer": "the ball rolls behind the goal"}
-    if question.options:
-        letter, _ = question.lettered[zlib.crc32(question.text.encode()) % len(question.options)]
-        said = {"option": letter, "answer": None}
-    return {"reasoning": why, **said, "evidence": [*numbers[:1]]}
 
 
 def check_answer(question: Question, reply: Answered) -> None:

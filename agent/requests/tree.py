@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
@@ -28,7 +28,6 @@ from kinodex.agent.protocol import (
     ShownFrame,
     Video,
     allowed_actions,
-    citation_numbers,
     described,
     listed_candidates,
     with_reasoning,
@@ -53,7 +52,6 @@ from kinodex.agent.requests.answer import (
     check_answer,
     check_numbers,
     cited_frames,
-    example_answer,
     letters,
     missing_positions,
     read_decision,
@@ -64,7 +62,6 @@ MAX_QUERY_CHARACTERS = 300
 MAX_QUERIES = 5
 MOST_FINDINGS = 4
 """Entries of the log that a round adds."""
-EXAMPLE_SCORES = (("in play", 70), ("crowd", 15))
 ScoreKind = Literal["fused", "reward", "none"]
 ACTIONS = ("explore", "answer", "insufficient_evidence")
 
@@ -194,10 +191,6 @@ class DiscoverQueries(Request[Queries]):
     def bounds(self) -> Bounds:
         return {"queries": {"minItems": 1, "maxItems": MAX_QUERIES}}
 
-    def example(self) -> Mapping[str, Any]:
-        why = "The ball is seen in play and after the goal, so both moments are worth a search."
-        return {"reasoning": why, "queries": ["a boy kicks a ball on a meadow", "the ball lies behind the goal"]}
-
     def check(self, reply: Queries) -> None:
         if not reply.queries:
             raise InvalidReply(f"no query at all; give 1 to {MAX_QUERIES}")
@@ -217,10 +210,6 @@ class ProposeQueries(Request[Queries]):
 
     def bounds(self) -> Bounds:
         return {"queries": {"maxItems": MAX_QUERIES}}
-
-    def example(self) -> Mapping[str, Any]:
-        why = "A scoreboard and a torn net are in view, and neither was searched for."
-        return {"reasoning": why, "queries": ["scoreboard beside the meadow", "torn net of a goal"]}
 
     def check(self, reply: Queries) -> None:
         check_queries(reply.queries)
@@ -278,14 +267,6 @@ class ScoreSegments(WithChapters, Request[SegmentScores]):
 
     def bounds(self) -> Bounds:
         return {"segments": exactly(len(self.segments)), **_findings(self.question)}
-
-    def example(self) -> Mapping[str, Any]:
-        said = [EXAMPLE_SCORES[at % len(EXAMPLE_SCORES)] for at in range(len(self.segments))]
-        scored = zip(self.segments, said, strict=True)
-        return {
-            "segments": [{"segment": each.number, "reasoning": why, "score": score} for each, (why, score) in scored],
-            "findings": [],
-        }
 
     def interpret(self, reply: SegmentScores) -> SegmentScores:
         """Keep what is said of the segments asked for, on the scale asked for.
@@ -372,16 +353,6 @@ class Decide(WithChapters, Request[Decision]):
         option = letters(self.question, or_null=len(self.actions) > 1)
         bounds: dict[str, Mapping[str, object]] = {"action": one_of(self.actions), **option, "evidence": cited_frames()}
         return {**bounds, **weighed(self.question), "segment": NULL} if self.must_answer else bounds
-
-    def example(self) -> Mapping[str, Any]:
-        open_ones = [each for each in self.candidates if each.explorable]
-        if self.must_answer or not open_ones:
-            answer = example_answer(self.question, citation_numbers(self.frames)[0])
-            return {"action": "answer", "segment": None, **answer}
-        shown = open_ones[-1:] if self.scores == "none" else open_ones  # of those without a score the latest are listed
-        best = max(shown, key=lambda each: each.score or 0.0)
-        why = "The ball is in play in the earlier frames and gone in the later ones; what happened lies in between."
-        return {"reasoning": why, "action": "explore", "segment": best.segment.number, "evidence": []}
 
     def check(self, reply: Decision) -> None:
         if reply.action == "explore":

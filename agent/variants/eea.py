@@ -416,9 +416,6 @@ class ScoreAndPropose(ScoreSegments):
     def bounds(self) -> Bounds:
         return {**super().bounds(), "queries": {"maxItems": MAX_QUERIES}}
 
-    def example(self) -> Mapping[str, Any]:
-        return {**super().example(), "queries": ["scoreboard beside the meadow"]}
-
     def check(self, reply: SegmentScores) -> None:
         super().check(reply)
         if isinstance(reply, ScoresAndQueries):

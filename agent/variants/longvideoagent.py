@@ -47,7 +47,6 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.protocol import VIDEO_ID_LENGTH, Declining, Exchange, Note, Question, Request, Turn, Video
-from kinodex.agent.requests.answer import example_answer
 from kinodex.agent.session import Session
 from kinodex.agent.trace import Acted
 from kinodex.agent.tree import Form, show_chapters
@@ -277,8 +276,7 @@ def _assumed(request: Request[Any]) -> Mapping[str, Any] | str | None:
             tag = "visual_query" if looks else "request_grounding"
             return f"<think>{THOUGHT}</think><{tag}>{request.question.text}</{tag}>"
         case AnswerNow():
-            example = example_answer(request.question, ())
-            return f"<think>{THOUGHT}</think><answer>{example['option'] or example['answer']}</answer>"
+            return f"<think>{THOUGHT}</think><answer>{'A' if request.question.options else THOUGHT}</answer>"
         case LocateClips():
             left = [clip.number for clip in request.clips if clip.number not in request.visited]
             return {**request.example(), "clips": left[:1]}

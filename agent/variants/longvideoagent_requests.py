@@ -346,10 +346,6 @@ class LocateClips(Request[Located]):
     def bounds(self) -> Bounds:
         return {"clips": {"maxItems": self.window}}
 
-    def example(self) -> Mapping[str, Any]:
-        clips = [self.clips[0].number] if self.clips else []
-        return {"reasoning": "There the commentator shouts that the ball went past the goal.", "clips": clips}
-
     def check(self, reply: Located) -> None:
         known = {clip.number: clip.video_id for clip in self.clips}
         for number in reply.clips:
@@ -386,9 +382,6 @@ class ReadFrames(Request[Observation]):
     query: str
     clips: tuple[Clip, ...]
     frames: tuple[ShownFrame, ...]
-
-    def example(self) -> Mapping[str, Any]:
-        return {"observation": "A boy in a red shirt kicks the ball. It is not seen where the ball comes to lie."}
 
     def check(self, reply: Observation) -> None:
         if not reply.observation.strip():

@@ -282,13 +282,6 @@ class ChooseFrames(WithChapters, Request[FrameChoice]):
         bounds = {"action": one_of(actions), "times_s": {"maxItems": self.count}, "evidence": cited_frames()}
         return {**bounds, **letters(self.question), **({"video": NULL} if len(self.videos) == 1 else {})}
 
-    def example(self) -> Mapping[str, Any]:
-        video = self.videos[0]
-        named = video.video_id[:VIDEO_ID_LENGTH] if len(self.videos) > 1 else None
-        why = "The ball is in play in the first frame and gone in the second; half way between may show where it went."
-        times_s = [round(video.start_s + video.duration_s / 2, 1)]
-        return {"reasoning": why, "action": "look", "video": named, "times_s": times_s, "evidence": []}
-
     def check(self, reply: FrameChoice) -> None:
         if reply.action == "look":
             self._check_times(reply)

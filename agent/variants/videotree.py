@@ -376,12 +376,6 @@ class JudgeRelevance(WithChapters, Request[Relevances]):
     def bounds(self) -> Bounds:
         return {"clusters": exactly(len(self.notes))}
 
-    def example(self) -> Mapping[str, Any]:
-        why = "Only the second one speaks of the meadow; the others are indoors."
-        levels = [HIGHLY_RELEVANT if at == 1 else 1 for at in range(len(self.notes))]
-        clusters = [{"cluster": number, "relevance": level} for number, level in enumerate(levels, start=1)]
-        return {"reasoning": why, "clusters": clusters}
-
     def check(self, reply: Relevances) -> None:
         """A reply may leave clusters out, but not judge unknown ones, one twice, or none."""
         check_numbers("cluster", _numbers(reply), self._known)

@@ -11,7 +11,7 @@ import io
 import json
 import math
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
@@ -636,7 +636,8 @@ def estimate_request(request: Request[Any]) -> int:
 #
 # Of several texts the longest lose first: all are cut to one length, and those below it stay whole. A text that is cut
 # keeps its beginning and its end, at borders of words, or of characters where no space is near. Last of all, every
-# second clip goes. Numbers and times stay, so that a reply cites what it would have cited.
+# second clip goes; then pictures are sent at low detail, and then every second one goes, where frames have numbers of
+# their own. Numbers and times stay, so that a reply cites what it would have cited.
 
 Q = TypeVar("Q", bound=Request[Any])
 """A class of requests."""
@@ -659,13 +660,17 @@ LATER_SHARE = 1 / 4
 MOST_PASSES = 32
 
 
-def fit_request(request: Q, tokens: int, count: Callable[[Q], int]) -> Q:
-    """Shorten a request until `count` gives it no more than `tokens`; as far as it goes if it never does."""
+def fit_request(request: Q, tokens: int, count: Callable[[Q], int], pinned: Collection[tuple[str, int]] = ()) -> Q:
+    """Shorten a request until `count` gives it no more than `tokens`; as far as it goes if it never does.
+
+    `pinned` are the frames, by video and number, that stay.
+    """
     over, characters_a_token = count(request) - tokens, 1.0
     for _ in range(MOST_PASSES):
         if over <= 0:
             break
         shorter = shorten_request(request, math.ceil(over * characters_a_token))
+        shorter = fewer_pictures(request, pinned) if shorter == request else shorter
         if shorter == request:
             break
         fallen = over - (count(shorter) - tokens)
@@ -704,6 +709,16 @@ def shorten_request(request: Q, characters: int) -> Q:
             return request
     clips = getattr(request, "clips", ())
     return _with(request, "clips", clips[::2]) if len(clips) > 1 else request
+
+
+def fewer_pictures(request: Q, pinned: Collection[tuple[str, int]] = ()) -> Q:
+    """A request with its pictures at low detail; of one that has them so, every second one that is not pinned goes."""
+    frames = request.frames
+    if any(each.detail != "low" for each in frames):
+        return _with(request, "frames", [replace(each, detail="low") for each in frames])
+    spare = [each for each in frames if (each.video_id, each.frame_no) not in pinned][1::2]
+    are_numbered = spare and all(each.label for each in frames)
+    return _with(request, "frames", [each for each in frames if each not in spare]) if are_numbered else request
 
 
 def quoted_characters(request: Request[Any]) -> int:

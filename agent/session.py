@@ -341,27 +341,17 @@ class Session:
     def _within_tokens(self, request: Request[R], *, final: bool) -> tuple[Request[R], int]:
         """A request, and the tokens that it may take; 0 without a budget of tokens.
 
-        A `final` one is shortened to what is left: what it quotes, then every second frame that no finding cites.
+        A `final` one is shortened to what is left: what it quotes, then its pictures, those that findings cite last.
         Raises `OutOfBudget` for one that is too long all the same.
         """
         if (left := self.account.tokens_left) is None:
             return request, 0
         left -= REPLY_TOKENS
         if final:
-            request = fit_request(request, left, estimate_request)
-            while (fewer := self._fewer_frames(request)) != request and estimate_request(request) > left:
-                request = fewer
+            request = fit_request(request, left, estimate_request, self.cited)
         if (tokens := estimate_request(request)) > left:
             raise OutOfBudget("tokens")
         return request, tokens + REPLY_TOKENS
-
-    def _fewer_frames(self, request: Request[R]) -> Request[R]:
-        """A request without every second frame that no finding cites, where frames have numbers of their own."""
-        if not request.frames or not all(frame.label for frame in request.frames):
-            return request
-        spare = [each for each in request.frames if (each.video_id, each.frame_no) not in self.cited][1::2]
-        kept = tuple(each for each in request.frames if each not in spare)
-        return cast(Request[R], replace(cast(Any, request), frames=kept))
 
     async def in_time(self, call: Awaitable[A], *, final: bool = False) -> A:
         """Await a call; raises `OutOfBudget` if a stop, or the end of the seconds of work that are left, cuts it."""

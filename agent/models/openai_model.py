@@ -6,6 +6,7 @@ with `provider_errors`), the completion and the reply in it (`completion`).
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -33,6 +34,7 @@ from kinodex.agent.models.sight import Look, Sight, which_colour
 from kinodex.agent.prompts import (
     Message,
     estimate_tokens,
+    fewer_pictures,
     fit_context,
     hash_pictures,
     join_turns,
@@ -143,12 +145,12 @@ class OpenAIModel:
     def _learn_context(self, sent: Request[R], limit_tokens: int | None) -> bool:
         """Learn from a refusal for length; False if nothing can be learnt that helps."""
         form, tokens = self._endpoint.form, self._count(sent) + self._endpoint.form.reply_tokens
-        if limit_tokens is not None and limit_tokens < tokens:
-            form.limit_context(limit_tokens)
+        if limit_tokens is not None and limit_tokens < (form.context_tokens or math.inf):
+            form.limit_context(limit_tokens)  # which leaves a reply no more than its share
             return True
         # the server counts more than the estimate, or does not say how much it holds
         form.limit_context(int(SHORTER * min(tokens, form.context_tokens or tokens)))
-        return quoted_characters(sent) > 0
+        return quoted_characters(sent) > 0 or fewer_pictures(sent) != sent
 
     def _fits(self, request: Request[R]) -> bool:
         form = self._endpoint.form

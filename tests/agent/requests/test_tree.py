@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.limits import Budget
 from kinodex.agent.models.completion import parse_reply
-from kinodex.agent.prompts import render
+from kinodex.agent.prompts import estimate_request, render
 from kinodex.agent.protocol import LISTED, Exchange, Question, Request, ScoredSegment, Segment, ShownFrame, Usage, Video
 from kinodex.agent.requests.answer import chosen_option, join_parts, missing_positions
 from kinodex.agent.requests.tree import (
@@ -302,7 +302,8 @@ def test_what_is_there_is_used_if_the_rest_is_never_given(ask: Callable[..., Any
 
 def test_what_is_there_is_used_if_a_budget_does_not_allow_another_call(ask: Callable[..., Any]) -> None:
     kind, model = ScoreSegments, Sluggish(keep(slice(0, 3)))
-    reply = ask(model, of_full_size(kind), tokens=120)
+    request = of_full_size(kind)
+    reply = ask(model, request, tokens=estimate_request(request) + 300)
     assert (len(model.requests), len(getattr(reply, LISTS[kind][0]))) == (1, 3)
 
 

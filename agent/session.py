@@ -24,6 +24,7 @@ from kinodex.agent.protocol import (
     USUAL,
     AnswerRules,
     Exchange,
+    LogEntry,
     Model,
     Models,
     Note,
@@ -158,11 +159,14 @@ class Session:
         candidates: Sequence[ScoredSegment],
         frames: tuple[ShownFrame, ...],
         scores: ScoreKind = "fused",
-        **more: Any,
+        notes: tuple[Note, ...] = (),
+        log: tuple[LogEntry, ...] | None = None,
+        *,
+        in_full: bool = False,
     ) -> int | Answer:
         """Ask for the number of the segment to explore next, or the answer; `scores` is the kind of scores shown.
 
-        `more` are further fields of the request.
+        `notes` quote what is said at the times of the frames, `log` says what was found.
 
         An answer is demanded if nothing is left to explore or the budget would not last for another round
         like this.
@@ -176,8 +180,10 @@ class Session:
             scores=scores,
             must_answer=over is not None or not any(candidate.explorable for candidate in candidates),
             declining=self.rules.while_searching,
+            notes=notes,
+            log=log,
             chapters=self.chapters,
-            **more,
+            in_full=in_full,
         )
         if request.must_answer:
             return await self.conclude(request, over or "")
@@ -188,7 +194,7 @@ class Session:
             return self._explore(_most_promising(candidates), forced=True)
         if decision.action == "explore" and decision.segment is not None:
             return self._explore(decision.segment, forced=False)
-        if decision.action == "answer" and (doubt := await self.doubt(decision, (*frames, *request.notes))):
+        if decision.action == "answer" and (doubt := await self.doubt(decision, (*frames, *notes))):
             return await self._explore_in_doubt(request, decision, doubt)
         return self._concluded(request, decision)
 

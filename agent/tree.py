@@ -424,8 +424,8 @@ class TreeSearch:
     async def decide(self, new: int) -> Answer | int:
         """Ask the policy for an answer, or for the segment to open next, by the frames of the memory."""
         shown = shown_frames(self.memory, new, self.parameters.pictures)
-        more = {"notes": self.quotes(shown), "log": self.log, "in_full": self.literal}
-        return await self.session.decide(self.candidates(), shown, self.scores, **more)
+        quotes, in_full = self.quotes(shown), self.literal
+        return await self.session.decide(self.candidates(), shown, self.scores, quotes, self.log, in_full=in_full)
 
     def last_word(self) -> Decide:
         shown = {"notes": self.quotes(self.memory.frames), "log": self.log, "in_full": self.literal}

@@ -180,6 +180,7 @@ class _Search(TreeSearch):
         self.matches: list[Anchor] = []
         self.clusters: list[Cluster] = []
         self.worthless: set[tuple[str, int]] = set()
+        self.proposed: list[str] = []
 
     async def run(self) -> Answer:
         if whole := await self.answer_from_whole():
@@ -190,14 +191,13 @@ class _Search(TreeSearch):
             evicted = self.memory.make_room(affordable(self.account, self.parameters.frames))
             before = self.tree.candidates[selected].reward
             frames, parts = self._expand(selected)  # lines 9 and 10
-            scores, proposed = await self._scores_and_queries(self.scoring(selected, frames, parts), frames)  # 12, 22
-            self._search([] if self.literal else proposed)
+            scores = await self._scores_and_queries(self.scoring(selected, frames, parts), frames)  # line 12, with 22
             self.keep_rewards(parts, scores, frames)
             rewards = border_rewards(frames, parts, None if self.literal else before)
             self._judge(frames, rewards)
             self._fuse(parts)  # lines 13 to 17
             remember(self.session, self.memory, frames, rewards, evicted)  # lines 19 and 20
-            self._search(proposed if self.literal else [])  # line 23
+            self._search(self.proposed)  # line 23, by the paper
             decision = await self.decide(len(frames))  # line 25
             if isinstance(decision, Answer):
                 return decision
@@ -245,19 +245,22 @@ class _Search(TreeSearch):
 
     async def _scores_and_queries(
         self, scoring: ScoreSegments | None, new: tuple[ShownFrame, ...]
-    ) -> tuple[SegmentScores | None, list[str]]:
-        """Ask for scores, and for new queries if another round can follow."""
+    ) -> SegmentScores | None:
+        """Ask for scores, and for new queries if another round can follow; search for those, by the paper later."""
         if scoring is None:
-            return None, []
+            return None
         known = tuple(self.queries if self.literal else self.queries[-KNOWN_QUERIES:])
         if not self.parameters.query_update or self.session.over():
-            return await self.session.ask(scoring), []
+            return await self.session.ask(scoring)
         if self.literal:
             proposing = ProposeQueries(question=self.question, known=known, frames=new)
             scores, proposed = await gather_pair(self.session.ask(scoring), self.session.ask(proposing))
-            return scores, new_queries(proposed.queries if proposed else [], self.queries)
+            self.proposed = new_queries(proposed.queries if proposed else [], self.queries)
+            return scores
         both = await self.session.ask(ScoreAndPropose(**vars(scoring), known=known))
-        return both, new_queries(both.queries if isinstance(both, ScoresAndQueries) else [], self.queries)
+        if isinstance(both, ScoresAndQueries):
+            self._search(new_queries(both.queries, self.queries))
+        return both
 
     def _search(self, queries: Sequence[str]) -> None:
         """Retrieve for new queries only, merge with what was retrieved before, cluster again (section 3.1)."""
@@ -273,6 +276,7 @@ class _Search(TreeSearch):
             self.matches += find_matches(self.environment, queries, count, gaps_s, beside, kind)
         longest_s = per_video(self.environment, lambda video: max(clip_s, video.duration_s / count))
         self.clusters = chains(self.matches, lengths_s, None if literal else longest_s)
+        self.proposed = []
         if queries:
             self.session.emit(QueriesAdded(self.account.rounds, tuple(queries), tuple(self._unseen_anchors())))
 

@@ -3,34 +3,7 @@
 A master that only reads takes one action a turn, K turns at most: it has a clip located, has frames of that clip
 looked at, or answers. An `Episode` carries out its actions; `longvideoagent_requests` has the parser that reads them,
 `longvideoagent_training` the rewards that train it. Three models: the roles "policy" (the master), "grounding" and
-"vision".
-
-What the paper leaves open, and what was decided:
-
-- Its clips are TVQA's, of 60 to 90 s; here videos are cut into clips of about 60 s, where a segment of the library
-  ends if one does near by, and numbered through all videos.
-- Where nobody speaks, captions are the subtitles, for the master and for the grounding agent. Where words give no
-  hint, or there are none, the clip whose frames match what is wanted best is located.
-- What stands inside <request_grounding> (Table 5) is passed on, and which clips were located before, since the same
-  question over the same subtitles would be answered with the same clip again.
-- A visual query before any clip was located is not done; the master reads why. It counts as a turn.
-- The turn K can only be an answer: the master reads so and has, as everywhere, a second attempt. Then it is over.
-- Frames a look: 15, spread over the located clips (the published evaluation's number). Temperature 0.6 for master
-  and grounding agent (as published), 0 for the vision agent. Subtitles of a clip do not go to the vision agent.
-- "insufficient_evidence" is an answer, so that an open question need not be guessed; before the last turn it costs the
-  turn, and the master is asked to go on.
-- The master cites nothing. It goes on to another clip where the last one did not settle the question, so the evidence
-  of its answer is what it has read of the clips located last; of an answer that it had to give, of all of them.
-- An episode is read whole, also where each of its clips is a video of its own. Of more than `clips` clips, the videos
-  are read whose lines and frames match the question best.
-- A prompt that is too long for a model is shortened by the rule of `agent.prompts.fit_request`.
-
-Where the published code (commit 3a80ba8) departs from the paper, the paper is followed: there the grounding agent runs
-once before the master begins, the master reads the subtitles of that clip alone, and what the master wrote is not kept
-in its history; tags are <reasoning> and <search>; of several actions in one turn the first kind in a fixed order
-counts. Nor is anything taken over of its leaks: for TVQA the grounding agent reads the subtitles of the clip that the
-label names, and nothing else; where grounding fails, that clip is used; for TVQA+ the annotated boxes go into the
-vision agent's prompt; grounding results are stored under the question's words.
+"vision". `docs/papers.md` says what the paper leaves open, what was decided, and where the published code departs.
 """
 
 from __future__ import annotations

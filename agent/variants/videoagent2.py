@@ -1,24 +1,8 @@
 """VideoAgent2 (arXiv 2504.04471): Algorithm 1, sections 3.1 to 3.4, appendices A and B.
 
 The model reads; it sees no frame itself. The bank B_t holds captions C of consecutive parts, a summary S of each video
-and what the tools returned; every clause and every thing in it carries its confidence (section 3.4).
-
-No code was published. What the paper leaves open, and what was decided (`captions`, `tools`, `detection` state theirs):
-
-- The threshold is on the scale's upper end: an answer counts as sure at 5, and 0 is no answer whatever else is said.
-- A plan is steps in words with the tool call of the first; later ones can depend on what that finds. Prompts are not a
-  conversation: each carries the whole bank, the plan P_{t-1} and what the assessment thought was missing.
-- A tool looks at 8 frames of its range at most, "track" at 32, one a second; times in seconds stand for frame numbers,
-  boxes are parts of the picture.
-- A tool that finds nothing says so in the bank. A call that cannot be done, or no valid plan in two attempts, costs
-  the step: the next one reads what was wrong, or plans again. So does an assessment that cannot be read.
-- A* = A_T (line 17): when the last assessment T, or a budget, ends the run, the answer is the last one. If that is
-  none, it is the surest one before it, and if there was none either, the best answer that the bank gives is asked for
-  once, since the paper's benchmarks take one in any case.
-- The bank and what is known of the video stand first in every prompt, for the prefix caches of servers; the question
-  follows, then the notes of tools in the order in which they came, then what is to be done.
-- Of several videos those that match the words of the question and its options best are captioned; a bank holds
-  1000 captions (an hour and more), and if the videos are longer, their parts are twice, three times ... as long.
+and what the tools returned; every clause and every thing in it carries its confidence (section 3.4). `docs/papers.md`
+says what the paper leaves open and what was decided.
 
 Table 4's settings build on each other, as there. (1) `tool_confidence` off: no tool, nor the captioner, says how sure
 it is. (2) `adjust_plan` off: the first plan is carried out step by step; the model only words the calls. The answer is

@@ -1,28 +1,6 @@
 """VideoSeek (arXiv 2603.20185; supplement, A.2, A.4 and Figures 4 to 8): think, call one tool, read what it found.
 
-What the supplement leaves open, and what was decided:
-
-- A step is two requests in one conversation: the thought (Figure 5), then the call that carries it out. The last of
-  at most 20 steps (the published code's number) is the answer, with no other tool left; as after any limit its status
-  is "budget_exhausted". alpha is given by benchmark; the border of an hour is ours.
-- A call that breaks a limit of its tool (Figures 7 and 8), or names no video, gets that as the tool's result; so does
-  one that could not be read in two attempts. Either way the step is used up. A range that reaches out of the video is
-  cut to it first. A thought that cannot be read is left out.
-- What the tools find becomes notes with numbers and times: of overview and skim one a frame, of focus one for the
-  frames that it cites. Answers cite notes.
-- The thinker reads all subtitles at the beginning (Figure 4), as notes; of several videos none. A tool reads those of
-  its own range (Figure 6). Text on screen that the library holds is read beside them.
-- Frames are the library's: focus shows one a second, fewer where fewer are stored. "Uniformly sampled" is the middle
-  of equal parts of a range, not its ends.
-- Of several videos, every call names one; of very many, those that match the question best are offered.
-- The temperature (1.0) and the small pictures of overview and skim (a short side of 256) are the published code's.
-
-The published code (commit 443f871) departs from its supplement, which is followed here: its calls are made from the
-thought alone, without the conversation; its tools get the subtitles of the whole video, since its filter lets
-everything pass; its focus shows as many frames as a skim however short the clip, at more than one a second, and takes
-clips over the limit; it runs several calls of one reply; and its answer is another call of the model, here the
-arguments of the tool (Figures 9 to 11). It puts eight frames of an overview into one picture; here each goes by itself
-after its time.
+`docs/papers.md` says what the supplement leaves open, what was decided, and where the published code departs from it.
 """
 
 from __future__ import annotations

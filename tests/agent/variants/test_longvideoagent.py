@@ -179,8 +179,8 @@ def test_an_endpoint_stops_at_the_end_of_an_action_and_the_turns_are_counted(spo
             return await ask(QUESTION, spoken, model, agent="longvideoagent", parameters=SEGMENTS)
 
     for reasoning in (True, False):
-        stopped = [LOCATE.removesuffix("</request_grounding>"), {"reasoning": "there", "clips": [4]}, ANSWER]
-        with ChatServer(in_turn(*stopped)) as server:
+        located = {"reasoning": "there", "clips": [4]}
+        with ChatServer(in_turn(LOCATE.removesuffix("</request_grounding>"), located, ANSWER)) as server:
             answer = asyncio.run(asked(server, reasoning))
         first, locating, second = server.seen
         assert (answer.status, answer.option, answer.ledger.invalid_replies) == ("answered", 1, 0)

@@ -241,7 +241,8 @@ def test_vca_is_algorithm_1_of_its_paper(environment: Environment) -> None:
             equal = [span[0] + (span[1] - span[0]) * number / 5 for number in range(1, 5)]
             left = [time_s for time_s in stored_s if span[0] <= time_s < span[1] and time_s not in sampled]
             for time_s in equal[: len(left)]:
-                left.remove(nearest := min(left, key=lambda each, time_s=time_s: (abs(each - time_s), each)))
+                _, nearest = min((abs(each - time_s), each) for each in left)
+                left.remove(nearest)
                 assert nearest in frames_s
         seen.add(span)
         sampled |= {*frames_s}
@@ -283,7 +284,7 @@ def test_longvideoagent_is_algorithm_1_of_its_paper(environment: Environment) ->
 
         answer, events, model = run(environment, "longvideoagent", script, clip_s=20.0)
         rollout: list[tuple[str, str]] = []  # y
-        clip: Span | None = None
+        clip: Span = (0.0, 0.0)
         for at, turn in enumerate([*said, last]):  # lines 3 to 28
             master = model.asked(ChooseAction)[at]
             assert [each.speaker for each in master.turns] == ["assistant", "user"] * at

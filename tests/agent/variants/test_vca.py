@@ -75,24 +75,6 @@ def rewarding(score):
     return script
 
 
-def test_frames_are_equally_spaced_and_divide_the_video(library):
-    _, events, _ = run(library, budget=Budget(rounds=1))
-    (first,) = of(Expanded, events)
-    assert [frame.time_s for frame in first.frames] == [100.0, 200.0, 300.0, 400.0, 500.0, 600.0]
-    assert [(part.start_s, part.end_s) for part in first.children] == [(at, at + 100.0) for at in range(0, 700, 100)]
-    assert first.anchor_frame_nos == ()
-
-
-def test_a_video_alone_is_no_candidate_but_explored_segments_stay(library):
-    _, events, model = run(library, going_to(5))
-    first, second, _ = model.asked(Decide)
-    assert [each.segment.number for each in first.candidates] == [1, 2, 3, 4, 5, 6, 7]
-    assert [each.segment.number for each in second.candidates] == list(range(1, 15))
-    assert [each.segment.number for each in second.candidates if each.divided] == [5]
-    assert second.candidates[4].explorable
-    assert of(Expanded, events)[1].parent == second.candidates[4].segment
-
-
 def test_a_segment_explored_again_shows_its_widest_gaps(library):
     _, events, _ = run(library, going_to(5, 5))
     _, once, again = of(Expanded, events)
@@ -125,14 +107,6 @@ def test_later_rewards_are_asked_for_with_the_history(library):
 
 def numbers(frames):
     return [frame.frame_no for frame in frames]
-
-
-def test_the_memory_lets_the_lowest_rewards_go(library):
-    rewards = rewarding(lambda part: part.start_s / 10)
-    _, events, model = run(library, rewards, Budget(rounds=2), memory=6, slack=0)
-    assert [frame.time_s for frame in model.asked(Decide)[0].frames] == [100.0, 200.0, 300.0, 400.0, 500.0, 600.0]
-    assert [frame.time_s for frame in model.asked(Decide)[1].frames] == [614.0, 629.0, 643.0, 657.0, 671.0, 686.0]
-    assert [len(event.evicted) for event in of(Remembered, events)] == [0, 6]
 
 
 def test_a_segment_left_out_has_no_reward(library):

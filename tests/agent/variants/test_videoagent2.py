@@ -110,16 +110,6 @@ def test_it_stops_when_it_is_sure_and_plans_until_then(library: Library) -> None
     assert len(model.asked(Assess)[2].notes) == 15 + 2
 
 
-def test_at_most_five_assessments_and_four_calls_then_the_last_answer_counts(library: Library) -> None:
-    answer, events, model = run(library, Script([UNSURE]))
-    assert (answer.status, answer.reason, answer.letter, answer.rounds) == ("budget_exhausted", "rounds", "B", 5)
-    assert [each.number for each in model.asked(Assess)] == [1, 2, 3, 4, 5]
-    assert len(acted(events)) == 4
-    assert [each.toolbox.calls_left for each in model.asked(AdjustPlan)] == [3, 2, 1]
-    assert model.asked(AnswerNotes) == []
-    assert events[-2] == Decided(5, "answer", None, forced=True)
-
-
 def test_a_plan_that_cannot_be_carried_out_is_asked_for_again_and_then_costs_the_step(library: Library) -> None:
     outside = {"tool": "caption", "start_s": 999.0}
     answer, events, model = run(library, Script([UNSURE, SURE], [outside, CAPTION]))

@@ -26,7 +26,7 @@ from kinodex.agent.protocol import (
     allowed_actions,
     citation_numbers,
 )
-from kinodex.agent.replies import NULL, Bounds, Numbers, is_blank, one_of, says_nothing
+from kinodex.agent.replies import NULL, REASONING, Bounds, Numbers, is_blank, one_of, says_nothing
 from kinodex.index.text import words as words_of
 
 # The option that a text names: read where there is no doubt which one is meant, else none.
@@ -605,6 +605,19 @@ def chosen_option(question: Question, reply: Answered) -> int | None:
 # Replies in parts, one for each segment or frame: which are missing, and the parts of two replies as one.
 
 P = TypeVar("P", bound=Reply)
+
+
+def told_once(name: str, parts: Sequence[P], known: Sequence[int]) -> list[P]:
+    """The parts of known numbers, field `name` of each, one for each; none of a number of which several differ.
+
+    All parts if none is left: their fault is said then (`check_numbers`).
+    """
+    said: dict[int, list[P]] = {}
+    for part in parts:
+        same = said.setdefault(getattr(part, name), [])
+        if all(part.model_dump(exclude={REASONING}) != each.model_dump(exclude={REASONING}) for each in same):
+            same.append(part)
+    return [each[0] for number, each in said.items() if number in known and len(each) == 1] or list(parts)
 
 
 def check_numbers(thing: str, numbers: Sequence[int], known: Sequence[int]) -> None:

@@ -55,6 +55,7 @@ from kinodex.agent.requests.answer import (
     letters,
     missing_positions,
     read_decision,
+    told_once,
     weighed,
 )
 
@@ -278,10 +279,7 @@ class ScoreSegments(WithChapters, Request[SegmentScores]):
         as 1 of 100: they are asked for once more (`InvalidReply`), and of 10 if they come again. A score above 10 in
         the `history` settles it.
         """
-        known, given = {each.number for each in self.segments}, _numbers(reply)
-        said = {number: {each.score for each in reply.segments if each.segment == number} for number in given}
-        kept = {each.segment: each for each in reply.segments if each.segment in known and len(said[each.segment]) == 1}
-        parts = list(kept.values()) or reply.segments
+        parts = told_once("segment", reply.segments, [each.number for each in self.segments])
         scores, most = [each.score for each in parts], max((each.score for each in parts), default=0.0)
         factor = 1.0 if most > 10 else 10.0 if most > 1 else 100.0
         is_whole = all(each == int(each) for each in scores)

@@ -58,6 +58,7 @@ from kinodex.agent.requests.answer import (
     join_parts,
     letters,
     missing_frames,
+    told_once,
 )
 
 Tool = Literal["caption", "detect", "zoom_caption", "zoom_detect", "track"]
@@ -328,6 +329,10 @@ class CaptionFrames(Request[FrameCaptions]):
         sure = {"type": "number", "minimum": 0, "maximum": 1} if self.confidence else NULL
         count = exactly(len(self.frames))
         return {"captions": count, "captions.clauses": {"minItems": 1}, "captions.clauses.confidence": sure}
+
+    def interpret(self, reply: FrameCaptions) -> FrameCaptions:
+        kept = told_once("frame", reply.captions, citation_numbers(self.frames)[0])
+        return reply.model_copy(update={"captions": kept})
 
     def check(self, reply: FrameCaptions) -> None:
         check_numbers("frame", _numbers(reply), citation_numbers(self.frames)[0])

@@ -52,6 +52,7 @@ from kinodex.agent.requests.answer import (
     join_parts,
     letters,
     missing_frames,
+    told_once,
 )
 
 # Requests of the three tools to the model that sees: overview, skim and focus (supplement, Figure 6).
@@ -128,6 +129,10 @@ class LookRequest(Request[S]):
 
     def bounds(self) -> Bounds:
         return {"frames": exactly(len(self.frames))}
+
+    def interpret(self, reply: S) -> S:
+        frames: Sequence[DescribedFrame] = reply.frames
+        return reply.model_copy(update={"frames": told_once("frame", frames, citation_numbers(self.frames)[0])})
 
     def check(self, reply: S) -> None:
         """A reply may leave frames out, but not describe unknown ones, one twice, or none."""

@@ -290,6 +290,15 @@ def test_what_a_reply_leaves_out_is_asked_for_alone_and_joined(
     assert second.attempt == 0 and second.complaint == ""
 
 
+@in_parts
+def test_a_number_too_many_costs_no_part_beside_it(kind: type[Request[Any]]) -> None:
+    (name, number), request = LISTS[kind], of_full_size(kind)
+    whole = json.loads(json.dumps(request.example()))
+    parts = [*whole[name], {**whole[name][0], number: 99}, whole[name][1]]
+    reply, problem = parse_reply(json.dumps({**whole, name: parts}), request)
+    assert reply == parse_reply(json.dumps(whole), request)[0] and reply is not None, problem
+
+
 def test_what_is_there_is_used_if_the_rest_is_never_given(ask: Callable[..., Any]) -> None:
     kind, name = JudgeRelevance, "clusters"
     lazy = Sluggish(lambda request, reply: {**reply, name: reply[name][:1]})

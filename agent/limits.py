@@ -295,6 +295,7 @@ class Account:
     _spent: Ledger = field(default_factory=Ledger)
     _round_began: Ledger = field(default_factory=Ledger)
     _in_flight: int = 0
+    _in_flight_tokens: int = 0
     _largest: Ledger = field(default_factory=Ledger)
     """The most tokens, money and seconds that one call took so far, each by itself."""
 
@@ -319,8 +320,10 @@ class Account:
         self._round_began = self.ledger
         return self.rounds
 
-    def begin_call(self, frames: Sequence[ShownFrame]) -> None:
+    def begin_call(self, frames: Sequence[ShownFrame], tokens: int = 0) -> None:
+        """Count a call of about so many tokens as in flight, and its frames as shown."""
         self._in_flight += 1
+        self._in_flight_tokens += tokens
         self.count_shown(frames)
 
     def count_shown(self, frames: Sequence[ShownFrame]) -> None:
@@ -344,8 +347,9 @@ class Account:
         """Count a reply that gave up and was not accepted."""
         self._spent = replace(self._spent, declined=self._spent.declined + 1)
 
-    def end_call(self) -> None:
+    def end_call(self, tokens: int = 0) -> None:
         self._in_flight -= 1
+        self._in_flight_tokens -= tokens
 
     @property
     def idle_s(self) -> float:
@@ -384,6 +388,12 @@ class Account:
     def claim(self, video_id: str, frame_nos: Iterable[int]) -> None:
         """Take frames of a video out of the budget before they are shown: others are chosen at the same time."""
         self._claimed |= {(video_id, frame_no) for frame_no in frame_nos}
+
+    @property
+    def tokens_left(self) -> int | None:
+        """Tokens that neither a call took nor one in flight is expected to take."""
+        limit = self.budget.tokens
+        return None if limit is None else limit - self._spent.tokens - self._in_flight_tokens
 
     @property
     def seconds_left(self) -> float | None:

@@ -11,10 +11,11 @@ import io
 import json
 import math
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
 from kinodex.agent.protocol import (
     VIDEO_ID_LENGTH,
@@ -30,7 +31,7 @@ from kinodex.agent.protocol import (
     listed_candidates,
 )
 from kinodex.agent.replies import DOTS, NAMED, REASONING, Joint, Schema
-from kinodex.index.text import beginning
+from kinodex.index.text import beginning, end
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -380,14 +381,18 @@ CUT = " ..."
 
 
 def candidate_lines(
-    candidates: Iterable[ScoredSegment], frames: Sequence[ShownFrame], videos: Sequence[Video], scores: str
+    candidates: Iterable[ScoredSegment],
+    frames: Sequence[ShownFrame],
+    videos: Sequence[Video],
+    scores: str,
+    in_full: bool = False,
 ) -> list[str]:
-    """The best-scored segments that can be explored, by number; `scores` are "fused", "reward" or "none".
+    """The best-scored segments that can be explored, or all, by number; `scores` are "fused", "reward" or "none".
 
     Which are listed is said by `kinodex.agent.protocol.listed_candidates`.
     """
-    live = listed_candidates(candidates, scores)
-    full = {each.segment.number for each in live[:IN_FULL]}
+    live = listed_candidates(candidates, scores, in_full)
+    full = {each.segment.number for each in live[: None if in_full else IN_FULL]}
     lines = []
     for each in sorted(live, key=lambda each: each.segment.number):
         score = _score(each, scores) + ", looked into before" * each.divided
@@ -408,12 +413,14 @@ def segment_line(segment: Segment, frames: Sequence[ShownFrame], videos: Sequenc
     return f"{_short_line(segment, videos)}{beside_range(segment)}"
 
 
-def history_lines(history: Iterable[ScoredSegment], parent: int | None, videos: Sequence[Video]) -> list[str]:
-    """The best-scored segments of earlier rounds that can still be explored, by number, without the parent."""
+def history_lines(
+    history: Iterable[ScoredSegment], parent: int | None, videos: Sequence[Video], in_full: bool = False
+) -> list[str]:
+    """The best-scored segments of earlier rounds, by number, without the parent; or all, each with its reason."""
     others = [each for each in history if each.segment.number != parent and each.explorable]
-    best = sorted(others, key=lambda each: -each.rank)[:COMPARED]
+    best = sorted(others, key=lambda each: -each.rank)[: None if in_full else COMPARED]
     return [
-        f"{_short_line(each.segment, videos)}{_score(each, 'reward')}"
+        f"{_short_line(each.segment, videos)}{_score(each, 'reward')}{_reason(each) if in_full else ''}"
         for each in sorted(best, key=lambda each: each.segment.number)
     ]
 
@@ -606,3 +613,157 @@ def estimate_tokens(messages: Sequence[Message], rule: PictureRule = "openai") -
         else:
             tokens += picture_tokens(part.width_px, part.height_px, rule, part.detail)
     return tokens
+
+
+def estimate_request(request: Request[Any]) -> int:
+    """Estimate the input tokens of a request, whatever the limits of its role are."""
+    texts = [render(request), request.complaint, request.bad_reply, *(turn.text for turn in request.turns)]
+    frames = [picture_tokens(each.width_px, each.height_px, detail=each.detail) for each in request.frames]
+    return MESSAGE_TOKENS * len(texts) + sum(map(text_tokens, texts)) + sum(frames)
+
+
+# Fit a request into a model's context: a stated rule of which of its quoted words are shortened, and how far.
+#
+# What a request says in our words, its question and its frames stay as they are. Of what it quotes from the videos,
+# this is shortened, in this order, each only when nothing is left of the ones before it:
+#
+# 1. titles and summaries of scenes and chapters (`chapters`);
+# 2. captions that fill the gaps of a transcript, and text on screen (`clips.seen`, `clips.written`);
+# 3. the words of clips (`clips.text`);
+# 4. subtitles and text on screen beside frames (`subtitles`);
+# 5. notes, the bank of captions among them (`notes`, `known`);
+# 6. what was found earlier in the conversation (`turns` to the model).
+#
+# Of several texts the longest lose first: all are cut to one length, and those below it stay whole. A text that is cut
+# keeps its beginning and its end, at borders of words, or of characters where no space is near. Last of all, every
+# second clip goes; then pictures are sent at low detail, and then every second one goes, where frames have numbers of
+# their own. Numbers and times stay, so that a reply cites what it would have cited.
+
+Q = TypeVar("Q", bound=Request[Any])
+"""A class of requests."""
+QUOTED = (
+    "chapters.text",
+    "clips.seen",
+    "clips.written",
+    "clips.text",
+    "subtitles.text",
+    "notes.text",
+    "known.text",
+    "turns.text",
+)
+"""Fields of requests and the attribute of their items that is quoted, what is shortened first first."""
+GAP = " … "
+HEAD_SHARE = 2 / 3
+"""The share of a cut text that is its beginning."""
+LATER_SHARE = 1 / 4
+"""The share of the context that is kept for the messages of a conversation after the first one."""
+MOST_PASSES = 32
+
+
+def fit_request(request: Q, tokens: int, count: Callable[[Q], int], pinned: Collection[tuple[str, int]] = ()) -> Q:
+    """Shorten a request until `count` gives it no more than `tokens`; as far as it goes if it never does.
+
+    `pinned` are the frames, by video and number, that stay.
+    """
+    over, characters_a_token = count(request) - tokens, 1.0
+    for _ in range(MOST_PASSES):
+        if over <= 0:
+            break
+        shorter = shorten_request(request, math.ceil(over * characters_a_token))
+        shorter = fewer_pictures(request, pinned) if shorter == request else shorter
+        if shorter == request:
+            break
+        fallen = over - (count(shorter) - tokens)
+        removed = quoted_characters(request) - quoted_characters(shorter)
+        # words that a prompt does not show cost no tokens: larger steps get past them
+        characters_a_token = max(1.0, removed / fallen) if fallen > 0 else 2 * characters_a_token
+        request, over = shorter, over - fallen
+    return request
+
+
+def fit_context(request: Q, context_tokens: int, reply_tokens: int, count: Callable[[Q], int]) -> Q:
+    """Shorten a request until it and a reply of `reply_tokens` are no more than a model's `context_tokens`.
+
+    A conversation leaves a quarter of the context to its later messages from the beginning: so its first message
+    stays the same from turn to turn, and with it what a server has cached.
+    """
+    tokens, changed = context_tokens - reply_tokens, cast(Any, request)
+    if any(field.name == "turns" for field in fields(changed)):
+        first, later = cast(Q, replace(changed, turns=())), int(LATER_SHARE * context_tokens)
+        if count(request) - count(first) <= later:
+            return cast(Q, replace(cast(Any, fit_request(first, tokens - later, count)), turns=changed.turns))
+    return fit_request(request, tokens, count)
+
+
+def shorten_request(request: Q, characters: int) -> Q:
+    """Take about so many characters off the quoted words of a request; the same request if it quotes none."""
+    for name in QUOTED:
+        field, _, attribute = name.partition(".")
+        items = getattr(request, field, ())
+        texts = [_quoted(item, attribute) for item in items]
+        shorter = shorten_texts(texts, sum(map(len, texts)) - characters)
+        if shorter != texts:
+            characters -= sum(map(len, texts)) - sum(map(len, shorter))
+            request = _with(request, field, [_requoted(*each, attribute) for each in zip(items, shorter, strict=True)])
+        if characters <= 0:
+            return request
+    clips = getattr(request, "clips", ())
+    return _with(request, "clips", clips[::2]) if len(clips) > 1 else request
+
+
+def fewer_pictures(request: Q, pinned: Collection[tuple[str, int]] = ()) -> Q:
+    """A request with its pictures at low detail; of one that has them so, every second one that is not pinned goes."""
+    frames = request.frames
+    if any(each.detail != "low" for each in frames):
+        return _with(request, "frames", [replace(each, detail="low") for each in frames])
+    spare = [each for each in frames if (each.video_id, each.frame_no) not in pinned][1::2]
+    are_numbered = spare and all(each.label for each in frames)
+    return _with(request, "frames", [each for each in frames if each not in spare]) if are_numbered else request
+
+
+def quoted_characters(request: Request[Any]) -> int:
+    """The characters of a request that may be shortened."""
+    names = [name.partition(".") for name in QUOTED]
+    return sum(len(_quoted(item, attribute)) for field, _, attribute in names for item in getattr(request, field, ()))
+
+
+def shorten_texts(texts: Sequence[str], characters: int) -> list[str]:
+    """Cut the longest of some texts so that all have about so many characters together; none is cut to nothing."""
+    limit = _limit([len(text) for text in texts], max(0, characters))
+    return [text if len(text) <= limit else _cut(text, limit) for text in texts]
+
+
+def _limit(lengths: Sequence[int], total: int) -> int:
+    """The length at which texts are cut so that they sum up to `total`."""
+    left = total
+    for at, length in enumerate(ordered := sorted(lengths)):
+        share = left // (len(ordered) - at)
+        if length > share:
+            return share
+        left -= length
+    return max(lengths, default=0)
+
+
+def _cut(text: str, limit: int) -> str:
+    """The beginning and the end of a text, `limit` characters at most: whole words where spaces part them."""
+    room = limit - len(GAP)
+    if room <= 0:
+        return GAP.strip()
+    head_room = math.ceil(room * HEAD_SHARE)
+    tail = end(text, room - head_room) if room > head_room else ""
+    return f"{beginning(text, head_room)}{GAP}{tail}".strip()
+
+
+def _quoted(item: Any, attribute: str) -> str:
+    """The text of an item that is quoted; what the model said itself is not."""
+    return "" if getattr(item, "speaker", "user") == "assistant" else str(getattr(item, attribute, ""))
+
+
+def _requoted(item: Any, text: str, attribute: str) -> Any:
+    return replace(item, **{attribute: text}) if _quoted(item, attribute) != text else item
+
+
+def _with(request: Q, field: str, items: Sequence[Any]) -> Q:
+    changed: Any = request
+    shorter: Q = replace(changed, **{field: tuple(items)})
+    return shorter

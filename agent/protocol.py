@@ -218,13 +218,14 @@ class ScoredSegment:
         return -1.0 if self.score is None else self.score
 
 
-def listed_candidates(candidates: Iterable[ScoredSegment], scores: str) -> list[ScoredSegment]:
-    """The candidates among which a model is asked to choose: those with the highest scores, the best first.
+def listed_candidates(candidates: Iterable[ScoredSegment], scores: str, in_full: bool = False) -> list[ScoredSegment]:
+    """The candidates among which a model is asked to choose: those with the highest scores, or all, the best first.
 
     Where no scores are shown (`scores` is "none") the latest ones: those of the present round could not be chosen else.
     """
     live = [each for each in candidates if each.explorable]
-    return sorted(reversed(live) if scores == "none" else live, key=lambda each: -each.rank)[:LISTED]
+    ordered = sorted(reversed(live) if scores == "none" else live, key=lambda each: -each.rank)
+    return ordered if in_full else ordered[:LISTED]
 
 
 # When a model may say that the evidence is insufficient: the rules of a run, and what a request allows.
@@ -459,8 +460,24 @@ class Request(Attempt, Generic[R]):
         return {}
 
     def example(self) -> Mapping[str, Any]:
-        """A reply as JSON values that fits the schema: the prompt shows it."""
-        example: Mapping[str, Any] = plainest(self.schema())
+        """A plain reply that fits the schema and these inputs, as JSON values: what a dry run assumes."""
+        inputs: dict[str, Any] = {
+            name: getattr(self, name, ()) for name in ("segments", "candidates", "notes", "clips")
+        }
+        listed = listed_candidates(inputs["candidates"], getattr(self, "scores", ""))
+        known: dict[str, Sequence[Any]] = {
+            "segment": [each.number for each in (*inputs["segments"], *(candidate.segment for candidate in listed))],
+            "cluster": range(1, len(inputs["notes"]) + 1),
+            "frame": citation_numbers(self.frames)[0],
+            "clips": [each.number for each in inputs["clips"]],
+        }
+        for video in getattr(self, "videos", ())[:1]:
+            middle_s = video.start_s + video.duration_s / 2
+            times = {"start_s": [middle_s], "end_s": [min(video.end_s, middle_s + 8)], "times_s": [middle_s]}
+            known |= {"video": [video.video_id[:VIDEO_ID_LENGTH]], **times}
+        if (question := getattr(self, "question", None)) and question.options:
+            known["answer"] = [None]
+        example: Mapping[str, Any] = plainest(self.schema(), known)
         return example
 
     def interpret(self, reply: R) -> R:

@@ -111,19 +111,28 @@ def filled_in(value: object, blank: frozenset[str]) -> object:
     return {key: filled_in(each, blank) for key, each in value.items()} if isinstance(value, dict) else value
 
 
-def plainest(schema: Schema) -> Any:
-    """The plainest value that fits a strict schema: the first of several values, lists as short as may be."""
+SAMPLE = "A boy kicks a ball on a meadow, and it is not seen where it comes to lie."
+NO_NUMBERS: Mapping[str, Sequence[Any]] = {}
+
+
+def plainest(schema: Schema, known: Mapping[str, Sequence[Any]] = NO_NUMBERS, name: str = "", at: int = 0) -> Any:
+    """The plainest value that fits a strict schema: the first of several values, lists as short as may be.
+
+    `known` has the values of some keys, by their names: the first, in a list of objects one for each.
+    """
     if "enum" in schema or "const" in schema:
         return schema["const"] if "const" in schema else schema["enum"][0]
     if "anyOf" in schema:
-        return plainest(schema["anyOf"][0])
+        return plainest(schema["anyOf"][0], known, name, at)
     kind = schema.get("type")
     if kind == "object":
-        return {name: plainest(each) for name, each in schema[NAMED].items()}
+        return {key: plainest(each, known, key, at) for key, each in schema[NAMED].items()}
     if kind == "array":
-        return [plainest(schema["items"]) for _ in range(schema.get("minItems", 1))]
+        return [plainest(schema["items"], known, name, place) for place in range(schema.get("minItems", 1))]
+    if kind != "null" and (values := known.get(name)):
+        return values[min(at, len(values) - 1)]
     number = schema.get("minimum", 1)
-    return {"string": "...", "integer": number, "number": number, "boolean": True}.get(str(kind))
+    return {"string": SAMPLE, "integer": number, "number": number, "boolean": True}.get(str(kind))
 
 
 # One schema for the replies to all steps of a run: `{"step": REPLY}`, or `{"step": {NAME: REPLY}}`.

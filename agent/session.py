@@ -19,6 +19,7 @@ from kinodex.agent.answer import Answer, Shown, Status, evidence_ranges, shown_n
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings, InvalidReply, NoUsableReply, OutOfBudget
 from kinodex.agent.limits import Account, Budget, StopSignal, gather_all, time_limit
+from kinodex.agent.prompts import estimate_request, fit_request
 from kinodex.agent.protocol import (
     USUAL,
     AnswerRules,
@@ -53,6 +54,8 @@ Doubt = Callable[[Answered, Shown], Awaitable[str]]
 LastWord = Decide | AnswerRequest
 """A request that ends in an answer, or in there being none."""
 ATTEMPTS = 2
+REPLY_TOKENS = 256
+"""Of a reply that is expected, where tokens are limited: reasons in three sentences and what they are for."""
 CUT_OFF_SHARE = 1 / 4
 """The part of a long list that a reply has to bring for the rest of the rest to be asked for."""
 NO_DECISION = "the model gave no valid decision in two attempts; this is its best answer so far"
@@ -132,16 +135,15 @@ class Session:
         The reply is what was said at last: it may still give up, and then does not end the search.
         """
         reply = await self.ask(request)
-        return await self._insist(request, reply, final=False)
-
-    async def _insist(self, request: Request[R], reply: R | None, *, final: bool) -> R | None:
         if reply is None or not reply.declines or request.declining == "allowed":
             return reply
         self.account.count_declined()
+        if request.declining == "never":  # the request does not offer it: asked again, the model would say it again
+            return reply
         again = replace(
             request, attempt=request.attempt + ATTEMPTS, complaint=request.refusal(), bad_reply=reply.model_dump_json()
         )
-        second = await self.ask(again, final=final)
+        second = await self.ask(again)
         if second is None:
             return reply
         if second.declines:
@@ -159,6 +161,8 @@ class Session:
         scores: ScoreKind = "fused",
         notes: tuple[Note, ...] = (),
         log: tuple[LogEntry, ...] | None = None,
+        *,
+        in_full: bool = False,
     ) -> int | Answer:
         """Ask for the number of the segment to explore next, or the answer; `scores` is the kind of scores shown.
 
@@ -179,6 +183,7 @@ class Session:
             notes=notes,
             log=log,
             chapters=self.chapters,
+            in_full=in_full,
         )
         if request.must_answer:
             return await self.conclude(request, over or "")
@@ -228,7 +233,7 @@ class Session:
             shown = [replace(each, detail="auto") if it else each for each, it in zip(frames, cited, strict=True)]
             request = cast(LastWord, replace(cast(Any, request), frames=tuple(shown)))
         request = cast(LastWord, replace(cast(Any, request), declining=self.rules.at_the_end))
-        reply = await self._insist(request, await self.ask(cast(Request[Any], request), final=True), final=True)
+        reply = await self.ask(cast(Request[Any], request), final=True)
         return self._concluded(request, reply, over, reason, forced=True)
 
     async def best_so_far(self, over: str = "", reason: str = "") -> Answer:
@@ -322,12 +327,13 @@ class Session:
         if not final and (loss := self.replies.loss(self.account.rounds)):
             raise NoUsableReply(f"no reply could be used {loss}; this is the best answer so far")
         model = self._model(request.role)
-        self.account.begin_call(request.frames)
+        request, tokens = self._within_tokens(request, final=final)
+        self.account.begin_call(request.frames, tokens)
         try:
             with self.account.clock.serving() as service:
-                exchange = _checked(request, await self.in_time(model.ask(request), final=final))
+                exchange = _checked(request, await self.in_time(model.ask(request), final=final), final=final)
         finally:
-            self.account.end_call()
+            self.account.end_call(tokens)
         waited_s = service.waited_s
         exchange = replace(exchange, seconds=max(0.0, exchange.seconds - waited_s), waited_s=waited_s)
         self.account.charge(
@@ -337,6 +343,21 @@ class Session:
             self.replies.count(self.account.rounds, model.name, exchange.invalid)
         self.emit(Exchanged(self.account.rounds, model.name, request, exchange))
         return exchange
+
+    def _within_tokens(self, request: Request[R], *, final: bool) -> tuple[Request[R], int]:
+        """A request, and the tokens that it may take; 0 without a budget of tokens.
+
+        A `final` one is shortened to what is left: what it quotes, then its pictures, those that findings cite last.
+        Raises `OutOfBudget` for one that is too long all the same.
+        """
+        if (left := self.account.tokens_left) is None:
+            return request, 0
+        left -= REPLY_TOKENS
+        if final:
+            request = fit_request(request, left, estimate_request, self.cited)
+        if (tokens := estimate_request(request)) > left:
+            raise OutOfBudget("tokens")
+        return request, tokens + REPLY_TOKENS
 
     async def in_time(self, call: Awaitable[A], *, final: bool = False) -> A:
         """Await a call; raises `OutOfBudget` if a stop, or the end of the seconds of work that are left, cuts it."""
@@ -401,10 +422,13 @@ def answer_text(question: Question, reply: Answered) -> tuple[str | None, int | 
     return (reply.answer, None) if option is None else (question.options[option], option)
 
 
-def _checked(request: Request[R], exchange: Exchange[R]) -> Exchange[R]:
+def _checked(request: Request[R], exchange: Exchange[R], *, final: bool) -> Exchange[R]:
+    """Check a reply; the last one of a run that has to choose is invalid if it gives up."""
     if exchange.reply is None:
         return exchange
     try:
+        if final and exchange.reply.declines and request.declining == "never":
+            raise InvalidReply(request.refusal())
         request.check(exchange.reply)
     except InvalidReply as error:
         return replace(exchange, reply=None, invalid=str(error))

@@ -90,24 +90,31 @@ class Memory:
     leave than have to, for `capacity + slack` to be held. Those with the lowest rewards leave first, of nearly equal
     ones (`ALIKE`) the latest, so that the part of a prompt that a prefix cache serves stays; before them those without
     a reward (None), the oldest first. The `cited` ones, by video and number, leave last.
+
+    The papers' memory is `exact`: the frames with the lowest rewards leave once the new ones are there, which may be
+    among them.
     """
 
     capacity: int
     slack: int = 0
     held: list[tuple[ShownFrame, float | None]] = field(default_factory=list)
     cited: set[tuple[str, int]] = field(default_factory=set)
+    exact: bool = False
 
     def make_room(self, count: int) -> list[ShownFrame]:
         """Remove what has to leave before so many frames are added, and return it."""
-        leaving = max(0, len(self.held) + count - self.capacity - self.slack)
-        worst = sorted(range(len(self.held)), key=self._worth)[:leaving]
+        return [] if self.exact else self._let_go(len(self.held) + count - self.capacity - self.slack)
+
+    def _let_go(self, count: int) -> list[ShownFrame]:
+        worst = sorted(range(len(self.held)), key=self._worth)[: max(0, count)]
         evicted = [self.held[at][0] for at in sorted(worst)]
         self.held = [each for at, each in enumerate(self.held) if at not in worst]
         return evicted
 
-    def add(self, frames: Sequence[ShownFrame], rewards: Sequence[float | None]) -> None:
-        """Add the frames of a round with their rewards."""
+    def add(self, frames: Sequence[ShownFrame], rewards: Sequence[float | None]) -> list[ShownFrame]:
+        """Add the frames of a round with their rewards; returns what leaves for them, if the memory is `exact`."""
         self.held += zip(frames, rewards, strict=True)
+        return self._let_go(len(self.held) - self.capacity) if self.exact else []
 
     @property
     def frames(self) -> tuple[ShownFrame, ...]:
@@ -117,7 +124,7 @@ class Memory:
     def _worth(self, at: int) -> tuple[bool, float, int]:
         frame, reward = self.held[at]
         cited = (frame.video_id, frame.frame_no) in self.cited
-        return (cited, -1.0, at) if reward is None else (cited, reward // ALIKE, -at)
+        return (cited, -1.0, at) if reward is None else (cited, reward if self.exact else reward // ALIKE, -at)
 
 
 def unseen_times(tree: Tree, environment: Environment, account: Account, segment: Segment) -> Floats:
@@ -202,8 +209,8 @@ def remember(
     evicted: Sequence[ShownFrame] = (),
 ) -> None:
     """Add the frames of a round to the memory; `evicted` are those that left it before they came."""
-    memory.add(frames, rewards)
-    session.emit(Remembered(session.account.rounds, tuple(frames), tuple(evicted)))
+    left = memory.add(frames, rewards)
+    session.emit(Remembered(session.account.rounds, tuple(frames), (*evicted, *left)))
 
 
 def quoted_beside(session: Session, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
@@ -335,7 +342,7 @@ class TreeSearch:
         self.tree = Tree()
         self.memory = start_memory(session, parameters.memory, parameters.slack)
         self.history: list[ScoredSegment] = []
-        self.literal = parameters.form == "paper"
+        self.literal = self.memory.exact = parameters.form == "paper"
         self.log: tuple[LogEntry, ...] | None = None if self.literal else ()
         self.memory.cited = session.cited
         session.last_resort = lambda: self.last_word() if self.memory.frames else None
@@ -370,12 +377,13 @@ class TreeSearch:
             segments=rated,
             frames=shown,
             notes=self.quotes(shown),
-            history=live_history(self.history, self.tree, parent),
+            history=tuple(self.history) if self.literal else live_history(self.history, self.tree, parent),
             chapters=self.session.chapters,
             parent=parent if self.history else None,
             scores=self.scores,
             log=self.log,
             fresh=0 if self.literal else len(frames),
+            in_full=self.literal,
         )
 
     def keep_rewards(self, parts: list[Candidate], reply: SegmentScores | None, frames: Sequence[ShownFrame]) -> None:
@@ -416,9 +424,10 @@ class TreeSearch:
     async def decide(self, new: int) -> Answer | int:
         """Ask the policy for an answer, or for the segment to open next, by the frames of the memory."""
         shown = shown_frames(self.memory, new, self.parameters.pictures)
-        return await self.session.decide(self.candidates(), shown, self.scores, self.quotes(shown), self.log)
+        quotes, in_full = self.quotes(shown), self.literal
+        return await self.session.decide(self.candidates(), shown, self.scores, quotes, self.log, in_full=in_full)
 
     def last_word(self) -> Decide:
-        shown = {"notes": self.quotes(self.memory.frames), "log": self.log}
+        shown = {"notes": self.quotes(self.memory.frames), "log": self.log, "in_full": self.literal}
         candidates = {"candidates": self.candidates(), "scores": self.scores}
         return final_request(self.session, self.memory, self.parameters.pictures, **candidates, **shown)

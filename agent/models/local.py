@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 from kinodex.agent.errors import ModelRejected, ModelUnknown
 from kinodex.agent.limits import held
 from kinodex.agent.models.completion import parse_reply, repair_messages, schema_request
-from kinodex.agent.models.openai_model import fit_context
-from kinodex.agent.prompts import Message, render, turn_messages, user_message, without_calls
+from kinodex.agent.prompts import Message, fit_context, render, turn_messages, user_message, without_calls
 from kinodex.agent.protocol import Exchange, R, Request, Usage
 from kinodex.index.spaces.space import import_torchvision, quick_hub
 

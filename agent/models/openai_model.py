@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from types import TracebackType
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -34,15 +34,17 @@ from kinodex.agent.models.sight import Look, Sight, which_colour
 from kinodex.agent.prompts import (
     Message,
     estimate_tokens,
+    fewer_pictures,
+    fit_context,
     hash_pictures,
     join_turns,
+    quoted_characters,
     request_message,
     text_tokens,
     turn_messages,
 )
 from kinodex.agent.protocol import Detail, Exchange, R, Request, Usage
 from kinodex.agent.replies import TITLE as JOINT_NAME
-from kinodex.index.text import beginning, end
 
 LONG_CHARACTERS = 12_000
 """Of quoted words: a request with more may not fit, so that the server's list of models is read once."""
@@ -143,12 +145,12 @@ class OpenAIModel:
     def _learn_context(self, sent: Request[R], limit_tokens: int | None) -> bool:
         """Learn from a refusal for length; False if nothing can be learnt that helps."""
         form, tokens = self._endpoint.form, self._count(sent) + self._endpoint.form.reply_tokens
-        if limit_tokens is not None and limit_tokens < tokens:
-            form.limit_context(limit_tokens)
+        if limit_tokens is not None and limit_tokens < (form.context_tokens or math.inf):
+            form.limit_context(limit_tokens)  # which leaves a reply no more than its share
             return True
         # the server counts more than the estimate, or does not say how much it holds
         form.limit_context(int(SHORTER * min(tokens, form.context_tokens or tokens)))
-        return quoted_characters(sent) > 0
+        return quoted_characters(sent) > 0 or fewer_pictures(sent) != sent
 
     def _fits(self, request: Request[R]) -> bool:
         form = self._endpoint.form
@@ -290,135 +292,3 @@ async def open_models(
         for model in models.values():
             await stack.enter_async_context(model)
         yield models
-
-
-# Fit a request into a model's context: a stated rule of which of its quoted words are shortened, and how far.
-#
-# What a request says in our words, its question and its frames stay as they are. Of what it quotes from the videos,
-# this is shortened, in this order, each only when nothing is left of the ones before it:
-#
-# 1. titles and summaries of scenes and chapters (`chapters`);
-# 2. captions that fill the gaps of a transcript, and text on screen (`clips.seen`, `clips.written`);
-# 3. the words of clips (`clips.text`);
-# 4. subtitles and text on screen beside frames (`subtitles`);
-# 5. notes, the bank of captions among them (`notes`, `known`);
-# 6. what was found earlier in the conversation (`turns` to the model).
-#
-# Of several texts the longest lose first: all are cut to one length, and those below it stay whole. A text that is cut
-# keeps its beginning and its end, at borders of words, or of characters where no space is near. Last of all, every
-# second clip goes. Numbers and times stay, so that a reply cites what it would have cited.
-
-Q = TypeVar("Q", bound=Request[Any])
-"""A class of requests."""
-QUOTED = (
-    "chapters.text",
-    "clips.seen",
-    "clips.written",
-    "clips.text",
-    "subtitles.text",
-    "notes.text",
-    "known.text",
-    "turns.text",
-)
-"""Fields of requests and the attribute of their items that is quoted, what is shortened first first."""
-GAP = " … "
-HEAD_SHARE = 2 / 3
-"""The share of a cut text that is its beginning."""
-LATER_SHARE = 1 / 4
-"""The share of the context that is kept for the messages of a conversation after the first one."""
-MOST_PASSES = 32
-
-
-def fit_request(request: Q, tokens: int, count: Callable[[Q], int]) -> Q:
-    """Shorten a request until `count` gives it no more than `tokens`; as far as it goes if it never does."""
-    over, characters_a_token = count(request) - tokens, 1.0
-    for _ in range(MOST_PASSES):
-        if over <= 0:
-            break
-        shorter = shorten_request(request, math.ceil(over * characters_a_token))
-        if shorter == request:
-            break
-        fallen = over - (count(shorter) - tokens)
-        removed = quoted_characters(request) - quoted_characters(shorter)
-        # words that a prompt does not show cost no tokens: larger steps get past them
-        characters_a_token = max(1.0, removed / fallen) if fallen > 0 else 2 * characters_a_token
-        request, over = shorter, over - fallen
-    return request
-
-
-def fit_context(request: Q, context_tokens: int, reply_tokens: int, count: Callable[[Q], int]) -> Q:
-    """Shorten a request until it and a reply of `reply_tokens` are no more than a model's `context_tokens`.
-
-    A conversation leaves a quarter of the context to its later messages from the beginning: so its first message
-    stays the same from turn to turn, and with it what a server has cached.
-    """
-    tokens, changed = context_tokens - reply_tokens, cast(Any, request)
-    if any(field.name == "turns" for field in fields(changed)):
-        first, later = cast(Q, replace(changed, turns=())), int(LATER_SHARE * context_tokens)
-        if count(request) - count(first) <= later:
-            return cast(Q, replace(cast(Any, fit_request(first, tokens - later, count)), turns=changed.turns))
-    return fit_request(request, tokens, count)
-
-
-def shorten_request(request: Q, characters: int) -> Q:
-    """Take about so many characters off the quoted words of a request; the same request if it quotes none."""
-    for name in QUOTED:
-        field, _, attribute = name.partition(".")
-        items = getattr(request, field, ())
-        texts = [_quoted(item, attribute) for item in items]
-        shorter = shorten_texts(texts, sum(map(len, texts)) - characters)
-        if shorter != texts:
-            characters -= sum(map(len, texts)) - sum(map(len, shorter))
-            request = _with(request, field, [_requoted(*each, attribute) for each in zip(items, shorter, strict=True)])
-        if characters <= 0:
-            return request
-    clips = getattr(request, "clips", ())
-    return _with(request, "clips", clips[::2]) if len(clips) > 1 else request
-
-
-def quoted_characters(request: Request[Any]) -> int:
-    """The characters of a request that may be shortened."""
-    names = [name.partition(".") for name in QUOTED]
-    return sum(len(_quoted(item, attribute)) for field, _, attribute in names for item in getattr(request, field, ()))
-
-
-def shorten_texts(texts: Sequence[str], characters: int) -> list[str]:
-    """Cut the longest of some texts so that all have about so many characters together; none is cut to nothing."""
-    limit = _limit([len(text) for text in texts], max(0, characters))
-    return [text if len(text) <= limit else _cut(text, limit) for text in texts]
-
-
-def _limit(lengths: Sequence[int], total: int) -> int:
-    """The length at which texts are cut so that they sum up to `total`."""
-    left = total
-    for at, length in enumerate(ordered := sorted(lengths)):
-        share = left // (len(ordered) - at)
-        if length > share:
-            return share
-        left -= length
-    return max(lengths, default=0)
-
-
-def _cut(text: str, limit: int) -> str:
-    """The beginning and the end of a text, `limit` characters at most: whole words where spaces part them."""
-    room = limit - len(GAP)
-    if room <= 0:
-        return GAP.strip()
-    head_room = math.ceil(room * HEAD_SHARE)
-    tail = end(text, room - head_room) if room > head_room else ""
-    return f"{beginning(text, head_room)}{GAP}{tail}".strip()
-
-
-def _quoted(item: Any, attribute: str) -> str:
-    """The text of an item that is quoted; what the model said itself is not."""
-    return "" if getattr(item, "speaker", "user") == "assistant" else str(getattr(item, attribute, ""))
-
-
-def _requoted(item: Any, text: str, attribute: str) -> Any:
-    return replace(item, **{attribute: text}) if _quoted(item, attribute) != text else item
-
-
-def _with(request: Q, field: str, items: Sequence[Any]) -> Q:
-    changed: Any = request
-    shorter: Q = replace(changed, **{field: tuple(items)})
-    return shorter

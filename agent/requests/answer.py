@@ -5,10 +5,9 @@ from __future__ import annotations
 import re as plain_re
 import string
 import unicodedata
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 import regex as re
 from pydantic import Field, model_validator
@@ -27,7 +26,7 @@ from kinodex.agent.protocol import (
     allowed_actions,
     citation_numbers,
 )
-from kinodex.agent.replies import NULL, Bounds, Numbers, is_blank, one_of, says_nothing
+from kinodex.agent.replies import NULL, REASONING, Bounds, Numbers, is_blank, one_of, says_nothing
 from kinodex.index.text import words as words_of
 
 # The option that a text names: read where there is no doubt which one is meant, else none.
@@ -482,10 +481,6 @@ class AnswerRequest(Request[Conclusion]):
     def bounds(self) -> Bounds:
         return {"action": one_of(self.actions), **letters(self.question, or_null=len(self.actions) > 1)}
 
-    def example(self) -> Mapping[str, Any]:
-        frames, notes = citation_numbers(self.frames, getattr(self, "notes", ()))
-        return {"action": "answer", **example_answer(self.question, [*frames, *notes])}
-
     def check(self, reply: Conclusion) -> None:
         if reply.action == "answer":
             check_answer(self.question, reply)
@@ -562,19 +557,6 @@ def cited_frames() -> Mapping[str, object]:
     return {"description": "numbers of the frames that show the answer"}
 
 
-def example_answer(question: Question, numbers: Sequence[int]) -> Mapping[str, Any]:
-    """An example of an answer that cites one of the frames or notes with these numbers.
-
-    Its letter differs from question to question: one that were always the same would draw a weak model's answers.
-    """
-    why = "The ball lies behind the goal in the last frames, and it was in front of it before."
-    said: dict[str, str | None] = {"option": None, "answer": "the ball rolls behind the goal"}
-    if question.options:
-        letter, _ = question.lettered[zlib.crc32(question.text.encode()) % len(question.options)]
-        said = {"option": letter, "answer": None}
-    return {"reasoning": why, **said, "evidence": [*numbers[:1]]}
-
-
 def check_answer(question: Question, reply: Answered) -> None:
     """Raise `InvalidReply` unless the reply names one of the options, or says something if there are none.
 
@@ -623,6 +605,19 @@ def chosen_option(question: Question, reply: Answered) -> int | None:
 # Replies in parts, one for each segment or frame: which are missing, and the parts of two replies as one.
 
 P = TypeVar("P", bound=Reply)
+
+
+def told_once(name: str, parts: Sequence[P], known: Sequence[int]) -> list[P]:
+    """The parts of known numbers, field `name` of each, one for each; none of a number of which several differ.
+
+    All parts if none is left: their fault is said then (`check_numbers`).
+    """
+    said: dict[int, list[P]] = {}
+    for part in parts:
+        same = said.setdefault(getattr(part, name), [])
+        if all(part.model_dump(exclude={REASONING}) != each.model_dump(exclude={REASONING}) for each in same):
+            same.append(part)
+    return [each[0] for number, each in said.items() if number in known and len(each) == 1] or list(parts)
 
 
 def check_numbers(thing: str, numbers: Sequence[int], known: Sequence[int]) -> None:

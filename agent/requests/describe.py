@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
@@ -43,9 +43,6 @@ class DescribeSegment(Request[Description]):
     segment: Segment
     frames: tuple[ShownFrame, ...]
 
-    def example(self) -> Mapping[str, Any]:
-        return {"caption": "A boy in a red shirt kicks a ball on a meadow; a dog runs after it.", "confidence": 80}
-
     def interpret(self, reply: Description) -> Description:
         """Multiply the confidence by 100 if it is a fraction: it was asked for in whole numbers from 0 to 100."""
         if not 0 < reply.confidence < 1:
@@ -81,10 +78,6 @@ class Summarize(Request[Summary]):
     def bank(self) -> int:
         """The number of notes that are captions: all, so that the prompt begins as those do that read them later."""
         return len(self.notes)
-
-    def example(self) -> Mapping[str, Any]:
-        first = "At first boys play football on a meadow; at about 40 s it begins to rain."
-        return {"summary": f"{first} From 60 s on they sit in a tent and eat."}
 
     def check(self, reply: Summary) -> None:
         if not reply.summary.strip():
@@ -126,9 +119,6 @@ class JudgeAnswer(Request[Verdict]):
         bare = _BARE.fullmatch(text.strip())
         return None if bare is None else Verdict(score=int(bare[1]))
 
-    def example(self) -> Mapping[str, Any]:
-        return {"reasoning": "The place is right, but the answer leaves out that it was raining.", "score": 2}
-
 
 # Requests for the title and the summary of a scene or a chapter: a table of contents is written with them.
 
@@ -164,10 +154,6 @@ class SummarizePart(Request[PartSummary]):
     level: Literal["scene", "chapter"]
     notes: tuple[Note, ...]
     frames: tuple[ShownFrame, ...] = ()
-
-    def example(self) -> Mapping[str, Any]:
-        summary = "Boys play football on a meadow until it rains. They sit in a tent and eat, and speak of the match."
-        return {"title": "Football in the rain", "summary": summary}
 
     def check(self, reply: PartSummary) -> None:
         for name, text, most, form in (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
@@ -28,7 +28,6 @@ from kinodex.agent.protocol import (
     ShownFrame,
     Video,
     allowed_actions,
-    citation_numbers,
     described,
     listed_candidates,
     with_reasoning,
@@ -53,10 +52,10 @@ from kinodex.agent.requests.answer import (
     check_answer,
     check_numbers,
     cited_frames,
-    example_answer,
     letters,
     missing_positions,
     read_decision,
+    told_once,
     weighed,
 )
 
@@ -64,7 +63,6 @@ MAX_QUERY_CHARACTERS = 300
 MAX_QUERIES = 5
 MOST_FINDINGS = 4
 """Entries of the log that a round adds."""
-EXAMPLE_SCORES = (("in play", 70), ("crowd", 15))
 ScoreKind = Literal["fused", "reward", "none"]
 ACTIONS = ("explore", "answer", "insufficient_evidence")
 
@@ -194,10 +192,6 @@ class DiscoverQueries(Request[Queries]):
     def bounds(self) -> Bounds:
         return {"queries": {"minItems": 1, "maxItems": MAX_QUERIES}}
 
-    def example(self) -> Mapping[str, Any]:
-        why = "The ball is seen in play and after the goal, so both moments are worth a search."
-        return {"reasoning": why, "queries": ["a boy kicks a ball on a meadow", "the ball lies behind the goal"]}
-
     def check(self, reply: Queries) -> None:
         if not reply.queries:
             raise InvalidReply(f"no query at all; give 1 to {MAX_QUERIES}")
@@ -217,10 +211,6 @@ class ProposeQueries(Request[Queries]):
 
     def bounds(self) -> Bounds:
         return {"queries": {"maxItems": MAX_QUERIES}}
-
-    def example(self) -> Mapping[str, Any]:
-        why = "A scoreboard and a torn net are in view, and neither was searched for."
-        return {"reasoning": why, "queries": ["scoreboard beside the meadow", "torn net of a goal"]}
 
     def check(self, reply: Queries) -> None:
         check_queries(reply.queries)
@@ -248,6 +238,8 @@ class ScoreSegments(WithChapters, Request[SegmentScores]):
     """What is said and stands on screen at the times of the frames."""
     log: tuple[LogEntry, ...] | None = field(default=None, metadata=LATER)
     """What was found before, and the reply adds to it; None: no log is kept."""
+    in_full: bool = field(default=False, metadata=LATER)
+    """The prompt has all of the history with its reasons, as the papers' have; else the best of what is open."""
     fresh: int = field(default=0, metadata=LATER)
     """The last so many frames are new; 0: those are at which `segments` meet."""
 
@@ -277,14 +269,6 @@ class ScoreSegments(WithChapters, Request[SegmentScores]):
     def bounds(self) -> Bounds:
         return {"segments": exactly(len(self.segments)), **_findings(self.question)}
 
-    def example(self) -> Mapping[str, Any]:
-        said = [EXAMPLE_SCORES[at % len(EXAMPLE_SCORES)] for at in range(len(self.segments))]
-        scored = zip(self.segments, said, strict=True)
-        return {
-            "segments": [{"segment": each.number, "reasoning": why, "score": score} for each, (why, score) in scored],
-            "findings": [],
-        }
-
     def interpret(self, reply: SegmentScores) -> SegmentScores:
         """Keep what is said of the segments asked for, on the scale asked for.
 
@@ -295,10 +279,7 @@ class ScoreSegments(WithChapters, Request[SegmentScores]):
         as 1 of 100: they are asked for once more (`InvalidReply`), and of 10 if they come again. A score above 10 in
         the `history` settles it.
         """
-        known, given = {each.number for each in self.segments}, _numbers(reply)
-        said = {number: {each.score for each in reply.segments if each.segment == number} for number in given}
-        kept = {each.segment: each for each in reply.segments if each.segment in known and len(said[each.segment]) == 1}
-        parts = list(kept.values()) or reply.segments
+        parts = told_once("segment", reply.segments, [each.number for each in self.segments])
         scores, most = [each.score for each in parts], max((each.score for each in parts), default=0.0)
         factor = 1.0 if most > 10 else 10.0 if most > 1 else 100.0
         is_whole = all(each == int(each) for each in scores)
@@ -349,6 +330,8 @@ class Decide(WithChapters, Request[Decision]):
     """What is said and stands on screen at the times of the frames."""
     log: tuple[LogEntry, ...] | None = field(default=None, metadata=LATER)
     """What was found, round by round; None: no log is kept."""
+    in_full: bool = field(default=False, metadata=LATER)
+    """The prompt has all candidates with their reasons, as the papers' have; else those that promise most."""
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -359,23 +342,15 @@ class Decide(WithChapters, Request[Decision]):
     def instead(self) -> str:
         return super().instead if self.must_answer else "choose a segment to explore, or answer"
 
-    def joint(self) -> Joint:
-        return search_steps("decision", self.question)
+    def joint(self) -> Joint | None:
+        """None for a last word that has to choose: its own schema binds it to a letter."""
+        forced = self.must_answer and self.declining == "never"
+        return None if forced else search_steps("decision", self.question)
 
     def bounds(self) -> Bounds:
         option = letters(self.question, or_null=len(self.actions) > 1)
         bounds: dict[str, Mapping[str, object]] = {"action": one_of(self.actions), **option, "evidence": cited_frames()}
         return {**bounds, **weighed(self.question), "segment": NULL} if self.must_answer else bounds
-
-    def example(self) -> Mapping[str, Any]:
-        open_ones = [each for each in self.candidates if each.explorable]
-        if self.must_answer or not open_ones:
-            answer = example_answer(self.question, citation_numbers(self.frames)[0])
-            return {"action": "answer", "segment": None, **answer}
-        shown = open_ones[-1:] if self.scores == "none" else open_ones  # of those without a score the latest are listed
-        best = max(shown, key=lambda each: each.score or 0.0)
-        why = "The ball is in play in the earlier frames and gone in the later ones; what happened lies in between."
-        return {"reasoning": why, "action": "explore", "segment": best.segment.number, "evidence": []}
 
     def check(self, reply: Decision) -> None:
         if reply.action == "explore":
@@ -392,7 +367,9 @@ class Decide(WithChapters, Request[Decision]):
         if self.must_answer:
             raise InvalidReply("exploring is over; answer, or say that the evidence is insufficient")
         if number not in {each.segment.number for each in self.candidates if each.explorable}:
-            listed = sorted(each.segment.number for each in listed_candidates(self.candidates, self.scores))
+            listed = sorted(
+                each.segment.number for each in listed_candidates(self.candidates, self.scores, self.in_full)
+            )
             raise InvalidReply(f"segment {number} cannot be explored; choose one of {listed}, or answer")
 
 

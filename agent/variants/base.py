@@ -26,6 +26,8 @@ Step = Mapping[str, Any]
 """An `Acted` as a trace has it, with its `action`, `arguments` and `notes`."""
 
 
+PAPER_FORM: Mapping[str, Mapping[str, Any]] = {"the paper's form": {"form": "paper"}}
+"""An ablation of all that is ours at once: so tables have a row of it."""
 THOUGHT = "Nothing that is known so far shows it clearly; a closer look at the next part may."
 """A thought of usual length, for `Variant.assumes`."""
 
@@ -68,6 +70,12 @@ def check_at_least(parameters: Any, **least: float) -> None:
     for name, low in least.items():
         if getattr(parameters, name) < low:
             raise BadSettings(f"got {name}={getattr(parameters, name)}; it is at least {low}")
+
+
+def restore_paper(parameters: Any, settings: Mapping[str, object]) -> None:
+    """Give parameters of `form=paper` the values that the paper says, whatever else was set."""
+    for name, value in settings.items() if parameters.form == "paper" else ():
+        object.__setattr__(parameters, name, value)
 
 
 LEAST_LIKENESS = 0.6

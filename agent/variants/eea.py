@@ -86,7 +86,7 @@ from kinodex.agent.tree import (
     show_chapters,
     unseen_times,
 )
-from kinodex.agent.variants.base import Variant, check_at_least
+from kinodex.agent.variants.base import PAPER_FORM, Variant, check_at_least, restore_paper
 
 QUERY_TEMPERATURE = 0.1
 REWARD_TEMPERATURE = 10.0
@@ -147,9 +147,7 @@ class EEAParameters:
     """"paper": the paper's rules where ours differ, those of `slack`, `pictures`, `quotes` and `anchors_from` too."""
 
     def __post_init__(self) -> None:
-        if self.form == "paper":
-            for name, value in PAPER.items():
-                object.__setattr__(self, name, value)
+        restore_paper(self, PAPER)
         check_at_least(self, frames=1, anchor_frames=0, memory=1, matches=1, videos=1, rounds=1, slack=0)
         if self.anchor_frames > self.frames:
             raise BadSettings(
@@ -182,6 +180,7 @@ class _Search(TreeSearch):
         self.matches: list[Anchor] = []
         self.clusters: list[Cluster] = []
         self.worthless: set[tuple[str, int]] = set()
+        self.proposed: list[str] = []
 
     async def run(self) -> Answer:
         if whole := await self.answer_from_whole():
@@ -196,8 +195,9 @@ class _Search(TreeSearch):
             self.keep_rewards(parts, scores, frames)
             rewards = border_rewards(frames, parts, None if self.literal else before)
             self._judge(frames, rewards)
-            self._fuse()  # lines 13 to 17
+            self._fuse(parts)  # lines 13 to 17
             remember(self.session, self.memory, frames, rewards, evicted)  # lines 19 and 20
+            self._search(self.proposed)  # line 23, by the paper
             decision = await self.decide(len(frames))  # line 25
             if isinstance(decision, Answer):
                 return decision
@@ -246,16 +246,16 @@ class _Search(TreeSearch):
     async def _scores_and_queries(
         self, scoring: ScoreSegments | None, new: tuple[ShownFrame, ...]
     ) -> SegmentScores | None:
-        """Ask for scores, and for new queries if another round can follow; search for those."""
+        """Ask for scores, and for new queries if another round can follow; search for those, by the paper later."""
         if scoring is None:
             return None
-        known = tuple(self.queries[-KNOWN_QUERIES:])
+        known = tuple(self.queries if self.literal else self.queries[-KNOWN_QUERIES:])
         if not self.parameters.query_update or self.session.over():
             return await self.session.ask(scoring)
         if self.literal:
             proposing = ProposeQueries(question=self.question, known=known, frames=new)
             scores, proposed = await gather_pair(self.session.ask(scoring), self.session.ask(proposing))
-            self._search(new_queries(proposed.queries if proposed else [], self.queries))
+            self.proposed = new_queries(proposed.queries if proposed else [], self.queries)
             return scores
         both = await self.session.ask(ScoreAndPropose(**vars(scoring), known=known))
         if isinstance(both, ScoresAndQueries):
@@ -276,6 +276,7 @@ class _Search(TreeSearch):
             self.matches += find_matches(self.environment, queries, count, gaps_s, beside, kind)
         longest_s = per_video(self.environment, lambda video: max(clip_s, video.duration_s / count))
         self.clusters = chains(self.matches, lengths_s, None if literal else longest_s)
+        self.proposed = []
         if queries:
             self.session.emit(QueriesAdded(self.account.rounds, tuple(queries), tuple(self._unseen_anchors())))
 
@@ -307,7 +308,7 @@ class _Search(TreeSearch):
         ]
         return query_score(inside, self.parameters.query_temperature, self.parameters.pooling)
 
-    def _fuse(self) -> None:
+    def _fuse(self, parts: Sequence[Candidate]) -> None:
         """Weigh rewards against query scores by the entropy of the rewards of what is open (section 3.2).
 
         A segment that hides fewer frames than a round shows is worth that share of its score.
@@ -321,7 +322,8 @@ class _Search(TreeSearch):
         if not self.parameters.uncertainty_aware_fusion:
             entropy = 0.0
         for each, reward, left in zip(candidates, rewards, unseen, strict=True):
-            each.query_score = self._query_score(each.segment, found)
+            if each in parts or not self.literal:  # by the paper others keep the one that they came with
+                each.query_score = self._query_score(each.segment, found)
             each.fused = fuse(reward, each.query_score, entropy)
             each.fused *= 1.0 if self.literal else min(1.0, left / self.parameters.frames)
         scores = tuple(
@@ -343,6 +345,7 @@ EEA = Variant(
         "no query update": {"query_update": False},
         "no words": {"anchors_from": "pictures"},
         "no pictures": {"anchors_from": "words"},
+        **PAPER_FORM,
     },
     uses=("transcript", "screen text", "captions"),
     needs_pictures=True,
@@ -416,9 +419,6 @@ class ScoreAndPropose(ScoreSegments):
 
     def bounds(self) -> Bounds:
         return {**super().bounds(), "queries": {"maxItems": MAX_QUERIES}}
-
-    def example(self) -> Mapping[str, Any]:
-        return {**super().example(), "queries": ["scoreboard beside the meadow"]}
 
     def check(self, reply: SegmentScores) -> None:
         super().check(reply)

@@ -3,34 +3,7 @@
 A master that only reads takes one action a turn, K turns at most: it has a clip located, has frames of that clip
 looked at, or answers. An `Episode` carries out its actions; `longvideoagent_requests` has the parser that reads them,
 `longvideoagent_training` the rewards that train it. Three models: the roles "policy" (the master), "grounding" and
-"vision".
-
-What the paper leaves open, and what was decided:
-
-- Its clips are TVQA's, of 60 to 90 s; here videos are cut into clips of about 60 s, where a segment of the library
-  ends if one does near by, and numbered through all videos.
-- Where nobody speaks, captions are the subtitles, for the master and for the grounding agent. Where words give no
-  hint, or there are none, the clip whose frames match what is wanted best is located.
-- What stands inside <request_grounding> (Table 5) is passed on, and which clips were located before, since the same
-  question over the same subtitles would be answered with the same clip again.
-- A visual query before any clip was located is not done; the master reads why. It counts as a turn.
-- The turn K can only be an answer: the master reads so and has, as everywhere, a second attempt. Then it is over.
-- Frames a look: 15, spread over the located clips (the published evaluation's number). Temperature 0.6 for master
-  and grounding agent (as published), 0 for the vision agent. Subtitles of a clip do not go to the vision agent.
-- "insufficient_evidence" is an answer, so that an open question need not be guessed; before the last turn it costs the
-  turn, and the master is asked to go on.
-- The master cites nothing. It goes on to another clip where the last one did not settle the question, so the evidence
-  of its answer is what it has read of the clips located last; of an answer that it had to give, of all of them.
-- An episode is read whole, also where each of its clips is a video of its own. Of more than `clips` clips, the videos
-  are read whose lines and frames match the question best.
-- A prompt that is too long for a model is shortened by the rule of `agent.models.openai_model.fit_request`.
-
-Where the published code (commit 3a80ba8) departs from the paper, the paper is followed: there the grounding agent runs
-once before the master begins, the master reads the subtitles of that clip alone, and what the master wrote is not kept
-in its history; tags are <reasoning> and <search>; of several actions in one turn the first kind in a fixed order
-counts. Nor is anything taken over of its leaks: for TVQA the grounding agent reads the subtitles of the clip that the
-label names, and nothing else; where grounding fails, that clip is used; for TVQA+ the annotated boxes go into the
-vision agent's prompt; grounding results are stored under the question's words.
+"vision". `docs/papers.md` says what the paper leaves open, what was decided, and where the published code departs.
 """
 
 from __future__ import annotations
@@ -47,11 +20,22 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.protocol import VIDEO_ID_LENGTH, Declining, Exchange, Note, Question, Request, Turn, Video
-from kinodex.agent.requests.answer import example_answer
 from kinodex.agent.session import Session
 from kinodex.agent.trace import Acted
-from kinodex.agent.tree import show_chapters
-from kinodex.agent.variants.base import QUOTED, THOUGHT, Step, Variant, check_at_least, for_query, joined, no_step, span
+from kinodex.agent.tree import Form, show_chapters
+from kinodex.agent.variants.base import (
+    PAPER_FORM,
+    QUOTED,
+    THOUGHT,
+    Step,
+    Variant,
+    check_at_least,
+    for_query,
+    joined,
+    no_step,
+    restore_paper,
+    span,
+)
 from kinodex.agent.variants.longvideoagent_requests import (
     Action,
     AnswerNow,
@@ -78,21 +62,21 @@ SPOKEN_SHARE = 0.5
 """A caption fills a gap of the transcript if people speak for less than this share of its time."""
 
 
-def tagged_clips(environment: Environment, clip_s: float = CLIP_S) -> Iterator[Clip]:
+def tagged_clips(environment: Environment, clip_s: float = CLIP_S, *, subtitles_alone: bool = False) -> Iterator[Clip]:
     """Clips of about `clip_s` of all videos under consecutive numbers; 0: the library's segments.
 
     A line, spoken or on screen, belongs to the clip in which it begins. Captions stand in the place of a transcript
-    where nobody speaks.
+    where nobody speaks; with `subtitles_alone` neither they nor text on screen are read.
     """
     number = 0
     for video in environment.videos:
         spans = _spans(environment, video, clip_s)
         starts_s = [start_s for start_s, _ in spans]
         lines = environment.transcript(video.video_id, video.start_s, video.end_s)
-        silent = _in_gaps(environment.captions(video.video_id), lines)
+        silent = [] if subtitles_alone else _in_gaps(environment.captions(video.video_id), lines)
         said = _shared_out([(line.start_s, _spoken(line)) for line in lines], starts_s)
         shown = _shared_out([(note.start_s, note.text) for note in silent], starts_s)
-        titles = environment.screen_text(video.video_id, video.start_s, video.end_s)
+        titles = [] if subtitles_alone else environment.screen_text(video.video_id, video.start_s, video.end_s)
         written = _shared_out([(row.start_s, row.text) for row in titles], starts_s, " / ")
         for range_s, spoken, seen, text in zip(spans, said, shown, written, strict=True):
             number += 1
@@ -216,8 +200,11 @@ class LongVideoAgentParameters:
     """Where clips and videos are found without the grounding agent: in pictures, in words, or in both."""
     chapters: bool = False
     """Prompts list the titles and times of the library's scenes or chapters."""
+    form: Form = "ours"
+    """"paper": the paper's rules where ours differ, that of `anchors_from` too."""
 
     def __post_init__(self) -> None:
+        restore_paper(self, {"anchors_from": "pictures"})
         check_at_least(self, rounds=1, window=1, frames=1, videos=1, clips=1, clip_s=0)
         if self.window > LARGEST_WINDOW:
             raise BadSettings(f"got window={self.window}; it is 1 to {LARGEST_WINDOW} clips")
@@ -229,7 +216,9 @@ async def longvideoagent(session: Session, parameters: LongVideoAgentParameters)
     session.last_resort = lambda: answer_now(episode) if episode.has_evidence else None
     while True:  # line 3
         session.account.begin_round()
-        if over := session.over():
+        over = session.over()
+        is_turn_k = episode.literal and over == "rounds" and not session.rules.force_choice
+        if over and not is_turn_k:
             return await session.conclude(answer_now(episode), over)
         request = next_action(episode)
         exchange = await session.exchange(request)  # lines 4 to 11
@@ -243,6 +232,8 @@ async def longvideoagent(session: Session, parameters: LongVideoAgentParameters)
                 return session.accept(exchange.reply, episode.basis, sufficient=sufficient)
             exchange = replace(exchange, reply=None, invalid=doubt)
         episode = await take_step(session, episode, exchange)  # lines 12 to 19, 24 to 27
+        if is_turn_k:  # line 29
+            return session.answer(None, (), "budget_exhausted", "rounds")
 
 
 def _searched(step: Step) -> str:
@@ -258,8 +249,7 @@ def _assumed(request: Request[Any]) -> Mapping[str, Any] | str | None:
             tag = "visual_query" if looks else "request_grounding"
             return f"<think>{THOUGHT}</think><{tag}>{request.question.text}</{tag}>"
         case AnswerNow():
-            example = example_answer(request.question, ())
-            return f"<think>{THOUGHT}</think><answer>{example['option'] or example['answer']}</answer>"
+            return f"<think>{THOUGHT}</think><answer>{'A' if request.question.options else THOUGHT}</answer>"
         case LocateClips():
             left = [clip.number for clip in request.clips if clip.number not in request.visited]
             return {**request.example(), "clips": left[:1]}
@@ -273,7 +263,7 @@ LONGVIDEOAGENT = Variant(
     lambda longest_s: LongVideoAgentParameters(),
     roles=("policy", "grounding", "vision"),
     uses=("transcript", "screen text", "captions"),
-    ablations={"no vision agent": {"vision": False}, "no agents": {"rounds": 1}},
+    ablations={"no vision agent": {"vision": False}, "no agents": {"rounds": 1}, **PAPER_FORM},
     needs_language=True,
     plain=(
         "Reads what is said and described, and has the pictures looked at only where that helps. Good for films with "
@@ -325,6 +315,11 @@ class Episode:
     chapters: tuple[Note, ...] = ()
 
     @property
+    def literal(self) -> bool:
+        """True if the paper's rules hold where ours differ."""
+        return self.parameters.form == "paper"
+
+    @property
     def has_evidence(self) -> bool:
         """True if there is anything to answer from."""
         return bool(self.notes) or any(clip.has_words for clip in self.clips)
@@ -349,14 +344,15 @@ def begin_episode(session: Session, parameters: LongVideoAgentParameters) -> Epi
     count = max(parameters.videos, int(parameters.clips / clips_each))
     best = [session.question.text], count, session.known_videos, parameters.anchors_from
     session.environment = environment = session.environment.nearest(*best)
-    for video in environment.videos:
+    literal = parameters.form == "paper"
+    for video in environment.videos if not literal else ():
         session.account.count_screen_text(environment.quoted(video.video_id, video.start_s, video.end_s))
     if parameters.chapters:
         show_chapters(session, summaries=False)
     return Episode(
         session.question,
         environment.videos,
-        tuple(tagged_clips(environment, parameters.clip_s)),
+        tuple(tagged_clips(environment, parameters.clip_s, subtitles_alone=literal)),
         parameters,
         steps=session.account.budget.rounds or parameters.rounds,
         vision=parameters.vision and any(video.has_pictures for video in environment.videos),
@@ -388,6 +384,7 @@ def _known(episode: Episode) -> dict[str, Any]:
         "steps": episode.steps,
         "vision": episode.vision,
         "chapters": episode.chapters,
+        "counted": not episode.literal,
     }
 
 
@@ -414,10 +411,10 @@ async def take_step(session: Session, episode: Episode, exchange: Exchange[Actio
     name, arguments = (action.action, {"query": action.query}) if action else ("malformed", {})
     thoughts = thought(exchange.raw)
     session.emit(Acted(session.account.rounds, name, arguments, thoughts, outcome.notes, outcome.problem))
-    due = TURN.format(turn=len(episode.turns) // 2 + 2, turns=episode.steps)
+    due = "" if episode.literal else f"\n\n{TURN.format(turn=len(episode.turns) // 2 + 2, turns=episode.steps)}"
     return replace(
         episode,
-        turns=(*episode.turns, Turn("assistant", turn), Turn("user", f"{outcome.reply}\n\n{due}")),
+        turns=(*episode.turns, Turn("assistant", turn), Turn("user", f"{outcome.reply}{due}")),
         current=outcome.located or episode.current,
         visited=tuple(dict.fromkeys((*episode.visited, *(clip.number for clip in outcome.located)))),
         notes=(*episode.notes, *outcome.notes),
@@ -443,8 +440,12 @@ async def _look(session: Session, episode: Episode, query: str) -> _Outcome:
 
 
 async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
-    """Locate clips by the words of all, else by their pictures: GROUNDINGAGENT(q, S), line 18."""
+    """Locate clips by the words of all, else by their pictures: GROUNDINGAGENT(q, S), line 18.
+
+    By the paper it knows neither the master's `wish` nor what was located before.
+    """
     located: Sequence[Clip] = ()
+    wish, visited = ("", ()) if episode.literal else (wish, episode.visited)
     if any(clip.has_words for clip in episode.clips):
         request = LocateClips(
             question=episode.question,
@@ -452,7 +453,7 @@ async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
             clips=episode.clips,
             window=episode.parameters.window,
             wish=wish,
-            visited=episode.visited,
+            visited=visited,
         )
         reply = await session.ask(request)
         if reply is None:
@@ -460,7 +461,7 @@ async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
         located = [episode.clips[number - 1] for number in reply.clips]
     if not located:
         text = wish or episode.question.text
-        limits = episode.visited, episode.parameters.window, episode.parameters.anchors_from
+        limits = visited, episode.parameters.window, episode.parameters.anchors_from
         located = best_matching_clips(session.environment, episode.clips, text, *limits)
     if not located:
         return _failed("Every clip has been located before; there is no other one.")

@@ -267,6 +267,8 @@ class ChooseAction(WithChapters, Request[Action]):
     """True if there is a vision agent (Table 4a)."""
     turns: tuple[Turn, ...] = ()
     declining: Declining = field(default="allowed", metadata=LATER)
+    counted: bool = field(default=True, metadata=LATER)
+    """The number of each turn is said."""
 
     @property
     def instead(self) -> str:
@@ -298,6 +300,7 @@ class AnswerNow(AnswerNotes):
     steps: int
     vision: bool = True
     turns: tuple[Turn, ...] = ()
+    counted: bool = field(default=True, metadata=LATER)
 
     def pattern(self) -> str:
         return turn_pattern(self.question, ())
@@ -343,10 +346,6 @@ class LocateClips(Request[Located]):
     def bounds(self) -> Bounds:
         return {"clips": {"maxItems": self.window}}
 
-    def example(self) -> Mapping[str, Any]:
-        clips = [self.clips[0].number] if self.clips else []
-        return {"reasoning": "There the commentator shouts that the ball went past the goal.", "clips": clips}
-
     def check(self, reply: Located) -> None:
         known = {clip.number: clip.video_id for clip in self.clips}
         for number in reply.clips:
@@ -383,9 +382,6 @@ class ReadFrames(Request[Observation]):
     query: str
     clips: tuple[Clip, ...]
     frames: tuple[ShownFrame, ...]
-
-    def example(self) -> Mapping[str, Any]:
-        return {"observation": "A boy in a red shirt kicks the ball. It is not seen where the ball comes to lie."}
 
     def check(self, reply: Observation) -> None:
         if not reply.observation.strip():

@@ -69,7 +69,7 @@ from kinodex.agent.tree import (
     start_memory,
     unseen_times,
 )
-from kinodex.agent.variants.base import Step, Variant, check_at_least, clock
+from kinodex.agent.variants.base import PAPER_FORM, Step, Variant, check_at_least, clock, restore_paper
 
 SHORT_VIDEO_S = 300.0
 PAPER: Mapping[str, object] = {"slack": 0, "pictures": "large", "quotes": False}
@@ -106,9 +106,7 @@ class VCAParameters:
     """"paper": all of the paper's rules where ours differ, `slack`, `pictures` and `quotes` among them."""
 
     def __post_init__(self) -> None:
-        if self.form == "paper":
-            for name, value in PAPER.items():
-                object.__setattr__(self, name, value)
+        restore_paper(self, PAPER)
         check_at_least(self, frames=1, memory=1, videos=1, rounds=1, slack=0)
 
     @classmethod
@@ -220,6 +218,7 @@ VCA = Variant(
         "no reward": {"reward": "none"},
         "no tree search": {"tree_search": False},
         "image reward": {"reward": "image"},
+        **PAPER_FORM,
     },
     needs_pictures=True,
     plain=(
@@ -282,13 +281,6 @@ class ChooseFrames(WithChapters, Request[FrameChoice]):
         actions = allowed_actions(ACTIONS, self.declining)
         bounds = {"action": one_of(actions), "times_s": {"maxItems": self.count}, "evidence": cited_frames()}
         return {**bounds, **letters(self.question), **({"video": NULL} if len(self.videos) == 1 else {})}
-
-    def example(self) -> Mapping[str, Any]:
-        video = self.videos[0]
-        named = video.video_id[:VIDEO_ID_LENGTH] if len(self.videos) > 1 else None
-        why = "The ball is in play in the first frame and gone in the second; half way between may show where it went."
-        times_s = [round(video.start_s + video.duration_s / 2, 1)]
-        return {"reasoning": why, "action": "look", "video": named, "times_s": times_s, "evidence": []}
 
     def check(self, reply: FrameChoice) -> None:
         if reply.action == "look":

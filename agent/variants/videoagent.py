@@ -314,9 +314,6 @@ class ReflectOnAnswer(WithChapters, Request[Reflection]):
     notes: tuple[Note, ...]
     answer: str
 
-    def example(self) -> Mapping[str, Any]:
-        return {"reasoning": "The notes say that the ball was kicked, but not where it came to lie.", "confidence": 2}
-
 
 @dataclass(frozen=True, kw_only=True)
 class FindMissing(WithChapters, Request[Missing]):
@@ -335,11 +332,6 @@ class FindMissing(WithChapters, Request[Missing]):
 
     def bounds(self) -> Bounds:
         return {"frames": {"minItems": 1, "maxItems": self.most}}
-
-    def example(self) -> Mapping[str, Any]:
-        why = "Where the ball came to lie is missing; it must show after the kick."
-        frame = {"segment": self.segments[-1].number, "description": "a ball lying behind a goal"}
-        return {"reasoning": why, "frames": [frame]}
 
     def check(self, reply: Missing) -> None:
         """A reply may describe too many frames: the first `most` count."""

@@ -1,24 +1,8 @@
 """VideoAgent2 (arXiv 2504.04471): Algorithm 1, sections 3.1 to 3.4, appendices A and B.
 
 The model reads; it sees no frame itself. The bank B_t holds captions C of consecutive parts, a summary S of each video
-and what the tools returned; every clause and every thing in it carries its confidence (section 3.4).
-
-No code was published. What the paper leaves open, and what was decided (`captions`, `tools`, `detection` state theirs):
-
-- The threshold is on the scale's upper end: an answer counts as sure at 5, and 0 is no answer whatever else is said.
-- A plan is steps in words with the tool call of the first; later ones can depend on what that finds. Prompts are not a
-  conversation: each carries the whole bank, the plan P_{t-1} and what the assessment thought was missing.
-- A tool looks at 8 frames of its range at most, "track" at 32, one a second; times in seconds stand for frame numbers,
-  boxes are parts of the picture.
-- A tool that finds nothing says so in the bank. A call that cannot be done, or no valid plan in two attempts, costs
-  the step: the next one reads what was wrong, or plans again. So does an assessment that cannot be read.
-- A* = A_T (line 17): when the last assessment T, or a budget, ends the run, the answer is the last one. If that is
-  none, it is the surest one before it, and if there was none either, the best answer that the bank gives is asked for
-  once, since the paper's benchmarks take one in any case.
-- The bank and what is known of the video stand first in every prompt, for the prefix caches of servers; the question
-  follows, then the notes of tools in the order in which they came, then what is to be done.
-- Of several videos those that match the words of the question and its options best are captioned; a bank holds
-  1000 captions (an hour and more), and if the videos are longer, their parts are twice, three times ... as long.
+and what the tools returned; every clause and every thing in it carries its confidence (section 3.4). `docs/papers.md`
+says what the paper leaves open and what was decided.
 
 Table 4's settings build on each other, as there. (1) `tool_confidence` off: no tool, nor the captioner, says how sure
 it is. (2) `adjust_plan` off: the first plan is carried out step by step; the model only words the calls. The answer is
@@ -45,8 +29,8 @@ from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import CLIP_S, caption_clips, caption_spans, summarize_video
 from kinodex.agent.tools.detection import WHOLE, Box, Detected, Found, Track, detect, track, zoom
 from kinodex.agent.trace import Acted, Assessed
-from kinodex.agent.tree import show_chapters
-from kinodex.agent.variants.base import Step, Variant, check_at_least, no_step, quoted, span
+from kinodex.agent.tree import Form, show_chapters
+from kinodex.agent.variants.base import PAPER_FORM, Step, Variant, check_at_least, no_step, quoted, span
 from kinodex.agent.variants.videoagent2_requests import (
     MOST_CONFIDENT,
     AdjustPlan,
@@ -95,6 +79,8 @@ class VideoAgent2Parameters:
     """By what videos are chosen from many: pictures, words (speech, text on screen, captions), or both."""
     chapters: bool = False
     """Prompts list the titles and times of the library's scenes or chapters."""
+    form: Form = "ours"
+    """"paper": the paper's rules where ours differ: the answer is that of the last assessment, also if that is none."""
 
     def __post_init__(self) -> None:
         check_at_least(self, enough=1, frames=1, track_frames=1, captions=1, videos=1, rounds=1)
@@ -198,8 +184,13 @@ class _Search:
         self.notes += found
 
     async def _answer(self, assessment: Assessment | None, over: str) -> Answer:
-        """The answer of the last assessment; if it gave none, the best one before it, else one that the bank gives."""
+        """The answer of the last assessment; if it gave none, the best one before it, else one that the bank gives.
+
+        By the paper there then is none, unless one has to be chosen.
+        """
         if assessment is None or assessment.confidence == 0:
+            if self.parameters.form == "paper" and not self.session.rules.force_choice:
+                return self.session.answer(None, self.notes, "insufficient_evidence", over)
             assessment = self.best
         if assessment is None:
             return await self.session.conclude(self._best_answer(), over)
@@ -261,6 +252,7 @@ VIDEOAGENT2 = Variant(
         "no plan adjusting": NO_ADJUSTING,
         "no plan": NO_PLAN,
         "no tools": {**NO_PLAN, "tools": False},
+        **PAPER_FORM,
     },
     needs_language=True,
     plain="Puts the whole video into words, makes a plan, and checks details until it is sure.",

@@ -19,7 +19,6 @@ from kinodex.agent.errors import InvalidReply, NeedsLanguage
 from kinodex.agent.models.rules import clauses, rule
 from kinodex.agent.protocol import (
     LATER,
-    VIDEO_ID_LENGTH,
     Note,
     Question,
     R,
@@ -56,10 +55,10 @@ from kinodex.agent.requests.answer import (
     check_answer,
     check_not_refused,
     check_numbers,
-    example_answer,
     join_parts,
     letters,
     missing_frames,
+    told_once,
 )
 
 Tool = Literal["caption", "detect", "zoom_caption", "zoom_detect", "track"]
@@ -221,8 +220,9 @@ class AnswerBank(AnswerNotes):
     summaries: tuple[Note, ...]
     bank: int = 0
 
-    def joint(self) -> Joint:
-        return bank_steps("conclusion", self.question, self.videos)
+    def joint(self) -> Joint | None:
+        """None where it has to choose: its own schema binds it to a letter."""
+        return None if self.declining == "never" else bank_steps("conclusion", self.question, self.videos)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,9 +249,6 @@ class Assess(BankRequest[Assessment]):
     def bounds(self) -> Bounds:
         return {**letters(self.question), "evidence": {"description": "numbers of the notes that it rests on"}}
 
-    def example(self) -> Mapping[str, Any]:
-        return {**example_answer(self.question, range(1, len(self.notes) + 1)), "confidence": 3}
-
     def check(self, reply: Assessment) -> None:
         if reply.confidence > 0:
             check_answer(self.question, reply)
@@ -269,10 +266,6 @@ class PlanRequest(BankRequest[Plan]):
 
     def bounds(self) -> Bounds:
         return {"steps": {"minItems": 1}, **call_bounds(self.videos)}
-
-    def example(self) -> Mapping[str, Any]:
-        why = "The ball is kicked in the first part; where it comes to lie must show right after."
-        return {"reasoning": why, "steps": ["caption the seconds after the kick"], "action": example_call(self.videos)}
 
     def check(self, reply: Plan) -> None:
         if not reply.steps or not all(step.strip() for step in reply.steps):
@@ -314,10 +307,6 @@ class CallTool(BankRequest[Action]):
     def bounds(self) -> Bounds:
         return call_bounds(self.videos)
 
-    def example(self) -> Mapping[str, Any]:
-        why = "Where the ball comes to lie must show right after the kick."
-        return {"reasoning": why, "action": example_call(self.videos)}
-
     def check(self, reply: Action) -> None:
         check_call(reply.action, self.videos)
 
@@ -341,11 +330,9 @@ class CaptionFrames(Request[FrameCaptions]):
         count = exactly(len(self.frames))
         return {"captions": count, "captions.clauses": {"minItems": 1}, "captions.clauses.confidence": sure}
 
-    def example(self) -> Mapping[str, Any]:
-        said = [("a boy in a red shirt kicks a ball", 0.9), ("an empty meadow", 0.95), ("perhaps a dog", 0.4)]
-        clauses = [{"text": text, "confidence": sure if self.confidence else None} for text, sure in said]
-        numbers = citation_numbers(self.frames)[0]
-        return {"captions": [{"frame": number, "clauses": [clauses[number % len(said) - 1]]} for number in numbers]}
+    def interpret(self, reply: FrameCaptions) -> FrameCaptions:
+        kept = told_once("frame", reply.captions, citation_numbers(self.frames)[0])
+        return reply.model_copy(update={"captions": kept})
 
     def check(self, reply: FrameCaptions) -> None:
         check_numbers("frame", _numbers(reply), citation_numbers(self.frames)[0])
@@ -387,15 +374,6 @@ def call_bounds(videos: Sequence[Video]) -> Bounds:
     pictured = any(video.has_pictures for video in videos)
     tools = {"action.tool": one_of(get_args(Tool) if pictured else ("caption",))}
     return {**tools, "action.video": NULL} if len(videos) == 1 else tools
-
-
-def example_call(videos: Sequence[Video]) -> Mapping[str, Any]:
-    """An example of a tool call: to caption some seconds from the middle of a video."""
-    video = videos[0]
-    named = video.video_id[:VIDEO_ID_LENGTH] if len(videos) > 1 else None
-    start_s = round(video.start_s + video.duration_s / 2, 1)
-    end_s = round(min(video.end_s, start_s + 8), 1)
-    return {"tool": "caption", "video": named, "start_s": start_s, "end_s": end_s, "box": None, "label": None}
 
 
 def check_call(call: ToolCall, videos: Sequence[Video]) -> None:

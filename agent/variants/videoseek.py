@@ -1,28 +1,6 @@
 """VideoSeek (arXiv 2603.20185; supplement, A.2, A.4 and Figures 4 to 8): think, call one tool, read what it found.
 
-What the supplement leaves open, and what was decided:
-
-- A step is two requests in one conversation: the thought (Figure 5), then the call that carries it out. The last of
-  at most 20 steps (the published code's number) is the answer, with no other tool left; as after any limit its status
-  is "budget_exhausted". alpha is given by benchmark; the border of an hour is ours.
-- A call that breaks a limit of its tool (Figures 7 and 8), or names no video, gets that as the tool's result; so does
-  one that could not be read in two attempts. Either way the step is used up. A range that reaches out of the video is
-  cut to it first. A thought that cannot be read is left out.
-- What the tools find becomes notes with numbers and times: of overview and skim one a frame, of focus one for the
-  frames that it cites. Answers cite notes.
-- The thinker reads all subtitles at the beginning (Figure 4), as notes; of several videos none. A tool reads those of
-  its own range (Figure 6). Text on screen that the library holds is read beside them.
-- Frames are the library's: focus shows one a second, fewer where fewer are stored. "Uniformly sampled" is the middle
-  of equal parts of a range, not its ends.
-- Of several videos, every call names one; of very many, those that match the question best are offered.
-- The temperature (1.0) and the small pictures of overview and skim (a short side of 256) are the published code's.
-
-The published code (commit 443f871) departs from its supplement, which is followed here: its calls are made from the
-thought alone, without the conversation; its tools get the subtitles of the whole video, since its filter lets
-everything pass; its focus shows as many frames as a skim however short the clip, at more than one a second, and takes
-clips over the limit; it runs several calls of one reply; and its answer is another call of the model, here the
-arguments of the tool (Figures 9 to 11). It puts eight frames of an overview into one picture; here each goes by itself
-after its time.
+`docs/papers.md` says what the supplement leaves open, what was decided, and where the published code departs from it.
 """
 
 from __future__ import annotations
@@ -37,11 +15,11 @@ from kinodex.agent.anchors import limit_videos
 from kinodex.agent.answer import Answer
 from kinodex.agent.environment import AnchorsFrom
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol import SCREEN_TEXT, Note, R, Request, Segment, ShownFrame, Turn, Video
+from kinodex.agent.protocol import SCREEN_TEXT, SUBTITLE, Note, R, Request, Segment, ShownFrame, Turn, Video
 from kinodex.agent.session import LastWord, Session
 from kinodex.agent.trace import Acted
-from kinodex.agent.tree import show_chapters
-from kinodex.agent.variants.base import THOUGHT, Variant, check_at_least, for_query, no_step, span
+from kinodex.agent.tree import Form, show_chapters
+from kinodex.agent.variants.base import PAPER_FORM, THOUGHT, Variant, check_at_least, for_query, no_step, span
 from kinodex.agent.variants.videoseek_requests import (
     ACT,
     LAST,
@@ -79,6 +57,8 @@ class VideoSeekParameters:
     """By what videos are chosen from many: pictures, words (speech, text on screen, captions), or both."""
     chapters: bool = False
     """Prompts list the titles and times of the library's scenes or chapters."""
+    form: Form = "ours"
+    """"paper": the paper's rules where ours differ: what is quoted are subtitles, and no text on screen."""
 
     def __post_init__(self) -> None:
         check_at_least(self, alpha=1, videos=1, rounds=1)
@@ -103,7 +83,7 @@ class _Seeker:
         self.session, self.account = session, session.account
         self.videos = session.environment.videos
         limits = Limits(parameters.alpha)
-        self.tools = Tools(session, limits, subtitles=parameters.subtitles)
+        self.tools = Tools(session, limits, subtitles=parameters.subtitles, screen_text=parameters.form == "ours")
         single = self.videos if len(self.videos) == 1 else ()
         lines = [line for each in single for line in self.tools.quoted(each.video_id, each.start_s, each.end_s)]
         self.notes: list[Note] = list(dict.fromkeys([*session.prior_notes, *lines]))
@@ -210,7 +190,7 @@ VIDEOSEEK = Variant(
     VideoSeekParameters.for_duration,
     roles=("policy", "vision"),
     uses=("transcript", "screen text"),
-    ablations={"no subtitles": {"subtitles": False}},
+    ablations={"no subtitles": {"subtitles": False}, **PAPER_FORM},
     needs_language=True,
     needs_pictures=True,
     plain="Thinks before each step: looks over everything, skims a long stretch, or watches a short one closely.",
@@ -237,10 +217,10 @@ class Tools:
     The replies of the model behind a tool become notes: of overview and skim one a frame, of focus one for all cited.
     """
 
-    def __init__(self, session: Session, limits: Limits, *, subtitles: bool) -> None:
+    def __init__(self, session: Session, limits: Limits, *, subtitles: bool, screen_text: bool = True) -> None:
         self.session, self.environment, self.account = session, session.environment, session.account
         self.limits = limits
-        self._with_subtitles = subtitles
+        self._left_out = {kind for kind, read in ((SUBTITLE, subtitles), (SCREEN_TEXT, screen_text)) if not read}
 
     async def use(self, action: Action) -> tuple[Note, ...]:
         """Run the tool of a call. Raises `InvalidReply` for a call that it does not take, or if it finds nothing."""
@@ -253,7 +233,7 @@ class Tools:
     def quoted(self, video_id: str, start_s: float, end_s: float) -> tuple[Note, ...]:
         """Lines spoken, and text on screen, in [start_s, end_s) of a video."""
         quoted = self.environment.quoted(video_id, start_s, end_s)
-        lines = tuple(line for line in quoted if self._with_subtitles or line.source == SCREEN_TEXT)
+        lines = tuple(line for line in quoted if line.source not in self._left_out)
         self.account.count_screen_text(lines)
         return lines
 

@@ -49,10 +49,10 @@ from kinodex.agent.requests.answer import (
     check_answer,
     check_not_refused,
     check_numbers,
-    example_answer,
     join_parts,
     letters,
     missing_frames,
+    told_once,
 )
 
 # Requests of the three tools to the model that sees: overview, skim and focus (supplement, Figure 6).
@@ -130,6 +130,10 @@ class LookRequest(Request[S]):
     def bounds(self) -> Bounds:
         return {"frames": exactly(len(self.frames))}
 
+    def interpret(self, reply: S) -> S:
+        frames: Sequence[DescribedFrame] = reply.frames
+        return reply.model_copy(update={"frames": told_once("frame", frames, citation_numbers(self.frames)[0])})
+
     def check(self, reply: S) -> None:
         """A reply may leave frames out, but not describe unknown ones, one twice, or none."""
         check_numbers("frame", [each.frame for each in reply.frames], citation_numbers(self.frames)[0])
@@ -156,9 +160,6 @@ class OverviewVideo(LookRequest[DescribedFrames]):
     Reply = DescribedFrames
     template: ClassVar[str] = "videoseek_overview"
 
-    def example(self) -> Mapping[str, Any]:
-        return {"frames": _example_frames(self.frames)}
-
 
 @dataclass(frozen=True, kw_only=True)
 class SkimRange(LookRequest[SkimmedFrames]):
@@ -167,11 +168,6 @@ class SkimRange(LookRequest[SkimmedFrames]):
     Reply = SkimmedFrames
     template: ClassVar[str] = "videoseek_skim"
     query: str
-
-    def example(self) -> Mapping[str, Any]:
-        relevant = ("the ball is in play, so it has not gone yet", None)
-        frames = _example_frames(self.frames)
-        return {"frames": [{**each, "relevant": relevant[at % len(relevant)]} for at, each in enumerate(frames)]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,22 +185,12 @@ class FocusClip(Request[Finding]):
     subtitles: tuple[Note, ...]
     frames: tuple[ShownFrame, ...]
 
-    def example(self) -> Mapping[str, Any]:
-        why, last = "The ball is on the grass behind the net in the last frame.", citation_numbers(self.frames)[0][-1:]
-        return {"reasoning": why, "found": True, "answer": "behind the goal", "frames": last}
-
     def check(self, reply: Finding) -> None:
         if reply.found and is_blank(reply.answer):
             raise InvalidReply("the answer is empty; say what was found, or that nothing was")
         check_not_refused(reply.answer)
         if reply.frames:
             check_numbers("frame", sorted(set(reply.frames)), citation_numbers(self.frames)[0])
-
-
-def _example_frames(frames: Sequence[ShownFrame]) -> list[dict[str, object]]:
-    said = ("A boy in a red shirt kicks a ball on a meadow.", "Spectators stand under umbrellas in front of a tent.")
-    numbers = enumerate(citation_numbers(frames)[0])
-    return [{"frame": number, "description": said[at % len(said)]} for at, number in numbers]
 
 
 @rule.register(OverviewVideo)
@@ -410,9 +396,6 @@ class AnswerNow(AnswerNotes):
         sufficient = {} if self.declining == "allowed" else {"sufficient": {"type": "boolean", "enum": [True]}}
         return bound_schema(strict_schema(Finish), {**letters(self.question), **sufficient})
 
-    def example(self) -> Mapping[str, Any]:
-        return {"tool": "answer", "sufficient": True, **example_answer(self.question, range(1, len(self.notes) + 1))}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Act(SeekRequest[Action]):
@@ -431,9 +414,6 @@ class Act(SeekRequest[Action]):
 
     def bounds(self) -> Bounds:
         return letters(self.question)
-
-    def example(self) -> Mapping[str, Any]:
-        return {"tool": "overview", **BLANK}
 
     def check(self, reply: Action) -> None:
         if reply.tool == "answer" and reply.sufficient:

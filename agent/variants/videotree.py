@@ -40,7 +40,14 @@ from kinodex.agent.errors import BadSettings
 from kinodex.agent.models.rules import relevances, rule
 from kinodex.agent.protocol import EXACT_S, REASONING_NAMES, Note, Question, Reasoned, Reply, Request, Video, described
 from kinodex.agent.replies import Bounds, WholeNumber, exactly, whole_number
-from kinodex.agent.requests.answer import AnswerNotes, WithChapters, check_numbers, join_parts, missing_positions
+from kinodex.agent.requests.answer import (
+    AnswerNotes,
+    WithChapters,
+    check_numbers,
+    join_parts,
+    missing_positions,
+    told_once,
+)
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import FrameTime, caption_frames, in_order
 from kinodex.agent.trace import Acted
@@ -376,11 +383,8 @@ class JudgeRelevance(WithChapters, Request[Relevances]):
     def bounds(self) -> Bounds:
         return {"clusters": exactly(len(self.notes))}
 
-    def example(self) -> Mapping[str, Any]:
-        why = "Only the second one speaks of the meadow; the others are indoors."
-        levels = [HIGHLY_RELEVANT if at == 1 else 1 for at in range(len(self.notes))]
-        clusters = [{"cluster": number, "relevance": level} for number, level in enumerate(levels, start=1)]
-        return {"reasoning": why, "clusters": clusters}
+    def interpret(self, reply: Relevances) -> Relevances:
+        return reply.model_copy(update={"clusters": told_once("cluster", reply.clusters, self._known)})
 
     def check(self, reply: Relevances) -> None:
         """A reply may leave clusters out, but not judge unknown ones, one twice, or none."""

@@ -29,8 +29,7 @@ from pydantic import (
 from kinodex.agent.ask import Task, ask_many
 from kinodex.agent.environment import Environment
 from kinodex.agent.models.local import Generator, first_tokens, generate_reply, message_tokens, opens_thinking
-from kinodex.agent.models.openai_model import fit_context
-from kinodex.agent.prompts import render
+from kinodex.agent.prompts import fit_context, render
 from kinodex.agent.protocol import Exchange, R, Request
 from kinodex.agent.trace import Record, record
 from kinodex.agent.variants.longvideoagent_training import MASTER_REQUESTS, Rollout, rollout

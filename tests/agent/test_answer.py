@@ -117,6 +117,15 @@ def test_force_choice_leaves_giving_up_out_of_every_request(environment: Environ
     assert not any("insufficient" in render(each) for each in first)
 
 
+def test_a_last_word_that_does_not_choose_is_invalid_at_once(environment: Environment) -> None:
+    """A model that insisted had ten rounds, two requests for each decision, and ended as if that were an answer."""
+    for name, rounds, calls in (("eea", 10, 21), ("vca", 3, 7), ("videoseek", 3, 6), ("longvideoagent", 3, 4)):
+        answer, model = run(environment, name, gives_up, AnswerRules(force_choice=True), rounds=rounds)
+        assert (answer.status, answer.option, answer.ledger.invalid_replies) == ("invalid", None, 2), name
+        assert len(model.requests) == calls, (name, len(model.requests))
+        assert "give the answer that the evidence supports best" in model.requests[-1].complaint, name
+
+
 def test_a_stubborn_model_is_led_by_the_scores(environment: Environment) -> None:
     _, model = run(environment, "eea", gives_up, AnswerRules(), rounds=2)
     first = model.asked(Decide)[0]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.models.completion import parse_json, reply_schema
+from kinodex.agent.models.completion import parse_json, parse_reply, reply_schema
 from kinodex.agent.prompts import reply_line
 from kinodex.agent.protocol import Request
 from kinodex.agent.replies import (
@@ -223,6 +224,44 @@ def test_a_reply_to_another_step_is_none_to_this_one() -> None:
         parse_json(written(joined(of_full_size(Decide))), of_full_size(ScoreAndPropose))
     with pytest.raises(InvalidReply, match='another step; this one asks for "reasoning", "option"'):
         parse_json(written(joined(of_full_size(CreatePlan))), of_full_size(Assess))
+
+
+def test_what_the_joint_schema_leaves_open_is_read_for_what_was_asked_or_is_no_reply() -> None:
+    """Six parts bind one request and not the next: scores of how many, queries, a log, actions, a segment, a letter."""
+    scoring, deciding = of_full_size(ScoreSegments), of_full_size(Decide)
+    numbers = [each.number for each in scoring.segments]
+    finding = {"frame": 1, "seen": "a kite", "supports": [], "excludes": []}
+
+    def rating(scored: Sequence[int]) -> dict[str, Any]:
+        parts = [{"segment": number, "reasoning": "sky", "score": 70} for number in scored]
+        return {"findings": [finding], "segments": parts, "queries": ["a kite"]}
+
+    def decision(action: str, segment: int | None, option: str | None) -> dict[str, Any]:
+        said = {"reasoning": "so", "action": action, "segment": segment, "option": option}
+        return {**said, "answer": None, "evidence": []}
+
+    last, choosing = replace(deciding, must_answer=True), replace(deciding, must_answer=True, declining="never")
+    never = "insufficient_evidence is not accepted"
+    for request, said, kept, fault in [
+        (scoring, rating(numbers), numbers, None),
+        (scoring, rating([numbers[0]] * 7), numbers[:1], None),
+        (scoring, rating([*numbers, 99]), numbers, None),
+        (last, decision("answer", numbers[0], "B"), "B", None),
+        (last, decision("explore", numbers[0], None), None, "exploring is over"),
+        (choosing, decision("answer", None, None), None, "names no option"),
+        (choosing, decision("insufficient_evidence", None, "B"), None, never),
+    ]:
+        shared = deciding.joint() if request is choosing else request.joint()
+        assert llguidance_accepts(shared.schema(), written({STEP: said})), said
+        reply, problem = parse_reply(json.dumps({STEP: said} if request is not choosing else said), request)
+        if reply is not None and reply.declines:  # read, and refused as the last word (`Session.exchange`)
+            reply, problem = None, request.refusal()
+        assert (problem is None) == (fault is None) and (fault or "") in (problem or ""), (said, problem)
+        got = [each.segment for each in reply.segments] if isinstance(request, ScoreSegments) else None
+        assert (got or (reply and reply.option)) == kept, said
+    once, _ = parse_reply(json.dumps({STEP: rating([numbers[0]] * 7)}), scoring)
+    assert scoring.missing(once).segments == scoring.segments[1:], "the other six are asked for alone"
+    assert choosing.joint() is None and choosing.schema()["properties"]["option"]["enum"] == ["A", "B"]
 
 
 def test_the_prompt_names_the_reply_that_is_due_and_what_binds_it_more_closely() -> None:

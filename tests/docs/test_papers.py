@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kinodex.agent.ask import VARIANTS
-from kinodex.agent.variants.base import Variant
+from kinodex.agent.variants.base import Variant, with_settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
 CONTROLS = {"uniform", "blind", "random"}
@@ -17,6 +17,7 @@ SECTION = re.compile(r"^## .*\(`(\w+)`\)$", re.MULTILINE)
 SECONDS = {"here": 3600.0, "under 5 minutes": 299.0, "over an hour": 3601.0}
 OTHER_LENGTHS = (60.0, 299.0, 301.0, 3600.0, 3601.0, 20_000.0)
 AFTER_PAPERS = [variant for variant in VARIANTS if variant.name not in CONTROLS]
+WITH_FORMS = [variant for variant in AFTER_PAPERS if hasattr(variant.parameters(3600.0), "form")]
 
 
 def sections() -> dict[str, str]:
@@ -32,8 +33,9 @@ def table(text: str, first: str) -> list[dict[str, str]]:
     return [dict(zip(head, row, strict=True)) for row in rows]
 
 
-def shown(variant: Variant, seconds: float) -> dict[str, str]:
-    return {name: f"`{value}`" for name, value in asdict(variant.parameters(seconds)).items()}
+def shown(variant: Variant, seconds: float, **settings: object) -> dict[str, str]:
+    parameters = with_settings(variant.parameters(seconds), settings)
+    return {name: f"`{value}`" for name, value in asdict(parameters).items()}
 
 
 def test_every_agent_of_a_paper_has_a_section():
@@ -49,6 +51,21 @@ def test_parameters_are_those_of_the_agent(variant):
         assert written == shown(variant, SECONDS[column]), column
     told = [shown(variant, SECONDS[column]) for column in lengths]
     assert all(shown(variant, seconds) in told for seconds in OTHER_LENGTHS)
+
+
+@pytest.mark.parametrize("variant", WITH_FORMS, ids=lambda variant: variant.name)
+def test_each_departure_names_the_setting_that_restores_the_paper(variant):
+    rows = table(sections()[variant.name], "departure")
+    ours, paper = shown(variant, 3600.0), shown(variant, 3600.0, form="paper")
+    assert {row["setting"].strip("`") for row in rows} <= ours.keys()
+    written = {row["setting"].strip("`"): (row["in the paper"], row["here"]) for row in rows}
+    by_words = written.pop("form")
+    assert all(by_words) and "`" not in "".join(by_words), "a rule has no setting of its own"
+    assert written == {name: (paper[name], ours[name]) for name in ours if name != "form" and paper[name] != ours[name]}
+
+
+def test_the_agents_of_papers_that_are_no_baselines_have_a_form():
+    assert {variant.name for variant in WITH_FORMS} == {"eea", "vca", "longvideoagent", "videoseek", "videoagent2"}
 
 
 @pytest.mark.parametrize("variant", AFTER_PAPERS, ids=lambda variant: variant.name)

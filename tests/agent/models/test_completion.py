@@ -17,13 +17,15 @@ from kinodex.agent.models.endpoint import (
     count_pictures,
     fit_pictures,
 )
-from kinodex.agent.models.openai_model import (
-    OpenAIModel,
-    fit_request,
-    shorten_texts,
-)
+from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
-from kinodex.agent.prompts import Message, render, user_message
+from kinodex.agent.prompts import (
+    Message,
+    fit_request,
+    render,
+    shorten_texts,
+    user_message,
+)
 from kinodex.agent.protocol import Question, Turn, Video
 from kinodex.agent.requests.answer import Guess
 from kinodex.agent.requests.tree import Queries
@@ -276,6 +278,31 @@ def test_a_refusal_for_length_is_sent_again_with_shorter_words():
             names_it
         )  # learnt, and the same again
         assert server.problems == [], names_it
+
+
+def test_a_search_goes_on_in_a_short_context_with_fewer_tokens_for_replies_then_smaller_and_fewer_pictures():
+    """18 pictures and a reply of 4,096 in a context of 8,192 ended a run; it took 5,268 for the context."""
+    frames = tuple(replace(frame(number), label=number, detail="auto") for number in range(1, 19))
+    asked = replace(decide(), frames=frames)
+
+    def short_of(limit: int):
+        def reply(body):
+            parts = [part for part in body["messages"][0]["content"] if part["type"] == "image_url"]
+            pictures = sum(85 if part["image_url"].get("detail") == "low" else 220 for part in parts)
+            tokens = pictures + sum(len(part.get("text", "")) for part in body["messages"][0]["content"]) // 3
+            said = (
+                f"maximum context length is {limit} tokens. However, you requested {tokens + body['max_tokens']} tokens"
+            )
+            return ANSWER if tokens + body["max_tokens"] <= limit else failing(400, f"This model's {said}")
+
+        return reply
+
+    for limit, shown, detail in ((8192, 18, None), (4096, 18, "low"), (2400, 9, "low")):
+        with ChatServer(short_of(limit)) as server:
+            [exchange] = sent_over(server, asked)
+        sent = [part["image_url"] for part in server.seen[-1].body["messages"][0]["content"] if "image_url" in part]
+        assert (exchange.reply.option, len(sent), sent[0].get("detail")) == ("A", shown, detail), limit
+        assert len(server.seen) <= 4, limit
 
 
 def test_what_cannot_be_shortened_is_refused_with_what_to_do():

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.limits import Budget
 from kinodex.agent.models.completion import parse_reply
-from kinodex.agent.prompts import render
+from kinodex.agent.prompts import estimate_request, render
 from kinodex.agent.protocol import LISTED, Exchange, Question, Request, ScoredSegment, Segment, ShownFrame, Usage, Video
 from kinodex.agent.requests.answer import chosen_option
 from kinodex.agent.requests.tree import (
@@ -237,7 +237,27 @@ def test_what_a_reply_leaves_out_is_asked_for_alone_and_joined(
     assert second.attempt == 0 and second.complaint == ""
 
 
+@in_parts
+def test_a_number_too_many_costs_no_part_beside_it(kind: type[Request[Any]]) -> None:
+    (name, number), request = LISTS[kind], of_full_size(kind)
+    whole = json.loads(json.dumps(request.example()))
+    parts = [*whole[name], {**whole[name][0], number: 99}, whole[name][1]]
+    reply, problem = parse_reply(json.dumps({**whole, name: parts}), request)
+    assert reply == parse_reply(json.dumps(whole), request)[0] and reply is not None, problem
+
+
+def test_what_is_there_is_used_if_the_rest_is_never_given(ask: Callable[..., Any]) -> None:
+    kind, name = JudgeRelevance, "clusters"
+    lazy = Sluggish(lambda request, reply: {**reply, name: reply[name][:1]})
+    assert len(getattr(ask(lazy, of_full_size(kind)), name)) == 2, "one of each of two replies"
+    assert len(lazy.requests) == 2
+    stubborn = Sluggish(lambda request, reply: {**reply, name: reply[name][:1] if len(reply[name]) == WHOLE else []})
+    assert len(getattr(ask(stubborn, of_full_size(kind)), name)) == 1
+    assert len(stubborn.requests) == 3, "a reply without any part is invalid, and asked for again"
+
+
 def test_what_is_there_is_used_if_a_budget_does_not_allow_another_call(ask: Callable[..., Any]) -> None:
     kind, model = ScoreSegments, Sluggish(keep(slice(0, 3)))
-    reply = ask(model, of_full_size(kind), tokens=120)
+    request = of_full_size(kind)
+    reply = ask(model, request, tokens=estimate_request(request) + 300)
     assert (len(model.requests), len(getattr(reply, LISTS[kind][0]))) == (1, 3)

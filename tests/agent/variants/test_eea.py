@@ -91,10 +91,6 @@ def test_new_queries_come_with_the_scores_and_are_retrieved_alone(library):
     assert [event.queries for event in added] == [("red kite desert",), ("white cat snow",)]
     assert {anchor.query for anchor in added[1].anchors} == {"red kite desert", "white cat snow"}
     assert len(added[1].anchors) > len(added[0].anchors)
-    _, events, model = run(library, proposing("white cat snow"), Budget(rounds=2), form="paper")
-    kinds = [type(request) for request in model.requests]
-    assert kinds == [DiscoverQueries, ScoreSegments, ProposeQueries, Decide, ScoreSegments, Decide], "the paper's form"
-    assert len(of(QueriesAdded, events)) == 2
 
 
 def frame_nos(frames):
@@ -111,6 +107,14 @@ def test_labels_never_change_and_the_two_requests_of_a_round_begin_alike(library
         labels |= {frame.frame_no: frame.label for frame in scoring.frames if frame.frame_no not in labels}
         assert all(labels[frame.frame_no] == frame.label for frame in scoring.frames)
     assert sorted(labels.values()) == list(range(1, len(labels) + 1))
+
+
+def test_a_segment_is_rated_by_the_frames_that_it_was_divided_at(library):
+    """A known frame at the end of a divided segment made both it and its neighbour look good: the search went back."""
+    _, events, model = run(library, budget=Budget(rounds=3))
+    for scoring, expanded in zip(model.asked(ScoreSegments), of(Expanded, events), strict=True):
+        assert frame_nos(scoring.new_frames) == frame_nos(expanded.frames)
+        assert set(frame_nos(scoring.new_frames)) <= set(frame_nos(scoring.frames))
 
 
 @pytest.mark.parametrize(("reward", "counts"), [(10, False), (60, True)])
@@ -286,9 +290,6 @@ def test_what_was_found_is_kept_in_words_and_its_frame_in_the_memory(tmp_path):
     assert last.must_answer and [each.time_s for each in last.frames] == sorted(each.time_s for each in last.frames)
     assert [each.detail for each in last.frames].count("auto") == 1, "what is cited in full"
     assert "in the order of time" in render(last) and "speaks for it and what against it" in render(last)
-    _, _, model = run(moment, finding, Budget(rounds=2), form="paper")
-    assert {request.log for request in [*model.asked(ScoreSegments), *model.asked(Decide)]} == {None}
-    assert "findings" not in model.asked(ScoreSegments)[0].schema()["properties"]
 
 
 def test_lines_stand_beside_the_frames_in_every_request_that_judges_them(tmp_path):

@@ -14,6 +14,7 @@ from kinodex.agent.ask import ask
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.limits import Budget
 from kinodex.agent.models.completion import parse_reply as reply_in
+from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Exchange, Question, ShownFrame, Turn, Video
 from kinodex.agent.session import Session
@@ -43,7 +44,8 @@ from tests.support.libraries.agent_library import ScriptedModel, environment_of,
 from tests.support.libraries.random_library import caption
 from tests.support.libraries.text_library import text_library
 from tests.support.screen_text.lines import Line, add_screen_text
-from tests.support.servers.wire import frame
+from tests.support.servers.chat_server import ChatServer, in_turn
+from tests.support.servers.wire import frame, role
 
 QUESTION = Question("What colour is the kite that she speaks of?", ("blue", "red"))
 LOCATE = "<request_grounding>the kite</request_grounding>"
@@ -164,6 +166,28 @@ def test_a_master_ends_in_every_way(spoken):
     assert blind[1] == 1 and blind[3] == ["request_grounding", "malformed"] and not blind[4].asked(ReadFrames)
     made_up = ended(f"{LOCATE}\nLocated: <clip_9>, where she says: blue.", ANSWER)
     assert made_up[4].asked(ChooseAction)[1].turns[0].text == LOCATE
+
+
+def test_an_endpoint_stops_at_the_end_of_an_action_and_the_turns_are_counted(spoken):
+    """It was sent no `stop`, and paid for what came after the action, and for thoughts where none are wanted."""
+
+    async def asked(server, reasoning):
+        async with OpenAIModel(role(server, reasoning=reasoning)) as model:
+            return await ask(QUESTION, spoken, model, agent="longvideoagent", parameters=SEGMENTS)
+
+    for reasoning in (True, False):
+        located = {"reasoning": "there", "clips": [4]}
+        with ChatServer(in_turn(LOCATE.removesuffix("</request_grounding>"), located, ANSWER)) as server:
+            answer = asyncio.run(asked(server, reasoning))
+        first, locating, second = server.seen
+        assert (answer.status, answer.option, answer.ledger.invalid_replies) == ("answered", 1, 0)
+        assert first.body["stop"] == ["</visual_query>", "</request_grounding>", "</answer>"]
+        assert "stop" not in locating.body
+        assert second.body["messages"][1]["content"] == LOCATE, "with the tag at which it was stopped"
+        assert second.body["messages"][-1]["content"].endswith("This is turn 2 of 5.")
+        assert [("<think>" in each.text, '"reasoning"' in each.text) for each in (first, locating)] == [
+            (reasoning, False), (False, reasoning)
+        ]  # fmt: skip
 
 
 def test_malformed_turns_count_and_three_on_end_end_the_search(spoken):

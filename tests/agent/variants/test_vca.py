@@ -110,6 +110,24 @@ def numbers(frames):
     return [frame.frame_no for frame in frames]
 
 
+def test_a_segment_left_out_has_no_reward(library):
+    def only_the_first(request):
+        if isinstance(request, ScoreSegments):
+            return {f"Segment {request.segments[0].number}": {"score": 70}}
+        return explorer(request)
+
+    _, _, model = run(library, only_the_first, Budget(rounds=2))
+    assert [each.score for each in model.asked(Decide)[0].candidates] == [70, 70, *[None] * 5]  # asked for twice
+    assert ", not rated" in render(model.asked(Decide)[0])
+
+
+def test_its_own_limit_ends_the_search_with_an_answer(library):
+    answer, _, model = run(library, budget=Budget(), rounds=4)
+    assert (answer.status, answer.reason, answer.rounds, answer.option) == ("budget_exhausted", "rounds", 4, 0)
+    assert answer.ledger.frames == 24
+    assert model.requests[-1].must_answer
+
+
 def test_without_reward_nothing_is_scored_and_the_oldest_frames_leave(library):
     _, events, model = run(library, going_to(3), Budget(rounds=2), reward="none", memory=6, slack=0)
     assert [type(request) for request in model.requests] == [Decide, Decide]

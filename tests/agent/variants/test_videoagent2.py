@@ -20,10 +20,10 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
 from kinodex.agent.errors import InvalidReply, ModelUnreachable
 from kinodex.agent.limits import Budget
-from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.openai_model import OpenAIModel, wire_messages
 from kinodex.agent.models.roles import Role
-from kinodex.agent.prompts import render
-from kinodex.agent.protocol import Note, Question, Request, ShownFrame, Usage, Video, named_video
+from kinodex.agent.prompts import estimate_tokens, render, text_tokens
+from kinodex.agent.protocol import Exchange, Note, Question, Request, ShownFrame, Usage, Video, named_video
 from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.trace import (
@@ -50,7 +50,8 @@ from kinodex.agent.variants.videoagent2_requests import (
 )
 from kinodex.index.library import Library
 from kinodex.index.rows import DetectionRow
-from tests.support.libraries.agent_library import film, make_library
+from tests.support.libraries.agent_library import ScriptedModel, film, make_library
+from tests.support.libraries.text_library import text_library
 from tests.support.libraries.videoagent2_film import (
     CAPTION,
     QUESTION,
@@ -139,14 +140,39 @@ def test_runs_that_end_early_give_the_surest_answer_so_far(library: Library) -> 
     assert (answer.status, answer.reason, answer.letter) == ("budget_exhausted", "rounds", "A")
     assert model.asked(AnswerNotes) == []
 
-    each = Usage(input_tokens=90, output_tokens=10)
+    each = Usage(input_tokens=900, output_tokens=100)
     script = Script([{**UNSURE, "confidence": 4}, UNKNOWN], ["no plan"])
-    answer, _, model = run(library, script, Budget(tokens=1000), each)
+    answer, _, model = run(library, script, Budget(tokens=10_000), each)
     assert (answer.status, answer.reason, answer.letter) == ("budget_exhausted", "tokens", "B")
     assert model.asked(AnswerNotes) == [], "nothing is known now that the assessment did not know"
-    answer, _, model = run(library, Script([UNSURE]), Budget(tokens=450), each)
+    answer, _, model = run(library, Script([UNSURE]), Budget(tokens=4500), each)
     assert (answer.status, answer.reason) == ("budget_exhausted", "tokens") and answer.letter is not None
-    assert answer.ledger.input_tokens + answer.ledger.output_tokens <= 450
+    assert answer.ledger.tokens <= 4500
+
+
+class Counting(ScriptedModel):
+    """Counts the tokens of what a server would be sent."""
+
+    async def ask(self, request: Request[Any]) -> Exchange[Any]:
+        exchange = await super().ask(request)
+        read = estimate_tokens(wire_messages(request, 512))
+        return replace(exchange, usage=Usage(input_tokens=read, output_tokens=text_tokens(exchange.raw)))
+
+
+def test_a_request_that_would_overspend_is_not_sent_and_the_last_one_is_shortened(tmp_path: Path) -> None:
+    """4,000 tokens of a long bank spent 8,381 in one call: what a call costs was known by those before it alone."""
+    flights = "a red kite flies over the desert, turns above the dunes and falls behind a wall of stones near the road"
+    lines = [(4.0 * at, 4.0 * at + 4.0, f"{flights}, time {at}") for at in range(225)]
+    library = text_library(tmp_path / "library", {"film": lines}, {})
+    for tokens, status, text in ((4000, "budget_exhausted", "red"), (700, "budget_exhausted", None)):
+        model = Counting(Script([UNSURE]))
+        asked = ask(QUESTION, environment_of(library), model, agent="videoagent2", budget=Budget(tokens=tokens))
+        answer = asyncio.run(asked)
+        assert (answer.status, answer.text, answer.reason) == (status, text, "tokens"), tokens
+        assert answer.ledger.tokens <= tokens
+        assert model.asked(Assess) == []
+        last = model.asked(AnswerBank)
+        assert not last if text is None else len(last[0].notes) == 225
 
 
 # Ablations, each with those before it.

@@ -122,6 +122,13 @@ def ground(
     return Grounding(text, candidates, None, BY_SEARCH, basis_of(candidates), best, reason, noise)
 
 
+def with_verdicts(grounding: Grounding, judged: Sequence[Moment]) -> Grounding:
+    """The grounding with the verdicts of a model: it is present if it is in one range, absent if it is in none of all."""
+    said = [each.present for each in judged]
+    present = True if any(said) else False if said and None not in said else None
+    return replace(grounding, candidates=tuple(judged), present=present, basis=basis_of(judged))
+
+
 def arranged_by(rule: MomentRule, grounding: Grounding, segments_of: SegmentsOf) -> Grounding:
     """The same ranges, padded, joined and ended at cuts by the rule of exports; weaker ones stay apart from answers."""
     strong = grounding.ranges

@@ -205,7 +205,8 @@ def _mcp_app(questions: Questions, number: int, library: Library, path: str, hos
 
     settings = questions.settings
     own = Library.open(library.uri)  # it is read in threads
-    tools = LibraryTools(own, settings.detector, settings.space)
+    look = questions.look if settings.choice.may_use_endpoints else None
+    tools = LibraryTools(own, settings.detector, settings.space, look)
     options = AskOptions(None, describe_models(settings.choice), settings.agent, settings.budget)
     server = make_server(tools, options, _mcp_answering(questions, number))
     app: Starlette = server.streamable_http_app(streamable_http_path=path, host=host)

@@ -123,7 +123,7 @@ def ground(
 
 
 def with_verdicts(grounding: Grounding, judged: Sequence[Moment]) -> Grounding:
-    """The grounding with the verdicts of a model: it is present if it is in one range, absent if it is in none of all."""
+    """The grounding with a model's verdicts: it is present if it is in one range, absent if it is in none of all."""
     said = [each.present for each in judged]
     present = True if any(said) else False if said and None not in said else None
     return replace(grounding, candidates=tuple(judged), present=present, basis=basis_of(judged))

@@ -178,7 +178,7 @@ class Questions:
         return running
 
     def look(self, library: LibraryReader, text: str, found: Sequence[Found], count: int) -> tuple[list[Found], Looked]:
-        """Have the server's model look at moments, in any thread; raises as `verified` does, and as `start` at a limit."""
+        """Have the server's model look at moments, in any thread; raises as `verified`, and as `start` at a limit."""
         self._budget(UNLIMITED)
         judged, looked = verified(library, text, found, count, self.settings.choice)
         if looked.usage.cost:

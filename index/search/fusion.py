@@ -10,7 +10,7 @@ from kinodex.index.text import plain_words
 
 RRF_K = 60
 SAME_MOMENT_S = 3.0
-FEW_WORDS, SMALL_LETTERS, SMALL_SHARE = 3, 3, 0.3
+SMALL_LETTERS, SMALL_SHARE = 3, 0.3
 WORDED = ("transcript", "text")
 """Sources of hits that words alone find."""
 
@@ -113,7 +113,7 @@ def _line(hit: Hit) -> tuple[object, ...]:
 
 
 def shares_words(query: str, text: str | None) -> bool:
-    """Return False for a line that shares only words of up to three letters with a query of three words or more.
+    """Return False for a line that shares only words of up to three letters with a query.
 
     Unless these have three tenths of its letters. Fusion goes by rank and not by score, so a line that shares
     only "in the" would rank beside the best picture if no other line matches better. Scripts without small and large
@@ -121,7 +121,7 @@ def shares_words(query: str, text: str | None) -> bool:
     """
     asked = plain_words(query)
     shared = asked & plain_words(text or "")
-    if len(query.split()) < FEW_WORDS or not shared or any(_tells(word) for word in shared):
+    if not shared or any(_tells(word) for word in shared):
         return True
     return sum(map(len, shared)) >= SMALL_SHARE * sum(map(len, asked))
 

@@ -339,7 +339,7 @@ class Looking:
         if used:
             return ModelChoice(self.model, self.base_url, self.models, self.input_price, self.output_price, self.cache)
         if self != Looking():
-            raise UsageError("got --model or other options of models, and nothing for one to do; give --verify K too")
+            raise UsageError("got --model or another option of models, and nothing for them to do; give --verify K too")
         return None
 
 

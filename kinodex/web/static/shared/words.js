@@ -44,6 +44,6 @@ const VERDICTS = { true: "yes", false: "no", null: "unsaid" };
 
 /** What is known of one moment: a model's yes or no with its reason, or the space's probability; null of an order. */
 export function judged({ present, probability, reason }) {
-  if (reason) return el("small", { class: `judged ${VERDICTS[present]}`, dir: "auto" }, present === null ? reason : [el("b", {}, VERDICTS[present]), `: ${reason}`]);
+  if (reason) return el("small", { class: `judged ${VERDICTS[present]}`, dir: "auto" }, present === null ? reason : [el("b", {}, VERDICTS[present]), reason]);
   return probability === null ? null : el("small", { class: "judged quiet" }, `probability ${probability.toFixed(2)}`);
 }

@@ -30,19 +30,17 @@ DEVIATIONS = (0.0, 2.5, 3.0, 3.25, 3.5, 3.75, 4.0, 4.25, 4.5, 5.0)
 
 
 def lines() -> Iterator[tuple[str, list[str]]]:
-    """Name and lines of each video."""
-    with zipfile.ZipFile(SHARED / "nextqa" / "nextqa_allcaps_1fps.zip") as captions:
-        for name in sorted(each for each in captions.namelist() if each.endswith(".json")):
-            by_second: dict[str, str] = json.loads(captions.read(name))
-            seconds = sorted(by_second, key=int)
-            yield Path(name).stem, [by_second[seconds[len(seconds) // 2]].strip()]
-    narrated = json.loads((SHARED / "egoschema" / "lavila_subset.json").read_text())
-    for name in sorted(narrated):
-        yield name, [narrated[name][at].replace("#C C", "").replace("#O", "").strip() for at in NARRATED_S]
-    for row in json.loads((SHARED / "longtvqa" / "LongTVQA_plus_val.first150.json").read_text()):
-        answer = row[row["answer"]]
-        if len(answer.split()) >= LEAST_WORDS:
-            yield str(row["qid"]), [answer]
+    """The lines of each benchmark, which are here those of one video."""
+    with zipfile.ZipFile(SHARED / "nextqa" / "nextqa_allcaps_1fps.zip") as held:
+        names = sorted(each for each in held.namelist() if each.endswith(".json"))
+        captions: list[dict[str, str]] = [json.loads(held.read(name)) for name in names]
+    yield "nextqa", [each[sorted(each, key=int)[len(each) // 2]].strip() for each in captions]
+    narrated: dict[str, list[str]] = json.loads((SHARED / "egoschema" / "lavila_subset.json").read_text())
+    said = [narrated[name][at] for name in sorted(narrated) for at in NARRATED_S]
+    yield "egoschema", [text.replace("#C C", "").replace("#O", "").strip() for text in said]
+    rows = json.loads((SHARED / "longtvqa" / "LongTVQA_plus_val.first150.json").read_text())
+    answers = [row[row["answer"]] for row in rows]
+    yield "longtvqa", [answer for answer in answers if len(answer.split()) >= LEAST_WORDS]
 
 
 def make(folder: str, sentences: str) -> Library:

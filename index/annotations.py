@@ -297,7 +297,8 @@ def _at_cut(time_s: float, cuts_s: Sequence[float], gap_s: float) -> float:
     return max((cut for cut in cuts_s if time_s - gap_s - EXACT_S <= cut <= time_s), default=time_s)
 
 
-# Captions of any parts of videos, written while agents answer: each complete by itself, found again by its part.
+# Captions of any parts of videos, written while agents answer: each complete by itself, found again by its part. And
+# verdicts of models that looked for a text in a part (`kinodex.jobs.verify`), under model names of their own.
 #
 # They are no optional stage (see `additions`), whose rows count once a whole video has them: an agent needs some parts
 # now, and what was paid for is stored. So they have a table of their own, which searches and segments do not use. It is
@@ -307,26 +308,26 @@ def _at_cut(time_s: float, cuts_s: Sequence[float], gap_s: float) -> float:
 CLIPS_TABLE = "clips"
 KEYS = ["video_id", "model", "part"]
 CLIPS_LEASE, CLIPS_OWNER = "clips", "an agent that keeps captions"
-CLIP_COLUMNS = [*ClipRow.__slots__]
+CLIP_COLUMNS = [*(name for name in ClipRow.__slots__ if name != "sought"), "part"]
 MANY_FRAGMENTS = 64
 """Each write of captions is one."""
 
 
 class ClipCaptions:
-    """Captions of parts of videos, by model."""
+    """Captions of parts of videos, and verdicts on them, by model."""
 
     def __init__(self, tables: Tables, visible: VisibilityCache) -> None:
         self._tables = tables
         self._visible = visible
 
     def read(self, video_id: str, model: str) -> list[ClipRow]:
-        """Read a model's captions of parts of a video, by time."""
+        """Read a model's captions of parts of a video, or its verdicts, by time."""
         if not self._tables.has(CLIPS_TABLE):
             return []
         rows = self._tables.rows(CLIPS_TABLE, equal("video_id", video_id) & equal("model", model), CLIP_COLUMNS)
         in_order = rows.sort_by([("start_s", "ascending"), ("end_s", "ascending")]).to_pylist()
         zero_s = self._visible.zeros_s([video_id])[video_id]
-        return [ClipRow(**moved(row, -zero_s)) for row in in_order]
+        return [ClipRow(sought=row.pop("part").partition(" ")[2], **moved(row, -zero_s)) for row in in_order]
 
     def add(self, rows: Sequence[ClipRow]) -> None:
         """Store captions, visible at once; of each part and model the first one stays.
@@ -339,7 +340,8 @@ class ClipCaptions:
         parts = {(row.video_id, row.model, row.part): row for row in stored}
         if parts:
             ensure_table(self._tables, CLIPS_TABLE)
-            self._tables.insert(CLIPS_TABLE, KEYS, [asdict(row) | {"part": row.part} for row in parts.values()])
+            columns = [{name: getattr(row, name) for name in CLIP_COLUMNS} for row in parts.values()]
+            self._tables.insert(CLIPS_TABLE, KEYS, columns)
             self._tidy()
         gone = held.keys() - self._visible.videos(held)
         if gone:

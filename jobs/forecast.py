@@ -30,8 +30,8 @@ from kinodex.agent.requests.describe import DescribeSegment, Summarize, Summariz
 from kinodex.agent.trace import PriorEvidence
 from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.longvideoagent_training import MASTER_REQUESTS
-from kinodex.index.library import Library
-from kinodex.index.rows import ClipRow, VideoRow
+from kinodex.index.library import Library, LibraryReader
+from kinodex.index.rows import ClipRow, Hit, VideoRow
 from kinodex.jobs.add.captions import description_request
 from kinodex.jobs.add.summaries import Written, read_film, write_contents
 from kinodex.jobs.errors import UsageError
@@ -39,10 +39,12 @@ from kinodex.jobs.eval.contenders import Contender, RunContext
 from kinodex.jobs.eval.folder import PLAN, RunPlan, comparable, read_plan, read_results
 from kinodex.jobs.eval.run import MAX_FRAMES, RunRequest, check_same, is_asked_again, make_plan
 from kinodex.jobs.eval.solve import environments_of
+from kinodex.jobs.export.moments import Moment
 from kinodex.jobs.known_answers import KnownQuestion
 from kinodex.jobs.library import frames_between
 from kinodex.jobs.models import ModelChoice, cache_file, endpoint_roles
 from kinodex.jobs.train.rollouts import MasterSettings
+from kinodex.jobs.verify import Span, kept_verdicts, looking_role, requests_for
 
 AT_MOST = "at most"
 T = TypeVar("T")
@@ -122,13 +124,13 @@ def forecast_question(
     check_fit(variant, has_language=choice.has_language, unpictured=unpictured)
     dry = DryRun(variant.name, variant, settings, endpoint_roles(choice), budget, rules, prior)
     forecast = forecast_tasks(dry, [(question, ())], lambda video_ids: environment)
-    return replace(forecast, tries=sight_tries(choice, variant))
+    return replace(forecast, tries=sight_tries(choice, variant.needs_pictures))
 
 
-def sight_tries(choice: ModelChoice, variant: Variant) -> int:
-    """Count the pictures that a model behind an endpoint may be shown before the agent's first call: 1 at most."""
+def sight_tries(choice: ModelChoice, needs_pictures: bool) -> int:
+    """Count the pictures that a model behind an endpoint may be shown before the first call: 1 at most."""
     roles = endpoint_roles(choice).values()
-    if not roles or not variant.needs_pictures or any(role.images is not None for role in roles):
+    if not roles or not needs_pictures or any(role.images is not None for role in roles):
         return 0
     path = choice.cache_path or cache_file()
     if not choice.cache or not path.is_file():
@@ -161,7 +163,7 @@ def forecast_run(request: RunRequest, context: RunContext, out: Path) -> list[Fo
             settings = {**settings, "frames": min(max(1, frames), MAX_FRAMES)}
         dry = DryRun(system.name, system.find_variant(), settings, roles, context.budget, context.rules)
         forecasts[system.name] = forecast_tasks(dry, tasks, environment_of)
-    tries = {each.name: sight_tries(context.choice, each.find_variant()) for each in plan.contenders}
+    tries = {each.name: sight_tries(context.choice, each.find_variant().needs_pictures) for each in plan.contenders}
     return [replace(forecasts[name], tries=count) for name, count in tries.items()]
 
 
@@ -421,6 +423,24 @@ def forecast_summaries(library: Library, videos: Sequence[VideoRow], role: Role,
     parts, frames = sum(film.parts for film in films), sum(len(each.frames) for each in requests)
     costs = [share * each for each in (len(requests), frames, *_sizes(requests, role))]
     return Forecast("summaries", round(share * parts), **dict(zip(COSTS, costs, strict=True)), basis="library")
+
+
+# Forecast of `--verify`: the requests are made, for the moments that no verdict is kept of.
+
+
+def forecast_verdicts(
+    library: LibraryReader, text: str, found: Sequence[Hit | Moment], count: int, choice: ModelChoice
+) -> Forecast:
+    """The costs of having a model look at the first `count` moments; raises as `verified` does before it asks."""
+    role = looking_role(choice)
+    spans = [Span.of(each) for each in found[:count]]
+    kept = kept_verdicts(library, text, spans, role.model) if choice.cache else {}
+    places = [at for at in range(len(spans)) if at not in kept]
+    requests = requests_for(library, text, spans, places)
+    frames = sum(len(each.frames) for each in requests)
+    costs = (len(requests), frames, *_sizes(requests, role))
+    tries = sight_tries(choice, needs_pictures=frames > 0)
+    return Forecast("verify", len(places), **dict(zip(COSTS, costs, strict=True)), basis="library", tries=tries)
 
 
 # Forecast of the calls that training a LongVideoAgent master makes to the frozen models: they ground and look.

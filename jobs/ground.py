@@ -27,6 +27,7 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import Basis, VideoRow
+from kinodex.index.search.fusion import shares_words
 from kinodex.index.spaces.towers import Sigmoid
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import SNAP_S, Moment, MomentRule, SegmentsOf, arranged, cut_times
@@ -120,6 +121,13 @@ def ground(
     candidates = tuple(_moment(library, environment, each, text, sigmoid) for each in found[:most])
     best, reason = (found[0].deviation, "") if found else (0.0, NOTHING_FITS)
     return Grounding(text, candidates, None, BY_SEARCH, basis_of(candidates), best, reason, noise)
+
+
+def with_verdicts(grounding: Grounding, judged: Sequence[Moment]) -> Grounding:
+    """The grounding with a model's verdicts: it is present if it is in one range, absent if it is in none of all."""
+    said = [each.present for each in judged]
+    present = True if any(said) else False if said and None not in said else None
+    return replace(grounding, candidates=tuple(judged), present=present, basis=basis_of(judged))
 
 
 def arranged_by(rule: MomentRule, grounding: Grounding, segments_of: SegmentsOf) -> Grounding:
@@ -357,13 +365,17 @@ def _words(
     end_s: Floats,
     least_cosine: float,
 ) -> Floats:
-    """Deviation of the best line at each frame's time; `NO_MATCH` where nothing is said or written."""
+    """Deviation of the best line at each frame's time; `NO_MATCH` where no line matches by words or meaning."""
     found = np.full(len(start_s), NO_MATCH)
     lines = environment.source.lines(video_id)
     if not lines:
         return found
     deviations = line_deviations(environment.source, [text], video_id, among, PLACES, least_cosine)[:, 0]
-    for line, deviation in zip(lines, deviations.tolist(), strict=True):
+    cosines = environment.source.line_cosines(text, video_id)
+    meant = np.full(len(lines), False) if cosines is None else cosines >= least_cosine
+    for line, deviation, by_meaning in zip(lines, deviations.tolist(), meant.tolist(), strict=True):
+        if not (by_meaning or shares_words(text, line.text)):
+            continue
         at = (start_s < line.end_s) & (end_s > line.start_s)
         found[at] = np.maximum(found[at], deviation)
     return found

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.errors import WeightsMissing
-from kinodex.index.library import Library
+from kinodex.index.library import Library, LibraryReader
 from kinodex.index.repair import FileFacts
 from kinodex.index.rows import StoredFrame, VideoRow
 from kinodex.jobs.errors import UsageError
@@ -52,7 +52,7 @@ def stored_pictures(
 
 
 def frames_between(
-    library: Library, video: VideoRow, spans_s: Sequence[tuple[float, float]], count: int
+    library: LibraryReader, video: VideoRow, spans_s: Sequence[tuple[float, float]], count: int
 ) -> list[list[StoredFrame]]:
     """Read for each `[start_s, end_s)` the frame shown in the middle of each of `count` equal parts; no frame twice."""
     times_s = [start_s + (end_s - start_s) * (n + 0.5) / count for start_s, end_s in spans_s for n in range(count)]

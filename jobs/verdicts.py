@@ -34,16 +34,24 @@ def basis_of(found: Sequence[Judged]) -> Basis:
 
 def claim(found: Sequence[Judged]) -> str:
     """Say of moments, best first, what their basis allows: only a model that looked says "present" or "absent"."""
-    match basis_of(found):
-        case "verified":
-            looked = [each.present for each in found if each.present is not None]
-            if any(looked):
-                return f"present: a model saw it in {sum(looked)} of the {counted(len(looked), 'moment')} it looked at"
-            return f"absent from the {counted(len(looked), 'moment')} that a model looked at"
+    unread = sum(each.present is None and bool(each.reason) for each in found)
+    more = f"no verdict on {counted(unread, 'moment')}, as the model's reply could not be used" if unread else ""
+    basis = basis_of(found)
+    if basis != "verified":
+        return f"{more}; {_searched(found, basis)}" if more else _searched(found, basis)
+    looked = [each.present for each in found if each.present is not None]
+    said = f"absent from the {counted(len(looked), 'moment')} that a model looked at"
+    if any(looked):
+        said = f"present: a model saw it in {sum(looked)} of the {counted(len(looked), 'moment')} it looked at"
+    return f"{said}; {more}" if more else said
+
+
+def _searched(found: Sequence[Judged], basis: Basis) -> str:
+    match basis:
         case "probability":
             best = max(each.probability for each in found if each.probability is not None)
             if best >= LIKELY:
                 return f"likely: a probability of {best:.2f} by the space's own measure"
             return f"nothing here matches well (a probability of {best:.2f} at most); the nearest are"
-        case "ranking":
+        case _:
             return RANKED if found else "nothing was found"

@@ -115,9 +115,17 @@ class Finder:
         self._embed_text = embed_text or (lambda text: self._text_tower.embed_text([text])[0])
         self._meaning_of = meaning_of or library.sentences.meaning
 
-    def find(self, query: Query) -> list[Hit]:
-        """The hits, best first; raises UsageError, QueryError, SpaceError or UnknownVideo."""
-        return self.find_parts(query)[0]
+    def find(self, query: Query, rerank: str | None = None) -> list[Hit]:
+        """The hits, best first, with `rerank` in the order of the reranker at that address.
+
+        Raises UsageError, QueryError, SpaceError or UnknownVideo, and as `kinodex.jobs.rerank.reranked` does.
+        """
+        if rerank is None:
+            return self.find_parts(query)[0]
+        from kinodex.jobs.rerank import AHEAD, rerank_address, reranked
+
+        rerank_address(rerank)
+        return reranked(self.library, query.words, self.find(replace(query, k=AHEAD * query.k)), rerank)[: query.k]
 
     def find_parts(self, query: Query) -> tuple[list[Hit], Parts | None]:
         """The hits, and of a search everywhere what it joined; raises as `find` does."""

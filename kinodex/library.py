@@ -65,6 +65,8 @@ PICTURE_ROWS, OTHER_ROWS = 256, 16_384
 """Rows of a record batch with pictures, 5 MB, and without."""
 SHUFFLED_ROWS = 256
 """Rows of the pieces that are shuffled; the rows of several pieces are mixed."""
+VERIFYING = ("model", "base_url", "cache")
+"""Arguments of `ask` that name the model which looks at moments."""
 
 
 @checked
@@ -127,6 +129,11 @@ class Library:
         picture: Picture | None = None,
         min_gap_s: float = 2.0,
         min_score: float = 0.0,
+        rerank: str | None = None,
+        verify: int = 0,
+        model: str | Models | ModelChoice = "builtin",
+        base_url: str | None = None,
+        cache: bool = True,
     ) -> list[Hit]:
         """Find the `k` moments that match words, a picture or a vector best, the best first.
 
@@ -136,12 +143,20 @@ class Library:
         by meaning too. `where` names one of them: "pictures", "speech", "screen-text", "captions", "words" for all
         three kinds of text, and "chapters" or "detections" (by label, of `min_score` or more), which "all" leaves out.
         Pictures and vectors are looked for in pictures. Hits of one video are at least `min_gap_s` apart.
+
+        `rerank` is the address of a reranker, which then orders the hits. The first `verify` of them are looked at by
+        a vision-language model, named as for `ask`: it says of each if it is `present`, for what `reason`.
         """
         from kinodex.find import Query
 
         words, seen = (query, picture) if isinstance(query, str) else ("", query)
         asked = Query(words, seen, where, names_of(videos), start_s, end_s, k, min_gap_s, min_score)
-        return self._finder.find(asked)
+        hits = self._finder.find(asked, rerank)
+        if not verify:
+            return hits
+        from kinodex.jobs.verify import verified
+
+        return verified(self._reader, words, hits, verify, _models(model, base_url, cache=cache))[0]
 
     def embed(self, query: str | Image | NDArray[Any]) -> NDArray[np.floating[Any]]:
         """Give the unit vector `[dim]` of a text or picture in the space that is searched; a vector is normalised."""
@@ -166,32 +181,40 @@ class Library:
         pad_s: float = 0.0,
         join_s: float | None = None,
         snap: bool = False,
+        verify: int = 0,
         **asking: Any,
     ) -> Grounding:
         """Find the ranges of these videos, or of all, that fit a text best.
 
         By search alone, in "pictures", "words" or "all", they are an order or have a probability, as their `basis`
-        says, and `present` is None. With an `agent` the ranges are the evidence of its answer, and `present` what it
-        says; `asking` are arguments of `ask`, as `model`. Ranges are padded, joined and ended at cuts as
+        says, and `present` is None. The first `verify` are looked at by a model, which says if it is there. With an
+        `agent` the ranges are the evidence of its answer, and `present` what it says. `asking` are arguments of `ask`:
+        `model`, `base_url` and `cache`, with an agent also others. Ranges are padded, joined and ended at cuts as
         `kinodex.jobs.export.moments.MomentRule` says.
         """
         from kinodex.find import ground_where
         from kinodex.jobs.export.moments import MomentRule
-        from kinodex.jobs.ground import arranged_by, ground, grounding_of, grounding_question
+        from kinodex.jobs.ground import arranged_by, ground, grounding_of, grounding_question, with_verdicts
 
         among, rule = ground_where(where), MomentRule(pad_s, join_s, snap)
         if agent is not None:
             answer = self.ask(grounding_question(text), agent=agent, videos=videos, **asking)
             return arranged_by(rule, grounding_of(self._reader, text, answer, str(agent), k), self._reader.segments)
-        if asking:
-            raise UsageError(f"got {', '.join(asking)} without an agent; name the agent that asks")
+        other = asking.keys() - (VERIFYING if verify else ())
+        if other:
+            raise UsageError(f"got {', '.join(sorted(other))} without an agent; name the agent that asks")
         from kinodex.agent.environment import Environment
 
         embed = self._reader.load_space(self.space, "text").embed_text
         environment = Environment.of(self._reader, self.videos(), embed, space=self.space)
         rows = self._reader.videos_named(names_of(videos)) if videos else []
         found = ground(self._reader, environment, text, rows, most=k, evidence_from=among)
-        return arranged_by(rule, found, self._reader.segments)
+        found = arranged_by(rule, found, self._reader.segments)
+        if not verify:
+            return found
+        from kinodex.jobs.verify import verified
+
+        return with_verdicts(found, verified(self._reader, text, found.candidates, verify, _models(**asking))[0])
 
     @checked
     def duplicates(
@@ -468,10 +491,22 @@ def _ask_request(
     from kinodex.agent.limits import Budget
     from kinodex.agent.protocol import AnswerRules
     from kinodex.answers import AskRequest
+
+    models = _models(model, base_url, cache=cache, anyway=anyway)
+    return AskRequest(models, agent, settings, budget or Budget(), rules or AnswerRules())
+
+
+def _models(
+    model: str | Models | ModelChoice = "builtin",
+    base_url: str | None = None,
+    *,
+    cache: bool = True,
+    anyway: bool = False,
+) -> Models | ModelChoice:
     from kinodex.jobs.models import ModelChoice
 
     if isinstance(model, str):
-        model = ModelChoice(model, base_url, cache=cache, anyway=anyway)
-    elif base_url is not None:
+        return ModelChoice(model, base_url, cache=cache, anyway=anyway)
+    if base_url is not None:
         raise UsageError("got base_url beside a model object, which knows its own; give the model's name instead")
-    return AskRequest(model, agent, settings, budget or Budget(), rules or AnswerRules())
+    return model

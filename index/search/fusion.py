@@ -10,7 +10,7 @@ from kinodex.index.text import plain_words
 
 RRF_K = 60
 SAME_MOMENT_S = 3.0
-FEW_WORDS, SMALL_LETTERS, SMALL_SHARE = 3, 3, 0.3
+SMALL_LETTERS, SMALL_SHARE = 3, 0.3
 WORDED = ("transcript", "text")
 """Sources of hits that words alone find."""
 
@@ -112,16 +112,14 @@ def _line(hit: Hit) -> tuple[object, ...]:
 
 
 def shares_words(query: str, text: str | None) -> bool:
-    """Return False for a line that shares only words of up to three letters with a query of three words or more.
+    """Return False for a line that shares only words of up to three letters with a query.
 
     Unless these have three tenths of its letters: fusion goes by rank and not by score, so a line that shares only "in
     the" would rank beside the best picture. Scripts without small and large letters are left to the index.
     """
     asked = plain_words(query)
     shared = asked & plain_words(text or "")
-    if len(query.split()) < FEW_WORDS or not shared:
-        return True
-    if any(len(word) > SMALL_LETTERS or word.upper() == word.lower() for word in shared):
+    if not shared or any(len(word) > SMALL_LETTERS or word.upper() == word.lower() for word in shared):
         return True
     return sum(map(len, shared)) >= SMALL_SHARE * sum(map(len, asked))
 

@@ -322,6 +322,39 @@ class Asking:
 USUAL = Asking()
 
 
+@dataclass(frozen=True)
+class Looking:
+    """The model that looks at the moments of a search, for `with_groups`."""
+
+    verify: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="K", help="Have a vision-language model look at the first K: yes or no, with its reason."
+        ),
+    ] = None
+    model: ModelOption = "builtin"
+    base_url: BaseUrlOption = None
+    models: ModelsOption = None
+    input_price: InputPriceOption = 0.0
+    output_price: OutputPriceOption = 0.0
+    cache: CacheOption = True
+    dry_run: DryRunOption = False
+
+    def choice(self, *, used: bool) -> ModelChoice | None:
+        """The models, None where none are `used`; raises UsageError for options that would then do nothing."""
+        from kinodex.jobs.errors import UsageError
+        from kinodex.jobs.models import ModelChoice
+
+        if used:
+            return ModelChoice(self.model, self.base_url, self.models, self.input_price, self.output_price, self.cache)
+        if self != Looking():
+            raise UsageError("got --model or another option of models, and nothing for them to do; give --verify K too")
+        return None
+
+
+LOOKING = Looking()
+
+
 # Options that choose moments: one set for all commands that export them.
 
 OutArgument = Annotated[str, typer.Argument(metavar="[FILE]", help="The file to write; - for standard output.")]

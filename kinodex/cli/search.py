@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 
 from kinodex.cli import options
 from kinodex.cli.options import FromOption, JsonOption, LibraryArgument, ToOption, VideoOption
-from kinodex.index.text import visible, visible_lines
+from kinodex.index.text import counted, visible, visible_lines
 from kinodex.jobs.errors import UsageError
 from kinodex.output import clock, console, error_console, plain_table, print_every, print_json
 
@@ -18,12 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kinodex.index.library import Library
+    from kinodex.index.rows import Hit
     from kinodex.jobs.duplicates import Progress
     from kinodex.jobs.export.media import JoinedClip
     from kinodex.jobs.export.moments import Moment
     from kinodex.jobs.ground import Grounding
+    from kinodex.jobs.models import ModelChoice
+    from kinodex.jobs.verify import Looked
 
 
+@options.with_groups
 def search(
     library: LibraryArgument,
     query: Annotated[str, typer.Argument(help="What to look for, in words.")] = "",
@@ -49,13 +54,19 @@ def search(
     space: Annotated[
         str | None, typer.Option(help="Search pictures in this space of the library, by its name or digest.")
     ] = None,
+    rerank: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Order hits by their words, by the reranker at http://HOST:PORT/rerank."),
+    ] = None,
+    looking: options.Looking = options.LOOKING,
     json: JsonOption = False,
 ) -> None:
-    """Find moments by words, by a picture, or by detections."""
+    """Find moments by words, by a picture, or by detections; and with --verify say of the first if it is there."""
     from kinodex.cli.tables import show_hits
     from kinodex.find import Finder, Query
     from kinodex.index.library import Library
 
+    choice = looking.choice(used=looking.verify is not None)
     opened = Library.open(library)
     where = _where(where, query, image, label, space)
     finder = Finder(opened, space)
@@ -63,10 +74,44 @@ def search(
         what = "text on screen" if where == "screen-text" else where
         raise UsageError(f"{opened.uri} has no {what}; `kinodex add {where}` makes it from what the library holds")
     asked = Query(label or query, image, where, video or (), from_s, to_s, k, min_gap, min_score)
-    hits = finder.find(asked)
+    hits = finder.find(asked, rerank)
     if opened.sentences.missing:
         print(f"note: lines are found by words alone: {opened.sentences.missing}", file=sys.stderr)
+    if choice is not None and looking.verify is not None:
+        if looking.dry_run:
+            _show_forecast(opened, asked.words, hits, looking.verify, choice, as_json=json)
+            return
+        from kinodex.jobs.verify import verified
+
+        options.announce(choice)
+        hits, looked = verified(opened, asked.words, hits, looking.verify, choice)
+        _note_invalid(looked)
     show_hits(hits, opened, as_json=json)
+
+
+def _show_forecast(
+    library: Library,
+    text: str,
+    found: Sequence[Hit] | Sequence[Moment],
+    count: int,
+    choice: ModelChoice,
+    as_json: bool,
+) -> None:
+    from kinodex.jobs.forecast import forecast_verdicts, table
+
+    forecast = forecast_verdicts(library, text, found, count, choice)
+    if as_json:
+        print_json(asdict(forecast))
+    else:
+        print(table([forecast], "moments"))
+
+
+def _note_invalid(looked: Looked) -> None:
+    if looked.invalid:
+        print(
+            f"note: {counted(looked.calls, 'call')} of the model, {looked.invalid} without a usable reply",
+            file=sys.stderr,
+        )
 
 
 def _where(where: str, query: str, image: Path | None, label: str | None, space: str | None) -> str:
@@ -127,6 +172,7 @@ def _progress() -> Progress:
 # `kinodex ground`: the ranges of time that fit a text best, and what may be said of them.
 
 
+@options.with_groups
 def ground(
     library: LibraryArgument,
     text: Annotated[str, typer.Argument(help='What happens, in words: "the goal is scored".')],
@@ -138,11 +184,8 @@ def ground(
     agent: Annotated[
         str | None, typer.Option(help="Ask this agent, and give the evidence of its answer: a name, or FILE.py.")
     ] = None,
-    model: options.ModelOption = "builtin",
-    base_url: options.BaseUrlOption = None,
-    models: options.ModelsOption = None,
+    looking: options.Looking = options.LOOKING,
     max_frames: options.MaxFramesOption = None,
-    cache: options.CacheOption = True,
     space: options.SpaceOption = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Write the ranges as a table.")] = None,
     clip: Annotated[
@@ -156,37 +199,49 @@ def ground(
 ) -> None:
     """Find the ranges of time that fit a text best, by search alone or with an agent, and say on what basis.
 
-    Only an agent, whose model looked, says that it is there or not. Exits with 0 in either case.
+    Only a model that looked (--verify, or an agent's) says that it is there or not. Exits with 0 in either case.
     """
     import kinodex
     from kinodex.agent.limits import Budget
     from kinodex.find import ground_where
     from kinodex.index.library import Library
     from kinodex.jobs.export.moments import AS_FOUND, PLAYED, MomentRule
-    from kinodex.jobs.ground import arranged_by
-    from kinodex.jobs.models import ModelChoice
+    from kinodex.jobs.ground import arranged_by, with_verdicts
 
-    _check_options(agent, model != "builtin" or bool(models or base_url or max_frames), ground_where(where))
+    choice = looking.choice(used=agent is not None or looking.verify is not None)
+    _check_options(agent, looking, max_frames, ground_where(where))
     _check_files(csv, clip)
     opened = kinodex.open(library, space=space)
     asking: dict[str, Any] = {}
-    if agent is not None:
-        choice = ModelChoice(model, base_url, models, cache=cache)
+    if choice is not None and not looking.dry_run:
         options.announce(choice)
+    if agent is not None:
         asking = {"agent": agent, "model": choice, "budget": Budget(None, max_frames)}
     by_rule: dict[str, Any] = {"pad_s": pad or 0.0, "join_s": join, "snap": snap}
     found = opened.ground(text, videos=video or (), k=k, where=where, **by_rule, **asking)
     reader = Library.open(library)
+    if choice is not None and looking.verify is not None:
+        if looking.dry_run:
+            _show_forecast(reader, text, found.candidates, looking.verify, choice, as_json=json)
+            return
+        from kinodex.jobs.verify import verified
+
+        judged, looked = verified(reader, text, found.candidates, looking.verify, choice)
+        found = with_verdicts(found, judged)
+        _note_invalid(looked)
     watched = found if MomentRule(**by_rule) != AS_FOUND else arranged_by(PLAYED, found, reader.segments)
     clips = _export(reader, found, watched.ranges, csv, clip)
     _show(found, clips, as_json=json)
 
 
-def _check_options(agent: str | None, of_agents: bool, where: str) -> None:
+def _check_options(agent: str | None, looking: options.Looking, max_frames: int | None, where: str) -> None:
     """Refuse options that would do nothing."""
-    if agent is None and of_agents:
+    if agent is None and max_frames is not None:
+        raise UsageError("got --max-frames without --agent; name the agent it is for")
+    if agent is not None and (looking.verify is not None or looking.dry_run):
         raise UsageError(
-            "got --model, --models, --base-url or --max-frames without --agent; name the agent they are for"
+            "got --verify or --dry-run with --agent, whose model looks by itself; leave one of them out (`kinodex ask "
+            "--dry-run` says what an agent costs)"
         )
     if agent is not None and where != "both":
         raise UsageError("got --in with --agent, which decides by itself; leave one of them out")

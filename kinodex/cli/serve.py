@@ -7,6 +7,7 @@ import signal
 import sys
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -196,6 +197,7 @@ def mcp(
     from kinodex.guards import listen
     from kinodex.jobs.models import knows_world
     from kinodex.jobs.open import find_space
+    from kinodex.jobs.verify import verified
     from kinodex.mcp.server import LibraryTools
 
     chosen = find_variant(agent)
@@ -208,7 +210,8 @@ def mcp(
         options.announce(choice)
     else:
         print(NO_MODEL, file=sys.stderr)
-    tools = LibraryTools(opened, asking.detector, asking.space)
+    look = partial(verified, models=choice) if choice.may_use_endpoints else None
+    tools = LibraryTools(opened, asking.detector, asking.space, look)
     listener = listen(host, port) if http else None
     with suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
         asyncio.run(_serve_mcp(tools, choice, chosen if can_ask else None, asking.budget(), listener, host))

@@ -112,7 +112,7 @@ def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
             ]
         )
         return
-    scores = {"cosine": [hit.cosine for hit in hits], "bm25": [hit.bm25 for hit in hits]}
+    scores = {name: [getattr(hit, name) for hit in hits] for name in ("reranked", "cosine", "bm25")}
     scores["score"] = [hit.score if hit.source == "detection" else None for hit in hits]
     names = [name for name, values in scores.items() if any(value is not None for value in values)]
     table = plain_table("at", *basis_heads(hits), *names, "video", "found in", "text")
@@ -131,15 +131,17 @@ def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
 
 def basis_heads(found: Sequence[Judged]) -> list[str]:
     """The columns of what is known of each moment: none of an order alone."""
-    return {"ranking": [], "probability": ["probability"], "verified": ["seen", "reason"]}[basis_of(found)]
+    if any(each.reason for each in found):
+        return ["seen", "reason"]
+    return ["probability"] if basis_of(found) == "probability" else []
 
 
 def basis_cells(each: Judged, found: Sequence[Judged]) -> list[str]:
     """The cells of a moment in these columns."""
-    match basis_of(found):
-        case "ranking":
+    match basis_heads(found):
+        case []:
             return []
-        case "probability":
+        case ["probability"]:
             return ["" if each.probability is None else f"{each.probability:.2f}"]
     return [{True: "yes", False: "no", None: ""}[each.present], escape(visible_lines(each.reason))]
 

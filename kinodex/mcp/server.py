@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial, wraps
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
 from mcp.server import MCPServer
@@ -68,11 +68,14 @@ from kinodex.mcp.replies import (
 )
 from kinodex.pipeline.errors import PipelineError
 
+if TYPE_CHECKING:
+    from kinodex.jobs.verify import Look
+
 GRACE_S = 3
 """Seconds that the server waits at its end for clients that stay connected."""
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 ASKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
-"""An agent may keep captions that it has made in the library, and its model may be elsewhere."""
+"""Captions and verdicts that a model has made may be kept in the library, and the model may be elsewhere."""
 
 
 def make_server(tools: LibraryTools, options: AskOptions | None, answering: Answering | None = None) -> MCPServer:
@@ -81,11 +84,18 @@ def make_server(tools: LibraryTools, options: AskOptions | None, answering: Answ
     `answering` answers in the place of those models. Without `options` there is no tool `ask`.
     """
     turn = anyio.Lock()
+    searches = tools.search, tools.ground
     reads = (
-        tools.videos, tools.overview, tools.search, tools.ground, tools.frames, tools.transcript, tools.captions,
-        tools.chapters, tools.detections,
-    )  # fmt: skip
-    offered = [_tool(_in_turn(read, turn), READS) for read in reads]
+        tools.videos,
+        tools.overview,
+        tools.frames,
+        tools.transcript,
+        tools.captions,
+        tools.chapters,
+        tools.detections,
+    )
+    offered = [_tool(_in_turn(search, turn), READS if tools.look is None else ASKS) for search in searches]
+    offered += [_tool(_in_turn(read, turn), READS) for read in reads]
     if options is not None:
         if answering is None:
             if options.models is None:
@@ -210,6 +220,10 @@ LookIn = Annotated[
 ]
 
 
+Verify = Annotated[
+    int,
+    Field(ge=0, le=20, description="Have the server's model look at the first so many: yes or no with its reason."),
+]
 DESCRIBED = ("captions", "speech", "text", "detections", "summaries")
 """Stages whose rows an overview counts."""
 
@@ -221,8 +235,12 @@ class LibraryTools:
     not have it.
     """
 
-    def __init__(self, library: Library, detector: str | None = None, space: str | None = None) -> None:
+    def __init__(
+        self, library: Library, detector: str | None = None, space: str | None = None, look: Look | None = None
+    ) -> None:
+        """`look` has a model look at moments; None: this server has none."""
         self.library = library
+        self.look = look
         self._detector = detector
         self._space = space
         find_space(library, space)
@@ -313,17 +331,20 @@ class LibraryTools:
         end_s: ToS = None,
         k: Annotated[int, Field(description="Number of hits, 1 to 50.")] = 10,
         min_gap_s: Annotated[float, Field(ge=0, description="Least seconds between hits of one video.")] = 2.0,
+        verify: Verify = 0,
     ) -> Annotated[CallToolResult, replies.Hits]:
         """Find moments of the videos that match a query, best first: seen, said, shown, described or detected.
 
         Look at a hit with `frames` at its start_s. At most 50 hits and 40,000 bytes. Scores order the hits of one
-        search and mean nothing across searches.
+        search and mean nothing across searches; `claim` says what the `basis` allows.
         """
         if k < 1:
             raise UsageError(f"got k={k}; ask for at least 1 hit")
         ids = tuple(row.video_id for row in self.library.videos_named(videos)) if videos else None
         limits = start_s, end_s, min(k, replies.HITS), min_gap_s
         hits = self._finder.find(Query(query, None, where, videos or (), *limits))
+        if verify:
+            hits = self._look(self.library, query, hits, verify)[0]
         lines = first_fitting([self._found(hit) for hit in hits])
         is_cut = len(lines) < len(hits) or len(hits) == replies.HITS < k
         cut = f"only {len(lines)} hits fit in a reply; search a part, by videos or by time, for more"
@@ -337,15 +358,18 @@ class LibraryTools:
         event: Annotated[str, Field(description="What happens, in words.")],
         videos: VideoNames = None,
         most: Annotated[int, Field(ge=1, le=replies.HITS, description="Number of ranges.")] = 5,
+        verify: Verify = 0,
     ) -> Annotated[CallToolResult, replies.Ranges]:
         """Find the ranges of time that fit an event best, seen or spoken of; the nearest exist though it is nowhere.
 
         `claim` says what the `basis` allows: look at ranges with `frames` before you rely on them.
         """
-        from kinodex.jobs.ground import ground
+        from kinodex.jobs.ground import ground, with_verdicts
 
         rows = self.library.videos_named(videos) if videos else []
         found = ground(self.library, self.environment_of(None), event, rows, most=most)
+        if verify:
+            found = with_verdicts(found, self._look(self.library, event, found.candidates, verify)[0])
         lines = [
             replies.RangeLine(
                 video_id=each.video.video_id,
@@ -367,6 +391,12 @@ class LibraryTools:
                 ranges=first_fitting(lines),
             )
         )
+
+    @property
+    def _look(self) -> Look:
+        if self.look is None:
+            raise UsageError("got verify, and this server has no model that sees; start it with --model and --base-url")
+        return self.look
 
     def _found(self, hit: Hit) -> replies.HitLine:
         return replies.HitLine(

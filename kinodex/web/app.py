@@ -192,7 +192,9 @@ def _mcp_app(questions: Questions, number: int, library: Library, path: str, hos
     from kinodex.mcp.server import AskOptions, LibraryTools, make_server
 
     settings = questions.settings
-    tools = LibraryTools(Library.open(library.uri), settings.detector, settings.space)  # it is read in threads
+    own = Library.open(library.uri)  # it is read in threads
+    look = questions.look if settings.choice.may_use_endpoints else None
+    tools = LibraryTools(own, settings.detector, settings.space, look)
     options = AskOptions(None, describe_models(settings.choice), settings.agent, settings.budget)
     server = make_server(tools, options, _mcp_answering(questions, number))
     return server.streamable_http_app(streamable_http_path=path, host=host)

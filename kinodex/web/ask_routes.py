@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -13,12 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import MAX_OPTIONS, AnswerRules, Question
 from kinodex.agent.trace import Record
-from kinodex.guards import FORBIDDEN_ELSEWHERE, SAFE, answering, json_response, numbered_route
+from kinodex.guards import FORBIDDEN_ELSEWHERE, SAFE, answering, json_response, numbered, numbered_route
 from kinodex.index.errors import QueryError
 from kinodex.index.library import Library
 from kinodex.index.text import redact, redact_values
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.moments import Moment
 from kinodex.jobs.ground import grounding_of, grounding_question, text_of
+from kinodex.jobs.verdicts import basis_of, claim
 from kinodex.web.kept import Kept
 from kinodex.web.page import as_json
 from kinodex.web.questions import FINISHED, AskRequest, Questions, Running
@@ -32,6 +35,10 @@ if TYPE_CHECKING:
 Body = TypeVar("Body", bound=BaseModel)
 LONGEST = 20_000
 """Characters of a question, and of an option."""
+MOST_LOOKED_AT = 20
+"""Moments of a search that a page has a model look at in one call."""
+ROUNDED_S = 1e-3
+"""Times that went through a page may be rounded so much."""
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
@@ -64,13 +71,24 @@ def asking_routes(questions: Questions, libraries: Sequence[Library]) -> list[An
             found.stop()
         return json_response({}, status=202)
 
+    async def verify(request: Request) -> Response:
+        body = await read_body(request, _VerifyBody)
+        uri = numbered(libraries, request.path_params["library"], "library").uri
+
+        def look(request: Request) -> Response:
+            return json_response(_verdicts(questions, Library.open(uri), body))
+
+        return await answering(look, lookers)(request)
+
     def moments(request: Request) -> Response:
         return json_response(_moments(questions, libraries, request.path_params["key"]))
 
+    lookers = ThreadPoolExecutor(questions.settings.at_once, thread_name_prefix="looks")
     place, one = "/data/libraries/{library:number}", "/data/questions/{key}"
     return [
         numbered_route(f"{place}/questions", answering(start), methods=["POST"]),
         numbered_route(f"{place}/moments", answering(start_grounding), methods=["POST"]),
+        numbered_route(f"{place}/verify", answering(verify), methods=["POST"]),
         Route("/data/questions", answering(listing)),
         Route(f"{one}/events", answering(lambda request: event_stream(questions, request))),
         Route(f"{one}/stop", answering(stop), methods=["POST"]),
@@ -124,6 +142,19 @@ class _GroundBody(AskFields):
     text: str = Field(max_length=LONGEST_TEXT)
 
 
+class _MomentBody(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    video_id: str
+    start_s: float
+    end_s: float
+
+
+class _VerifyBody(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    text: str = Field(max_length=LONGEST_TEXT)
+    moments: list[_MomentBody] = Field(min_length=1, max_length=MOST_LOOKED_AT)
+
+
 async def read_body(request: Request, model: type[Body]) -> Body:
     """Read a request's JSON; raises UsageError for another type of content, or values that do not fit."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
@@ -139,6 +170,26 @@ async def read_body(request: Request, model: type[Body]) -> Body:
 def first_fault(error: ValidationError) -> tuple[str, str]:
     first = error.errors()[0]
     return ".".join(map(str, first["loc"])), first["msg"]
+
+
+def _verdicts(questions: Questions, library: Library, body: _VerifyBody) -> dict[str, Any]:
+    """The verdict of the server's model on each moment, in order, and what may be claimed of them."""
+    found = []
+    for each in body.moments:
+        video = library.video(each.video_id)
+        if not video.start_s <= each.start_s < each.end_s <= video.end_s + ROUNDED_S:
+            raise UsageError(f"got {each.start_s} to {each.end_s} s, which is no moment of {video.title}")
+        found.append(Moment(video, each.start_s, each.end_s))
+    judged, looked = questions.look(library, body.text, found, len(found))
+    names = ("basis", "present", "reason")
+    return {
+        "basis": basis_of(judged),
+        "claim": claim(judged),
+        "moments": [{name: getattr(each, name) for name in names} for each in judged],
+        "calls": looked.calls,
+        "invalid": looked.invalid,
+        "cost": looked.usage.cost,
+    }
 
 
 def _moments(questions: Questions, libraries: Sequence[Library], key: str) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from kinodex.agent.trace import Record, ReplayModel
 from kinodex.agent.variants.base import Variant, with_settings
 from kinodex.guards import NotGiven, Refused, numbered
 from kinodex.index.errors import KinodexError
-from kinodex.index.library import Library
+from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import VideoRow
 from kinodex.index.text import redact_uri, redact_values
 from kinodex.jobs.errors import UsageError
@@ -44,6 +44,7 @@ from kinodex.jobs.kept import keep_limits, keep_traces
 from kinodex.jobs.models import BUILTIN, ModelChoice, ModelsFor, check_known_world, chosen_models, describe_models
 from kinodex.jobs.open import find_space, open_environment
 from kinodex.jobs.telemetry import Watch, unwatched
+from kinodex.jobs.verify import Found, Looked, looking_role, verified
 from kinodex.pipeline.errors import PipelineError
 from kinodex.web.kept import Kept, KeptTraces, QuestionFacts, spend, spent_today, until_tomorrow_s
 from kinodex.web.sentences import latest_sentence
@@ -167,6 +168,14 @@ class Questions:
         self._running[running.key] = running
         self._thread.submit(lambda: self._answer(running, plan, budget))
         return running
+
+    def look(self, library: LibraryReader, text: str, found: Sequence[Found], count: int) -> tuple[list[Found], Looked]:
+        """Have the server's model look at moments, in any thread; raises as `verified`, and as `start` at a limit."""
+        self._budget(UNLIMITED)
+        judged, looked = verified(library, text, found, count, self.settings.choice)
+        if looked.usage.cost:
+            spend(self.settings.traces, looked.usage.cost)
+        return judged, looked
 
     def find(self, key: str) -> Running | Kept:
         return self._running.get(key) or self.kept.find(key)
@@ -651,6 +660,7 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
         "agents": [{"name": each.name, "summary": each.line, "plain": each.plain} for each in agents],
         "agent": settings.agent.name,
         "models": describe_models(settings.choice),
+        "looks": _looking_model(settings.choice),
         "max_questions": settings.at_once,
         "usd_a_day": settings.usd_a_day,
         "is_drawn_world": all(drawn),
@@ -670,6 +680,14 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
     }
     redacted: dict[str, Any] = redact_values(value)
     return redacted
+
+
+def _looking_model(choice: ModelChoice) -> str | None:
+    """The model that can look at the moments of a search; None where there is none that sees."""
+    try:
+        return looking_role(choice).model
+    except UsageError:
+        return None
 
 
 # Counts of a server since its start, and the text of them that Prometheus reads at `/metrics`.

@@ -84,10 +84,10 @@ def test_one_that_sees_is_shown_one_picture_once(environment: Environment, tmp_p
         server.model_facts = UNSAID
         choice = ModelChoice(MODEL, server.base_url, cache_path=cache.path)
         variant = find_variant("eea")
-        assert sight_tries(choice, variant) == 1 and sight_tries(choice, find_variant("videotree")) == 0
+        assert sight_tries(choice, variant.needs_pictures) == 1 and sight_tries(choice, needs_pictures=False) == 0
         assert answer(environment, server, cache).ledger.calls == plain + 1
         assert tries(server) == 1
-        assert sight_tries(choice, variant) == 0
+        assert sight_tries(choice, variant.needs_pictures) == 0
         answer(environment, server, cache, max_tokens=9999)
         answer(environment, server, images=4)
         assert tries(server) == 0, "kept by address and model; a role may say it"

@@ -24,6 +24,7 @@ def test_a_line_that_shares_only_small_words_is_not_fused():
         ("a dog on the grass", "Look, the dog lies on a bench!", True),
         ("where is the red kite", "A kite!", True),
         ("the dog", "the land", True),
+        ("a boat", "It is a long story.", False),
         ("a pink book in the city at night", "We meet in the morning.", False),
         ("a red car on the road", "That red car!", True),
         ("a red car on the road", "The red one.", True),

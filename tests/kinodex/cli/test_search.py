@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from kinodex.jobs.verdicts import RANKED
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.duplicates.walks import DIM, shot, walk
 from tests.support.libraries.random_library import SETTINGS, MadeVideo, fingerprint, made, write
+from tests.support.servers.looking_server import looking_server
+from tests.support.servers.rerank_server import RerankServer
 
 
 def test_hits_are_the_best_first_apart_and_in_the_part_that_is_named(kinodex: Kinodex, library: Path) -> None:
@@ -87,12 +90,46 @@ def test_an_event_that_is_nowhere_and_an_agents_evidence(kinodex: Kinodex, libra
     assert (made["by"], made["evidence"]) == ("uniform", None)
 
 
+def test_a_model_looks_and_says_present_or_absent_in_table_and_json(
+    kinodex: Kinodex, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
+    place = shutil.copytree(library, tmp_path / "library")
+    with looking_server(lambda number, line: number == 2) as server:
+        looking = "--verify", 3, "--model", "tester", "--base-url", server.base_url
+        asked = "a boat", "--in", "pictures"
+        bill = json_of(kinodex, "search", place, *asked, *looking, "--input-price", 2, "--dry-run")
+        assert (bill["questions"], bill["calls"], bill["cost"] > 0, server.seen) == (3, 1, True, [])
+        hits = json_of(kinodex, "search", place, *asked, *looking)
+        assert [hit["present"] for hit in hits[:4]] == [False, True, False, None]
+        assert (hits[1]["basis"], hits[1]["reason"]) == ("verified", "a boat is in the picture (2)")
+        ran = kinodex("search", place, *asked, *looking)
+        assert ran.out.startswith("present: a model saw it in 1 of the 3 moments it looked at")
+        assert "seen" in ran.out and "only the sea is seen (1)" in ran.out and len(server.seen) == 1, "kept"
+        assert "clips by verify:tester" in kinodex("info", place).out or "verify:tester" in kinodex("info", place).out
+        assert kinodex("remove", "added", place, "clips", "verify:tester", "--yes").out.startswith("3 clips removed")
+        assert "3" in kinodex("ground", place, *asked, *looking, "--dry-run").out
+        made = json_of(kinodex, "ground", place, *asked, *looking, "-k", 3)
+        assert (made["present"], made["basis"], made["ranges"][0]["reason"]) == (
+            True,
+            "verified",
+            "a boat is in the picture (2)",
+        )
+        assert [each["present"] for each in made["weaker"]] == [False, False]
+        bad(kinodex, "search", place, *asked, *looking[2:], code=2, says="--verify K")
+        bad(kinodex, "search", place, *asked, "--verify", 2, code=2, says="--model")
+        bad(kinodex, "ground", place, "a boat", "--agent", "uniform", *looking, code=2, says="--verify")
+    with RerankServer("vllm") as server:
+        hits = json_of(kinodex, "search", place, "a long story", "--rerank", server.url)
+    assert hits[0]["reranked"] is not None and hits[0]["basis"] in ("ranking", "probability")
+
+
 def test_options_that_do_not_fit_are_refused_before_the_search(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
     (tmp_path / "there.csv").write_text("mine")
     agent = "a boat", "--agent", "uniform"
     for arguments, says in (
-        (("a boat", "--model", "gpt-4o"), "without --agent"),
-        (("a boat", "--base-url", "http://127.0.0.1:9/v1"), "without --agent"),
+        (("a boat", "--model", "gpt-4o"), "--verify K"),
+        (("a boat", "--base-url", "http://127.0.0.1:9/v1"), "--verify K"),
         (("a boat", "--max-frames", 3), "without --agent"),
         ((*agent, "--in", "words"), "with --agent"),
         ((" ",), "empty text"),

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,16 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.models.rules import RuleBasedModel
 from kinodex.index.library import Library
 from kinodex.index.store.indexes import refresh
+from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.verdicts import RANKED
+from kinodex.jobs.verify import verified
 from kinodex.mcp import replies
 from kinodex.mcp.server import AskOptions, LibraryTools, make_server
 from tests.support.libraries.agent_library import make_library
 from tests.support.libraries.text_library import text_library
 from tests.support.scenes.chapters import add_chapters
 from tests.support.screen_text.lines import Line, add_screen_text
+from tests.support.servers.looking_server import looking_server
 from tests.support.servers.mcp_client import QUESTION, call, pictures, texts, use_tools
 
 
@@ -48,6 +52,38 @@ def test_detections_transcript_and_ranges(mcp_library: Library) -> None:
         assert all(each["start_s"] < each["end_s"] for each in ranges["ranges"])
 
     use_tools(mcp_library, use)
+
+
+def test_the_servers_model_looks_where_there_is_one(
+    mcp_library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
+    library = Library.open(str(shutil.copytree(mcp_library.uri, tmp_path / "library")))
+
+    async def use(client: Client) -> None:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert not tools["search"].annotations.read_only_hint and tools["frames"].annotations.read_only_hint
+        found = await call(client, "search", query="a red boat", where="pictures", k=3, verify=2)
+        assert (found["basis"], found["claim"]) == (
+            "verified",
+            "present: a model saw it in 1 of the 2 moments it looked at",
+        )
+        assert [hit.get("present") for hit in found["hits"]] == [True, False, None]
+        ranges = await call(client, "ground", event="a red boat", most=2, verify=1)
+        assert (ranges["present"], ranges["ranges"][0]["reason"]) == (True, "a boat is in the picture (1)")
+
+    async def run(choice: ModelChoice) -> None:
+        async with Client(make_server(LibraryTools(library, look=partial(verified, models=choice)), None)) as client:
+            await use(client)
+
+    with looking_server(lambda number, line: number == 1) as server:
+        asyncio.run(run(ModelChoice("tester", server.base_url)))
+
+    async def refused(client: Client) -> None:
+        result = await client.call_tool("search", {"query": "a red boat", "verify": 1})
+        assert result.is_error and "no model that sees; start it with --model" in texts(result)[0]
+
+    use_tools(mcp_library, refused)
 
 
 def test_what_was_never_added_is_no_empty_list_and_is_read_once_it_is(mcp_library: Library, tmp_path: Path) -> None:

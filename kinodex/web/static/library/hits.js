@@ -2,6 +2,7 @@
 
 import { playButton } from "viewer/library/actions.js";
 import { breakable, copier, el } from "viewer/shared/dom.js";
+import { lookButton } from "viewer/shared/look.js";
 import { picture } from "viewer/shared/source.js";
 import { takeAway } from "viewer/shared/take_away.js";
 import { clock, judged, plural } from "viewer/shared/words.js";
@@ -13,15 +14,23 @@ const WORD = /[\p{L}\p{N}_]+/gu;
 export const searchAddress = (key, fields) =>
   `#/library/${key}/search/${encodeURIComponent(new URLSearchParams(fields))}`;
 
-/** All that was found, best video first; `text` are the words that were searched, `fields` those of the address. */
-export function hitGroups(key, { count, claim, groups }, text, fields) {
+/**
+ * All that was found, best video first; `text` are the words that were searched, `fields` those of the address, `looks`
+ * the model that can look at them, and `redraw()` is called once it has.
+ */
+export function hitGroups(key, found, text, fields, looks, redraw) {
+  const { count, claim, groups } = found;
   if (!count) return [el("p", {}, "Nothing found."), el("p", { class: "quiet" }, advice(fields))];
   const several = groups.length > 1 ? ` in ${plural(groups.length, "video")}` : "";
   return [
-    el("p", { class: "quiet" }, `${plural(count, "hit")}${several}: ${claim}.`),
+    el("p", { class: "claim", dir: "auto" }, `${plural(count, "hit")}${several}: ${claim}.`),
+    lookButton(key, looks, text, bestFirst(groups), (said) => redraw(Object.assign(found, { claim: said }))),
     groups.map((group) => section(key, group, text, fields, groups.length === 1 ? ALONE_AT_FIRST : AT_FIRST)),
   ];
 }
+
+/** The hits of all films in the order of the search. */
+const bestFirst = (groups) => groups.flatMap(({ video_id, hits }) => hits.map((hit) => Object.assign(hit, { video_id }))).sort((one, other) => other.score - one.score);
 
 const advice = (fields) =>
   fields.in && fields.in !== "all"

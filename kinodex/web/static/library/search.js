@@ -41,13 +41,20 @@ export function search(key, fields, { space, searched }, there) {
     (asked) => ask(key, asked),
     (found, asked) => {
       said.replaceChildren();
-      hits.replaceChildren(...hitGroups(key, found, asked.text ?? "", asked).flat());
+      draw(found, asked);
     },
     (error) => {
       said.replaceChildren();
       hits.replaceChildren(el("div", { class: "banner", role: "alert" }, error.message));
     },
   );
+
+  const draw = (found, asked) =>
+    hits.replaceChildren(
+      ...hitGroups(key, found, asked.text ?? "", asked, there?.serve?.looks, (judged) => draw(judged, asked))
+        .flat()
+        .filter(Boolean),
+    );
 
   /** Searches for what the form holds, if that is anything; `push` makes a step that the back button goes back. */
   function start(push = false) {

@@ -5,6 +5,7 @@ import { ask, byAgent, bySearch } from "viewer/moments/find.js";
 import { momentsForm } from "viewer/moments/form.js";
 import { result, verdict } from "viewer/moments/result.js";
 import { el } from "viewer/shared/dom.js";
+import { lookButton } from "viewer/shared/look.js";
 
 /** The form and the place of its result as `elements`, for the library's page; `filled` is a promise of the result. */
 export function moments(key, inner, there) {
@@ -23,19 +24,27 @@ export function finder(key, fields, there, keep, of) {
   const offer = there?.serve?.libraries.find((each) => String(each.key) === String(key))?.can_ask ? there.serve : null;
   let searches = 0;
 
+  const say = (...parts) => status.replaceChildren(...parts.filter(Boolean));
+
+  function draw(found, asked) {
+    const all = [...found.ranges, ...found.weaker];
+    const looked = (claim) => draw({ ...found, claim, ranges: all.filter((each) => each.present !== false), weaker: all.filter((each) => each.present === false) }, asked);
+    const look = found.by === "search" ? lookButton(key, there?.serve?.looks, found.text, all, looked) : null;
+    say(found.noise ? el("p", { class: "warn" }, `${found.noise}.`) : null, verdict(found, of.where(asked)), look);
+    shown.replaceChildren(...result(key, found, asked, of.seek));
+    of.drawn?.(found);
+  }
+
   async function find(asked) {
     const mine = (searches += 1);
     const wanted = of.video ? { ...asked, video: of.video } : asked;
-    const say = (...parts) => status.replaceChildren(...parts.filter(Boolean));
     shown.replaceChildren();
     progress.replaceChildren();
     say(el("p", { class: "quiet" }, "Looking…"));
     try {
       const found = asked.by ? await agents(asked, wanted, mine) : await bySearch(key, wanted);
       if (mine !== searches) return;
-      say(found.noise ? el("p", { class: "warn" }, `${found.noise}.`) : null, verdict(found, of.where(asked)));
-      shown.replaceChildren(...result(key, found, asked, of.seek));
-      of.drawn?.(found);
+      draw(found, asked);
     } catch (error) {
       if (mine !== searches) return;
       say();

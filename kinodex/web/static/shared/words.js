@@ -40,8 +40,10 @@ export const roundClock = (seconds) => shortClock(Math.max(1, seconds));
 /** The last part of the place of a library. */
 export const nameOf = (uri) => uri.replace(/\/+$/, "").split("/").pop() || uri;
 
+const VERDICTS = { true: "yes", false: "no", null: "unsaid" };
+
 /** What is known of one moment: a model's yes or no with its reason, or the space's probability; null of an order. */
 export function judged({ present, probability, reason }) {
-  if (present !== null) return el("small", { class: "judged", title: reason }, el("b", {}, present ? "yes" : "no"), `: ${reason}`);
+  if (reason) return el("small", { class: `judged ${VERDICTS[present]}`, dir: "auto" }, present === null ? reason : [el("b", {}, VERDICTS[present]), reason]);
   return probability === null ? null : el("small", { class: "judged quiet" }, `probability ${probability.toFixed(2)}`);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,6 +20,9 @@ from kinodex.agent.limits import (
     StopSignal,
     WorkClock,
     gather_all,
+    gather_pair,
+    held,
+    time_limit,
     waiting,
 )
 from kinodex.agent.models.openai_model import open_models
@@ -335,3 +339,100 @@ def test_a_server_that_hangs_is_cut(environment: Any) -> None:
 
     answer = asyncio.run(run())
     assert (answer.status, answer.reason, answer.text) == ("budget_exhausted", "stopped", None)
+
+
+def test_a_round_is_expected_to_cost_as_much_as_the_one_before() -> None:
+    running = account(tokens=1000)
+    assert running.begin_round() == 1
+    for _ in range(4):
+        call(running)
+    assert running.exhausted_by_round() == "tokens"  # 400, 400 more, and two decisions of 110
+    assert account(tokens=2000).exhausted_by_round() is None
+
+
+def test_a_slot_is_waited_for_at_no_cost_also_in_another_thread(hand: Hand) -> None:
+    """As the models of an evaluation have a loop of their own, to which the call's context goes over."""
+    clock, slots = WorkClock(hand), asyncio.Semaphore(1)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    reached = threading.Event()
+
+    async def call(on_slot: Callable[[], None]) -> None:
+        reached.set()
+        async with held(slots):
+            on_slot()
+
+    async def run() -> None:
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(slots.acquire(), loop))
+        with clock.serving():
+            waits = asyncio.run_coroutine_threadsafe(call(lambda: hand.move(2)), loop)
+            await asyncio.to_thread(reached.wait)
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop))
+            hand.move(50)
+            loop.call_soon_threadsafe(slots.release)
+            await asyncio.wrap_future(waits)
+
+    asyncio.run(run())
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+    assert clock.seconds == 2
+
+
+def test_a_limit_waits_for_a_clock_that_stands_still() -> None:
+    left = [0.001]
+    looks: list[float] = []
+
+    def seconds_left() -> float:
+        looks.append(left[0])
+        if len(looks) == 4:
+            left[0] = 0.0
+        return left[0]
+
+    async def run() -> bool:
+        with pytest.raises(TimeoutError):
+            async with time_limit(seconds_left) as limit:
+                await asyncio.Event().wait()
+        return limit.expired()
+
+    assert asyncio.run(run())
+    assert looks[:3] == [0.001] * 3 and len(looks) == 4
+
+
+async def after(turns: int, value: str) -> str:
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    return value
+
+
+def test_an_error_cancels_the_others_before_it_goes_on() -> None:
+    ended: list[str] = []
+
+    async def waits() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
+
+    async def fails() -> None:
+        await asyncio.sleep(0)
+        raise KeyError("gone")
+
+    with pytest.raises(KeyError):
+        asyncio.run(gather_pair(waits(), fails()))
+    assert ended == ["cancelled"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_calls_that_are_cancelled_before_they_begin_warn_of_nothing() -> None:
+    calls = [after(1, "a"), after(1, "b")]
+
+    async def run() -> None:
+        together = asyncio.ensure_future(gather_all(calls))
+        asyncio.get_running_loop().call_soon(together.cancel)  # after it began, before its calls do
+        await together
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(run())
+    assert [inspect.getcoroutinestate(call) for call in calls] == [inspect.CORO_CLOSED] * 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -15,8 +16,11 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings, ModelUnreachable
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Usage, request_key
+from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
-from kinodex.agent.requests.tree import Decide, ProposeQueries, ScoreSegments
+from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from kinodex.agent.session import UsableReplies
+from kinodex.agent.variants.videoagent2_requests import CreatePlan
 from kinodex.agent.variants.videoseek_requests import Think
 from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
@@ -186,3 +190,99 @@ def test_a_model_that_never_makes_sense_ends_the_run(babbled: Environment) -> No
             rounds,
         )
         assert len([each for each in model.requests if not isinstance(each, DescribeSegment)]) <= 15, (agent, rounds)
+
+
+def test_endless_exploring_ends_with_the_best_answer_so_far(environment):
+    answer, model = run(environment, explorer)
+    assert (answer.status, answer.reason, answer.rounds, answer.option) == ("budget_exhausted", "rounds", 4, 0)
+    assert [request.must_answer for request in model.asked(Decide)] == [False, False, False, True]
+
+
+def test_frames_are_never_more_than_allowed(environment):
+    answer, _ = run(environment, explorer, Budget(rounds=None, frames=10))
+    assert (answer.status, answer.reason, answer.ledger.frames) == ("budget_exhausted", "frames", 10)
+    assert answer.ledger.frame_shows > 10
+
+
+class Slow(ScriptedModel):
+    async def ask(self, request):
+        await asyncio.sleep(30 if isinstance(request, Decide) else 0)
+        return await super().ask(request)
+
+
+def test_a_model_that_hangs_is_cut_off(environment):
+    began = time.monotonic()
+    answer = asyncio.run(ask(QUESTION, environment, Slow(explorer), budget=Budget(seconds=0.5)))
+    assert (answer.status, answer.reason, answer.text) == ("budget_exhausted", "seconds", None)
+    assert time.monotonic() - began < 5
+
+
+def test_evidence_that_was_never_shown_is_left_out(environment):
+    answer, model = run(environment, but(Decide, {"option": "B", "evidence": [2, 99, -3]}))
+    second = model.asked(Decide)[0].frames[1]
+    assert [(each.start_s, each.end_s) for each in answer.evidence] == [(second.time_s, second.time_s + 1)]
+    assert (answer.status, answer.evidence_cited) == ("answered", True)
+
+
+def test_an_answer_that_names_nothing_that_was_shown_cites_no_evidence(environment):
+    for evidence in [[], [99]]:
+        answer, model = run(environment, but(Decide, {"option": "B", "evidence": evidence}))
+        shown = model.asked(Decide)[0].frames
+        assert (answer.status, answer.evidence_cited) == ("answered", False), evidence
+        assert sum(each.end_s - each.start_s for each in answer.evidence) == len(shown), (
+            "all that was shown stands for it"
+        )
+
+
+def test_rewards_and_proposals_are_asked_side_by_side(environment):
+    both = asyncio.Event
+
+    class Meeting(ScriptedModel):
+        waiting = 0
+
+        async def ask(self, request):
+            if isinstance(request, ScoreSegments | ProposeQueries):
+                self.waiting += 1
+                self.met = getattr(self, "met", None) or both()
+                if self.waiting == 2:
+                    self.met.set()
+                await asyncio.wait_for(self.met.wait(), 5)
+            return await super().ask(request)
+
+    model, apart = Meeting(explorer), {"form": "paper"}
+    answer = asyncio.run(ask(QUESTION, environment, model, budget=Budget(rounds=2), parameters=apart))
+    assert (answer.option, len(model.asked(ProposeQueries))) == (0, 1)
+
+
+def test_roles_choose_the_model(environment):
+    policy, reward, rest = (ScriptedModel(explorer) for _ in range(3))
+    asyncio.run(
+        ask(QUESTION, environment, {"policy": policy, "reward": reward, "default": rest}, budget=Budget(rounds=1))
+    )
+    assert {type(request) for request in reward.requests} == {ScoreSegments}
+    assert {type(request) for request in policy.requests} == {DiscoverQueries, Decide}
+    assert rest.requests == []
+
+
+def test_rounds_count_by_the_replies_that_could_have_been_invalid() -> None:
+    replies = UsableReplies()
+    replies.count(0, "m", "unreadable")
+    for round_no in (1, 2, 4):  # a round without any reply is passed over
+        replies.count(round_no, "m", "unreadable")
+        replies.count(round_no, "m", f"bad in {round_no}")
+    assert (replies.lost_rounds(1), replies.lost_rounds(3), replies.lost_rounds(5)) == (0, 2, 3)
+    assert (replies.none_usable, replies.loss(4), replies.loss(5)) == (True, "", "in 3 rounds")
+    assert (replies.fault, replies.model) == ("bad in 4", "m")
+    replies.count(5, "m", None)
+    assert (replies.lost_rounds(6), replies.none_usable) == (0, False)
+
+
+def test_what_was_seen_is_not_thrown_away(babbled: Environment) -> None:
+    def answers_at_last(request: Any) -> Any:
+        return {"option": "B", "evidence": [1]} if isinstance(request, AnswerNotes) else babbles(request)
+
+    answer, model = run_babble(babbled, "videoagent2", answers_at_last)
+    assert (answer.status, answer.option, answer.rounds, answer.senseless) == ("answered", 1, 4, False)
+    assert answer.reason == "no reply could be used in 3 rounds; this is the best answer so far"
+    assert answer.evidence
+    assert len(model.asked(CreatePlan)) == 6

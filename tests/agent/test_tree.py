@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from kinodex.agent.anchors import cover, new_queries, spread
 from kinodex.agent.ask import ask
 from kinodex.agent.environment import Environment
-from kinodex.agent.limits import Budget
-from kinodex.agent.protocol import Earlier, Question, ShownFrame
+from kinodex.agent.limits import Account, Budget
+from kinodex.agent.protocol import Earlier, Question, ScoredSegment, Segment, ShownFrame
 from kinodex.agent.requests.answer import Recall
 from kinodex.agent.requests.tree import Decide
 from kinodex.agent.trace import Event, PriorEvidence, Ranked, Remembered
@@ -19,7 +22,10 @@ from kinodex.agent.tree import (
     Memory,
     Tree,
     border_rewards,
+    live_history,
+    shown_candidates,
     shown_frames,
+    unseen_times,
 )
 from kinodex.agent.variants.eea import EEAParameters
 from kinodex.agent.variants.vca import VCAParameters
@@ -169,3 +175,80 @@ def test_what_a_conversation_has_seen_stays_and_begins_the_memory(library, agent
     shown = [frame.frame_no for frame in model.asked(Decide)[0].frames if frame.video_id == none.video_id]
     assert shown[:2] == [frame.frame_no for frame in before]
     assert answer.status == "budget_exhausted"
+
+
+def test_a_frame_at_the_start_makes_no_empty_part(environment: Environment) -> None:
+    tree, _ = grown(environment, 0.0, 10.0)
+    assert [(each.segment.start_s, each.segment.end_s) for each in tree.candidates.values()] == [(0, 10), (10, 20)]
+
+
+def test_sampled_and_shown_frames_are_not_unseen(environment: Environment) -> None:
+    tree, _ = grown(environment, 5.0, 12.0)
+    account = Account(Budget(), 20)
+    account.count_shown(environment.frames(environment.videos[0].video_id, [6.0]))
+    assert unseen_times(tree, environment, account, tree.candidates[2].segment).tolist() == [7, 8, 9, 10, 11]
+    account.count_shown(environment.frames(environment.videos[0].video_id, range(20)))
+    assert not any(each.explorable for each in shown_candidates(tree, environment, account, lambda each: each.fused))
+
+
+def test_new_frames_never_leave_before_they_were_seen() -> None:
+    memory = Memory(2)
+    memory.add([frame(1), frame(2)], [100, 100])
+    assert frame_nos(memory.make_room(3)) == [1, 2]
+    memory.add([frame(3), frame(4), frame(5)], [None, None, None])
+    assert frame_nos(memory.frames) == [3, 4, 5]
+
+
+def test_the_history_is_that_of_segments_that_can_be_chosen_and_of_the_parent(environment: Environment) -> None:
+    tree, _ = grown(environment, 5.0, 12.0)
+    segments = [Segment(number, "v", 0.0, 1.0) for number in (0, 1, 2, 3, 7, 8)]
+    kept = live_history([ScoredSegment(each, 50.0) for each in segments], tree, parent=7)
+    assert [each.segment.number for each in kept] == [1, 2, 3, 7]
+
+
+def test_of_many_videos_the_best_are_searched(library):
+    for agent, parameters in [("eea", EEAParameters(videos=2)), ("vca", VCAParameters(videos=2))]:
+        _, events, model, titles = run(library, agent, parameters=parameters)
+        order, _ = ranking(events, titles)
+        assert len(order) == 2, (agent, parameters)
+        assert {titles[video.video_id] for video in model.asked(Decide)[0].videos} == set(order), (agent, parameters)
+
+
+def test_new_queries_are_those_not_known():
+    assert new_queries([" red kite ", "red kite", "boat", "sea"], ["Boat"]) == ["red kite", "sea"]
+    assert new_queries([str(number) for number in range(9)], []) == ["0", "1", "2", "3", "4"]
+
+
+def largest_gap(points: np.ndarray, chosen: np.ndarray) -> float:
+    """From a point to its nearest chosen time."""
+    return float(np.abs(points[:, None] - chosen[None]).min(axis=1, initial=np.inf).max())
+
+
+def best_possible(points: np.ndarray, available: np.ndarray, fixed: np.ndarray, count: int) -> float:
+    choices = combinations(available.tolist(), min(count, len(available)))
+    return min(largest_gap(points, np.asarray(sorted([*fixed, *choice]))) for choice in choices)
+
+
+def test_no_choice_covers_better():
+    for seed in range(40):
+        check_cover(np.random.default_rng(seed))
+
+
+def check_cover(random):
+    points = np.unique(random.integers(0, 60, size=random.integers(3, 14))).astype(float)
+    fixed = np.sort(random.choice(points, size=random.integers(0, min(4, len(points))), replace=False))
+    available = np.setdiff1d(points, fixed)
+    count = int(random.integers(1, 4))
+    if len(available) == 0:
+        return
+    chosen = cover(points, available, fixed, count)
+    assert len(chosen) == min(count, len(available))
+    assert set(chosen) <= set(available)
+    reached = largest_gap(points, np.union1d(fixed, chosen))
+    assert reached == pytest.approx(best_possible(points, available, fixed, count), abs=1e-9)
+
+
+def test_fewer_stored_frames_than_wanted_are_all_taken():
+    stored = np.asarray([3.0, 9.0])
+    assert cover(stored, stored, stored[:0], 6).tolist() == [3.0, 9.0]
+    assert spread(0.0, 10.0, stored, 6).tolist() == [3.0, 9.0]

@@ -26,7 +26,9 @@ from kinodex.jobs.ground import (
     ground_with,
     grounding_of,
     grounding_question,
+    shown_times,
     smoothed,
+    usual_cosines,
     video_evidence,
 )
 from kinodex.jobs.models import ModelChoice
@@ -178,3 +180,68 @@ def test_the_built_in_model_answers(opened: Library) -> None:
     found = asyncio.run(ground_with(opened, environment, "a blue boat", agent, choice))
     assert found.by == agent
     assert {each.video.title for each in found.candidates} <= {"film-01"}
+
+
+def test_one_video_is_searched_where_one_is_named(opened: Library, environment: Environment) -> None:
+    row = opened.video("film-03")
+    found = ground(opened, environment, "a boat", [row], evidence_from="pictures")
+    assert {each.video.video_id for each in found.candidates} == {row.video_id}
+    assert all(row.start_s <= each.start_s < each.end_s <= row.end_s for each in found.candidates)
+
+
+def test_words_alone_find_what_is_said(opened: Library, environment: Environment) -> None:
+    line = opened.transcript(opened.video("film-01").video_id)[0]
+    found = ground(opened, environment, line.text, evidence_from="words")
+    assert (found.basis, found.claim) == ("ranking", RANKED)
+    best = found.ranges[0]
+    assert best.source == "words"
+    assert best.start_s < line.end_s and best.end_s > line.start_s
+
+
+def test_words_that_are_nowhere_have_no_range(opened: Library, environment: Environment) -> None:
+    found = ground(opened, environment, "zzzz qqqq", evidence_from="words")
+    assert (found.present, found.ranges) == (None, ())
+    assert found.claim == found.reason != ""
+
+
+def test_only_so_many_ranges_and_none_without_evidence() -> None:
+    assert times(evidence_ranges(evidence(0, 9, 0, 0, 0, 8, 0), [], 1)) == [(1.0, 2.0)]
+    assert evidence_ranges(evidence(0, -1, -np.inf), [], 5) == []
+
+
+def test_a_short_weak_stretch_is_bridged_and_a_long_one_ends_the_range() -> None:
+    assert times(evidence_ranges(evidence(10, 2, 2, 9, 0), [], 1)) == [(0.0, 4.0)]
+    assert times(evidence_ranges(evidence(10, 2, 2, 2, 9, 0), [], 1)) == [(0.0, 1.0)]
+
+
+def test_ranges_never_overlap_even_where_borders_draw_them_together() -> None:
+    found = evidence_ranges(evidence(10, 10, 0, 0, 0, 9, 9), [0.0, 3.0, 7.0], 5)
+    assert times(found) == [(0.0, 3.0), (5.0, 7.0)]
+    for one in found:
+        assert all(one is two or one.end_s <= two.start_s or two.end_s <= one.start_s for two in found)
+
+
+def test_a_window_gives_what_adding_up_small_steps_gives() -> None:
+    chance = np.random.default_rng(4)
+    edges = np.cumsum(chance.uniform(0.1, 3.0, 40))
+    start_s, end_s, values = edges[:-1], edges[1:], chance.normal(size=39)
+    fine_s = np.arange(edges[0], edges[-1], 0.001) + 0.0005
+    fine = values[np.searchsorted(start_s, fine_s, side="right") - 1]
+    slow = [fine[np.abs(fine_s - middle) <= 1.0].mean() for middle in (start_s + end_s) / 2]
+    assert smoothed(values, start_s, end_s, 2.0) == pytest.approx(np.array(slow), abs=0.01)
+
+
+def test_frames_are_shown_until_the_next_and_the_last_until_the_end(environment: Environment) -> None:
+    video = environment.videos[0]
+    start_s, end_s = shown_times(environment, video.video_id)
+    assert (start_s[1:] == end_s[:-1]).all()
+    assert end_s[-1] == pytest.approx(video.end_s)
+
+
+def test_the_spread_is_that_of_everyday_texts_and_the_median_the_text_s_own(environment: Environment) -> None:
+    videos = [video.video_id for video in environment.videos]
+    first, second = (usual_cosines(environment, text, videos) for text in ("a blue boat", "the moon"))
+    assert first.spread == pytest.approx(second.spread)
+    assert first.median != second.median
+    everything = np.concatenate([environment.cosines("the moon", each) for each in videos])
+    assert second.median == pytest.approx(float(np.median(everything)), abs=1e-6)

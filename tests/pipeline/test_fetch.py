@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import fsspec
 import pytest
 
+from kinodex.pipeline.decoding.open import probe
 from kinodex.pipeline.errors import SourceChanged, SourceForbidden, SourceMissing, SourceUnreachable
 from kinodex.pipeline.fetch import (
     Source,
     Stamp,
     check_unchanged,
     content_id,
+    differ_by_inode_alone,
+    file_state,
     identify,
     local_copy,
     scratch_folder,
@@ -238,3 +246,77 @@ def wait_for_another_tick(path: Path) -> None:
         probe.write_bytes(b"")
         if probe.stat().st_ctime_ns > path.stat().st_ctime_ns:
             return
+
+
+@pytest.fixture
+def nobody() -> Iterator[None]:
+    """Root may read everything, so become someone who may not."""
+    pytest.importorskip("av")  # nobody may be unable to import it
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    yield
+    os.seteuid(0)
+
+
+def test_no_permission(folder: Path, nobody: None) -> None:
+    if os.getuid() != 0:
+        (folder / "a.mp4").chmod(0)
+    with pytest.raises(SourceForbidden, match="not permitted"), local_copy(Source(str(folder / "a.mp4"), "a")):
+        pass
+    with pytest.raises(SourceForbidden, match="not permitted"):
+        probe(folder / "a.mp4")
+
+
+@pytest.mark.parametrize("uri", ["s3://bucket/film.mp4", "gs://bucket/film.mp4", "nonsense://film.mp4"])
+def test_a_protocol_that_cannot_be_spoken_here_says_why(uri: str) -> None:
+    package = {"s3": "s3fs", "gs": "gcsfs"}.get(uri.partition(":")[0])
+    if package and find_spec(package):
+        pytest.skip(f"{package} is installed")
+    with pytest.raises(SourceUnreachable, match=package or "Protocol not known"):
+        list_sources([uri])
+
+
+@pytest.fixture(params=[b"", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\nETag: first\r\n\r\nhalf"])
+def silent(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A server that takes every request, sends the beginning of a reply or nothing, and then is silent."""
+    pytest.importorskip("aiohttp")
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server, ExitStack() as accepted:
+
+        def accept() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return  # shut down
+                accepted.enter_context(connection)
+                connection.sendall(request.param)
+
+        thread = threading.Thread(target=accept)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/film.mp4"
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def test_a_silent_server_is_given_up(silent: str) -> None:
+    """Without a limit it holds a worker for five minutes in each of four tries."""
+    source = Source(silent, "film", timeout_s=0.2)
+    message = rf"^{silent}: its server sent nothing for too long, in 4 tries; .*--source-timeout"
+    with pytest.raises(SourceUnreachable, match=message), local_copy(source):
+        pass
+
+
+def test_an_inode_that_alone_differs_leaves_the_bytes_to_decide(tmp_path: Path) -> None:
+    path = tmp_path / "film.mp4"
+    path.write_bytes(b"first")
+    video = identify(Source(str(path), "film"), tmp_path)
+    (state,) = video.states
+    renumbered = replace(state, inode=state.inode + 1)
+    assert differ_by_inode_alone(renumbered, file_state(path))
+    check_unchanged(replace(video, states=(renumbered,)))
+    with pytest.raises(SourceChanged):
+        check_unchanged(replace(video, states=(renumbered,), video_id="0" * 32))
+    assert not differ_by_inode_alone(replace(renumbered, mtime_ns=1), file_state(path))
+    assert not differ_by_inode_alone(state, state)

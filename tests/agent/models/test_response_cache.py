@@ -7,6 +7,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,16 +16,19 @@ from typing import Any, Literal, Self
 import pytest
 from pydantic import BaseModel
 
-from kinodex.agent.errors import CacheDamaged
+from kinodex.agent.errors import CacheDamaged, ModelRejected
 from kinodex.agent.models.openai_model import OpenAIModel
-from kinodex.agent.models.roles import ResponseCache
+from kinodex.agent.models.roles import ResponseCache, Role
 from kinodex.agent.protocol import Question, Reply, Turn
 from kinodex.agent.requests.tree import ScoreSegments
-from tests.support.servers.chat_server import Behaviour, ChatServer, calling, hanging, in_turn, refusing
+from kinodex.jobs.models import REPLY_SETTINGS
+from tests.support.servers.chat_server import Behaviour, ChatServer, calling, failing, hanging, in_turn, refusing
 from tests.support.servers.wire import (
+    ANSWER,
     QUERIES,
     SCORES,
     ask,
+    decide,
     discover,
     frame,
     role,
@@ -207,3 +211,121 @@ def test_a_file_that_is_no_cache_is_said_and_left_alone(tmp_path: Path) -> None:
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
     assert path.read_bytes().startswith(b"not a database")
+
+
+PRICE = {"input": 1.0, "output": 1.0}
+
+
+def test_a_reply_takes_the_place_of_the_one_that_was_read_and_of_no_other(tmp_path: Path) -> None:
+    with ResponseCache(tmp_path / "c") as cache:
+        cache.put("key", {"text": "first"})
+        cache.put("key", {"text": "second"})
+        assert cache.get("key") == {"text": "first"}
+        cache.put("key", {"text": "third"}, instead={"text": "second"})
+        assert cache.get("key") == {"text": "first"}
+        cache.put("key", {"text": "fourth"}, instead={"text": "first"})
+        assert cache.get("key") == {"text": "fourth"}
+
+
+MATTERS: dict[str, Any] = {
+    "model": "another",
+    "temperature": 0.9,
+    "max_tokens": 99,
+    "reasoning": False,
+    "joint_schema": True,
+    "context_tokens": 9999,
+    "seed": 4,
+    "extra": {"reasoning_effort": "low"},
+    "image_side_px": 32,
+    "detail": "low",
+    "images": 1,
+}
+
+
+MATTERS_NOT: dict[str, Any] = {
+    "key_env": None,
+    "price": PRICE,
+    "at_once": 1,
+    "timeout_s": 3.0,
+    "attempts": 1,
+    "give_up_after_s": 1.0,
+}
+
+
+def test_a_stored_reply_is_used_only_if_all_settings_that_it_depends_on_are_the_same(tmp_path: Path) -> None:
+    """Of those that matter the plan of a run tells too: `kinodex.jobs.models`."""
+    assert {*MATTERS, *MATTERS_NOT, "base_url"} == set(Role.model_fields), "say of a new one if replies depend on it"
+    assert set(MATTERS) - {"model"} == REPLY_SETTINGS
+    with ChatServer(lambda _: ANSWER, models=("tester", "another")) as server:
+        for setting, value in (MATTERS | MATTERS_NOT).items():
+            with ResponseCache(tmp_path / setting) as cache:
+                ask(server, decide(), cache=cache)
+                [exchange] = ask(server, decide(), cache=cache, **{setting: value})
+            assert exchange.cached == (setting in MATTERS_NOT), setting
+
+
+OTHER_SHAPES = [
+    b"null",
+    b"[]",
+    b"{}",
+    b"7",
+    b'"text"',
+    b"not json",
+    b"",
+    b"\xff\xfe\x00",
+    b"[" * 100_000,
+    b'{"a": ' * 100_000,
+    b'{"text": 5}',
+    b'{"text": null}',
+    b'{"text": "x", "calls": "many"}',
+    b'{"text": "x", "input_tokens": 1e400}',
+    b'{"text": "\\ud800"}',
+    b'{"completion": {"text": "x"}}',
+]
+
+
+def test_a_row_in_another_shape_is_asked_for_again_and_replaced(tmp_path: Path) -> None:
+    with ChatServer(lambda _: QUERIES) as server:
+        for at, row in enumerate(OTHER_SHAPES):
+            stored: object = row if at % 2 else row.decode(errors="replace")
+            with ResponseCache(tmp_path / f"{at}") as cache:
+                ask(server, discover(), kites(), cache=cache)
+            with closing(sqlite3.connect(tmp_path / f"{at}")) as database, database:
+                key = database.execute("SELECT key FROM replies ORDER BY rowid").fetchone()[0]
+                database.execute("UPDATE replies SET reply = ? WHERE key = ?", (stored, key))
+            with ResponseCache(tmp_path / f"{at}") as cache:
+                again, other, kept = ask(server, discover(), kites(), discover(), cache=cache)
+            assert (again.cached, other.cached, kept.cached) == (False, True, True), row[:40]
+            assert again.reply == kept.reply is not None, row[:40]
+
+
+def kites() -> Any:
+    """Another request with the same reply."""
+    return replace(discover(), question=Question("How many kites are there?"))
+
+
+def test_after_a_failure_the_next_one_asks_itself(tmp_path: Path) -> None:
+    with ChatServer(in_turn(replace(failing(400, "not now"), after_s=0.1), QUERIES)) as server:
+        refused, paid, free = asked_together(server, tmp_path / "c")
+    assert isinstance(refused, ModelRejected)
+    assert (len(server.seen), paid.cached, free.cached) == (2, False, True)
+
+
+OPENER = """
+import sys, time
+from pathlib import Path
+from kinodex.agent.models.roles import ResponseCache
+for number in range(50):
+    time.sleep(max(0.0, float(sys.argv[2]) + 0.02 * number - time.time()))
+    with ResponseCache(Path(sys.argv[1]) / str(number)) as cache:
+        cache.put(sys.argv[3], {"text": "made"})
+"""
+
+
+@pytest.mark.slow
+def test_several_processes_may_make_one_file_in_the_same_moment(tmp_path: Path) -> None:
+    begin = str(time.time() + 1.0)
+    openers = [
+        subprocess.Popen([sys.executable, "-c", OPENER, str(tmp_path), begin, name]) for name in ("a", "b", "c", "d")
+    ]
+    assert [opener.wait(timeout=60) for opener in openers] == [0, 0, 0, 0]

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.completion import parse_reply
-from kinodex.agent.protocol import Question, Video
+from kinodex.agent.protocol import Question, Request, Video
 from kinodex.agent.requests.answer import (
+    AnswerNotes,
     Conclusion,
     Guess,
     check_not_refused,
+    chosen_option,
     named_option,
 )
+from kinodex.agent.requests.describe import Verdict
+from kinodex.agent.requests.tree import Decide
+from kinodex.agent.variants.longvideoagent_requests import ChooseAction
+from kinodex.agent.variants.videoseek_requests import Act, Limits
 
 VIDEO = Video("a" * 32, "kites", 0.0, 60.0)
 CHOICE = Question("What colour is the kite?", ("red", "dark blue"))
@@ -235,3 +243,132 @@ def test_what_is_seen_is_no_refusal() -> None:
         "The picture frame hangs beside a clock.",
     ]:
         check_not_refused(text)
+
+
+NAMED: list[tuple[dict[str, Any], int]] = [
+    ({"option": "B"}, 1),
+    ({"option": "dark blue"}, 1),
+    ({"option": "(a)", "answer": "nonsense"}, 0),
+    ({"option": None, "answer": "The kite is red."}, 0),
+]
+
+
+def test_an_option_is_named_by_its_letter_or_its_words() -> None:
+    for values, index in NAMED:
+        reply = answer(**values)
+        guess(CHOICE).check(reply)
+        assert chosen_option(CHOICE, reply) == index, (values, index)
+
+
+def test_a_word_that_may_be_true_is_an_answer() -> None:
+    for said in ["None", "none of them", "Unknown", "Nothing.", "null and void", "0"]:
+        for reply in BLANK_REPLIES:
+            parsed, problem = parse_reply(reply % json.dumps(said), guess(OPEN))
+            assert problem is None, (reply, said)
+            assert parsed and parsed.answer == said, (reply, said)
+
+
+def test_the_other_ends_of_a_search_take_no_word_for_nothing_either() -> None:
+    acting = Act(question=OPEN, videos=(VIDEO,), known=(), limits=Limits(2), steps=3, turns=())
+    assert parse_reply('{"tool": "answer", "sufficient": true, "answer": "N/A"}', acting)[0] is None
+    turn = ChooseAction(question=OPEN, videos=(VIDEO,), clips=(), steps=3, vision=True, turns=())
+    assert parse_reply("<think>Hm.</think><answer>null</answer>", turn)[0] is None
+    assert parse_reply("<think>Hm.</think><answer>None</answer>", turn)[0] is not None
+
+
+DEEDS = ("a man walks", "a man runs", "nobody moves", "the dog sleeps")
+
+
+def test_an_article_is_no_letter() -> None:
+    for text, option in [
+        ("A man walks", A),
+        ("a man runs", B),
+        ("In the film a man runs to the door.", B),
+        ("A man sits", None),
+        ("A man walks, then a man runs", None),
+        ("A. a man walks", A),
+        ("B. a man walks", None),
+    ]:
+        assert named_option(text, DEEDS) == option, (text, option)
+
+
+def test_the_ninth_letter_is_read_where_it_can_only_be_one() -> None:
+    for text in ["I", "I. nine", "The answer is I.", "The answer is (I)", "nine"]:
+        options = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+        assert named_option(text, options) == 8, text
+
+
+def test_the_speaker_is_no_letter() -> None:
+    for text in ["I believe so", "The answer is I guess unknown"]:
+        options = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+        assert named_option(text, options) is None, text
+
+
+CHOOSE = AnswerNotes(question=Question("What colour?", COLOURS), videos=(), notes=())
+
+
+EXPLORE = Decide(question=CHOOSE.question, videos=(), candidates=(), frames=())
+
+
+ASKED: list[Request[Any]] = [CHOOSE, EXPLORE, replace(EXPLORE, must_answer=True)]
+
+
+def test_a_reply_in_words_counts_where_it_names_an_option() -> None:
+    for text in ["The best answer is (B) because of frame 2.", "B", "It says [1]: dark blue"]:
+        for request_ in ASKED:
+            reply, problem = parse_reply(f"<think>C? {{</think>{text}", request_)
+            assert (reply and reply.action, reply and reply.option, problem) == ("answer", "B", None), (request_, text)
+
+
+def test_other_words_are_no_reply() -> None:
+    for text in ["A man walks", "I cannot say", "B or C", "Next, segment 3. Or the answer is B"]:
+        for request_ in ASKED[:2]:
+            if request_ is EXPLORE or "segment" not in text:
+                assert parse_reply(text, request_)[0] is None, (request_, text)
+
+
+def test_json_goes_before_the_words_around_it() -> None:
+    text = 'The answer is (B). {"action": "answer", "option": "C", "answer": "blue", "evidence": []}'
+    reply, _ = parse_reply(text, CHOOSE)
+    assert reply and reply.option == "C"
+    assert parse_reply('The answer is (B). {"action": "dance"}', CHOOSE)[0] is None
+    assert parse_reply('The answer is (B). {"action": "answer", "opt', CHOOSE)[0] is None
+
+
+WEARER = ("C is cooking.", "C is doing laundry.", "C cleans dishes, and does not cook.", "A man talks to C.")
+
+
+def test_a_letter_that_begins_the_words_of_options_is_none() -> None:
+    """EgoSchema calls the camera's wearer "C"."""
+    for text, option in [
+        ("C is cooking.", 0),
+        ("The answer is: C is doing laundry.", 1),
+        ("Final answer: c cleans dishes, and does not cook.", 2),
+        ("C is doing laundry, as frame 3 shows.", 1),
+        ("The best option is A man talks to C.", 3),
+        ("B. C is doing laundry.", 1),
+        ("C. C cleans dishes, and does not cook.", 2),
+        ("The answer is C.", 2),
+        ("C", 2),
+        ("C is moving around a room.", None),
+        ("C is cooking. C is doing laundry.", None),
+    ]:
+        assert named_option(text, WEARER) == option, (text, option)
+
+
+def test_a_letter_in_the_field_for_a_letter_is_one() -> None:
+    question = Question("Which letter is on the sign?", ("B", "C", "A"))
+    assert chosen_option(question, answer(option="A")) == 0
+    assert chosen_option(question, answer(option="(b)")) == 1
+    assert chosen_option(question, answer(option=None, answer="A")) == 2
+
+
+def test_a_score_may_come_with_a_reason_or_alone() -> None:
+    for reply in [{"reason": "half", "score": 2}, {"score": "2"}, 2, "2/3"]:
+        assert Verdict.model_validate(reply).score == 2, reply
+
+
+@pytest.mark.parametrize("score", [-1, 4, "none", None])
+def test_a_score_beyond_the_scale_is_no_verdict(score: object) -> None:
+    with pytest.raises(ValueError, match="score"):
+        Verdict.model_validate({"reason": "", "score": score})

@@ -13,7 +13,9 @@ import pytest
 
 from kinodex.index.errors import DamagedRows, QueryError, UnknownVideo
 from kinodex.index.library import Library
-from kinodex.index.rows import CaptionRow, DetectionRow, Hit, Scope, SegmentRow
+from kinodex.index.rows import CaptionRow, DetectionRow, FrameVectors, Hit, Scope, SegmentRow
+from kinodex.index.search.in_memory import InMemory, top_positions
+from kinodex.index.search.words import candidates
 from kinodex.index.store.database import FILE_FORMAT, table_place
 from kinodex.index.store.indexes import AFTER_RUN, Thresholds, forget_deleted, optimize, refresh
 from kinodex.index.store.quiet_lance import lance
@@ -28,6 +30,7 @@ from tests.support.libraries.random_library import (
     found,
     made,
     numpy_search,
+    spoken,
     unit_vectors,
     write,
 )
@@ -354,3 +357,103 @@ def test_chapters_by_titles_and_summaries_of_the_newest_model(library):
         assert chapters("supper pan") == chapters("onions") == [("aa", 4.0)], "both columns, after maintenance too"
     summarised(library, "aa", [scene("aa", "chapter", 0, 0.0, 8.0, "n", title="Lighthouse", text="A tower.")], "n")
     assert (chapters("onions"), chapters("lighthouse tower")) == ([], [("aa", 0.0)])
+
+
+def test_an_index_finds_the_same(library):
+    videos = [made(f"{n:04d}", 60, seed=n) for n in range(30)]
+    library.writer.add_frames({video.video_id: video.frame_rows() for video in videos})
+    assert library.writer.complete([video.video_row() for video in videos]) == ()
+    refresh(library.tables, Thresholds(scalar_rows=100, vector_rows=100, stale_rows=10))
+    some = Scope(tuple(video.video_id for video in videos[:25]), 10.0, 50.0)
+    for query in QUERIES:
+        assert found(library.search.frames(query, k=10)) == numpy_search(videos, query, 10)
+        expected = numpy_search(videos[:25], query, 10, 3.0, 10.0, 50.0)
+        assert found(library.search.frames(query, some, k=10, min_gap_s=3.0)) == expected
+
+
+def test_a_scope_of_many_videos(library):
+    videos = [made(f"{n:04d}", 3, seed=n) for n in range(620)]
+    library.writer.add_frames({video.video_id: video.frame_rows() for video in videos})
+    library.writer.complete([video.video_row() for video in videos[:610]])
+    ids = tuple(video.video_id for video in videos)
+    reader, query = Library.open(library.uri), QUERIES[0]
+    assert found(reader.search.frames(query, k=10)) == numpy_search(videos[:610], query, 10)
+    assert found(reader.search.frames(query, Scope(ids[:600]), k=10)) == numpy_search(videos[:600], query, 10)
+    with pytest.raises(UnknownVideo, match="0610"):
+        reader.search.frames(query, Scope(ids[:611]))
+    library.writer.complete([video.video_row() for video in videos[610:]])
+    assert found(reader.search.frames(query, k=10)) == numpy_search(videos, query, 10)
+
+
+def test_k_is_reached_however_many_hits_crowd(library):
+    crowd = np.tile(unit_vectors(1, seed=5), (400, 1))
+    video = made("aaaa", 500, seed=7)
+    video.vectors[:] = np.concatenate([crowd, unit_vectors(100, seed=6)])
+    write(library, video)
+    query = crowd[0].astype(np.float32)
+    assert found(library.search.frames(query, k=8, min_gap_s=100.0)) == numpy_search([video], query, 8, 100.0)
+    assert len(library.search.frames(query, k=499, min_gap_s=1.0)) == 499
+    expected = {(10, 1 << 20): 600, (10, 10**9): 600, (10, 1 << 18): 300, (10, 0): 100, (10, 1000): 100}
+    expected |= {(100, 1 << 18): 500, (100, 1 << 20): 1000}  # never fewer than are compared again
+    assert {each: candidates(*each) for each in expected} == expected
+
+
+@pytest.mark.parametrize("dim", [37, 1152])
+def test_in_memory_of_equal_frames_the_earliest_is_found(dim):
+    numbers = np.random.default_rng(5)
+    frame = numbers.standard_normal(dim)
+    vectors = np.tile(frame / np.linalg.norm(frame), (30, 1)).astype(np.float16)
+    in_memory = InMemory.of(FrameVectors(np.arange(30, dtype=np.int32), np.arange(30.0), vectors))
+    for query in numbers.standard_normal((20, dim)).astype(np.float32):
+        assert len(set(in_memory.cosines(query).tolist())) == 1
+        assert [near.at for near in in_memory.search(query, k=3, min_gap_s=1)] == [0, 1, 2]
+    scores = np.tile(np.array([0.5, 0.25], np.float32), 20)
+    scores[31] = 0.75
+    expected = [31, *range(0, 40, 2), *(each for each in range(1, 40, 2) if each != 31)]
+    for k, min_gap_s in product((1, 2, 3, 7, 50), (0.0, 1.0)):
+        assert top_positions(scores, np.arange(40.0), k, min_gap_s).tolist() == expected[:k], (k, min_gap_s)
+
+
+def test_only_the_newest_captions_and_speech_are_found_however_many_older_there_are(captioned):
+    for number in range(6):
+        describe(captioned, f"old {number}", "aaaa", texts=("a zebra", "a zebra", "a zebra"))
+    newest = "one zebra, far away, behind a very long fence"
+    describe(captioned, "new", "aaaa", texts=("nothing", "nothing", newest))
+    assert texts(captioned.search.captions("zebra", k=1)) == [newest]
+    for model in ("tiny", "large"):
+        add_stage(captioned, "speech", model, {"aaaa": [spoken(4, f"{model} heard a kite")]})
+    add_stage(captioned, "speech", "broken", {"aaaa": [spoken(5, "half a kite")]}, complete=False)
+    assert [(line.text, line.source, line.model) for line in captioned.transcript("aaaa")] == [
+        ("Look, a kite!", "sidecar", None),
+        ("large heard a kite", "asr", "large"),
+    ]
+    hits = captioned.search.transcript("kite", Scope(("aaaa",)))
+    assert sorted(map(str, texts(hits))) == ["Look, a kite!", "large heard a kite"]
+
+
+def test_indexes_of_captions_change_no_result(captioned):
+    describe(captioned, "wordless", "aaaa", "bbbb", texts=["kite"] * 60, meanings=[None] * 60)
+    refresh(captioned.tables, Thresholds(scalar_rows=10, vector_rows=100, stale_lines=0))  # of none with a vector
+    meanings = unit_vectors(60, seed=51)
+    describe(captioned, "m", "aaaa", "bbbb", texts=[f"kite {n}" for n in range(60)], meanings=meanings)
+    before = captioned.search.captions("7 kite", meanings[7].astype(np.float32), k=3)
+    for _ in range(2):
+        refresh(captioned.tables, Thresholds(scalar_rows=10, vector_rows=100, stale_rows=0, stale_lines=0, fragments=1))
+    assert captioned.search.captions("7 kite", meanings[7].astype(np.float32), k=3) == before
+    assert texts(before[:2]) == ["kite 7", "kite 7"]
+
+
+def test_captions_and_sentences_too(two_films: Library) -> None:
+    model = ConceptModel()
+    sentences = next(name for name in two_films.tables.names() if name.startswith("sentences_"))
+    damaged = damage(damage(two_films, "captions", np.nan), sentences, np.nan)
+    for search in (
+        lambda: damaged.search.captions("dog", ANY),
+        lambda: damaged.search.words("dog", meaning=model.meaning("dog")),
+        lambda: damaged.caption_vectors("aaaa"),
+        lambda: damaged.sentences.vectors("aaaa", model.space),
+    ):
+        with pytest.raises(DamagedRows, match="a vector of video aaaa"):
+            search()
+    assert len(damaged.search.captions("dog")) == 2
+    assert len(damaged.caption_vectors("bbbb").vectors) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,14 +13,24 @@ import numpy as np
 import pytest
 
 from kinodex.index.errors import BadCheckpoint, TowersDamaged
-from kinodex.index.spaces.export_text import export_tokenizer
+from kinodex.index.spaces.export_text import CHECK_TEXTS, export_tokenizer
 from kinodex.index.spaces.space import import_open_clip
 from kinodex.index.spaces.text_tower import (
     TEXT_BATCH,
     TextTower,
+    Tokenizer,
+    TokenizerSettings,
+    TransformerSettings,
     Vocabulary,
     Word,
     activate,
+    clean,
+    erf,
+    settings_from_json,
+    small_model,
+    text_features,
+    text_hash,
+    words_of,
     write_vocabulary,
 )
 from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON
@@ -139,3 +150,122 @@ def test_words_that_are_parts_of_texts(vocabulary):
     (word,) = vocabulary.find(["ab</w>"])
     assert word == Word("ab</w>", 16, -3.0, ((1, "a", "b</w>"), (7, "ab", "</w>")))
     assert vocabulary.find(["nothing"]) == []
+
+
+def test_the_error_function_is_right_and_gelu_by_it_to_1e7():
+    numbers = np.concatenate([np.linspace(-7, 7, 40_001), [0.0, -0.0, 1e-30, 80.0, -1e30]]).astype(np.float32)
+    expected = np.array([math.erf(number) for number in numbers])
+    with np.errstate(over="ignore"):
+        wrong = np.abs(erf(numbers) - expected)
+    assert wrong.max() < 4e-7
+    assert (wrong * np.abs(numbers) / 2).max() < 1e-7
+
+
+class CountingReader:
+    """Reader of weights in memory for one block of width 4, which counts the rows of states that it is asked for."""
+
+    def __init__(self) -> None:
+        numbers = np.random.default_rng(1)
+        shapes = {"attention.in": (12, 4), "attention.out": (4, 4), "mlp.in": (8, 4), "mlp.out": (4, 8)}
+        self.arrays = {f"blocks.0.{name}.weight": numbers.standard_normal(shape) for name, shape in shapes.items()}
+        self.arrays |= {f"{name}.weight": np.ones(4) for name in ("blocks.0.norm_1", "blocks.0.norm_2", "final_norm")}
+        self.arrays |= {
+            "token_embedding": numbers.standard_normal((9, 4)),
+            "positions": numbers.standard_normal((6, 4)),
+        }
+        self.positions: list[int] = []
+
+    def has(self, name: str) -> bool:
+        return name in self.arrays
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self.arrays[name].shape
+
+    def whole(self, name: str) -> np.ndarray:
+        return self.arrays[name].astype(np.float32)
+
+    def rows(self, name: str, numbers: np.ndarray) -> np.ndarray:
+        if name == "positions":
+            self.positions = numbers.tolist()
+        found: np.ndarray = self.arrays[name].astype(np.float32)[numbers]
+        return found
+
+    def parts(self, name: str):
+        yield 0, self.whole(name)
+
+
+@pytest.mark.parametrize(
+    ("changes", "read"),
+    [
+        ({"causal": True, "pool": "argmax"}, [0, 1, 2]),
+        ({"causal": True, "pool": "eos", "eos_id": 5}, [0, 1]),
+        ({"causal": True, "pool": "last"}, [0, 1, 2, 3, 4, 5]),
+        ({"causal": False, "pool": "last"}, [0, 1, 2, 3, 4, 5]),
+        ({"causal": False, "pool": "last", "hides_padding": True}, [0, 1, 2, 5]),
+        ({"causal": True, "pool": "first"}, [0]),
+    ],
+)
+def test_positions_without_influence_are_left_out(changes, read):
+    facts = {"layers": 1, "heads": 2, "norm_eps": 1e-5, "activation": "gelu"} | changes
+    ids = np.array([[3, 5, 8, 0, 0, 0]])
+    reader: Any = CountingReader()
+    features = text_features(reader, TransformerSettings(**facts), ids)
+    assert reader.positions == read
+    both = text_features(reader, TransformerSettings(**facts), np.array([[3, 5, 8, 0, 0, 0], [1, 2, 3, 4, 6, 8]]))
+    if facts["pool"] != "eos":  # of the second text, which has none, the first position counts
+        np.testing.assert_allclose(both[0], features[0], rtol=1e-4)
+    assert both.shape == (2, 4)
+
+
+@pytest.mark.parametrize("cleaning", ["lower", "whitespace", "canonicalize"])
+def test_cleaning_is_open_clips_own(cleaning):
+    theirs = open_clip.tokenizer.get_clean_fn(cleaning)
+    assert [clean(text, cleaning) for text in CHECK_TEXTS] == [theirs(text) for text in CHECK_TEXTS]
+
+
+def test_a_text_over_the_limit_keeps_its_end(folder):
+    tokenizer = Tokenizer(folder, TokenizerSettings(16, "lower", ("!", "<start_of_text>", "<end_of_text>")))
+    ids = tokenizer(["dog " * 40, "dog", ""])
+    assert ids.shape == (3, 16)
+    assert ids[:, 0].tolist() == [49406] * 3
+    assert ids[0].tolist().index(49407) == 15
+    assert ids[2].tolist() == [49406, 49407] + [0] * 14
+    assert tokenizer([]).shape == (0, 16)
+
+
+def test_a_dropped_token_becomes_0(folder):
+    found = {"context_length": 16, "cleaning": "lower", "always": ["!", "<start_of_text>", "<end_of_text>"]}
+    settings = settings_from_json(json.loads(json.dumps(found | {"unknown": "", "dropped_id": 49407})))
+    assert settings == TokenizerSettings(16, "lower", ("!", "<start_of_text>", "<end_of_text>"), "", 49407)
+    assert Tokenizer(folder, settings)(["dog"]).tolist() == [[49406, 1929] + [0] * 14]
+
+
+def test_small_models_hold_only_merges_of_their_words():
+    words = [Word("a", 5), Word("b", 9), Word("ab", 7, merges=((3, "a", "b"), (1, "", "ab")))]
+    assert small_model("BPE", words, "") == {"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}
+    assert small_model("WordPiece", words[:1], "") == {"vocab": {"a": 0}}
+    found = small_model("Unigram", [Word("x", 3, -1.0), Word("<unk>", 2)], "<unk>")
+    assert found == {"vocab": [["x", -1.0], ["<unk>", 0.0]], "unk_id": 1}
+    model = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "abb": 3}, "merges": ["a b", ["ab", "b"]]}
+    assert words_of(model)[2:] == [Word("ab", 2, 0, ((0, "a", "b"),)), Word("abb", 3, 0, ((1, "ab", "b"),))]
+    assert words_of({"type": "Unigram", "vocab": [["x", -1.5]]}) == [Word("x", 0, -1.5)]
+
+
+def test_a_damaged_file_has_a_clear_error(folder, tmp_path):
+    (tmp_path / "vocabulary.safetensors").write_bytes((folder / "vocabulary.safetensors").read_bytes())
+    (tmp_path / "tokenizer.json").write_text("{")
+    with pytest.raises(BadCheckpoint, match=r"cannot read .*json"):
+        Tokenizer(tmp_path, TokenizerSettings(16, "lower"))
+
+
+def test_every_word_of_random_texts_is_found(tmp_path):
+    random = np.random.default_rng(2)
+    words = sorted({"".join(random.choice(list("abcdé雪"), random.integers(1, 7))) for _ in range(800)})
+    write_vocabulary(tmp_path / "words", [Word(text, number) for number, text in enumerate(words)])
+    vocabulary = Vocabulary(tmp_path / "words")
+    for _ in range(40):
+        text = "".join(random.choice(list("abcdé雪x"), random.integers(1, 60)))
+        assert texts(vocabulary.words_in([text])) == {word for word in words if word in text}
+    with pytest.raises(ValueError, match="the same hash"):
+        write_vocabulary(tmp_path / "doubled", [Word("a", 0), Word("a", 1)])
+    assert text_hash("ab") != text_hash("ba")

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,13 @@ from kinodex.index.maintain import health
 from kinodex.index.rows import Scope
 from kinodex.index.store.database import (
     COMMIT_ATTEMPTS,
+    MOST_STEPS,
     Tables,
     free_memory_bytes,
     index_cache_bytes,
     is_another,
     newest_state,
+    newest_version,
     retry_on_conflict,
     state_mark,
 )
@@ -373,3 +376,78 @@ def test_a_table_that_was_made_again_is_another(table: Path, later: int) -> None
     assert is_another(known, newest, table, mark)
     assert is_another(known, newest, None, None) is (later <= 0), "in an object store"
     assert not is_another(newest, newest_state(newest, table, state_mark(table, newest.version)), table, None)
+
+
+def test_a_list_of_files_cut_off_anywhere_is_said(library):
+    """Lance panics over some of these lengths, and reports others."""
+    write(library, made("aaaa", 3, seed=1))
+    states = {file: file.read_bytes() for file in Path(library.uri, "frames.lance", "_versions").iterdir()}
+    for missing in (1, 2, 3, 4, 8, 16, 17, 100, 500):
+        for file, content in states.items():
+            file.write_bytes(content[:-missing])
+        with pytest.raises(StorageError, match="cannot use"):
+            Tables(library.uri).count("frames")
+
+
+def test_with_small_caches_the_same_is_read(tables: Tables) -> None:
+    tables.append("sources", [source("a", "1")])
+    large: Any = tables["sources"].session()
+    tables.limit_caches()
+    tables.append("sources", [source("b", "2")])
+    assert tables.count("sources") == 2
+    small: Any = tables["sources"].session()
+    assert small.is_same_as(tables["videos"].session())
+    assert not small.is_same_as(large)
+
+
+def test_a_space_whose_making_was_interrupted_stops_nobody(two_spaces):
+    (Path(two_spaces.uri) / "vectors_half_0123456789ab.lance" / "data").mkdir(parents=True)
+    opened = Library.open(two_spaces.uri)
+    assert opened.spaces() == (fingerprint(), OTHER)
+    refresh(opened.tables)
+    assert audit(opened).problems == ()
+
+
+def test_an_index_there_finds_the_same_and_a_discarded_video_loses_its_vectors(two_spaces):
+    add(two_spaces, *STORED)
+    query = STORED["bbbb"].vectors[3].astype(np.float32)
+    before = found(two_spaces.search.frames(query, k=9, min_gap_s=2.0, space=OTHER.digest))
+    refresh(two_spaces.tables, Thresholds(scalar_rows=50, vector_rows=100))
+    assert found(two_spaces.search.frames(query, k=9, min_gap_s=2.0, space=OTHER.digest)) == before
+    assert before[0] == ("bbbb", 3)
+    two_spaces.writer.discard("bbbb")
+    assert {hit.video_id for hit in two_spaces.search.frames(query, k=99, space=OTHER.digest)} == {"aaaa", "cccc"}
+    write(two_spaces, made("bbbb", 40, seed=1))
+    assert [row.video_id for row in two_spaces.additions.pending("vectors", OTHER.digest)] == ["bbbb"]
+    add(two_spaces, "bbbb")
+    assert found(two_spaces.search.frames(query, k=1, space=OTHER.digest)) == [("bbbb", 3)]
+
+
+def test_it_is_the_one_that_lance_finds_and_lance_lists_them_where_the_known_one_is_far_behind(table: Path) -> None:
+    known = lance.dataset(table)
+    assert newest_version(table, known.version) == known.version
+    assert newest_state(known, table, state_mark(table, known.version)).version == known.version
+    append(table, 2)
+    assert newest_version(table, known.version) == lance.dataset(table).version == known.version + 2
+    newest = newest_state(known, table, state_mark(table, known.version))
+    assert (newest.version, newest.count_rows(), known.count_rows()) == (known.version + 2, 3, 1)
+    newest.insert(pa.table({"n": [2]}))
+    lance.dataset(table).cleanup_old_versions(timedelta(microseconds=1))
+    assert newest_version(table, known.version) is None
+    assert newest_state(known, table, state_mark(table, known.version)).count_rows() == 4
+    assert newest_state(known, None, None).count_rows() == 4
+    (table / "_versions").rename(table / "kept")
+    (table / "_versions").mkdir()
+    for version in range(1, MOST_STEPS + 3):
+        (table / "_versions" / f"{2**64 - 1 - version:020}.manifest").touch()
+    assert newest_version(table, 1) is None
+    assert newest_version(table, 3) == MOST_STEPS + 2
+
+
+def test_names_of_another_kind_are_left_to_lance(tmp_path: Path) -> None:
+    old = tmp_path / "old.lance"
+    lance.write_dataset(pa.table({"n": [0]}), old, enable_v2_manifest_paths=False)
+    known = lance.dataset(old)
+    append(old)
+    assert newest_version(old, known.version) is None
+    assert newest_state(known, old, None).count_rows() == 2

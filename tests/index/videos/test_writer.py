@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 
 from kinodex.index.errors import LeaseLost
 from kinodex.index.library import Library
-from kinodex.index.rows import FailureRow, SegmentRow
+from kinodex.index.rows import FailureRow, RunRow, SegmentRow, SourceRow
 from kinodex.index.store.database import Tables
 from kinodex.index.store.indexes import AFTER_RUN, optimize
 from kinodex.index.sweep import audit
@@ -23,14 +24,17 @@ from kinodex.index.videos.writer import (
     Counts,
     KnownKeys,
     NewRows,
+    as_text,
     count_rows,
     counts_of,
+    digests_by_video,
     expected_rows,
     is_complete,
+    row_hashes,
     rows_by_video,
 )
 from kinodex.pipeline.sample import FrameRow
-from tests.support.libraries.random_library import DIM, WHEN, MadeVideo, made, write
+from tests.support.libraries.random_library import DIM, WHEN, MadeVideo, made, spoken, write
 
 
 def test_what_is_written_comes_back(library):
@@ -319,3 +323,177 @@ def test_doubled_rows_are_told_from_distinct_ones(library: Library) -> None:
     assert held.keys() == expected_rows(library.vectors_table).keys()
     assert is_complete(first.video_row(), held, library.vectors_table)
     assert not is_complete(second.video_row(), held, library.vectors_table)
+
+
+def test_many_videos_in_one_commit(library):
+    videos = [made(f"{n:04d}", n + 1, seed=n, lines=((0.0, 1.0, f"line {n}"),)) for n in range(9)]
+    library.writer.add_frames({video.video_id: video.frame_rows() for video in videos})
+    library.writer.add_transcript({video.video_id: video.transcript() for video in videos})
+    library.writer.add_segments({video.video_id: [SegmentRow("", 0, 0.0, 1.0, "shot")] * 2 for video in videos})
+    assert library.writer.complete([replace(video.video_row(), segments=2) for video in videos]) == ()
+    for video in videos:
+        np.testing.assert_array_equal(library.vectors(video.video_id).vectors, video.vectors)
+        assert [row.segment_no for row in library.segments(video.video_id)] == [0, 1]
+    library.writer.discard(*(video.video_id for video in videos[:5]))
+    assert [row.video_id for row in library.videos()] == ["0005", "0006", "0007", "0008"]
+    assert [hit.video_id for hit in library.search.transcript("line", k=20)] == ["0005", "0006", "0007", "0008"]
+
+
+def test_sources_are_remembered(library):
+    first = SourceRow("/films/it's.mp4", "aaaa", 1234, "2026-01-02 1234", WHEN)
+    copy = SourceRow("s3://films/copy.mp4", "aaaa", None, '"etag"', WHEN)
+    library.ingest_log.add_sources([first, copy])
+    library.ingest_log.add_sources([replace(first, stamp="old"), replace(first, video_id="bbbb")])
+    library.ingest_log.add_sources([])
+    assert library.ingest_log.sources() == {first.uri: replace(first, video_id="bbbb"), copy.uri: copy}
+    library.writer.discard("bbbb")
+    assert library.ingest_log.sources() == {copy.uri: copy}
+
+
+def test_runs_are_kept(library):
+    run = RunRow("r1", "ingest", "running", WHEN, None, {})
+    done = replace(run, state="done", ended_at=WHEN, report={"videos": 3, "seconds": {"decode": 0.5}})
+    later = RunRow("r2", "add captions", "failed", WHEN + timedelta(hours=1), None, {"stopped": "no model"})
+    for each in (run, done, later):
+        library.ingest_log.add_run(each)
+    assert library.ingest_log.runs() == [later, done]
+
+
+def commits(tables: Tables, name: str, since: int) -> list[str]:
+    """Kinds of the commits to a table after a version."""
+    count = tables.version(name) - since
+    return [type(each.operation).__name__ for each in tables[name].get_transactions(count) if each is not None]
+
+
+def test_what_a_run_completes_is_appended(library: Library) -> None:
+    """An upsert joins with all keys that no index covers, so that each commit took longer than the one before."""
+    write(library, made("aaaa", 2, seed=1))
+    library.ingest_log.add_sources([SourceRow("/films/a.mp4", "aaaa", 1, "then", WHEN)])
+    library.writer.note_rows()
+    library.ingest_log.note_sources()
+    tables = library.tables
+    versions = {name: tables.version(name) for name in ("videos", "sources")}
+    write(library, made("bbbb", 2, seed=2))
+    library.ingest_log.add_sources([SourceRow("/films/b.mp4", "bbbb", 1, "now", WHEN)])
+    assert {name: commits(tables, name, version) for name, version in versions.items()} == {
+        "videos": ["Append"], "sources": ["Append"],
+    }  # fmt: skip
+    library.ingest_log.add_sources([SourceRow("/films/a.mp4", "bbbb", 1, "now", WHEN)])
+    assert library.ingest_log.sources().keys() == {"/films/a.mp4", "/films/b.mp4"}
+    assert library.ingest_log.sources()["/films/a.mp4"].video_id == "bbbb"
+
+
+def test_segments_by_number_and_lines_by_video_alone(library: Library) -> None:
+    segments, lines = new_rows(library, "segments"), new_rows(library, "transcript")
+    video = made("aaaa", 3, seed=1, lines=((0.0, 1.0, "hello"), (1.0, 2.0, "hello")))
+    write(library, video, complete=False)
+    library.additions.add_speech({"aaaa": [spoken(0, "heard")]}, "whisper")
+    assert same(library, lines, "transcript", "aaaa").rows == {"aaaa": 2}
+    assert same(library, segments, "segments", "aaaa").rows == {"aaaa": 0}
+    library.additions.add_speech({"aaaa": [spoken(0, "from a file")]}, "someone", "imported")
+    assert count_rows(library.tables, "transcript").rows == rows_by_video(library.tables, "transcript") == {"aaaa": 2}
+
+
+WORD = pa.struct([("text", pa.string()), ("start_s", pa.float64())])
+
+
+COLUMNS = pa.schema(
+    [
+        ("video_id", pa.string()),
+        ("frame_no", pa.int32()),
+        ("time_s", pa.float64()),
+        ("text", pa.string()),
+        ("model", pa.string()),
+        ("crc", pa.uint32()),
+        ("vector", pa.list_(pa.float16(), 3)),
+        ("words", pa.list_(WORD)),
+        ("when", pa.timestamp("us", tz="UTC")),
+    ]
+)
+
+
+ROW: dict[str, Any] = {
+    "video_id": "aaaa",
+    "frame_no": 7,
+    "time_s": 0.0,
+    "text": "हाथी",
+    "model": None,
+    "crc": 2**32 - 1,
+    "vector": [np.float16(each) for each in (0.5, -0.25, 6e4)],
+    "words": [{"text": "one", "start_s": 1.0}, {"text": "two", "start_s": 2.0}],
+    "when": 5,
+}
+
+
+def hashed(*rows: dict[str, Any]) -> pa.Table:
+    return pa.Table.from_pylist([ROW | row for row in rows], schema=COLUMNS)
+
+
+def one(**changes: Any) -> int:
+    return row_hashes(hashed(changes))[0]
+
+
+CHANGES: list[dict[str, Any]] = [
+    {"video_id": "aaab"},
+    {"frame_no": 8},
+    {"frame_no": None},
+    {"time_s": -0.0},
+    {"time_s": float("nan")},
+    {"time_s": np.nextafter(0.0, 1.0)},
+    {"text": "हाथ"},
+    {"text": ""},
+    {"text": None},
+    {"model": ""},
+    {"model": "हाथी", "text": None},
+    {"crc": 2**32 - 2},
+    {"vector": None},
+    {"vector": [np.float16(each) for each in (-0.5, -0.25, 6e4)]},
+    {"vector": [np.float16(each) for each in (0.5, -0.25, np.nan)]},
+    {"words": None},
+    {"words": []},
+    {"words": ROW["words"][:1]},
+    {"words": ROW["words"][::-1]},
+    {"words": [{"text": "onet", "start_s": 1.0}, {"text": "wo", "start_s": 2.0}]},
+    {"words": [{"text": "one", "start_s": 1.0}, {"text": "two", "start_s": None}]},
+    {"when": 6},
+]
+
+
+def test_any_other_value_is_another_row_every_payload_of_nan_too() -> None:
+    for changes in CHANGES:
+        assert one() == one() != one(**changes), changes
+    bits = np.array([0x7E00, 0x7E01, 0xFE00], np.uint16).view(np.float16)
+    assert len({one(vector=[bit, bit, bit]) for bit in bits}) == 3
+
+
+LINES = [{"frame_no": n, "text": f"line {n}", "model": None if n % 2 else "m"} for n in range(40)]
+
+
+LAYOUTS: list[Callable[[pa.Table], Any]] = [
+    lambda rows: rows.take(pa.array(np.random.default_rng(0).permutation(40))),
+    lambda rows: pa.concat_tables([rows.slice(0, 7), rows.slice(7, 1), rows.slice(8)]),
+    lambda rows: pa.concat_tables([hashed(*LINES[:3]), rows.slice(3)]).select(sorted(COLUMNS.names)),
+    lambda rows: rows.append_column("later", pa.nulls(40, pa.list_(pa.string()))),
+    lambda rows: rows.append_column("jpeg", pa.array([b"a picture"] * 40)).append_column(
+        "digests", pa.array(["{}"] * 40)
+    ),
+    lambda rows: rows.combine_chunks().to_batches()[0],
+]
+
+
+def test_the_same_rows_in_another_layout_have_the_same_digest() -> None:
+    for laid_out in LAYOUTS:
+        assert digests_by_video(laid_out(hashed(*LINES))) == digests_by_video(hashed(*LINES))
+
+
+def test_digests_of_parts_add_up_by_video() -> None:
+    rows = hashed(*LINES, *({"video_id": "bbbb", "frame_no": n} for n in range(3)))
+    parts = digests_by_video(rows.slice(0, 11)) + digests_by_video(rows.slice(11))
+    whole = digests_by_video(rows)
+    assert parts == whole
+    assert set(whole) == {"aaaa", "bbbb"}
+    assert digests_by_video(hashed(*LINES, LINES[0])) != digests_by_video(hashed(*LINES))  # a row that is there twice
+
+
+def test_a_digest_is_written_as_128_bits() -> None:
+    assert (as_text(0), as_text((1 << 128) + 255)) == ("0" * 32, "0" * 30 + "ff")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from kinodex.jobs.eval.moments import (
     Standing,
     auroc,
     average_precision,
+    best_iou,
     ground_standings,
     iou,
     moment_gains,
@@ -27,7 +30,7 @@ from kinodex.jobs.eval.moments import (
     video_worths,
 )
 from kinodex.jobs.eval.score import estimate
-from kinodex.jobs.eval.tables import as_json, moment_facts
+from kinodex.jobs.eval.tables import as_json, ground_tables, moment_facts, search_tables
 from tests.support.late import late
 
 metrics = late("sklearn.metrics")
@@ -176,3 +179,70 @@ def test_lines_say_what_was_searched_left_out_and_missing() -> None:
     made = json.loads(json.dumps(as_json([standing()], {}, cases, defects)))
     assert made["defects"][3] == {"where": "line 4", "what": "no text"}
     assert (made["searches"], made["left_out"], len(made["missing_videos"])) == (2, {"moments not published": 3}, 14)
+
+
+def test_ranges_leave_out_their_end_and_hold_their_beginning() -> None:
+    assert moment_gains([("a", 10.0, 10.0), ("a", 20.0, 20.0)], TRUE, GRADES) == [0.0, 3.0]
+
+
+def test_a_second_find_of_a_range_is_passed_over() -> None:
+    found = [("a", 1.0, 1.0), ("a", 2.0, 2.0), ("a", 25.0, 25.0), ("a", 26.0, 26.0), ("a", 15.0, 15.0)]
+    assert moment_gains(found, TRUE, GRADES) == [1.0, 3.0, 0.0]
+
+
+def test_of_ranges_that_overlap_each_is_found_by_a_result_of_its_own() -> None:
+    true = (("a", 0.0, 10.0), ("a", 5.0, 15.0))
+    assert moment_gains([("a", 7.0, 7.0), ("a", 8.0, 8.0), ("a", 9.0, 9.0)], true, (1.0, 2.0)) == [1.0, 2.0]
+
+
+def test_by_hand() -> None:
+    gains, ideal = [0, 1, 0, 1], [1, 1, 1]
+    assert [recall_at(gains, k) for k in (1, 2, 10)] == [0.0, 1.0, 1.0]
+    assert average_precision(gains, ideal) == pytest.approx((1 / 2 + 2 / 4) / 3)
+    best = 1 + 1 / math.log2(3) + 1 / math.log2(4)
+    assert ndcg_at(gains, ideal, 10) == pytest.approx((1 / math.log2(3) + 1 / math.log2(5)) / best)
+    assert ndcg_at([0, 3, 0, 1], [3, 1], 2) == pytest.approx((3 / math.log2(3)) / (3 + 1 / math.log2(3)))
+    assert (average_precision([], [1]), ndcg_at([], [1], 10), recall_at([], 5)) == (0.0, 0.0, 0.0)
+    assert (average_precision([0, 0], []), ndcg_at([0, 0], [], 10)) == (0.0, 0.0)
+
+
+def test_the_true_range_that_fits_best_counts() -> None:
+    assert best_iou(("v", 0, 10), [("v", 50, 60), ("v", 5, 10), ("w", 0, 10)]) == pytest.approx(0.5)
+    assert best_iou(None, [("v", 0, 1)]) == 0.0
+    assert best_iou(("v", 0, 10), []) == 0.0
+
+
+def test_a_search_that_failed_is_wrong_whether_the_event_is_there_or_not() -> None:
+    failed = [Result(each.case_id, "agent:eea", (), False, error="refused") for each in CASES]
+    (standing,) = ground_standings(CASES, failed)
+    assert {standing.figures[name].mean for name in ("misses", "false alarms")} == {1.0}
+    assert standing.plain["balanced accuracy"] == 0.0
+
+
+def test_a_system_without_verdicts_and_a_benchmark_without_absent_events_have_no_such_figures() -> None:
+    (plain,) = ground_standings(CASES[:1], [Result("1", "frames", (("a", 0.0, 10.0),))])
+    assert "misses" not in plain.figures
+    assert plain.plain == {"AUROC": None}
+    (there,) = ground_standings(CASES[:1], [Result("1", "ground", (("a", 0.0, 10.0),), True, 9.0)])
+    assert there.plain == {"balanced accuracy": None, "AUROC": None}
+
+
+def test_moments_and_videos_have_a_table_each_and_each_category_one() -> None:
+    moments, videos, boats = search_tables([standing()], {"boats": [standing()], "none": []})
+    assert (moments.title, moments.heads) == ("Moments", ("system", "searches", "R@1"))
+    assert (videos.title, videos.heads, boats.title) == ("Videos", ("system", "searches", "R@1"), "Moments: boats")
+    assert moments.rows[0][:2] == ("frames", "6")
+    assert moments.rows[0][2].startswith("0.500")
+
+
+def test_searches_that_failed_have_a_column_and_a_line_with_the_first_reason() -> None:
+    (table,) = ground_tables([standing(), replace(standing(), system="agent:eea", errors=2)], {})
+    assert table.heads[:3] == ("system", "searches", "failed")
+    assert [row[:3] for row in table.rows] == [("frames", "6", "0"), ("agent:eea", "6", "2")]
+    results = [
+        Result(name, "agent:eea", (), False, error=error) for name, error in (("1", ""), ("2", "no"), ("3", "x"))
+    ]
+    (_, line) = moment_facts("Own", Cases((case_of("v", absent=False),), (), {}), (), "", results)
+    assert line == (
+        "agent:eea failed in 2 searches, which count as wrong (--retry-errors searches again); the first, 2: no"
+    )

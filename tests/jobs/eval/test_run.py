@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import json
 import random
+import sys
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -16,20 +19,23 @@ import pytest
 from rich.console import Console
 
 from kinodex.agent.ask import ask, default_parameters
+from kinodex.agent.errors import ModelRejected
 from kinodex.agent.limits import Budget, Ledger
 from kinodex.agent.protocol import Question
-from kinodex.agent.trace import Event, Expanded, Scored
+from kinodex.agent.trace import Decided, Event, Expanded, Scored
 from kinodex.agent.variants.eea import reward_entropy
-from kinodex.evaluation import show_progress
-from kinodex.jobs.errors import CostReached
+from kinodex.evaluation import evaluate, show_progress
+from kinodex.jobs.errors import CostReached, UsageError
+from kinodex.jobs.eval import solve
 from kinodex.jobs.eval.contenders import Contender, ItemInput, ItemResult, Solve, SolvedItem
-from kinodex.jobs.eval.folder import ANSWERS, open_for_append, read_items, read_plan, read_results, trace_file
+from kinodex.jobs.eval.folder import ANSWERS, open_for_append, read_items, read_plan, read_results, read_run, trace_file
+from kinodex.jobs.eval.report import read_report
 from kinodex.jobs.eval.run import RunOptions, Tally, run
-from kinodex.jobs.eval.solve import SearchRecorder
+from kinodex.jobs.eval.solve import SearchRecorder, _one_thread
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
-from tests.support.runs.eval_runs import ALL, ANSWER, FILMS, asked, at, command
-from tests.support.runs.solved_runs import answer, item, plan_of
+from tests.support.runs.eval_runs import ALL, ANSWER, FILMS, asked, at, caption_library, command, write_questions
+from tests.support.runs.solved_runs import answer, item, plan_of, write_run
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing
 
 # `kinodex eval run`: every question is asked of every contender once, whatever ends the run in between.
@@ -421,3 +427,169 @@ def test_waiting_for_a_slot_is_no_work_of_a_question(place, kinodex, server, tmp
     options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *at(server, tmp_path, at_once=1))
     assert kinodex(*options, "--max-seconds", "1", "--at-once", 16).code == 0
     assert {each.status for each in read_results(tmp_path / "run")} == {"answered"}
+
+
+def test_an_answer_keeps_what_was_looked_at_and_what_it_cost(place, kinodex, server, tmp_path):
+    prices = ("--input-price", "1000000", "--output-price", "0")
+    model = ("--model", "tester", "--base-url", server.base_url, "--no-cache", *prices)
+    kinodex(*command(place, tmp_path / "run", "--agent", "uniform:frames=3", "--no-controls", *model))
+    for record in read_results(tmp_path / "run"):
+        assert (record.status, record.option, record.rounds, record.error) == ("answered", 0, 1, "")
+        assert [(each.start_s, each.end_s) for each in record.visited] == [(8.0, 10.0), (14.0, 16.0), (22.0, 24.0)]
+        assert [(each.start_s, each.end_s) for each in record.evidence] == [(8.0, 10.0)]
+        assert record.ledger.cost == record.ledger.input_tokens > 0
+
+
+def test_too_many_refusals_end_the_run(blind, kinodex, server, tmp_path):
+    server.reply = refusing("number")
+    bad(kinodex, *blind, "--max-errors", "3", "--at-once", "2", code=5, says="this is not to be asked")
+    assert 3 <= len(asked(tmp_path / "run", "blind")) < len(ALL)
+
+
+def test_who_waits_for_others_is_not_begun_after_the_cost(place, kinodex, server, tmp_path):
+    model = one_each(server)
+    tree = {"relevances": [{"cluster": 1, "relevance": 3}]}
+    answering = server.reply
+    server.reply = lambda body: tree if "relevance" in str(body) else answering(body)
+    options = command(place, tmp_path / "run", "--agent", "videotree", "--no-cache", *model, "--limit", "2")
+    bad(kinodex, *options, "--stop-at-cost", "0.5", code=5, says="--stop-at-cost")
+    assert [each.contender for each in read_results(tmp_path / "run")] == ["videotree"]
+
+
+def test_replies_from_the_cache_count_towards_the_cost(place, kinodex, server, tmp_path):
+    options = ("--agent", "blind", "--no-controls", *one_each(server))
+    assert kinodex(*command(place, tmp_path / "anew", *options)).code == 0
+    before = len(server.seen)
+    again = command(place, tmp_path / "cached", *options, "--stop-at-cost", "3", "--at-once", "1")
+    bad(kinodex, *again, code=5, says="--stop-at-cost is 3")
+    assert len(server.seen) == before
+
+
+def test_questions_without_known_answers_are_written_as_they_are_submitted(place, kinodex, tmp_path):
+    rows = [
+        {"q_uid": f"{film}", "google_drive_id": "x", "question": "What?"}
+        | {f"option {n}": f"they do {n}" for n in range(5)}
+        for film in FILMS
+    ]
+    (tmp_path / "questions.json").write_text(json.dumps(rows))
+    options = ("eval", "egoschema-full", place / "library", "--annotations", tmp_path, "--out", tmp_path / "run")
+    assert kinodex(*options, "--agent", "random", "--no-controls", "--no-page").code == 0
+    submitted = json.loads((tmp_path / "run" / "submission-random.json").read_text())
+    assert submitted == {each.item_id: each.option for each in read_results(tmp_path / "run")}
+    assert set(submitted) == set(FILMS)
+
+
+def test_who_got_no_reply_is_asked_again_after_all_others(tmp_path: Path) -> None:
+    asked = [item(f"q{n}") for n in range(5)]
+    earlier = [replace(answer("q1", None), error="no reply", unreachable=True), answer("q2")]
+    write_run(tmp_path, asked, earlier)
+    begun: list[str] = []
+
+    @asynccontextmanager
+    async def solver() -> AsyncIterator[Solve]:
+        async def solve(system: Contender, sample: ItemInput) -> SolvedItem:
+            begun.append(sample.item_id)
+            return SolvedItem(result_of(system, sample, 0.0))
+
+        yield solve
+
+    run(plan_of(asked), asked, solver(), tmp_path, RunOptions(items=1))
+    assert begun == ["q0", "q3", "q4", "q1"]
+
+
+def test_a_place_where_no_folder_can_be_is_refused(place, kinodex, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for out, says in ((tmp_path / "file", "File exists"), (tmp_path / "file" / "run", "Not a directory")):
+        bad(kinodex, *command(place, out, "--agent", "random"), code=2, says=says)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_vca_fuses_nothing_and_without_rewards_there_is_no_best(environment):
+    watcher, _ = watched(environment, "vca")
+    assert [kept.fused for kept in watcher.rounds] == [None] * 3
+    assert all(kept.intrinsic is not None for kept in watcher.rounds)
+    watcher, events = watched(environment, "vca", reward="none")
+    explored = [event for event in events if isinstance(event, Decided) and event.segment is not None]
+    assert len(explored) == 2
+    assert [kept.intrinsic for kept in watcher.rounds] == [None] * 3
+    assert [kept.chosen is not None for kept in watcher.rounds] == [True, True, False]
+    assert [kept.best for kept in watcher.rounds] == [None] * 3
+
+
+def test_what_was_looked_at_is_every_frame_shown_and_nothing_else(environment):
+    watcher, _ = watched(environment, "uniform", frames=4)
+    assert [(each.start_s, each.end_s) for each in watcher.visited] == [
+        (120.0, 121.0),
+        (240.0, 241.0),
+        (360.0, 361.0),
+        (480.0, 481.0),
+    ]
+    assert watched(environment, "random")[0].visited == ()
+
+
+def test_threads_and_the_switch_interval_are_given_back_by_the_last_run() -> None:
+    from threadpoolctl import threadpool_info
+
+    torch = pytest.importorskip("torch")
+
+    def state() -> tuple[object, ...]:
+        blas = {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+        return torch.get_num_threads(), blas, pytest.approx(sys.getswitchinterval())
+
+    before = state()
+    first, second = ([_one_thread.held(), solve._quick_switches.held()] for _ in range(2))
+    for held in (*first, *second):
+        held.__enter__()
+    for held in first:
+        held.__exit__(None, None, None)
+    assert state() == (1, {1}, solve.SWITCH_S)
+    for held in second:
+        held.__exit__(None, None, None)
+    assert state() == before
+
+
+def test_an_error_that_comes_after_its_caller_has_gone_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:
+    async def fails_late() -> None:
+        try:
+            began.set()
+            await asyncio.sleep(60)
+        finally:
+            raise ModelRejected("too late")
+
+    async def gone() -> None:
+        call = asyncio.ensure_future(solve._call_in(wire, fails_late()))
+        await asyncio.to_thread(began.wait)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    began = threading.Event()
+    with solve._running_loop() as wire:
+        asyncio.run(gone())
+    gc.collect()
+    assert caplog.text == ""
+
+
+FILM = ("harbour",)
+
+
+def test_a_run_from_python_is_the_run_of_the_command(tmp_path: Path) -> None:
+    caption_library(tmp_path / "library", FILM)
+    questions, out = write_questions(tmp_path, FILM), tmp_path / "run"
+    report = evaluate(tmp_path / "library", "sketch", questions, out, agents=["random"], controls=False, limit=3)
+    assert [(each.name, each.accuracy.questions) for each in report.standings] == [("random", 3)]
+    assert report.complete
+    assert read_report(out / "report.json") == report
+    assert len(read_run(out).records) == 3
+    again = evaluate(tmp_path / "library", "sketch", questions, out, agents=["random"], controls=False, limit=3)
+    assert again == report
+    with pytest.raises(UsageError, match="holds another run"):
+        evaluate(tmp_path / "library", "sketch", questions, out, agents=["random"], controls=False)
+
+
+def test_an_endpoint_that_nobody_reaches_is_an_error_however_few_are_asked(
+    place: Path, kinodex: Kinodex, server: ChatServer, tmp_path: Path
+) -> None:
+    server.reply = lambda body: failing(503, "loading")
+    options = command(place, tmp_path / "run", "--agent", "uniform:frames=3", "--limit", "1", *at(server, tmp_path))
+    bad(kinodex, *options, code=5, says="no question got an answer, the last because")

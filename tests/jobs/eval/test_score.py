@@ -14,12 +14,15 @@ import pytest
 from kinodex.agent.answer import Evidence
 from kinodex.jobs.eval.score import (
     LEAST_VIDEOS,
+    clustered_error,
+    difference,
     estimate,
     evidence_suffices,
     exact_p_value,
     p_value,
     right_without_evidence,
     score_evidence,
+    spread,
 )
 from tests.support.late import late
 
@@ -137,3 +140,49 @@ def test_right_answers_are_told_by_their_support(
 ) -> None:
     result: Any = SimpleNamespace(score=score, record=SimpleNamespace(supported=supported))
     assert (right_without_evidence(result), evidence_suffices(result)) == (without, alone)
+
+
+@pytest.mark.parametrize("videos", [2, LEAST_VIDEOS - 1, LEAST_VIDEOS, 30])
+def test_a_difference_has_a_clustered_interval_where_it_has_a_clustered_p(videos: int) -> None:
+    values = np.random.default_rng(1).integers(-1, 2, 3 * videos).astype(float).tolist()
+    found = difference(values, clusters(videos, 3))
+    enough = videos >= LEAST_VIDEOS
+    assert found.mean == pytest.approx(fmean(values))
+    assert [each is not None for each in (found.low, found.high, found.error, p_value(found))] == [enough] * 4
+    whole = estimate(values, clusters(videos, 3), -1.0, 1.0)
+    assert whole.low is not None and (not enough or found == whole)
+
+
+def test_by_hand_with_videos_of_different_sizes() -> None:
+    values, videos = [1.0, 1.0, 1.0, 0.0, 0.0], ["a", "a", "a", "b", "c"]
+    # The mean is 0.6; the sums of deviations are 1.2, -0.6 and -0.6; 3 / 2 * (1.44 + 0.36 + 0.36) / 25 = 0.1296.
+    assert clustered_error(values, videos) == pytest.approx(0.36)
+
+
+def test_nothing_is_said_of_one_video_or_of_no_question() -> None:
+    alone = estimate([1.0, 0.0], ["a", "a"], 0.0, 1.0)
+    assert (alone.mean, alone.error, alone.low, alone.high, alone.clusters) == (0.5, None, None, None, 1)
+    assert p_value(alone) is None
+    none = estimate([], [], 0.0, 1.0)
+    assert (none.error, none.questions, none.clusters) == (None, 0, 0)
+
+
+def test_where_all_videos_say_the_same_there_is_no_error_and_no_p() -> None:
+    same = estimate([0.1, 0.2, 0.3] * 7, clusters(7, 3), -1.0, 1.0)
+    assert (same.error, same.low, same.high) == (None, None, None)
+    assert p_value(same) is None
+
+
+@pytest.mark.parametrize(("right", "low", "high"), [(0, 0.0, 0.6024), (20, 0.3976, 1.0)])
+def test_all_right_or_all_wrong_is_no_more_certain_than_as_many_questions_as_videos(right, low, high) -> None:
+    found = estimate([float(number < right) for number in range(20)], clusters(4, 5), 0.0, 1.0)
+    assert found.error is None
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-4)
+    exact = stats.binomtest(4 if right else 0, 4).proportion_ci(method="exact")
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
+
+
+def test_spread() -> None:
+    costs = spread([float(number) for number in range(1, 12)])
+    assert (costs.mean, costs.median, costs.p90, costs.total) == pytest.approx((6.0, 6.0, 10.0, 66.0))
+    assert spread([3]) == spread([3.0])

@@ -13,9 +13,12 @@ import pytest
 from numpy.typing import NDArray
 
 from kinodex.pipeline.decoding.open import (
+    SHORTEST_SPAN_S,
+    SPANS_A_SHARER,
     choose_decoder,
     open_video,
     probe,
+    span_count,
     split_video,
 )
 from kinodex.pipeline.decoding.stream import Span, SpanDamaged, VideoReader
@@ -165,3 +168,29 @@ def test_spans_that_cannot_be_read_alone_say_so(media: Path, made: Callable[[str
     spans = split_video(media / "clips" / "moviepy__big_buck_bunny_0_30.webm", "bunny", 1, 6)
     with open_video(media / "clips" / "simpl__gbike_ride_31s.webm") as video, pytest.raises(SpanDamaged):
         fingerprints(video, 1, spans[2])
+
+
+@pytest.mark.slow
+def test_joined_spans_of_real_files_are_the_whole(media: Path) -> None:
+    for name in ("clips/moviepy__clip1024.flv", "clips/mediabunny__cursed-vfr.mp4",
+                 "awkward/torchcodec__var_fps_video.mp4", "clips/torchcodec__nasa_13013.mp4"):  # fmt: skip
+        assert len(assert_joined_spans_are_the_whole(media / name, 1, span_s=3)) > 1
+
+
+def test_a_video_is_cut_by_its_length_and_by_those_who_share_it(media: Path) -> None:
+    path = media / "clips" / "moviepy__sintel_trailer_52s.mp4"
+    for span_s, sharers, count in ((50, 1, 0), (20, 1, 2), (300, 1, 0), (300, 2, 2), (300, 50, 52 // SHORTEST_SPAN_S)):
+        spans = split_video(path, path.name, 1, span_s=span_s, sharers=sharers)
+        assert len(spans) == count, (span_s, sharers)
+        if count == 2:
+            assert [span.first_number for span in spans] == [0, spans[0].until_number]
+    for name in ("mediabunny__hevc-aac.avi", "simpl__track_audiosprites_video.webm"):
+        assert split_video(media / "awkward" / name, name, 1, span_s=0.2) == (), "its times mislead"
+
+
+def test_each_sharer_gets_as_many_spans_unless_they_become_too_short() -> None:
+    assert span_count(300.0, 1) == 1
+    assert span_count(300.0, 2) == 2 * SPANS_A_SHARER
+    assert span_count(300.0, 8) == 16  # 18.75 s each; three for each would be too short
+    assert span_count(300.0, 1000) == 300 // int(SHORTEST_SPAN_S)
+    assert span_count(10.0, 8) == 1

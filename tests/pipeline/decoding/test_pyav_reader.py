@@ -16,7 +16,9 @@ from kinodex.pipeline.decoding.open import open_video, probe
 from kinodex.pipeline.decoding.pyav_reader import (
     PacketPlan,
     Packets,
+    PlanViolated,
     PyavReader,
+    list_packets,
     plan_samples,
 )
 from kinodex.pipeline.errors import (
@@ -27,7 +29,7 @@ from kinodex.pipeline.errors import (
     PipelineError,
 )
 from kinodex.pipeline.images import rgb_scaler
-from tests.support.ffmpeg import MADE, ffmpeg_shows, needs_ffmpeg, psnr_db, shown_times
+from tests.support.ffmpeg import MADE, ffmpeg, ffmpeg_shows, needs_ffmpeg, psnr_db, shown_times
 
 av = pytest.importorskip("av")
 
@@ -250,3 +252,73 @@ def shown(path: Path, fps: float) -> dict[float, str]:
     """Time and fingerprint of each sample."""
     with open_video(path) as video:
         return {s.time_s: hashlib.md5(s.frame.to_ndarray().tobytes()).hexdigest() for s in video.samples(fps)}
+
+
+@needs_ffmpeg
+def test_damage_in_the_middle_loses_only_what_is_damaged(made: Callable[[str], Path], tmp_path: Path) -> None:
+    for kind in ("h264.mp4", "h264_open.mkv", "mpeg2.ts", "vp8.webm"):
+        whole = made(kind).read_bytes()
+        full, end_s, _ = times_at(made(kind))
+        path, middle, size = tmp_path / kind, len(whole) // 2, len(whole) // 40
+        counted = 0
+        for damage in (bytes(size), random.Random(1).randbytes(size)):
+            path.write_bytes(whole[:middle] + damage + whole[middle + size :])
+            found, damaged_end_s, errors = times_at(path)
+            counted += errors
+            assert len(found) >= len(full) - 3, kind
+            assert damaged_end_s == pytest.approx(end_s, abs=0.5), kind
+        assert counted > 0 or kind == "vp8.webm"  # VP8 turns any bytes into a picture without complaint
+
+
+@needs_ffmpeg
+def test_other_containers(tmp_path: Path) -> None:
+    for container in ("h264", "avi", "mpg", "wmv", "flv", "mov", "3gp", "ogv", "mxf", "gif"):
+        path = tmp_path / f"made.{container}"
+        ffmpeg("-f", "lavfi", "-i", "testsrc2=size=352x288:rate=25:duration=4", "-pix_fmt",
+               "rgb8" if container == "gif" else "yuv420p", path)  # fmt: skip
+        found, end_s, errors = times_at(path)
+        assert ([number for number, _ in found], errors) == ([0, 1, 2, 3], 0), container
+        assert end_s - found[0][1] == pytest.approx(4, abs=0.1), container
+
+
+def test_numbers_are_exact_where_they_exceed_64_bits() -> None:
+    pts = np.array([0, 10**15, 2 * 10**15], np.int64)
+    packets = Packets(pts, np.ones(3, bool), np.zeros(3, bool), Fraction(6 * 10**15 + 1, 3))
+    plan = plan_samples(packets, 0, Fraction(999_999_999, 1_000_003), 0, None)
+    assert plan.numbers == {time: -(-time * 999_999_999 // 1_000_003) for time in pts.tolist()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", ["clips", "awkward"])
+def test_a_plan_changes_no_bit_of_real_files(media: Path, folder: str) -> None:
+    compared = 0
+    for path in sorted((media / folder).iterdir()):
+        if path.stat().st_size > 500_000:
+            continue
+        try:
+            every = shown(path, 90_000)
+        except PipelineError:
+            continue
+        for fps in (0.3, 2):
+            some = shown(path, fps)
+            assert some == {time_s: every[time_s] for time_s in some}, path.name
+        compared += 1
+    assert compared >= 5
+
+
+def test_packets_that_are_no_ground_to_plan_on(media: Path) -> None:
+    for name, message in {
+        "mediabunny__hevc-aac.avi": "without presentation times",
+        "mediabunny__annex-b.mp4": "damaged",
+        "simpl__track_audiosprites_video.webm": "double",
+    }.items():
+        with pytest.raises(PlanViolated, match=message):
+            PyavReader(media / "awkward" / name, name).packets()
+
+
+def test_listing_tells_what_an_edit_list_hides(media: Path) -> None:
+    video = PyavReader(media / "awkward" / "mediabunny__edit-list-discard.mp4", "discard")
+    with video.open_stream() as (container, stream):
+        packets = list_packets(container.demux(stream), stream)
+    assert (len(packets), len(packets.shown())) == (50, 49)
+    assert packets.shown()[0] == video.first_pts

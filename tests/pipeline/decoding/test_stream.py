@@ -7,10 +7,13 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from PIL import Image, features
 
 from kinodex.pipeline.decoding.open import open_video, probe
 from kinodex.pipeline.decoding.stream import (
+    NOMINAL_FRAME_S,
     choose_stream,
+    duration_s,
     monotonic_frames,
     open_container,
 )
@@ -93,3 +96,43 @@ def test_times_by_timestamps(film: Path) -> None:
                 frame.pts = None if stamp is None else stamp * ticks
             found = [float(time) for time, _ in monotonic_frames(frames, stream)]
             assert found == pytest.approx(times_s), pts
+
+
+@needs_ffmpeg
+def test_a_video_with_cover_art_gives_the_video(media: Path, tmp_path: Path) -> None:
+    video, cover, both = media / "clips" / "moviepy__chaplin.mp4", tmp_path / "cover.png", tmp_path / "both.mp4"
+    ffmpeg("-f", "lavfi", "-i", "color=red:size=2000x1000", "-frames:v", "1", cover)
+    ffmpeg("-i", cover, "-i", video, "-map", "0", "-map", "1:v", "-c:v:0", "png", "-c:v:1", "copy",
+           "-disposition:v:0", "attached_pic", both)  # fmt: skip
+    metadata = probe(both)
+    assert (metadata.codec, metadata.width_px) == ("h264", 640)
+
+
+@pytest.mark.skipif(not features.check("avif"), reason="needs Pillow with AVIF")
+def test_an_animated_avif_gives_its_frames_and_not_its_still(tmp_path: Path) -> None:
+    greys = [Image.new("RGB", (64, 48), (25 * n,) * 3) for n in range(10)]
+    greys[0].save(tmp_path / "film.avif", save_all=True, append_images=greys[1:], duration=200)
+    with open_video(tmp_path / "film.avif") as video:
+        means = [round(float(each.frame.to_ndarray(format="gray").mean())) for each in video.samples(5.0)]
+        assert video.end_s == 2.0
+    assert means == pytest.approx([25 * n for n in range(10)], abs=3)
+
+
+def times_at(path: Path, fps: float = 1) -> tuple[list[tuple[int, float]], float, int]:
+    """(number, time) of each sample, the end, and the errors."""
+    with open_video(path) as video:
+        found = [(sample.number, sample.time_s) for sample in video.samples(fps)]
+        return found, video.end_s, video.decode_errors
+
+
+def test_times_of_an_avi_without_presentation_times_are_those_of_ffprobe(media: Path) -> None:
+    with open_video(media / "awkward" / "mediabunny__hevc-aac.avi") as video:
+        assert [sample.time_s for sample in video.samples(1000)] == [(2 + i) / 25 for i in range(25)]
+
+
+def test_a_frame_lasts_as_long_as_it_claims_or_as_the_rate_says() -> None:
+    base = Fraction(1, 1000)
+    assert duration_s(40, base, Fraction(10)) == Fraction(1, 25)
+    assert duration_s(0, base, Fraction(10)) == Fraction(1, 10)
+    assert duration_s(10**9, base, Fraction(10)) == Fraction(1, 10)  # more than a day
+    assert duration_s(0, base, None) == NOMINAL_FRAME_S

@@ -118,10 +118,7 @@ class ChatBody(Body):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A chat completion: the answer as content, its costs as usage, and the rest of it under `kinodex`.
-
-    Its stream has a sentence a round as the model's reasoning, then the answer, then what it cost, if that is wanted.
-    """
+    """A chat completion: answer, costs, the rest under `kinodex`; streamed, a sentence a round as reasoning first."""
 
     asked: Asked
     wants_usage: bool = False
@@ -213,10 +210,7 @@ class ResponseBody(Body):
 
 @dataclass(eq=False)
 class ResponseReply:
-    """A response: an item of the rounds' sentences, then the message of the answer.
-
-    Its stream has the events in OpenAI's order: the response, each item from its begin to its end, the response again.
-    """
+    """A response: an item of the rounds' sentences, then the answer's message; streamed in OpenAI's order of events."""
 
     asked: Asked
     body: ResponseBody

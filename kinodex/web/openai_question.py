@@ -401,10 +401,7 @@ class Written:
 
 
 def write(asked: Asked, answer: Answer) -> Written:
-    """Write an answer, with the first ranges of its evidence: "Seen in film-01 0:21 to 0:25."
-
-    That to options begins with the letter, since programs look for it there, and is the place of all its citations.
-    """
+    """An answer with the first ranges of its evidence; one to options begins with the letter, as programs expect."""
     options = asked.running.request.question.options
     if answer.option is not None:
         text = f"{answer.letter}. {options[answer.option]}"
@@ -477,10 +474,7 @@ def library_names(uris: Sequence[str]) -> tuple[str, ...]:
 
 
 def chat_models(names: Sequence[str], own: Variant, *, has_language: bool) -> list[ChatModel]:
-    """All models of the named libraries: each library alone, and with each agent that the server's models can be.
-
-    An agent that sees nothing of the videos is a control of evaluations, and none of them.
-    """
+    """All models of the named libraries: each alone, and with each agent that sees videos and can be asked here."""
     offered = [own, *(each for each in VARIANTS if has_language or not each.needs_language)]
     agents = dict.fromkeys(each.name for each in offered if each.sees_video)
     return [

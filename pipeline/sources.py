@@ -231,7 +231,7 @@ def _source(
 
 
 def _as_text(path: str) -> str:
-    """Write bytes of a path that are not UTF-8 as `\\\\xff`, as no table takes them: the video becomes a failure."""
+    """Write bytes of a path that are not UTF-8 as `\\xff`, as no table takes them: the video becomes a failure."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 

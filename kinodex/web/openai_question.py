@@ -43,8 +43,7 @@ from kinodex.jobs.pictures import decoded
 from kinodex.pipeline.errors import PipelineError
 from kinodex.web.ask_routes import AskFields, first_fault
 from kinodex.web.kept import KEY
-from kinodex.web.openai_errors import RequestRefused
-from kinodex.web.openai_messages import Conversation, read_options, take_videos
+from kinodex.web.openai_messages import Conversation, RequestRefused, read_options, take_videos
 from kinodex.web.questions import AskRequest, Questions, Running
 from kinodex.web.sentences import end_sentence, round_sentences
 

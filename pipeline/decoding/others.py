@@ -219,11 +219,15 @@ def open_decoder(path: Path, stream_index: int, device: str) -> VideoDecoder:
     if device != "cpu" and hasattr(decoders, "set_nvdec_cache_capacity"):
         decoders.set_nvdec_cache_capacity(0)  # decoders used again after a change of size mis-crop: torchcodec#1704
     try:
-        return decoders.VideoDecoder(
+        decoder = decoders.VideoDecoder(
             str(path), stream_index=stream_index, device=device, seek_mode="exact", num_ffmpeg_threads=1
         )
     except FAILURES as error:
         raise PickError(f"torchcodec opens nothing ({_first_line(error)})") from error
+    # Where NVDEC is missing or does not know the codec, torchcodec would decode on the CPU in silence.
+    if device != "cpu" and (fallback := getattr(decoder, "cpu_fallback", None)):
+        raise PickError(str(fallback))
+    return decoder
 
 
 def frames_at(decoder: VideoDecoder, indices: Sequence[int]) -> tuple[NDArray[np.float64], torch.Tensor]:

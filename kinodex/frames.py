@@ -92,10 +92,7 @@ def _path(path: str | Path, name: str) -> Path:
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Check the plain arguments of a public function, by their names in `CHECKS`, before any work begins.
-
-    Raises UsageError with what was got and what is allowed.
-    """
+    """Check the plain arguments of a public function, by their names in `CHECKS`; raises UsageError."""
     asked = signature(function)
     names = [name for name, each in asked.parameters.items() if name in CHECKS and each.kind is not each.VAR_KEYWORD]
 

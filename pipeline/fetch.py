@@ -46,10 +46,7 @@ class FileState:
 
 
 def file_state(path: Path) -> FileState:
-    """Read the state of a file; raises OSError if it cannot be opened.
-
-    It is opened, because network filesystems ask their server for the present state only then (NFS: "close-to-open").
-    """
+    """Read the state of a file, opened, for network file systems ask their server only then; raises OSError."""
     with path.open("rb") as file:
         info = os.fstat(file.fileno())
     return FileState(str(path), info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
@@ -406,10 +403,7 @@ BLOCKS_KEPT = 32
 
 @contextmanager
 def open_parts(uri: str) -> Iterator[IO[bytes]]:
-    """Open a file elsewhere so that any part of it can be read; little of it is kept in memory.
-
-    Raises SourceMissing, SourceForbidden, SourceUnreachable: it cannot be read, or its server sends whole files only.
-    """
+    """Open a file elsewhere to read any part of it; raises a SourceError, also where only whole files are sent."""
     filesystem, path = attempt(uri, lambda: filesystem_of(uri))
     cache = {"cache_type": "blockcache", "cache_options": {"maxblocks": BLOCKS_KEPT}}
     file: IO[bytes] = attempt(uri, lambda: filesystem.open(path, "rb", block_size=BLOCK_BYTES, **cache))

@@ -314,11 +314,7 @@ def _srgb() -> NDArray[np.uint8]:
 
 
 def repeat_video(path: Path, longer: Path, times: int) -> None:
-    """Write the first video stream of `path` to `longer` (.mp4), `times` times in a row, its packets as they are.
-
-    Frames follow each other at a constant rate across the seams. For videos of a constant rate that begin at 0, such as
-    `encode_video` writes.
-    """
+    """Write the first video stream of `path` to `longer`, `times` times in a row; of a constant rate, from 0 on."""
     import av
 
     with av.open(str(path)) as container:

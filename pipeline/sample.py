@@ -46,13 +46,9 @@ class Segment:
 
 
 def find_segments(times_s: Sequence[float], distances: Sequence[float], end_s: float, window_s: float) -> list[Segment]:
-    """Find segments that cover `[times_s[0], end_s)` without gap or overlap.
+    """Find segments that cover `[times_s[0], end_s)`: shots, or windows of `window_s` where there are none.
 
-    Args:
-        times_s: times of the sampled frames, rising; at least one.
-        distances: cosine distance of each frame to the one before it; one fewer than times.
-        end_s: end of the video.
-        window_s: length of a fixed window.
+    `times_s` of the frames rise, at least one; `distances` are cosine ones of each to the one before: one fewer.
     """
     if len(distances) != len(times_s) - 1:
         raise ValueError(f"{len(times_s)} frames have one distance fewer, got {len(distances)}")

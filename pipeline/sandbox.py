@@ -130,10 +130,7 @@ class SandboxSampler:
                     yield rest
 
     def _with_subtitles(self, summary: ChunkSummary, chunk: Chunk, settings: SamplingSettings) -> ChunkSummary:
-        """Read the subtitles as `with_subtitles` does, in the child; losing it over them is one of their errors.
-
-        A child that died is replaced once, as for frames: another process may have killed it.
-        """
+        """Read the subtitles by `with_subtitles` in the child, twice if it died; losing it is one of their errors."""
         if chunk.index:
             return summary
         request: Request = ("subtitles", chunk, summary)

@@ -113,10 +113,7 @@ def _within(at: Callable[[float], list[int]], price: float, limits: Limits) -> l
 
 
 def _band(feature: Feature, longest: int) -> Floats:
-    """Sums of squares [n, longest] about the mean, in units of noise, of the groups that end after item i.
-
-    Column k is that of the group of k + 1 items; infinite where it would begin before the first.
-    """
+    """Sums of squares about the mean, in noise, of the k + 1 items up to i [n, longest]; inf before the first."""
     vectors, weights = feature.vectors, feature.weights
     held = weights > 0
     centred = (vectors - vectors[held].mean(axis=0)) * held[:, None]

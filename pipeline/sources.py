@@ -231,10 +231,7 @@ def _source(
 
 
 def _as_text(path: str) -> str:
-    """Write bytes of a path that are not UTF-8 as `\\xff`, because no table takes them as they are.
-
-    No file has that name, so the video becomes a failure that says so, and the others are read.
-    """
+    """Write bytes of a path that are not UTF-8 as `\\xff`, as no table takes them: the video becomes a failure."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
@@ -292,10 +289,7 @@ _NO_STAMPS: Mapping[int, Stamp] = {}
 
 
 class SourceList(Sequence[Source]):
-    """Sources in the order in which they came, written one after another; one is made again when it is taken.
-
-    An object takes some 330 bytes, a source here its texts and some 30 bytes.
-    """
+    """Sources in order, each written in its texts and some 30 bytes; an object would take 330."""
 
     def __init__(self, sources: Iterable[Source]) -> None:
         self._bytes = bytearray()

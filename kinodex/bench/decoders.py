@@ -62,11 +62,7 @@ class DecoderFigures:
 def bench_decoders(
     files: Iterable[Path], rates: Sequence[float], only: Sequence[str] | None, rounds: int, make: Path | None
 ) -> list[DecoderFigures]:
-    """Measure the decoders in `only`, or all that are installed, on files and folders of them.
-
-    With `make`, also on films in that folder, made of the first file. Files that PyAV cannot read are left out.
-    Raises SourceMissing if there is no such file, UsageError if films are to be made and cannot be.
-    """
+    """Measure decoders, by default all installed, on files, and on films made of the first in the folder `make`."""
     paths = [Path(source.uri) for source in list_sources([str(file) for file in files])]
     if make is not None:
         paths += make_films(paths[0], make)
@@ -192,11 +188,7 @@ CODECS = {
 
 
 def make_films(path: Path, folder: Path, short_s: int = SHORT_S) -> list[Path]:
-    """Make films of `short_s` seconds and of ten times that, by every codec that the ffmpeg here can write.
-
-    They repeat the frames of `path`; films that exist are used. Raises UsageError if there is no ffmpeg, or it cannot
-    read the file.
-    """
+    """Make films of `short_s` and ten times that by every codec of the ffmpeg here; raises UsageError."""
     if shutil.which("ffmpeg") is None:
         raise UsageError("got --make, and there is no ffmpeg on the path; install it, or leave --make out")
     listed = subprocess.run(["ffmpeg", "-hide_banner", "-encoders"], capture_output=True, text=True, check=True).stdout

@@ -10,21 +10,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kinodex.jobs.errors import UsageError
+from kinodex.sketch import script, story, story_questions
+from kinodex.sketch.script import FPS, OnFrame
 
 SHORT_FILMS = 3
 Form = Literal["story", "shuffled", "independent"]
 """A story; its shots in random order; or shots that are drawn independently of each other."""
 FORMS: tuple[Form, ...] = ("story", "shuffled", "independent")
-Report = Callable[[float], object]
-Film = tuple[dict[str, Any], str, list[dict[str, Any]]]
-"""A film's script as JSON values, its subtitles (or nothing), and the lines of its questions."""
 
 
 def sample(
     directory: Path,
     hours: float,
     seed: int,
-    on_progress: Report | None = None,
+    on_progress: Callable[[float], object] = lambda share: None,
     *,
     form: Form = "independent",
     minutes: float | None = None,
@@ -53,48 +52,32 @@ def sample(
             path = directory / f"film-{index + 1:02d}.mp4"
 
             def report(share: float, done: int = index) -> None:
-                if on_progress is not None:
-                    on_progress((done + share) / number)
+                on_progress((done + share) / number)
 
-            duration_s = minutes * 60
-            if form == "independent":
-                script, spoken, rows = _independent(path, duration_s, seed, report, spoken=index == 0)
-            else:
-                script, spoken, rows = _story(path, duration_s, seed, report, form)
-            path.with_suffix(".script.json").write_text(json.dumps(script, indent=1) + "\n", encoding="utf-8")
+            facts, spoken, asked = _film(path, minutes * 60, seed, form, index == 0, report)
+            path.with_suffix(".script.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
             if spoken:
                 path.with_suffix(".srt").write_text(spoken, encoding="utf-8")
-            questions.writelines(json.dumps(row) + "\n" for row in rows)
+            questions.writelines(json.dumps(asdict(each)) + "\n" for each in asked)
             paths.append(path)
     (directory / "questions.part").rename(directory / "questions.jsonl")
     return paths
 
 
-def _independent(path: Path, duration_s: float, seed: int, report: Report, *, spoken: bool) -> Film:
-    from kinodex.sketch.script import as_json, render_film, subtitles, write_questions, write_script
-
-    script = write_script(path.stem, duration_s, seed, spoken=spoken)
-    render_film(script, path, _by_frame(report, script.duration_s))
-    return as_json(script), subtitles(script), list(map(asdict, write_questions(script, path.name, seed)))
-
-
-def _story(path: Path, duration_s: float, seed: int, report: Report, form: Form) -> Film:
-    from kinodex.sketch.story import as_json, render_story, shuffle_shots, subtitles, write_story
-    from kinodex.sketch.story_questions import write_questions
-
-    film = write_story(path.stem, duration_s, seed)
-    if form == "shuffled":
-        film = shuffle_shots(film)
-    render_story(film, path, _by_frame(report, film.duration_s))
-    return as_json(film), subtitles(film), list(map(asdict, write_questions(film, path.name)))
+def _film(
+    path: Path, duration_s: float, seed: int, form: Form, narrated: bool, report: Callable[[float], None]
+) -> tuple[dict[str, Any], str, list[Any]]:
+    """Draw a film; its script as JSON values, its subtitles (or nothing), and its questions."""
+    if form == "independent":
+        made = script.write_script(path.stem, duration_s, seed, spoken=narrated)
+        script.render_film(made, path, _by_frame(report, made.duration_s))
+        return script.as_json(made), script.subtitles(made), script.write_questions(made, path.name, seed)
+    film = story.write_story(path.stem, duration_s, seed)
+    film = story.shuffle_shots(film) if form == "shuffled" else film
+    story.render_story(film, path, _by_frame(report, film.duration_s))
+    return story.as_json(film), story.subtitles(film), story_questions.write_questions(film, path.name)
 
 
-def _by_frame(report: Report, duration_s: float) -> Callable[[int], None]:
+def _by_frame(report: Callable[[float], None], duration_s: float) -> OnFrame:
     """Report the share that is done, every ten seconds of film."""
-    from kinodex.sketch.script import FPS
-
-    def frame_done(frame: int) -> None:
-        if frame % (10 * FPS) == 0:
-            report(frame / round(duration_s * FPS))
-
-    return frame_done
+    return lambda frame: report(frame / round(duration_s * FPS)) if frame % (10 * FPS) == 0 else None

@@ -106,10 +106,7 @@ def paste(canvas: Image.Image, item: Pasted, shift_x: float = 0.0, shift_y: floa
 
 
 def lay_out(scene: Scene, width_px: int, height_px: int) -> list[Pasted]:
-    """Place every single thing of a scene; nothing overlaps.
-
-    A lone group has the whole width, two or three share it equally, so many things in a row are drawn smaller.
-    """
+    """Place every thing of a scene; groups share the width equally, so many things in a row are smaller."""
     aspect = width_px / height_px
     room = aspect / max(1, len(scene.groups))
     items: list[Pasted] = []

@@ -241,10 +241,7 @@ def last(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def count(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask which of four things passes so many times, once for each number.
-
-    "How many times" has an answer that needs no film: two is the most frequent by far.
-    """
+    """Ask which of four things passes so many times: "how many" needs no film, for two is the most frequent."""
     passes: dict[Prop, list[Event]] = defaultdict(list)
     for event, _scene in facts.of_kind("pass"):
         passes[event.who].append(event)

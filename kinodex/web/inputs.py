@@ -94,10 +94,7 @@ class ViewerApi:
         }
 
     def trace(self, key: str) -> dict[str, Any]:
-        """A trace with the number of the library that holds its frames, if any, the shots, and the true answer.
-
-        `evidence` has a frame, or None, for each range of the answer's, and `plays`, with the library, what is played.
-        """
+        """A trace with its library's number, the shots, the true answer, and a frame and what plays for each range."""
         view = self.view(key)
         number = self._library_of(view)
         video_ids = [video["video_id"] for video in view.videos]
@@ -320,11 +317,7 @@ class ViewerInputs:
 
 
 def classify_inputs(places: Sequence[str]) -> ViewerInputs:
-    """Sort places: files are traces, folders with a plan are runs, the rest libraries.
-
-    A run brings its library, if that still exists. Raises UsageError for a place that is none of them, and
-    LibraryError for a library that cannot be opened.
-    """
+    """Sort places: files are traces, folders with a plan runs, the rest libraries; raises UsageError, LibraryError."""
     traces, runs, libraries = [], [], []
     for place in dict.fromkeys(places):
         if Path(place).is_file():

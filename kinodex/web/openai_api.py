@@ -6,18 +6,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, Field
 
 from kinodex.agent.answer import Answer
+from kinodex.agent.errors import ModelError, TraceError
 from kinodex.agent.limits import Ledger
-from kinodex.guards import json_response
+from kinodex.guards import NotGiven, json_response, say_when
+from kinodex.index.errors import KinodexError, LibraryError, QueryError, UnknownVideo
 from kinodex.index.library import Library
-from kinodex.web.openai_errors import RequestRefused, answering, error_body
-from kinodex.web.openai_messages import MESSAGES, Conversation, Message, Parts, Speaker, read_conversation
+from kinodex.index.text import redact
+from kinodex.web.openai_messages import (
+    MESSAGES,
+    Conversation,
+    Message,
+    Parts,
+    RequestRefused,
+    Speaker,
+    read_conversation,
+)
 from kinodex.web.openai_question import (
     Asked,
     Body,
@@ -36,12 +46,13 @@ from kinodex.web.openai_question import (
     write,
 )
 from kinodex.web.page import as_json
-from kinodex.web.questions import Questions
+from kinodex.web.questions import MoneySpent, QuestionFault, Questions, TooManyQuestions
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+BAD_REQUEST, LIMIT, SERVER = "invalid_request_error", "rate_limit_error", "server_error"
 REFERENCE = "item_reference"
 ERRORS = {400: "invalid_prompt", 429: "rate_limit_exceeded"}
 """Codes of failed responses by HTTP status; OpenAI's list has few, and server_error for all else."""
@@ -118,10 +129,7 @@ class ChatBody(Body):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A chat completion: the answer as content, its costs as usage, and the rest of it under `kinodex`.
-
-    Its stream has a sentence a round as the model's reasoning, then the answer, then what it cost, if that is wanted.
-    """
+    """A chat completion: answer, costs, the rest under `kinodex`; streamed, a sentence a round as reasoning first."""
 
     asked: Asked
     wants_usage: bool = False
@@ -213,10 +221,7 @@ class ResponseBody(Body):
 
 @dataclass(eq=False)
 class ResponseReply:
-    """A response: an item of the rounds' sentences, then the message of the answer.
-
-    Its stream has the events in OpenAI's order: the response, each item from its begin to its end, the response again.
-    """
+    """A response: an item of the rounds' sentences, then the answer's message; streamed in OpenAI's order of events."""
 
     asked: Asked
     body: ResponseBody
@@ -321,3 +326,46 @@ def usage(ledger: Ledger, read: str, written: str) -> dict[str, Any]:
 
 def _data(value: bytes) -> bytes:
     return b"data: %b\n\n" % value
+
+
+# Errors in OpenAI's form: a message, a type, the parameter at fault and a code.
+
+
+def answering(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """Turn errors about a request into OpenAI's form; any other exception is a fault and stays one."""
+
+    async def respond(request: Request) -> Response:
+        try:
+            return await answer(request)
+        except KinodexError as error:
+            status, body = error_body(error)
+            return say_when(error, json_response(body, status=status))
+
+    return respond
+
+
+def error_body(error: Exception) -> tuple[int, dict[str, Any]]:
+    status, kind, code = _class(error)
+    param = error.param if isinstance(error, RequestRefused) else None
+    return status, {"error": {"message": redact(str(error)), "type": kind, "param": param, "code": code}}
+
+
+def _class(error: Exception) -> tuple[int, str, str | None]:
+    match error:
+        case RequestRefused():
+            return error.status, BAD_REQUEST, error.code
+        case TooManyQuestions():
+            return 429, LIMIT, "rate_limit_exceeded"
+        case MoneySpent():
+            return 429, "insufficient_quota", "insufficient_quota"
+        case ModelError():
+            return 502, SERVER, "model_unusable"
+        case QuestionFault():
+            return 500, SERVER, None
+        case NotGiven() | TraceError():
+            return 404, BAD_REQUEST, "not_found"
+        case UnknownVideo() | QueryError():
+            return 400, BAD_REQUEST, "video_not_found" if isinstance(error, UnknownVideo) else None
+        case LibraryError():
+            return 503, SERVER, "library_unusable"
+    return 400, BAD_REQUEST, None

@@ -16,13 +16,21 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from kinodex.agent.protocol import Earlier
-from kinodex.web.openai_errors import RequestRefused
+from kinodex.jobs.errors import UsageError
 
 CHARACTERS = 200_000
 """Of all texts of a request."""
 MESSAGES = 1000
 Speaker = Literal["system", "developer", "user", "assistant", "tool", "function"]
 Parts = str | list[dict[str, Any]] | None
+
+
+class RequestRefused(UsageError):
+    """A request in OpenAI's form that cannot be answered: the parameter at fault, a code, and the HTTP status."""
+
+    def __init__(self, message: str, param: str | None = None, code: str | None = None, status: int = 400) -> None:
+        super().__init__(message)
+        self.param, self.code, self.status = param, code, status
 
 
 class Message(BaseModel):

@@ -43,8 +43,7 @@ from kinodex.jobs.pictures import decoded
 from kinodex.pipeline.errors import PipelineError
 from kinodex.web.ask_routes import AskFields, first_fault
 from kinodex.web.kept import KEY
-from kinodex.web.openai_errors import RequestRefused
-from kinodex.web.openai_messages import Conversation, read_options, take_videos
+from kinodex.web.openai_messages import Conversation, RequestRefused, read_options, take_videos
 from kinodex.web.questions import AskRequest, Questions, Running
 from kinodex.web.sentences import end_sentence, round_sentences
 
@@ -401,10 +400,7 @@ class Written:
 
 
 def write(asked: Asked, answer: Answer) -> Written:
-    """Write an answer, with the first ranges of its evidence: "Seen in film-01 0:21 to 0:25."
-
-    That to options begins with the letter, since programs look for it there, and is the place of all its citations.
-    """
+    """An answer with the first ranges of its evidence; one to options begins with the letter, as programs expect."""
     options = asked.running.request.question.options
     if answer.option is not None:
         text = f"{answer.letter}. {options[answer.option]}"
@@ -477,10 +473,7 @@ def library_names(uris: Sequence[str]) -> tuple[str, ...]:
 
 
 def chat_models(names: Sequence[str], own: Variant, *, has_language: bool) -> list[ChatModel]:
-    """All models of the named libraries: each library alone, and with each agent that the server's models can be.
-
-    An agent that sees nothing of the videos is a control of evaluations, and none of them.
-    """
+    """All models of the named libraries: each alone, and with each agent that sees videos and can be asked here."""
     offered = [own, *(each for each in VARIANTS if has_language or not each.needs_language)]
     agents = dict.fromkeys(each.name for each in offered if each.sees_video)
     return [

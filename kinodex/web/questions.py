@@ -98,10 +98,7 @@ def _least(*limits: N | None) -> N | None:
 
 @dataclass(frozen=True, slots=True)
 class AskRequest:
-    """A question for the agent of a name, about videos of a library (by its number) by id, first digits, title or path.
-
-    Without `videos` it is about all, or those of the question `after` which it follows, by key.
-    """
+    """A question for the agent of a name about videos of a library (by its number); none: all, or those of `after`."""
 
     library: int
     question: Question

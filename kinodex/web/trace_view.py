@@ -323,11 +323,7 @@ END_S = 1e-6
 
 
 def evidence_frames(library: Library | None, view: TraceView) -> list[Frame | None]:
-    """One frame for each range of the answer's evidence, None where there is none.
-
-    It is the frame nearest to the range's middle among those that a model was shown. Ranges of words, for example of a
-    transcript, have the stored frame in their middle. Without the `library` there is none for those.
-    """
+    """For each range of the evidence the shown frame nearest to its middle, else the stored one, else None."""
     ranges = view.answer["evidence"] if view.answer else []
     shown = shown_frames(view) if ranges else []
     frames = []

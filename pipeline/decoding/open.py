@@ -86,10 +86,7 @@ def split_video(path: Path, name: str, fps: float, span_s: float, sharers: int =
 
 
 def span_count(duration_s: float, sharers: int) -> int:
-    """Choose into how many spans to split a video at least, so that each of `sharers` workers has as many.
-
-    Several for each even out that some take longer to decode than others.
-    """
+    """Choose into how many spans to split a video at least, several for each of `sharers` to even them out."""
     if sharers < 2:
         return 1
     most = min(SPANS_A_SHARER * sharers, int(duration_s / SHORTEST_SPAN_S))
@@ -97,10 +94,7 @@ def span_count(duration_s: float, sharers: int) -> int:
 
 
 def _span_starts(packets: Packets, start: int, length: int, count: int) -> list[int]:
-    """Choose presentation times at which spans begin, the first of them `start`.
-
-    They are about `length` apart, or less: what is left of the video by what is left of `count`.
-    """
+    """Choose times at which spans begin, the first of them `start`, about `length` apart, or less for `count`."""
     earliest_after = np.minimum.accumulate(packets.pts[::-1])[::-1]
     end = int(packets.pts.max())
     starts, step = [start], min(length, (end - start) // count)

@@ -189,12 +189,7 @@ def decord_frames(path: Path) -> FrameSource:
 
 
 def plain_frames(path: Path, fps: float, batch: int) -> Iterator[NDArray[np.uint8]]:
-    """Read a video as the scripts that people write do: RGB `[n, height, width, 3]`, `fps` by the average frame rate.
-
-    With `batch` 1, frames are read one by one, by number, else a batch at once, in as many threads as decord chooses.
-    Only `kinodex bench ingest` uses this, to compare with. Raises ImportError or OSError where decord does not load,
-    decord.DECORDError where it cannot read the video.
-    """
+    """Read a video as plain scripts do, for `bench ingest`: RGB `[n, height, width, 3]`, `batch` at a time."""
     from decord import VideoReader
 
     video = VideoReader(str(path))

@@ -117,10 +117,7 @@ class PyavReader:
                 yield sample
 
     def frames_in(self, windows_s: Sequence[tuple[float, float]]) -> Generator[TimedFrame, None, None]:
-        """Yield every frame whose time lies in one of these ranges `[first, last]`, in order, numbered by its range.
-
-        The ranges are in order and apart. Only what they need is decoded, or all where no plan can be made.
-        """
+        """Yield every frame in one of these ranges `[first, last]`, which are apart, numbered by its range."""
 
         def window_of(time_s: float) -> int | None:
             at = bisect_right(windows_s, (time_s, math.inf)) - 1

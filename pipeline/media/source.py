@@ -186,10 +186,7 @@ def read_facts(container: InputContainer, name: str) -> MediaFacts:
 
 @dataclass(frozen=True, slots=True)
 class EditFacts:
-    """Facts for programs that count frames: a file's own start time code, if it has one, and when its frames are shown.
-
-    `times_s` are presentation times in order; empty where the packets tell none.
-    """
+    """A file's start time code, if it has one, and the times of its frames in order; none if packets tell none."""
 
     timecode: str | None
     times_s: tuple[float, ...]

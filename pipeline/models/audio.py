@@ -290,10 +290,7 @@ def voice_windows(pieces: Iterable[Sound], detector: VoiceDetector) -> Iterator[
 
 
 def windows_of(probabilities: NDArray[np.float32], goes_on: bool = False) -> Iterator[Window]:
-    """Yield the windows of some steps of sound; where it `goes_on`, only those that have ended.
-
-    A window has ranges of speech and the pauses between them, and lasts no longer than `WINDOW_S`.
-    """
+    """Yield windows of speech and its pauses, of at most `WINDOW_S`; if it `goes_on`, those that have ended."""
     known, edge, end = len(probabilities), _steps(EDGE_S), 0
     groups = list(_groups(speech_steps(probabilities), probabilities))
     for number, group in enumerate(groups):

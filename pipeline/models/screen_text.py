@@ -406,11 +406,7 @@ class _Track:
 
 
 def join_readings(frames: Sequence[Sequence[Reading]], times_s: Sequence[float], end_s: float) -> list[ScreenLine]:
-    """Join the readings of frames at `times_s`, in order, to lines; `end_s` is the end of the video.
-
-    A frame stays on screen until the next one, so a picture that stands still needs only one. The lines come by start,
-    then from top to bottom.
-    """
+    """Join the readings of frames at `times_s` to lines, by start and from top down; a frame stays until the next."""
     lines: list[ScreenLine] = []
     tracks: list[_Track] = []
     for readings, time_s in zip(frames, times_s, strict=True):

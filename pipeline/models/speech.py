@@ -142,10 +142,7 @@ SILENCE_RMS = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class SpeechLine:
-    """A spoken line in `[start_s, end_s)`, in the video's own presentation time.
-
-    `words` are empty where the model knows no times of words, `speaker` is None where nobody looked.
-    """
+    """A line in `[start_s, end_s)` of the video; no `words` without times, no `speaker` where nobody looked."""
 
     start_s: float
     end_s: float

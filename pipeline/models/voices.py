@@ -117,10 +117,9 @@ def load_voice_encoder(device: str = "auto") -> VoiceEncoder:
 
 
 def group_voices(vectors: Sequence[Vectors | None], seconds: Sequence[float]) -> tuple[list[Voice], list[int | None]]:
-    """Group the lines of a video by voice: the voices in order of their first line, and the number of each line's.
+    """Group lines by voice: the voices in order of their first line, and each line's number.
 
-    A line without a vector has no voice. Average linkage of cosines (Sokal and Michener 1958), while they are
-    `SAME_IN_VIDEO` or more.
+    Average linkage of cosines (Sokal and Michener 1958), while they are `SAME_IN_VIDEO` or more.
     """
     known = [at for at, vector in enumerate(vectors) if vector is not None]
     lines = [Voice(vector, seconds[at]) for at, vector in enumerate(vectors) if vector is not None]

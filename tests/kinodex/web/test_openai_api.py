@@ -33,12 +33,12 @@ from kinodex.guards import NotGiven
 from kinodex.index.errors import StorageError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.jobs.models import ModelChoice
-from kinodex.web.openai_api import ChatBody, Completion, ResponseBody, ResponseReply, usage
-from kinodex.web.openai_errors import RequestRefused, answering, error_body
+from kinodex.web.openai_api import ChatBody, Completion, ResponseBody, ResponseReply, answering, error_body, usage
 from kinodex.web.openai_messages import (
     CHARACTERS,
     EARLIER,
     Conversation,
+    RequestRefused,
     read_options,
     take_videos,
 )

@@ -322,7 +322,7 @@ def plan() -> dict[str, int]:
 
 def test_files_appear_at_the_end_alone(tmp_path: Path) -> None:
     with target_folder(tmp_path / "out", WANTED, plan) as target:
-        assert (target.plan, target.is_continued) == ({"parts": 2}, False)
+        assert target.plan == {"parts": 2}
         target.write("data/one", text)
         target.write("card", text)
         assert target.has("data/one") and not target.has("data/two")
@@ -347,7 +347,7 @@ def test_an_unfinished_folder_keeps_its_plan_and_its_files_and_is_finished(tmp_p
             target.write("card", half)
         assert not target.has("card")
     with target_folder(tmp_path, WANTED, lambda: {"parts": 9}) as target:
-        assert (target.plan, target.is_continued, target.has("data/one")) == ({"parts": 2}, True, True)
+        assert (target.plan, target.has("data/one")) == ({"parts": 2}, True)
         target.write("card", text)
         (target.work / "data").rename(tmp_path / "data")  # it died while it finished
     with target_folder(tmp_path, WANTED, plan) as target:
@@ -376,4 +376,4 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
         pass
     (tmp_path / "c" / UNFINISHED).mkdir(parents=True)  # it was killed before it wrote its note
     with target_folder(tmp_path / "c", WANTED, plan) as target:
-        assert (target.work / NOTE).is_file() and not target.is_continued
+        assert (target.work / NOTE).is_file() and target.plan == plan()

@@ -186,7 +186,6 @@ class EvalReport:
 def report_run(folder: Path) -> EvalReport:
     """Make the report of a run, and write it as report.json into the run's folder."""
     run = read_run(folder)
-    run = read_run(folder)
     report = make_report(run.plan, run.items, run.records, run.judgements)
     sources = {
         each.system.name: "; ".join((f"imported from {each.source}, sha256 {each.sha256[:12]}", *each.notes))

@@ -1,35 +1,6 @@
 """KinodexError, the root of all errors that a user can correct, with those of libraries and embedding spaces.
 
 Each message is one line for a person to read. Other rooms derive their own from the root.
-
-::
-
-    KinodexError
-    ├── LibraryError
-    │   ├── NotALibrary         the place holds something else, or nothing
-    │   ├── NewerLibrary        written by a later kinodex
-    │   ├── OlderLibrary        written by an earlier kinodex
-    │   ├── LibraryBusy         another run holds the lease
-    │   ├── LeaseLost           another run took over the lease of this one
-    │   ├── SettingsMismatch    made with other ingest settings
-    │   ├── SpaceMismatch       made with another embedding space
-    │   ├── UnknownVideo        no such video, or several of that name
-    │   ├── TimeOutside         a time or frame that the video does not have
-    │   ├── DamagedRows         pictures or vectors that are not as they were written
-    │   ├── MetadataConflict    columns of metadata that cannot be: a name, a value, two types in one
-    │   ├── QueryError          a search or a reading that cannot be run
-    │   ├── StorageFull         no room left where the library lives
-    │   ├── UnsafeStore         an object store where commits can be lost
-    │   └── StorageError        the place cannot be read or written for another reason
-    │       └── LibraryDamaged  a part of the library is missing or is not what was written
-    └── SpaceError
-        ├── UnknownModel        a name that open_clip does not know
-        ├── WeightsMissing      a known model whose weights or tokenizer are missing here
-        ├── BadCheckpoint       a file that does not hold this model
-        ├── DeviceMissing       a device that this machine does not have
-        ├── TorchMissing        a model that only torch can run, where torch is not installed
-        ├── ExportRefused       a tower that cannot be exported, or not closely enough
-        └── TowersDamaged       files of exported towers that are not what was written
 """
 
 from __future__ import annotations

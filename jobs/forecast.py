@@ -355,8 +355,8 @@ def past_forecast(out: Path, plan: RunPlan, system: Contender, questions: int) -
         if len(ledgers) >= LEAST_QUESTIONS:
             share = questions / len(ledgers)
             sums = {name: share * sum(getattr(each, name) for each in ledgers) for name in COSTS}
-            each_s = sum(ledger.frames_with_kept for ledger in ledgers) / len(ledgers)
-            return Forecast(system.name, questions, **sums, basis=f"past run {folder.name}", frames_a_question=each_s)
+            shown = sum(ledger.frames_with_kept for ledger in ledgers) / len(ledgers)
+            return Forecast(system.name, questions, **sums, basis=f"past run {folder.name}", frames_a_question=shown)
     return None
 
 

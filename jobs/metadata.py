@@ -35,7 +35,6 @@ KEYS = ("pattern", "uri", "path", "file", "filename", "name", "video", "video_id
 """Columns that may name the video of a row: of several that are there, the first."""
 NO_COLUMNS = {*KEYS, "sidecars", "_"}
 """Names that no column gets: they say which video is meant, or are a manifest's."""
-EXAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True)

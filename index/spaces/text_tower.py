@@ -8,17 +8,13 @@ import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.errors import BadCheckpoint, TowersDamaged, checked_text
 from kinodex.index.spaces.towers import ArrayFile, ArrayReader, Fingerprint, read_whole, write_arrays
-
-if TYPE_CHECKING:
-    pass
-
 
 # Tokenizer of an exported text tower: open_clip's cleaning of a text, and its token ids by the package tokenizers.
 

@@ -250,10 +250,9 @@ def load_tower_of(uri: str, held: Fingerprint, towers: Towers) -> Space | TextEm
     except ModuleNotFoundError as error:
         if torch_package(error) is None:
             raise
-        way = f"{uri} carries no exported tower for that; run `kinodex add text-tower {uri}"
-        way += (
-            f"{' --with-image-tower' * (towers == 'image')}` where the model is, or `pip install 'kinodex[clip]'` here"
-        )
+        option = " --with-image-tower" if towers == "image" else ""
+        way = f"{uri} carries no exported tower for that; run `kinodex add text-tower {uri}{option}` where the model is"
+        way += ", or `pip install 'kinodex[clip]'` here"
         if towers == "image" and find_tower(uri, held.digest, "image"):
             way = f"the image tower that {uri} carries needs ONNX Runtime, which is not installed either; "
             way += "`pip install 'kinodex[onnx]'` brings it"

@@ -410,8 +410,9 @@ def newest_state(known: LanceDataset, folder: Path | None, mark: Mark | None) ->
     version = newest_version(folder, known.version)
     if version == known.version:
         return copy(known)
-    with suppress(OSError, ValueError):  # it was deleted meanwhile
-        return _listed(known) if version is None else known.checkout_version(version)
+    if version is not None:
+        with suppress(OSError, ValueError):  # it was deleted meanwhile
+            return known.checkout_version(version)
     return _listed(known)
 
 

@@ -14,8 +14,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from pydantic import ValidationError
-
 from kinodex.agent.protocol import AnswerRules
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
@@ -26,7 +24,6 @@ from kinodex.jobs.eval.folder import (
     RunPlan,
     adapter_of,
     comparable,
-    first_defect,
     read_run,
     write_whole,
 )
@@ -189,7 +186,6 @@ class EvalReport:
 def report_run(folder: Path) -> EvalReport:
     """Make the report of a run, and write it as report.json into the run's folder."""
     run = read_run(folder)
-    run = read_run(folder)
     report = make_report(run.plan, run.items, run.records, run.judgements)
     sources = {
         each.system.name: "; ".join((f"imported from {each.source}, sha256 {each.sha256[:12]}", *each.notes))
@@ -203,16 +199,6 @@ def report_run(folder: Path) -> EvalReport:
 def as_json(report: EvalReport) -> bytes:
     """Encode a report as report.json has it."""
     return adapter_of(EvalReport).dump_json(report, indent=2) + b"\n"
-
-
-def read_report(path: Path) -> EvalReport:
-    """Read a report.json; raise `UsageError` if there is none that this version can read."""
-    try:
-        report: EvalReport = adapter_of(EvalReport).validate_json(path.read_bytes())
-    except (OSError, ValidationError) as error:
-        reason = first_defect(error) if isinstance(error, ValidationError) else error.strerror
-        raise UsageError(f"cannot read {path}: {reason}; `kinodex eval report {path.parent}` makes it again") from error
-    return report
 
 
 def make_report(

@@ -464,7 +464,6 @@ class Target:
     folder: Path
     plan: Mapping[str, Any]
     """Parts of the export, as JSON holds them: those that its first run planned."""
-    is_continued: bool
 
     @property
     def work(self) -> Path:
@@ -526,9 +525,9 @@ def target_folder(folder: Path, settings: Mapping[str, Any], plan: Callable[[], 
                     f"got {folder}, an unfinished export with another {' and '.join(changed)}; give what it was begun "
                     "with, or delete the folder"
                 )
-            yield Target(folder, known["plan"], True)
+            yield Target(folder, known["plan"])
             return
-        target = Target(folder, dict(plan()), False)
+        target = Target(folder, dict(plan()))
         target.write_bytes(NOTE, json.dumps({"settings": dict(settings), "plan": target.plan}))
         yield target
 

@@ -277,7 +277,7 @@ STANDARD_OUTPUT = "-"
 
 
 def write_text(out: str, text: str, overwrite: bool = False) -> None:
-    """Write `text` in UTF-8 to the file `out`, whole or not at all and never over another; "-" prints it."""
+    """Write `text` in UTF-8 to the file `out`, whole or not at all, over another only with `overwrite`; "-" prints."""
     if out == STANDARD_OUTPUT:
         sys.stdout.write(text)
         return

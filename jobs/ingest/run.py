@@ -17,7 +17,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kinodex.index.errors import LibraryBusy
 from kinodex.index.library import Library
@@ -40,9 +39,6 @@ from kinodex.pipeline.errors import NotDrawn, SourceError, SourceMissing
 from kinodex.pipeline.fetch import SILENCE_S, Source, Stamp, is_remote, stamp
 from kinodex.pipeline.sandbox import SandboxLimits
 from kinodex.pipeline.sources import SourceList
-
-if TYPE_CHECKING:
-    pass
 
 LEASE = "ingest"
 RUNNING = "running"

@@ -238,13 +238,3 @@ def static_memory(whole: int, trained: int, *, reference: bool, bf16: bool) -> S
         optimiser=2 * WIDE * trained,
         reference=WIDE * whole if reference and not adapters else 0,
     )
-
-
-def checkpointed_bytes(tokens: int, hidden: int, layers: int) -> int:
-    """Bytes that one text of so many tokens keeps for the backward pass, with gradient checkpointing."""
-    return NARROW * tokens * hidden * layers
-
-
-def cache_bytes(tokens: int, layers: int, key_width: int) -> int:
-    """The keys and values of one text while it is written; `key_width` is the heads of keys times their width."""
-    return 2 * NARROW * tokens * layers * key_width

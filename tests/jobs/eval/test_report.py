@@ -10,8 +10,8 @@ import pytest
 from kinodex.agent.limits import Ledger
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Judgement, Round
-from kinodex.jobs.eval.folder import read_run
-from kinodex.jobs.eval.report import COSTS, compare_runs, make_report, read_report
+from kinodex.jobs.eval.folder import adapter_of, read_run
+from kinodex.jobs.eval.report import COSTS, EvalReport, as_json, compare_runs, make_report, read_report
 from kinodex.jobs.eval.score import TITLE, score_group
 from tests.support.libraries import benchmark_files as kit
 from tests.support.runs.small_runs import ITEMS
@@ -116,6 +116,15 @@ def test_an_unreadable_report_is_refused_in_one_line(tmp_path: Path, content: st
     with pytest.raises(UsageError) as refused:
         read_report(path)
     assert str(refused.value) == f"cannot read {path}: {says}; `kinodex eval report {tmp_path}` makes it again"
+
+
+def test_a_report_is_the_same_when_read_again() -> None:
+    items = [item("a", evidence=((0.0, 5.0),), groups={"kind": ("x", "y")}), item("b", "v2", duration_s=20.0)]
+    records = [answer("a", evidence=(seen(0, 9),), search=(Round(0.3, 0.4, seen(9, 12), seen(0, 3)),)), answer("b", 1)]
+    report = make_report(
+        plan_of(items, ("eea:rounds=4",)), items, [replace(r, contender="eea:rounds=4") for r in records]
+    )
+    assert adapter_of(EvalReport).validate_json(as_json(report)) == report
 
 
 # Answers scored against their targets.

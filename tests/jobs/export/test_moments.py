@@ -20,6 +20,7 @@ from kinodex.jobs.export.annotations import export_coco, export_fiftyone, export
 from kinodex.jobs.export.media import CutWay, export_clips, export_frames, export_joined
 from kinodex.jobs.export.moments import (
     AS_FOUND,
+    NOTE,
     PLAYED,
     UNFINISHED,
     Moment,
@@ -244,7 +245,7 @@ def plan() -> dict[str, int]:
 
 def test_files_appear_at_the_end_alone(tmp_path: Path) -> None:
     with target_folder(tmp_path / "out", WANTED, plan) as target:
-        assert (target.plan, target.is_continued) == ({"parts": 2}, False)
+        assert target.plan == {"parts": 2}
         target.write("data/one", text)
         target.write("card", text)
         assert target.has("data/one") and not target.has("data/two")
@@ -269,10 +270,33 @@ def test_an_unfinished_folder_keeps_its_plan_and_its_files_and_is_finished(tmp_p
             target.write("card", half)
         assert not target.has("card")
     with target_folder(tmp_path, WANTED, lambda: {"parts": 9}) as target:
-        assert (target.plan, target.is_continued, target.has("data/one")) == ({"parts": 2}, True, True)
+        assert (target.plan, target.has("data/one")) == ({"parts": 2}, True)
         target.write("card", text)
         (target.work / "data").rename(tmp_path / "data")  # it died while it finished
     with target_folder(tmp_path, WANTED, plan) as target:
         assert target.has("data/one")
         target.finish("data", "card")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["card", "data"]
+
+
+def test_other_folders_are_refused(tmp_path: Path) -> None:
+    with (
+        target_folder(tmp_path / "a", WANTED, plan),
+        pytest.raises(UsageError, match="which another export writes at this moment"),
+        target_folder(tmp_path / "a", WANTED, plan),
+    ):
+        pass
+    with (
+        pytest.raises(UsageError, match="an unfinished export with another size"),
+        target_folder(tmp_path / "a", {"size": 4}, plan),
+    ):
+        pass
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "mine").write_text("")
+    with pytest.raises(UsageError, match=r"which is not empty \(mine\)"), target_folder(tmp_path / "b", WANTED, plan):
+        pass
+    with pytest.raises(UsageError, match="which is a file"), target_folder(tmp_path / "b" / "mine", WANTED, plan):
+        pass
+    (tmp_path / "c" / UNFINISHED).mkdir(parents=True)  # it was killed before it wrote its note
+    with target_folder(tmp_path / "c", WANTED, plan) as target:
+        assert (target.work / NOTE).is_file() and target.plan == plan()

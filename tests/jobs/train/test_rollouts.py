@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+
+import pytest
 
 from kinodex.agent.environment import Environment
 from kinodex.agent.models.local import first_tokens, load_local_model
 from kinodex.agent.protocol import Question
+from kinodex.agent.variants.longvideoagent_training import ALPHA
 from kinodex.index.spaces.space import load_space
+from kinodex.jobs.errors import UsageError
 from kinodex.jobs.known_answers import KnownQuestion, read_known
 from kinodex.jobs.models import ModelChoice, chosen_models
 from kinodex.jobs.train.rollouts import (
     MasterSettings,
     RolloutContext,
     sample_rollouts,
+    static_memory,
 )
 from kinodex.jobs.train.trainer import film_environments
 from tests.support.libraries.text_library import text_library
@@ -61,3 +67,40 @@ def test_long_transcripts_are_shortened_to_the_context_of_the_master(home, tmp_p
         assert 2_000 < len(run.prompt) <= 4096 * 3 // 4
         assert len(run.prompt) + len(run.completion) <= 4096
         assert sum(run.own)
+
+
+def test_settings_are_the_papers_then_a_files_then_options(tmp_path: Path) -> None:
+    settings = MasterSettings.read()
+    assert (settings.learning_rate, settings.steps, settings.kl, settings.alpha) == (5e-6, 2000, 1e-3, ALPHA)
+    assert (settings.questions, settings.rollouts, settings.temperature) == (4, 4, 1.0)
+    file = tmp_path / "changes.toml"
+    file.write_text("steps = 7\nrollouts = 2\n")
+    settings = MasterSettings.read(file, steps=3, seed=None)
+    assert (settings.steps, settings.rollouts, settings.questions) == (3, 2, 4)
+    for text, problem in BAD_FILES.items():
+        file.write_text(text)
+        with pytest.raises(UsageError, match=problem) as caught:
+            MasterSettings.read(file)
+        assert str(file) in str(caught.value)
+    with pytest.raises(UsageError, match=r"cannot read .*none\.toml"):
+        MasterSettings.read(tmp_path / "none.toml")
+
+
+BAD_FILES = {
+    "learning_rat = 1.0": r"there is no setting learning_rat; did you mean learning_rate\?",
+    "xyz = 1": "there is no setting xyz; the settings are learning_rate, steps",
+    "rollouts = 1": "got rollouts = 1; Input should be greater than or equal to 2",
+    "steps =": "give a TOML file like grpo.toml",
+}
+
+
+def test_the_memory_of_models_as_the_paper_trains_them() -> None:
+    for whole, trained, gigabytes in (
+        (3_085_938_688, 3_085_938_688, 61.7),
+        (3_085_938_688, 29_933_568, 6.6),
+        (7_615_616_512, 7_615_616_512, 152.3),
+    ):
+        memory = static_memory(whole, trained, reference=True, bf16=True)
+        assert memory.total / 1e9 == pytest.approx(gigabytes, rel=0.01), (whole, trained)
+    with_it, without = (static_memory(1000, 1000, reference=each, bf16=True) for each in (True, False))
+    assert with_it.total - without.total == with_it.reference == 4000

@@ -145,11 +145,11 @@ def test_what_is_invalid_twice_is_left_out_counted_and_said(library):
 
 @pytest.mark.parametrize(
     ("budget", "asked"),
-    [(Budget(frames=41), 5), (Budget(tokens=1700), 8), (Budget(cost=7.0), 3), (Budget(frames=6), 0)],
+    [(Budget(frames=41), 5), (Budget(tokens=22_100), 8), (Budget(cost=7.0), 3), (Budget(frames=6), 0)],
 )
 def test_half_of_what_a_budget_allows_is_for_captions_all_over_the_video(library, budget, asked):
     events: list[object] = []
-    model = Model(usage=Usage(90, 10, cost=1.0))
+    model = Model(usage=Usage(1170, 130, cost=1.0))
     session = session_of(library, model, budget, events.append)
     notes = captions(session)
     assert len(notes) == asked

@@ -475,7 +475,7 @@ class Request(Attempt, Generic[R]):
             middle_s = video.start_s + video.duration_s / 2
             times = {"start_s": [middle_s], "end_s": [min(video.end_s, middle_s + 8)], "times_s": [middle_s]}
             known |= {"video": [video.video_id[:VIDEO_ID_LENGTH]], **times}
-        if (question := getattr(self, "question", None)) and question.options:
+        if getattr(getattr(self, "question", None), "options", ()):
             known["answer"] = [None]
         example: Mapping[str, Any] = plainest(self.schema(), known)
         return example

@@ -333,6 +333,11 @@ class FindMissing(WithChapters, Request[Missing]):
     def bounds(self) -> Bounds:
         return {"frames": {"minItems": 1, "maxItems": self.most}}
 
+    def interpret(self, reply: Missing) -> Missing:
+        known = {segment.number for segment in self.segments}
+        kept = [each for each in reply.frames if each.segment in known]
+        return reply.model_copy(update={"frames": kept or reply.frames})
+
     def check(self, reply: Missing) -> None:
         """A reply may describe too many frames: the first `most` count."""
         known = {segment.number for segment in self.segments}

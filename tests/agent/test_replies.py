@@ -31,7 +31,7 @@ from kinodex.agent.replies import (
     strict_schema,
     without_reasoning,
 )
-from kinodex.agent.requests.tree import Decide, ScoreSegments
+from kinodex.agent.requests.tree import Decide, ScoreSegments, SegmentScores
 from kinodex.agent.variants.eea import ScoreAndPropose
 from kinodex.agent.variants.videoagent2_requests import AdjustPlan, AnswerBank, Assess, CallTool, CreatePlan
 from tests.support.every_request import example_text, of_full_size, variations
@@ -257,10 +257,12 @@ def test_what_the_joint_schema_leaves_open_is_read_for_what_was_asked_or_is_no_r
         if reply is not None and reply.declines:  # read, and refused as the last word (`Session.exchange`)
             reply, problem = None, request.refusal()
         assert (problem is None) == (fault is None) and (fault or "") in (problem or ""), (said, problem)
-        got = [each.segment for each in reply.segments] if isinstance(request, ScoreSegments) else None
-        assert (got or (reply and reply.option)) == kept, said
+        got = reply and getattr(reply, "option", None)
+        got = [each.segment for each in reply.segments] if isinstance(reply, SegmentScores) else got
+        assert got == kept, said
     once, _ = parse_reply(json.dumps({STEP: rating([numbers[0]] * 7)}), scoring)
-    assert scoring.missing(once).segments == scoring.segments[1:], "the other six are asked for alone"
+    rest = scoring.missing(once)
+    assert rest and rest.segments == scoring.segments[1:], "the other six are asked for alone"
     assert choosing.joint() is None and choosing.schema()["properties"]["option"]["enum"] == ["A", "B"]
 
 

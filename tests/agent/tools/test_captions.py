@@ -118,6 +118,24 @@ def test_what_is_invalid_twice_is_left_out_counted_and_said(library):
     assert sorted(later.starts_s()) == [8, 20]
 
 
+@pytest.mark.parametrize(
+    ("budget", "asked"),
+    [(Budget(frames=41), 5), (Budget(tokens=22_100), 8), (Budget(cost=7.0), 3), (Budget(frames=6), 0)],
+)
+def test_half_of_what_a_budget_allows_is_for_captions_all_over_the_video(library, budget, asked):
+    events: list[object] = []
+    model = Model(usage=Usage(1170, 130, cost=1.0))
+    session = session_of(library, model, budget, events.append)
+    notes = captions(session)
+    assert len(notes) == asked
+    assert problems(events) == [f"{16 - asked} of 16 captions were not asked for, to leave half of the budget"]
+    if asked >= 3:
+        assert {0.0, 32.0, 16.0} <= {note.start_s for note in notes}
+    later = Model()
+    assert len(captions(session_of(library, later))) == 16
+    assert len(later.requests) == 16 - asked
+
+
 def test_what_came_before_a_model_broke_down_is_kept(library):
     def breaking(request):
         if request.segment.start_s == 40:

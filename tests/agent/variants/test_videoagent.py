@@ -210,7 +210,9 @@ def test_frames_are_described_of_the_segments_that_are_listed():
         ([{"segment": "Segment 2", "description": " "}], "a description is empty"),
     ):
         with pytest.raises(InvalidReply, match=wrong):
-            seeking.check(Missing.model_validate({"frames": frames}))
+            seeking.check(seeking.interpret(Missing.model_validate({"frames": frames})))
+    two = [{"segment": number, "description": "a kite"} for number in (9, 2)]
+    assert [each.segment for each in seeking.interpret(Missing.model_validate({"frames": two})).frames] == [2]
     for level in (0, 4, "high"):
         with pytest.raises(ValueError, match="confidence"):
             Reflection.model_validate({"thought": "", "confidence": level})

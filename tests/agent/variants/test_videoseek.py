@@ -479,7 +479,6 @@ def test_frames_are_known_by_the_numbers_that_are_shown_and_those_left_out_asked
     for wrong, problem in (
         ([5], "there is no frame 5; the numbers are 1 to 3"),
         ([0], "frame 0"),
-        ([1, 1], "twice"),
         ([], "no frame"),
     ):
         looks: list[Any] = [OverviewVideo(**OF_RANGE), SKIMMING]

@@ -3,7 +3,7 @@
 The lines are of ../shared/benchmarks: a caption of each of NExT-QA's videos, two narrations of each of EgoSchema's, and
 the answers of LongTVQA that are sentences. The queries of tests/data/paraphrases.jsonl were written from them before
 anything was searched: of a line, which a part of it names, one `near` and one `distant` paraphrase; or about something
-`absent`, of which no line has a word. The first half of each kind, every other one, is to choose by; the second to report.
+`absent`, of which no line has a word. The first half of each, every other one, is to choose by; the second to report.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+
 import pytest
 
 from kinodex.jobs.models import ModelChoice

@@ -20,7 +20,6 @@ from kinodex.jobs.ground import (
     Evidence,
     EvidenceRange,
     Usual,
-    as_json,
     evidence_ranges,
     ground,
     ground_with,
@@ -89,18 +88,6 @@ def test_words_alone_find_what_is_said(opened: Library, environment: Environment
     best = found.ranges[0]
     assert best.source == "words"
     assert best.start_s < line.end_s and best.end_s > line.start_s
-
-
-def test_json_has_both_clocks_and_keeps_weaker_ranges_apart(opened: Library, environment: Environment) -> None:
-    found = ground(opened, environment, "a boat")
-    judged = tuple(replace(each, basis="verified", present=False, reason="no boat") for each in found.candidates)
-    found = replace(found, candidates=judged, present=False, basis="verified")
-    made = json.loads(json.dumps(as_json(found)))
-    assert made["claim"] == f"absent from the {len(judged)} moments that a model looked at"
-    assert (made["present"], made["ranges"], len(made["weaker"])) == (False, [], len(found.candidates))
-    assert {"video_id", "title", "start_s", "end_s", "presentation_start_s", "presentation_end_s", "score"} <= set(
-        made["weaker"][0]
-    )
 
 
 def test_a_text_is_needed_and_a_number_of_ranges(opened: Library, environment: Environment) -> None:

@@ -53,7 +53,7 @@ MEASUREMENTS = {
         print python -m tests.support.verdicts clips "$ROOT/tests/data/real_clip_queries.jsonl"
     """,
     "paraphrases": """
-        print python -m tests.support.paraphrases "$SENTENCES" library
+        print python -m tests.support.paraphrases "$SENTENCES"
     """,
     "duplicates-photo": """
         python -m tests.support.duplicates.films films

@@ -26,8 +26,8 @@ from kinodex.jobs.verify import Span, lines_in
 if TYPE_CHECKING:
     import httpx2
 
-AHEAD = 4
-"""Times as many hits as are asked for are put to the reranker."""
+AHEAD, MOST_AHEAD = 4, 200
+"""Times as many hits as are asked for are put to the reranker, but no more than so many for that."""
 TEXTS_A_REQUEST = 32
 """As many as text-embeddings-inference takes unless its user says otherwise."""
 LONGEST_TEXT = 2000
@@ -67,10 +67,19 @@ def reranked(library: LibraryReader, query: str, hits: Sequence[Hit], url: str) 
     return [moved.get(at, hit) for at, hit in enumerate(hits)]
 
 
+def compared(count: int) -> int:
+    """The number of hits that are put to a reranker for the first `count` of its order."""
+    return max(count, min(AHEAD * count, MOST_AHEAD))
+
+
 def rerank_address(url: str) -> str:
     """The address of `/rerank` under the one that was given; raises UsageError for what is no address of a server."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        is_server = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, or too large
+        is_server = False
+    if not is_server:
         raise UsageError(f"got --rerank {redact_uri(url)!r}; give the address of the reranker, http://HOST:PORT")
     path = parts.path.rstrip("/")
     return parts._replace(path=path if path.endswith("/rerank") else f"{path}/rerank").geturl()

@@ -18,7 +18,7 @@ from kinodex.agent.protocol import CAPTION, SCREEN_TEXT, SUBTITLE, Model, Models
 from kinodex.agent.requests.describe import FoundMoment, JudgeMoments, MomentVerdict
 from kinodex.index.errors import LibraryBusy, StorageError, StorageFull
 from kinodex.index.library import LibraryReader
-from kinodex.index.rows import Basis, ClipRow, Hit, part_name
+from kinodex.index.rows import ClipRow, Hit, part_name
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment
 from kinodex.jobs.library import batched, frames_between
@@ -61,14 +61,6 @@ class Verdict:
 
     present: bool | None
     reason: str
-
-    @property
-    def basis(self) -> Basis:
-        return "ranking" if self.present is None else "verified"
-
-    @property
-    def probability(self) -> None:
-        return None
 
 
 @dataclass(slots=True)

@@ -122,10 +122,11 @@ class Finder:
         """
         if rerank is None:
             return self.find_parts(query)[0]
-        from kinodex.jobs.rerank import AHEAD, rerank_address, reranked
+        from kinodex.jobs.rerank import compared, rerank_address, reranked
 
         rerank_address(rerank)
-        return reranked(self.library, query.words, self.find(replace(query, k=AHEAD * query.k)), rerank)[: query.k]
+        hits = self.find(replace(query, k=compared(query.k)))
+        return reranked(self.library, query.words, hits, rerank)[: query.k]
 
     def find_parts(self, query: Query) -> tuple[list[Hit], Parts | None]:
         """The hits, and of a search everywhere what it joined; raises as `find` does."""

@@ -124,7 +124,7 @@ def _blocks(weights: Mapping[str, NDArray[np.float32]]) -> Arrays:
 # E5. So it is measured once for each: `QUERIES` and `LINES` are about different things, and their cosines are those of
 # chance. A line is found from `DEVIATIONS` standard deviations above their mean on.
 
-DEVIATIONS = 4.5
+DEVIATIONS = 4.0
 QUERIES: tuple[str, ...] = tuple(CHECKS["queries"])
 LINES: tuple[str, ...] = tuple(CHECKS["lines"])
 

@@ -47,7 +47,7 @@ def test_a_frame_has_the_words_of_its_time_and_stays_in_its_place_without_any(li
 def test_what_gives_no_scores_is_said_without_secrets(lines: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     query = Query("the kite", where="words", k=2)
     finder = Finder(lines)
-    for url in ("reranker:8000", "ftp://host", "http://"):
+    for url in ("reranker:8000", "ftp://host", "http://", "http://host:99999"):
         with pytest.raises(UsageError, match="http://HOST:PORT"):
             finder.find(query, url)
     with pytest.raises(ModelUnreachable) as gone:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -142,7 +143,11 @@ def test_ranges_of_a_grounding_are_present_absent_or_left_open(opened: Library) 
         assert first.claim == "absent from the 1 moment that a model looked at"
     with looking_server(lambda number, line: False) as server:
         judged, _ = verified(opened, TEXT, found.candidates, 3, choice_of(server, cache=False))
-    assert (with_verdicts(found, judged).present, with_verdicts(found, judged).ranges) == (False, ())
+    absent = with_verdicts(found, judged)
+    made = json.loads(json.dumps(as_json(absent)))
+    assert (absent.present, made["ranges"], len(made["weaker"])) == (False, [], 3)
+    assert made["claim"] == "absent from the 3 moments that a model looked at"
+    assert {"presentation_start_s", "presentation_end_s", "reason", "probability"} <= set(made["weaker"][0])
 
 
 def test_lines_stand_beside_frames_and_alone_where_there_are_none(tmp_path: Path, opened: Library) -> None:

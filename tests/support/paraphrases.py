@@ -1,10 +1,9 @@
-"""Lines found by their meaning, by the least cosine: `python -m tests.support.paraphrases SENTENCES LIBRARY`.
+"""Lines found by their meaning, by the least cosine: `python -m tests.support.paraphrases SENTENCES`.
 
 The lines are of ../shared/benchmarks: a caption of each of NExT-QA's videos, two narrations of each of EgoSchema's, and
 the answers of LongTVQA that are sentences. The queries of tests/data/paraphrases.jsonl were written from them before
 anything was searched: of a line, which a part of it names, one `near` and one `distant` paraphrase; or about something
-`absent`, of which no line has a word. Every other one of each
-kind is to choose by, the rest to report.
+`absent`, of which no line has a word. The first half of each, every other one, is to choose by; the second to report.
 """
 
 from __future__ import annotations
@@ -13,15 +12,13 @@ import json
 import sys
 import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kinodex.index.library import Library
-from kinodex.index.rows import Hit, Scope
-from kinodex.index.search.words import lines_like
+import numpy as np
+from numpy.typing import NDArray
+
 from kinodex.index.spaces.sentence_model import load_sentence_model, measure_likeness
-from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "benchmarks"
 QUERIES = Path(__file__).parents[1] / "data" / "paraphrases.jsonl"
@@ -31,7 +28,7 @@ DEVIATIONS = (0.0, 2.5, 3.0, 3.25, 3.5, 3.75, 4.0, 4.25, 4.5, 5.0)
 
 
 def lines() -> Iterator[tuple[str, list[str]]]:
-    """The lines of each benchmark, which are here those of one video."""
+    """The lines of each benchmark."""
     with zipfile.ZipFile(SHARED / "nextqa" / "nextqa_allcaps_1fps.zip") as held:
         names = sorted(each for each in held.namelist() if each.endswith(".json"))
         captions: list[dict[str, str]] = [json.loads(held.read(name)) for name in names]
@@ -44,54 +41,35 @@ def lines() -> Iterator[tuple[str, list[str]]]:
     yield "longtvqa", [answer for answer in answers if len(answer.split()) >= LEAST_WORDS]
 
 
-def make(folder: str, sentences: str) -> Library:
-    """Make the library, or open the one that is there."""
-    if Library.exists(folder):
-        return Library.open(folder)
-    library = Library.create(folder, SETTINGS, fingerprint())
-    model = load_sentence_model(sentences, "cpu")
-    library.sentences.add_space(model.space, measure_likeness(model))
-    for number, (name, texts) in enumerate(lines()):
-        video_id = f"{number:04d}"
-        said = tuple((float(at), at + 1.0, text) for at, text in enumerate(texts))
-        write(library, made(video_id, 1, number, lines=said), name)
-        rows = library.sentences.lines(video_id)
-        library.sentences.add({video_id: (rows, model.embed_lines([row.text for row in rows]))}, model.space)
-        library.additions.complete("sentences", model.space.digest, {video_id: len(rows)}, {})
-    return library
-
-
-def nearest(library: Library, query: str, k: int) -> list[Hit]:
-    """The lines nearest to a query by meaning, however far."""
-    meaning = library.sentences.meaning(query)
-    assert meaning is not None
-    return lines_like(library.tables, library.visible, replace(meaning, least_cosine=-1.0), Scope(), k)
-
-
-def own_cosine(library: Library, query: str, line: str) -> float:
-    """The cosine of the line that a query paraphrases; -1 if five others are nearer."""
-    return max((hit.cosine or 0.0 for hit in nearest(library, query, 5) if line in (hit.text or "")), default=-1.0)
-
-
-def main(sentences: str, folder: str) -> None:
+def main(sentences: str) -> None:
     """Print for each half of the queries what each least cosine keeps, and what it finds in vain."""
-    library = make(folder, sentences)
     rows: list[dict[str, Any]] = [json.loads(line) for line in QUERIES.read_text(encoding="utf-8").splitlines()]
     paired, absent = [row for row in rows if "line" in row], [row["absent"] for row in rows if "absent" in row]
-    space = library.sentences.space()
-    assert space is not None
-    chance = library.sentences._likeness(space)
-    print(f"{library.tables.count('transcript')} lines; chance {chance}, least {chance.least:.3f}")
-    near, distant = ([own_cosine(library, row[kind], row["line"]) for row in paired] for kind in ("near", "distant"))
-    in_vain = [nearest(library, query, 1)[0].cosine or 0.0 for query in absent]
+    model = load_sentence_model(sentences, "cpu")
+    texts = [text for _, said in lines() for text in said]
+    chance, vectors = measure_likeness(model), model.embed_lines(texts)
+    print(f"{len(texts)} lines; chance {chance}, least {chance.least:.3f}")
+
+    def cosines(queries: list[str]) -> NDArray[np.floating[Any]]:
+        return model.embed_texts(queries) @ vectors.T
+
+    kinds = [own_cosines(cosines([row[kind] for row in paired]), texts, paired) for kind in ("near", "distant")]
+    kinds.append(cosines(absent).max(axis=1).tolist())
     for half in (0, 1):
-        kinds = [cosines[half::2] for cosines in (near, distant, in_vain)]
-        print(f"half {half + 1}: {len(kinds[0])} pairs, {len(kinds[2])} absent")
+        found = [each[half::2] for each in kinds]
+        print(f"half {half + 1}: {len(found[0])} pairs, {len(found[2])} absent")
         for deviations in DEVIATIONS:
             least = -1.0 + (1 + chance.mean + deviations * chance.deviation) * (deviations > 0)
-            shares = [sum(each > -1.0 and each >= least for each in kind) / len(kind) for kind in kinds]
+            shares = [sum(each > -1.0 and each >= least for each in kind) / len(kind) for kind in found]
             name = f"{deviations} ({least:.2f})" if deviations else "none"
             print(f"| {half + 1} | {name} | {' | '.join(f'{each:.2f}' for each in shares)} |")
+
+
+def own_cosines(cosines: NDArray[np.floating[Any]], texts: list[str], paired: list[dict[str, Any]]) -> list[float]:
+    """For each query the cosine of the line that it paraphrases; -1 if five others are nearer."""
+    nearest = np.argsort(-cosines, axis=1)[:, :5].tolist()
+    own = [[at for at in five if row["line"] in texts[at]] for five, row in zip(nearest, paired, strict=True)]
+    return [max((float(some[at]) for at in found), default=-1.0) for some, found in zip(cosines, own, strict=True)]
 
 
 if __name__ == "__main__":

@@ -68,8 +68,8 @@ def main(folder: str, searches: str) -> None:
             whole = [max(values[at] for values in by_video.values())] if films else []
             without = [max(others)] if others else []
             present, absent = present + whole, absent + without
-            for called, part in zip(likely, (whole, without), strict=True):
-                called += [_is_likely(sigmoids[at], cosine) for cosine in part]
+            for each, part in zip(likely, (whole, without), strict=True):
+                each += [_is_likely(sigmoids[at], cosine) for cosine in part]
         least = np.quantile(present, 0.05)
         rejected = np.mean(np.array(absent) < least)
         called = sorted([(value, False) for value in present] + [(value, True) for value in absent], reverse=True)

@@ -125,29 +125,6 @@ def _film(*scenes: list[Event]) -> StoryFilm:
 
 
 ENTRIES = [event("enter", each, 3.0) for each in (DOG, CAT, DUCK, HORSE)]
-AWAY = [*ENTRIES, event("leave", CAT, 10.0, back_at_s=40.0), event("return", CAT, 40.0, KEY)]
-
-
-def test_who_comes_back_with_what() -> None:
-    text = "Who goes away from the green house and comes back a little later?"
-    assert answers(story_questions.comes_back, AWAY) == {text: "the red cat"}
-    assert answers(story_questions.brings, AWAY) == {
-        "What does the red cat bring when it comes back to the green house?": "a white key"
-    }
-    both = [*AWAY, event("leave", DOG, 50.0, back_at_s=60.0), event("return", DOG, 60.0)]
-    assert answers(story_questions.comes_back, both) == {}, "two come back"
-    assert answers(story_questions.comes_back, AWAY, [], AWAY) == {}, "the house is seen in two scenes"
-    kept = [*ENTRIES, event("leave", CAT, 10.0, KEY, back_at_s=40.0), event("return", CAT, 40.0, KEY)]
-    assert answers(story_questions.brings, kept) == {}, "it had the key before"
-
-
-def test_what_passes_while_one_is_away() -> None:
-    text = "What passes by while the red cat is away from the green house?"
-    assert answers(story_questions.meanwhile, [*AWAY, event("pass", BUSES[0], 20.0)]) == {text: "a green bus"}
-    two = [*AWAY, event("pass", BUSES[0], 20.0), event("pass", BUSES[1], 30.0)]
-    assert answers(story_questions.meanwhile, two) == {}
-    partly = [*AWAY, event("pass", BUSES[0], 20.0), event("pass", BUSES[1], 39.0)]
-    assert answers(story_questions.meanwhile, partly) == {}, "the second begins before the return"
 
 
 def test_first_last_and_counts() -> None:
@@ -167,17 +144,6 @@ def test_first_last_and_counts() -> None:
         *story_questions.last(Facts(_film(gives)), Random(1)),
     ]
     assert all(draft.ordered and len(draft.wrong) == 3 for draft in drafts)
-
-
-def test_who_has_a_thing_in_the_end() -> None:
-    gives = [
-        event("give", CAT, 10.0, KEY, DOG),
-        event("give", DOG, 20.0, KEY, DUCK),
-        event("give", CAT, 30.0, HAT, DOG),
-    ]
-    text = "Who has the white key in the end?"
-    assert answers(story_questions.holder, [*ENTRIES, *gives]) == {text: "the white duck"}, "the hat changed hands once"
-    assert answers(story_questions.holder, [*ENTRIES, *gives, event("put", DUCK, 40.0, KEY)]) == {}, "nobody has it"
 
 
 CAST = [event("enter", each, 3.0) for each in (CAT, DOG, DUCK, HORSE)]
@@ -226,16 +192,6 @@ def test_a_sign_and_what_stands_beside_it() -> None:
     never_whole = Facts(replace(FILM, shots=(FILM.shots[0], near, *FILM.shots[2:])))
     for make in (story_questions.sign, story_questions.beside):
         assert list(make(never_whole, Random(1))) == []
-
-
-def test_a_title_card_is_named_by_the_scene_after_it() -> None:
-    drafts = list(story_questions.title(Facts(FILM), Random(1)))
-    assert [(draft.right, draft.evidence) for draft in drafts] == [
-        ("WORD0", ((0.0, 2.0),)),
-        ("WORD1", ((100.0, 102.0),)),
-    ]
-    again = story((AT_HOUSE, []), (AT_TENT, []), (AT_HOUSE, []))
-    assert [draft.right for draft in story_questions.title(Facts(again), Random(1))] == ["WORD1"]
 
 
 LINES = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import replace
 from functools import cache
 from random import Random
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 
 from kinodex.sketch import story_questions
 from kinodex.sketch.scenes import NUMBERS
-from kinodex.sketch.story import PASSERS, Event, Line, StoryFilm, View, as_json, shuffle_shots, write_story
+from kinodex.sketch.story import PASSERS, Line, StoryFilm, as_json, shuffle_shots, write_story
 from kinodex.sketch.story_questions import MAKERS, Facts, Maker, write_questions
 from tests.support.stories.made_story import AT_HOUSE, AT_TENT, BUSES, CAT, DOG, DUCK, HAT, HORSE, KEY, event, story
 from tests.support.stories.story_truth import CHECKS, is_true
@@ -116,36 +115,6 @@ def asked(make: Maker, film: StoryFilm) -> dict[str, str]:
     return {draft.text: draft.right for draft in make(Facts(film), Random(1))}
 
 
-def answers(make: Maker, *scenes: list[Event]) -> dict[str, str]:
-    return asked(make, _film(*scenes))
-
-
-def _film(*scenes: list[Event]) -> StoryFilm:
-    return story(*zip((AT_HOUSE, AT_TENT, AT_HOUSE), scenes, strict=False))
-
-
-ENTRIES = [event("enter", each, 3.0) for each in (DOG, CAT, DUCK, HORSE)]
-
-
-def test_first_last_and_counts() -> None:
-    passes = [event("pass", bus, 10.0 * number + 10) for number, bus in enumerate((*BUSES, BUSES[0]))]
-    assert answers(story_questions.first, passes) == {"Which of these passes by first in the film?": "a green bus"}
-    assert answers(story_questions.count, passes) == {
-        "Which of these passes by exactly two times in the film?": "a green bus"
-    }
-    assert answers(story_questions.count, [*passes, *passes]) == {
-        "Which of these passes by exactly two times in the film?": "a red bus",
-        "Which of these passes by exactly four times in the film?": "a green bus",
-    }, "no number is asked for that a guess without the film would name"
-    gives = [event("give", CAT, 10.0 * number + 10, bus, DOG) for number, bus in enumerate(BUSES)]
-    assert answers(story_questions.last, gives) == {"Which of these is handed over last in the film?": "a blue bus"}
-    drafts = [
-        *story_questions.first(Facts(_film(passes)), Random(1)),
-        *story_questions.last(Facts(_film(gives)), Random(1)),
-    ]
-    assert all(draft.ordered and len(draft.wrong) == 3 for draft in drafts)
-
-
 CAST = [event("enter", each, 3.0) for each in (CAT, DOG, DUCK, HORSE)]
 ONCE = story((AT_HOUSE, [*CAST, event("give", CAT, 20.0, KEY, DOG)]))
 TWICE = story(
@@ -176,22 +145,6 @@ def test_one_who_gives_is_asked_about_where_there_is_one_answer() -> None:
     film = story((AT_HOUSE, [*enters, event("put", CAT, 20.0, KEY), event("take", DUCK, 40.0, KEY, CAT)]))
     assert asked(story_questions.taker, film) == {"Who picks up the white key from the ground?": "the white duck"}
     assert asked(story_questions.taker, ONCE) == {}
-
-
-FILM = story((AT_HOUSE, []), (AT_TENT, []))
-
-
-def test_a_sign_and_what_stands_beside_it() -> None:
-    (sign,) = story_questions.sign(Facts(FILM), Random(1))
-    assert (sign.text, sign.right) == ("What does the sign beside the green house say?", "HOTEL 7")
-    assert len(set(sign.wrong)) >= 3 and all(each.startswith("HOTEL ") for each in sign.wrong)
-    assert sign.evidence == ((2.0, 100.0),)
-    (beside,) = story_questions.beside(Facts(FILM), Random(1))
-    assert (beside.text, beside.right) == ("What stands beside the sign that says HOTEL 7?", "a green house")
-    near = replace(FILM.shots[1], view=View(0.42, 0.42, 0.58))
-    never_whole = Facts(replace(FILM, shots=(FILM.shots[0], near, *FILM.shots[2:])))
-    for make in (story_questions.sign, story_questions.beside):
-        assert list(make(never_whole, Random(1))) == []
 
 
 LINES = (

@@ -174,19 +174,6 @@ def test_a_run_opens_its_traces(opened, run):
 # A library and its videos.
 
 
-def test_a_library_opens_as_pictures_and_a_click_opens_the_video(opened, hostile) -> None:
-    page = opened(hostile)
-    card = page.locator(".posters li").first
-    card.wait_for()
-    assert width_px(card.locator("img")) > 0
-    assert f"{SECONDS} frames" in card.inner_text() and "1 line" in card.inner_text()
-    assert page.locator("table").count() == 0
-    card.locator("a").click()
-    page.wait_for_selector(".still img")
-    page.go_back()
-    page.wait_for_selector(".posters li")
-
-
 def test_many_are_turned_found_and_sorted_and_the_address_holds_it(opened, many) -> None:
     with served(many.uri) as address:
         page = opened(address)

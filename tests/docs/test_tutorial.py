@@ -24,8 +24,7 @@ OPTION = re.compile(r"--[a-z][a-z-]*")
 OURS = re.compile(r"(?:agent|docs|index|infra|jobs|kinodex|pipeline|tests)/[\w./-]+")
 FILE = re.compile(r"(?:\w[\w-]*/)*\w[\w.-]*\.[a-z]\w+")
 OTHERS = {"--build-arg", "--cli", "--extra-index-url", "--metrics-export-port", "--threads"}
-OTHERS |= {"--minutes", "--known", "--questions", "--rules", "--sweep", "--sources"}
-"""Options of others (docker, pip, Ray, MCP Inspector, `tests.sketch`, `tests.bench`) that prose names alone."""
+"""Options of others (docker, pip, Ray, MCP Inspector) that prose names alone."""
 ENDS = {";", "&&", "||", "|", ">", ">>", "&"}
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 

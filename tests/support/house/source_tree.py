@@ -53,14 +53,6 @@ class Source:
     def functions(self) -> Iterator[Function]:
         yield from (node for node in self.nodes if isinstance(node, Function))
 
-    def logic_lines(self) -> int:
-        """Lines of function bodies, without docstrings and functions within functions counted once."""
-        numbers: set[int] = set()
-        for function in self.functions():
-            body = function.body[1:] if ast.get_docstring(function) is not None else function.body
-            numbers |= {line for each in body for line in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
-        return len(numbers)
-
     @cached_property
     def imports(self) -> tuple[tuple[str, str | None], ...]:
         """Each imported module and, of `from module import name`, the name; also inside functions, not for types."""

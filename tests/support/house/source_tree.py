@@ -10,7 +10,6 @@ from pathlib import Path
 
 ROOMS = ("pipeline", "index", "agent", "jobs", "kinodex")
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 Graph = Mapping[str, frozenset[str]]
 """For each node the nodes that it imports."""
 
@@ -49,9 +48,6 @@ class Source:
     def documented(self) -> Iterator[Documented]:
         """Everything that can have a docstring."""
         yield from (node for node in self.nodes if isinstance(node, Documented))
-
-    def functions(self) -> Iterator[Function]:
-        yield from (node for node in self.nodes if isinstance(node, Function))
 
     @cached_property
     def imports(self) -> tuple[tuple[str, str | None], ...]:

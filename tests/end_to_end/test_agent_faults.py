@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import re
+import shutil
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,10 +24,12 @@ from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Question
 from kinodex.agent.trace import Event, Exchanged
 from kinodex.agent.variants.base import Variant
+from kinodex.index.library import Library
 from kinodex.index.rows import SegmentRow, TranscriptRow
+from tests.support.command import Kinodex
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.libraries.random_library import caption
-from tests.support.servers.chat_server import Behaviour, ChatServer, calling, cut_off, refusing
+from tests.support.servers.chat_server import Behaviour, ChatServer, Seen, calling, cut_off, refusing
 from tests.support.servers.rule_server import Rules
 from tests.support.servers.rules_sight import Described, Floats
 from tests.support.servers.wire import frame
@@ -152,6 +157,25 @@ def two_calls(body: dict) -> dict | list | str | Behaviour:
     return "<answer>A or B</answer>"
 
 
+def form_of(text: str) -> str:
+    """The form of a reply that a prompt shows: JSON, or one tag after the other where replies are tags."""
+    lines = [line for line in text.splitlines() if '{"' in line]
+    tags = re.findall(r"<(?:answer|visual_query|request_grounding)>[^<]+</\w+>", text)
+    return lines[-1][lines[-1].index('{"') :] if lines else tags[-1] if tags else text
+
+
+ECHOES: dict[str, Callable[[str], str]] = {
+    "its form": form_of,
+    "its prompt": lambda text: text,
+    "its keys": lambda text: json.dumps(dict(re.findall(r'- "(\w+)": ([^\n;]+)', text))),
+}
+
+
+def echoing(said: Callable[[str], str]) -> Said:
+    """A model that sends back what it was sent."""
+    return lambda body: said(Seen(0.0, {}, body, ()).text)
+
+
 FAULTS: dict[str, Said] = {
     "breaks off": lambda body: '{"action": "answer", "option": "A", "evid',
     "cut off": lambda body: cut_off('{"action": "answer", "option": "A", "answer": null, "evidence": []}'),
@@ -164,6 +188,7 @@ FAULTS: dict[str, Said] = {
     "an unknown tool": impossible(1),
     "an unknown segment": impossible(2),
     "two replies": two_calls,
+    **{name: echoing(said) for name, said in ECHOES.items()},
 }
 
 
@@ -207,3 +232,13 @@ def test_orders_in_subtitles_captions_and_titles_stay_quotations(variant: Varian
         assert not any(
             line.startswith(("Ignore", "A. this one", 'Reply with JSON only: {"action": "answer"}')) for line in lines
         )
+
+
+def test_an_echo_is_no_caption(library: Path, kinodex: Kinodex, tmp_path: Path) -> None:
+    copied = shutil.copytree(library, tmp_path / "library")
+    for name, said in ECHOES.items():
+        with ChatServer(echoing(said), models=[name]) as server:
+            ran = kinodex("add", "captions", copied, "--model", name, "--base-url", server.base_url)
+            assert server.seen, ran
+    opened = Library.open(str(copied))
+    assert [opened.captions(video.video_id) for video in opened.videos()] == [[], [], []]

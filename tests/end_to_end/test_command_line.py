@@ -58,12 +58,6 @@ def test_a_broken_subtitle_file_stays_a_failure_when_there_is_nothing_to_do(
         assert [(row["stage"], row["error_class"]) for row in failures] == [("subtitles", "SubtitleError")]
 
 
-def test_a_renamed_file_is_the_same_video(kinodex: Kinodex, films: Path, library: Path, tmp_path: Path) -> None:
-    renamed = shutil.copy(films / "film-01.mp4", tmp_path / "other name.mp4")
-    ran = kinodex("ingest", renamed, "--library", library, "--json")
-    assert [each["state"] for each in json.loads(ran.out)["sources"]] == ["already there"]
-
-
 def test_the_python_of_the_readme_runs(
     root: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

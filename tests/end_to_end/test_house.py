@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -42,16 +40,6 @@ def sources(root: Path) -> list[Source]:
 def every_source(root: Path, sources: list[Source]) -> list[Source]:
     """The project's files and the tests."""
     return [*sources, *read_sources(root, "tests")]
-
-
-@pytest.fixture(scope="module")
-def modules(sources: list[Source]) -> list[Source]:
-    return [source for source in sources if not source.is_init]
-
-
-@pytest.fixture(scope="module")
-def test_files(root: Path) -> set[Path]:
-    return {path.relative_to(root / "tests") for path in (root / "tests").rglob("test_*.py")}
 
 
 def room_of(module: str, name: str | None) -> str:
@@ -111,36 +99,6 @@ def test_docstrings_begin_with_a_plain_sentence(every_source: list[Source]) -> N
             if NOT_PLAIN.match(first):
                 wrong.append(f"{source.path}:{getattr(node, 'lineno', 1)} {first}")
     assert not wrong, "\n".join(wrong)
-
-
-def modules_after(code: str) -> set[str]:
-    """The modules in a fresh interpreter once `code` has run, and their packages."""
-    script = f"{code}\nimport sys\nprint('\\n'.join(sys.modules), file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    return set(done.stderr.splitlines())
-
-
-RUN_HELP = """
-import sys
-from kinodex.cli.main import main
-sys.argv = ["kinodex", "--help"]
-try:
-    main()
-except SystemExit as done:
-    assert done.code == 0
-"""
-
-
-def test_help_loads_nothing_heavy() -> None:
-    heavy = {"torch", "ray", "lance", "transformers", "open_clip", "av", "pyarrow", "openai", "PIL", "numpy"}
-    assert not heavy & modules_after(RUN_HELP)
-
-
-def test_a_library_is_read_without_decoder_or_ray() -> None:
-    names = ("kinodex.index.library", "kinodex.index.search.search", "kinodex.agent.models.rules")
-    code = f"import {', '.join(names)}, kinodex.agent.ask, kinodex.agent.models.openai_model"
-    loaded = modules_after(code)
-    assert not {"av", "ray", "kinodex.pipeline", "kinodex.jobs"} & loaded
 
 
 def test_rooms_are_those_of_the_project(root: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -36,11 +35,6 @@ def test_arrow_has_every_frame_with_what_belongs_to_it(opened: kinodex.Library) 
         assert [row["jpeg"] for row in rows] == [frame.jpeg for frame in opened.all_frames(film)]
 
 
-def test_one_video_and_one_column(opened: kinodex.Library) -> None:
-    table = opened.to_arrow("time_s", videos="film-02").read_all()
-    assert (table.column_names, table.num_rows) == (["time_s"], 30)
-
-
 def test_vectors_may_be_wider_for_programs_that_know_no_float16(opened: kinodex.Library) -> None:
     wide = opened.to_arrow(["vector", "time_s"], videos="film-02", float32=True).read_all()
     assert str(wide.schema.field("vector").type).startswith("fixed_size_list<") and wide.num_rows == 30
@@ -62,12 +56,6 @@ def test_torch_gives_pictures_and_vectors_of_the_same_frames(opened: kinodex.Lib
         assert np.array_equal(first["image"][3].permute(1, 2, 0).numpy(), np.asarray(picture))
     stored = opened.vectors(first["video_id"][3])
     assert np.array_equal(first["vector"][3].numpy(), stored.vectors[stored.frame_no == int(first["frame_no"][3])][0])
-
-
-def test_the_same_state_can_be_read_elsewhere(opened: kinodex.Library) -> None:
-    frames = opened.to_torch("frame_no", shuffle=False)
-    again = opened.to_torch("frame_no", shuffle=False, versions=pickle.loads(pickle.dumps(frames.versions)))
-    assert [batch["frame_no"].tolist() for batch in frames] == [batch["frame_no"].tolist() for batch in again]
 
 
 def test_ranks_come_from_torch_or_from_the_options(opened: kinodex.Library, tmp_path: Path) -> None:

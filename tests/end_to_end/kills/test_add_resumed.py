@@ -1,4 +1,4 @@
-"""Every stage with a real model, killed while it writes and run again: the rows are those of a run in peace."""
+"""Every stage with a real model, ended while it writes and run again: the rows are those of a run in peace."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,7 +27,6 @@ from kinodex.jobs.add.vectors import Sentences, Vectors
 from kinodex.pipeline.models.screen_text import CARRIED
 from tests.support.libraries.random_library import caption, rows_held
 from tests.support.models.stage_models import beeps, library_of, tiny_film
-from tests.support.models.warm_processes import start
 from tests.support.screen_text.film import text_film
 
 HAS_VOICES = find_spec("resemblyzer") is not None
@@ -67,7 +64,7 @@ def signs(tmp_path_factory) -> Path:
 
 
 @pytest.mark.parametrize("name", STAGES)
-def test_killed_while_it_writes(name, tiny_model, request, tmp_path):
+def test_ended_while_it_writes(name, tiny_model, request, tmp_path):
     films: Path = request.getfixturevalue("signs" if name == "text" else "plain")
     peaceful, killed = (Library.open(str(shutil.copytree(films, tmp_path / place))) for place in ("one", "other"))
     if name == "sentences":
@@ -76,7 +73,8 @@ def test_killed_while_it_writes(name, tiny_model, request, tmp_path):
     model = CARRIED if name == "text" else str(tiny_model(MODELS[name]))
     stage = STAGES[name](model)
     add(peaceful, stage)
-    kill_when_it_has_written(killed, name, model)
+    with pytest.raises(Killed):
+        add(killed, cast(Addition, Dying(stage)))
     stage.prepare(killed)
     assert any(rows_held(killed.tables, name, stage.model, [row.video_id for row in killed.videos()]).values())
     for row in killed.videos():
@@ -96,35 +94,22 @@ def test_killed_while_it_writes(name, tiny_model, request, tmp_path):
     assert digests[0][ADDED_DIGEST] == digests[1][ADDED_DIGEST]
 
 
-class Announcing:
-    """A stage that announces that it has written rows for the first time, and then waits to be killed."""
+class Killed(BaseException):
+    """Ends a run as a kill does: nothing that cleans up or keeps what was made catches it."""
 
-    def __init__(self, stage: Addition, announcement: Connection) -> None:
-        self._stage, self._announcement = stage, announcement
+
+class Dying:
+    """A stage that ends its run as soon as it has written rows for the first time, before readers see them."""
+
+    def __init__(self, stage: Addition) -> None:
+        self._stage = stage
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stage, name)
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         self._stage.write(library, rows)
-        self._announcement.send("written")
-        self._announcement.recv()
-
-
-def run(uri: str, name: str, model: str, announcement: Connection) -> None:
-    """Run in the child process."""
-    add(Library.open(uri), cast(Addition, Announcing(STAGES[name](model), announcement)))
-
-
-def kill_when_it_has_written(library: Library, name: str, model: str) -> None:
-    """Add a stage in another process, and kill that as soon as it has written rows, before readers see them."""
-    ours, theirs = Pipe()
-    child = start(run, library.uri, name, model, theirs)
-    theirs.close()  # so that the end of the child is the end of what there is to receive
-    with ours:
-        assert ours.recv() == "written"
-        child.kill()
-        child.join()
+        raise Killed
 
 
 def caption_all(library: Library) -> None:

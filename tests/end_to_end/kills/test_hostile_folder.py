@@ -1,4 +1,4 @@
-"""Every command, started in a folder whose files bear the names of all modules that Python could import: none runs."""
+"""Commands, started in a folder whose files bear the names of all modules that Python could import: none runs."""
 
 from __future__ import annotations
 
@@ -77,26 +77,19 @@ def test_a_file_of_the_working_directory_would_be_imported(trap: Trap) -> None:
 
 
 COMMAND_LINES: dict[str, tuple[object, ...]] = {
-    "sample": ("made", "--hours", 0.01),
     "ingest": ("{films}/film-01.mp4", "--library", "made", "--space", "builtin"),
-    "info": ("{library}",),
-    "report": ("{library}",),
     "view": ("{library}", "--out", "page.html"),
     "search": ("{library}", "a bird"),
-    "ground": ("{library}", "a bird"),
-    "duplicates": ("{library}",),
-    "frames": ("{library}", "--video", "film-01", "--at", 1, "--out", "made"),
     "maintain": ("{library}",),
     "doctor": (),
     "ask": ("{library}", QUESTION, "--video", "film-01"),
-    "agents": (),
     "eval": ("sketch", "{library}", "--annotations", "{films}/questions.jsonl", "--out", "made", "--workers", 2),
     "export": ("clips", "{library}", "made", "--video", "film-01", "--from", 1, "--to", 2, "--exact"),
-    "remove": ("videos", "{library}", "film-01"),
     "no-such-command": (),
 }
-"""Words of command lines; a command that is not there imports all the others, for the names that are near."""
-REFUSED = {"doctor": (0, 1, 3), "duplicates": (0, 1), "remove": (2,), "no-such-command": (2,)}
+"""Words of command lines that start processes or open models; one that is not there imports all the others, for the
+names that are near."""
+REFUSED = {"doctor": (0, 1, 3), "no-such-command": (2,)}
 """Exit codes of those that do not end with 0."""
 
 

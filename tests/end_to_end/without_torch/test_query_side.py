@@ -1,7 +1,8 @@
 """The query side as the base install has it: search, ask and view on a library that was made elsewhere.
 
 The library's space is a model that this machine does not have, and neither torch nor anything else that ingest needs is
-there; the library lies in a folder, and in an S3-compatible store. Hubs cannot be reached.
+there; the library lies in a folder, and in an S3-compatible store. Hubs cannot be reached. It carries both towers: that
+of pictures is computed by ONNX Runtime, the only package beyond the base install that a search by picture needs.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ import sys
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import numpy as np
 import pytest
 from lance.file import LanceFileSession
+from PIL import Image
 
 from kinodex.index.library import Library
 from kinodex.index.spaces.space import load_space
@@ -36,18 +39,21 @@ from tests.support.without_modules import MODULE
 pytestmark = pytest.mark.slow
 NOT_IN_THE_BASE = (
     "torch,torchvision,open_clip,timm,transformers,safetensors,huggingface_hub,sentencepiece,av,ray,onnx,"
-    "onnxruntime,openvino,pandas,scipy,matplotlib,decord,torchcodec,datasets,trl"
+    "openvino,pandas,scipy,matplotlib,decord,torchcodec,datasets,trl"
 )
+NO_RUNTIME = f"{NOT_IN_THE_BASE},onnxruntime"
 NOWHERE = "http://127.0.0.1:9"
 QUERY = "a red boat"
 
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """A library whose model is not on this machine, and what the torch tower found in it."""
+    """A library whose model is not on this machine, and what torch's towers found in it by words and by a picture."""
 
     uri: str
     best: tuple[str, float]
+    picture: Path
+    alike: tuple[str, float]
     variables: Mapping[str, str]
 
 
@@ -56,14 +62,18 @@ def made(films: Path, tiny_model: Callable[[str], Path], tmp_path_factory: pytes
     """Films ingested by a model that is deleted then."""
     folder = tmp_path_factory.mktemp("elsewhere")
     model = shutil.copytree(tiny_model("space"), folder / "model")
-    config = IngestConfig(space=f"local-dir:{model}", fps=0.5)
+    config = IngestConfig(space=f"local-dir:{model}", fps=0.5, image_tower=True)
     report = run_ingest(config, list_sources([str(films)]), str(folder / "library"))
     assert report.count("indexed") == 3
     library = Library.open(str(folder / "library"))
-    vector = load_space(config.space, towers="text").embed_text([QUERY])[0]
-    (hit,) = library.search.frames(vector, k=1)
+    space, picture = load_space(config.space, device="cpu"), folder / "frame.jpg"
+    (frame,) = library.frames_at(library.videos()[0].video_id, [10.0], mode="nearest")
+    picture.write_bytes(frame.jpeg)
+    by_picture = space.embed(space.prepare(np.asarray(Image.open(picture)))[None])[0]
+    hits = [library.search.frames(each, k=1)[0] for each in (space.embed_text([QUERY])[0], by_picture)]
     shutil.rmtree(model)
-    return Elsewhere(library.uri, (hit.video_id, hit.time_s), {})
+    best, alike = ((hit.video_id, hit.time_s) for hit in hits)
+    return Elsewhere(library.uri, best, picture, alike, {})
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +88,7 @@ def in_store(made: Elsewhere) -> Iterator[Elsewhere]:
             session = LanceFileSession(uri)
             for file in filter(Path.is_file, root.rglob("*")):
                 session.upload_file(file, str(file.relative_to(root)))
-        yield Elsewhere(uri, made.best, environment(address))
+        yield replace(made, uri=uri, variables=environment(address))
 
 
 @pytest.fixture(params=["folder", "store"])
@@ -87,8 +97,8 @@ def library(request: pytest.FixtureRequest) -> Elsewhere:
     return found
 
 
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", MODULE, NOT_IN_THE_BASE, *map(str, arguments)]
+def command(*arguments: object, missing: str = NO_RUNTIME) -> list[str]:
+    return [sys.executable, "-m", MODULE, missing, *map(str, arguments)]
 
 
 @pytest.fixture
@@ -138,10 +148,22 @@ def _json(address: str) -> Any:
         return json.load(answer)
 
 
-def test_without_a_tower_the_way_to_one_is_said(made, tmp_path):
+def test_a_carried_tower_finds_by_a_picture_what_torch_finds(made: Elsewhere) -> None:
+    by_picture = ("search", made.uri, "--image", made.picture, "-k", 1, "--json")
+    ran = subprocess.run(command(*by_picture, missing=NOT_IN_THE_BASE), capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    (hit,) = json.loads(ran.stdout)
+    assert (hit["video_id"], hit["time_s"]) == made.alike
+
+
+def test_what_is_missing_and_the_way_to_it_are_said(made: Elsewhere, tmp_path: Path) -> None:
     bare = shutil.copytree(made.uri, tmp_path / "bare")
     shutil.rmtree(bare / "towers")
-    ran = subprocess.run(command("search", bare, QUERY), capture_output=True, text=True)
-    assert ran.returncode == 2
-    assert "is not installed, and" in ran.stderr
-    assert f"run `kinodex add text-tower {bare}` where the model is, or `pip install 'kinodex[clip]'`" in ran.stderr
+    for place, query, says in (
+        (bare, (QUERY,), f"run `kinodex add text-tower {bare}` where the model is, or `pip install 'kinodex[clip]'`"),
+        (bare, ("--image", made.picture), f"`kinodex add text-tower {bare} --with-image-tower` where the model is"),
+        (made.uri, ("--image", made.picture), f"the image tower that {made.uri} carries needs ONNX Runtime"),
+        (made.uri, ("--image", made.picture), "`pip install 'kinodex[onnx]'` brings it"),
+    ):
+        ran = subprocess.run(command("search", place, *query), capture_output=True, text=True)
+        assert ran.returncode == 2 and says in ran.stderr, ran.stderr

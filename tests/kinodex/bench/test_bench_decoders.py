@@ -60,6 +60,7 @@ WORDS = 3_000
 TEXTS = ["a red boat", "", "Ein Boot, 2 Anker!", "лодка", "sea " * 40]
 
 
+@pytest.mark.slow
 def test_it_has_as_many_words_as_the_table_and_is_exported(tmp_path):
     write_random_tokenizer(tmp_path / "model", WORDS)
     theirs = import_open_clip().tokenizer.HFTokenizer(str(tmp_path / "model"), context_length=16, clean="canonicalize")

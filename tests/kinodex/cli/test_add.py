@@ -23,6 +23,7 @@ from tests.support.servers.model_hub import NOBODY_THERE, hub_at
 ENDPOINT = ("--base-url", "http://127.0.0.1:9/v1", "--model", "x")
 
 
+@pytest.mark.slow
 def test_models_and_options_that_cannot_be_used_are_refused_in_one_line(kinodex, small_library, tiny_model, tmp_path):
     library, detector = Library.open(str(small_library)), tiny_model("rt_detr")
     costs_nothing = "for a local model, which costs nothing; give --base-url"

@@ -37,6 +37,7 @@ from kinodex.jobs.ingest.commit import IngestReport, Progress, SourceOutcome, To
 from tests.support.command import Kinodex, bad, json_of
 
 
+@pytest.mark.slow
 def test_settings_from_a_file_last_and_are_told_with_their_origin(
     kinodex: Kinodex, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,12 +18,13 @@ from tests.support.command import Kinodex, bad, json_of
 
 HELP = """
 import sys
+HEAVY = {"torch", "ray", "lance", "transformers", "open_clip", "av", "pyarrow", "openai", "PIL", "numpy"}
 sys.argv = ["kinodex", "--help"]
 from kinodex.cli.main import main
 try:
     main()
 finally:
-    print(*sorted(name for name in sys.modules if name.startswith("kinodex.cli.") or name in ("torch", "ray", "lance")))
+    print(*sorted(name for name in sys.modules if name.startswith("kinodex.cli.") or name in HEAVY))
 """
 
 

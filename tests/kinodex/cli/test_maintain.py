@@ -145,20 +145,6 @@ def test_a_picture_with_other_bytes_is_found_if_every_picture_is_read(kinodex: K
     assert library.video_ids() == {"aaaa", "cccc"}
 
 
-def test_sizes_are_told_before_and_after(library: Library) -> None:
-    for number in range(6):
-        write(library, made(f"more {number}", 200, seed=number))
-    time.sleep(0.2)
-    done = maintain(library, keep_s=0.1)
-    assert done.before.data_bytes >= done.after.data_bytes
-    assert done.before.disk_bytes is not None
-    assert done.after.disk_bytes is not None
-    assert done.after.disk_bytes < done.before.disk_bytes
-    before, after = ({each.name: each for each in health.tables} for health in (done.before, done.after))
-    assert before["frames"].fragments > after["frames"].fragments == 1
-    assert before["transcript"].indexes[0].unindexed_rows > after["transcript"].indexes[0].unindexed_rows == 0
-
-
 def test_additions_that_lost_rows_are_broken(kinodex: Kinodex, library: Library, tables: Tables) -> None:
     of_first = equal("video_id", "aaaa")
     for stage in STAGE_MODELS:

@@ -42,6 +42,7 @@ def test_what_was_interrupted_has_no_questions_yet(tmp_path: Path) -> None:
     assert not (tmp_path / "questions.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_same_seed_same_film_other_seed_other_film(films: Path, tmp_path: Path) -> None:
     sample(tmp_path, 0.02, 3)
     for path in films.iterdir():

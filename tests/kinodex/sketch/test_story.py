@@ -20,7 +20,6 @@ from kinodex.sketch.story import (
     CLOSEST,
     CUES,
     FEET,
-    HAND,
     PURPOSES,
     Event,
     Line,
@@ -102,38 +101,6 @@ def test_events_go_on_over_cuts() -> None:
     assert len(over) > len(events) / 4
     for event in events:
         assert not any(event.moment[0] < cut - 0.5 / FPS and cut + 0.5 / FPS < event.moment[1] for cut in cuts), event
-
-
-def on(stage: Stage, prop: Prop, time_s: float) -> float | None:
-    """The x of a thing at a time."""
-    found = [key for track in stage.tracks if track.prop == prop and (key := position(track, time_s))]
-    assert len(found) < 2
-    return found[0].x if found else None
-
-
-def test_an_item_goes_with_its_holder_changes_hands_and_is_put_down() -> None:
-    stage = Stage()
-    stage.enter(CAT, 0.0, 0.0, 0.0, KEY, 0.4)
-    stage.move(CAT, 0.0, 4.0, 0.4)
-    stage.enter(DOG, 0.0, 1.0, 0.0, None, 0.6)
-    stage.move(DOG, 0.0, 4.0, 0.6)
-    assert stage.hand_over(CAT, DOG, 5.0, 6.0) == KEY
-    assert stage.held == {DOG: KEY}
-    stage.move(DOG, 7.0, 9.0, 0.8)
-    assert stage.close(10.0) == {DOG: KEY}
-    assert on(stage, CAT, 2.0) == 0.2 and on(stage, KEY, 2.0) == 0.2 + HAND
-    held = on(stage, KEY, 9.5)
-    assert held is not None and abs(held - (0.8 + HAND)) < 1e-9, "held away from the giver"
-    assert on(stage, CAT, 10.0) is None
-
-    stage = Stage()
-    stage.enter(CAT, 0.0, 0.5, 0.0, KEY, 0.6)
-    stage.put_down(CAT, 1.0, 2.0, 0.5)
-    assert stage.exit(CAT, 3.0) is None and stage.put_by == {KEY: CAT}
-    stage.enter(DOG, 4.0, 0.6, 0.0, None, 0.5)
-    stage.pick_up(DOG, KEY, 5.0, 6.0)
-    assert stage.close(8.0) == {DOG: KEY}
-    assert on(stage, KEY, 4.0) == 0.5 and stage.put_by == {}, "it stays where it is put until it is picked up"
 
 
 WORDS = Line((0.0, 0.0), "It is for the choir.", "Mara", ("purpose", "", "the choir"))

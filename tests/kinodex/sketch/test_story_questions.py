@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cache
 from random import Random
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 
 from kinodex.sketch import story_questions
 from kinodex.sketch.scenes import NUMBERS
-from kinodex.sketch.story import PASSERS, Event, Line, StoryFilm, View, as_json, shuffle_shots, write_story
+from kinodex.sketch.story import PASSERS, Line, StoryFilm, as_json, shuffle_shots, write_story
 from kinodex.sketch.story_questions import MAKERS, Facts, Maker, write_questions
 from tests.support.stories.made_story import AT_HOUSE, AT_TENT, BUSES, CAT, DOG, DUCK, HAT, HORSE, KEY, event, story
 from tests.support.stories.story_truth import CHECKS, is_true
@@ -116,70 +116,6 @@ def asked(make: Maker, film: StoryFilm) -> dict[str, str]:
     return {draft.text: draft.right for draft in make(Facts(film), Random(1))}
 
 
-def answers(make: Maker, *scenes: list[Event]) -> dict[str, str]:
-    return asked(make, _film(*scenes))
-
-
-def _film(*scenes: list[Event]) -> StoryFilm:
-    return story(*zip((AT_HOUSE, AT_TENT, AT_HOUSE), scenes, strict=False))
-
-
-ENTRIES = [event("enter", each, 3.0) for each in (DOG, CAT, DUCK, HORSE)]
-AWAY = [*ENTRIES, event("leave", CAT, 10.0, back_at_s=40.0), event("return", CAT, 40.0, KEY)]
-
-
-def test_who_comes_back_with_what() -> None:
-    text = "Who goes away from the green house and comes back a little later?"
-    assert answers(story_questions.comes_back, AWAY) == {text: "the red cat"}
-    assert answers(story_questions.brings, AWAY) == {
-        "What does the red cat bring when it comes back to the green house?": "a white key"
-    }
-    both = [*AWAY, event("leave", DOG, 50.0, back_at_s=60.0), event("return", DOG, 60.0)]
-    assert answers(story_questions.comes_back, both) == {}, "two come back"
-    assert answers(story_questions.comes_back, AWAY, [], AWAY) == {}, "the house is seen in two scenes"
-    kept = [*ENTRIES, event("leave", CAT, 10.0, KEY, back_at_s=40.0), event("return", CAT, 40.0, KEY)]
-    assert answers(story_questions.brings, kept) == {}, "it had the key before"
-
-
-def test_what_passes_while_one_is_away() -> None:
-    text = "What passes by while the red cat is away from the green house?"
-    assert answers(story_questions.meanwhile, [*AWAY, event("pass", BUSES[0], 20.0)]) == {text: "a green bus"}
-    two = [*AWAY, event("pass", BUSES[0], 20.0), event("pass", BUSES[1], 30.0)]
-    assert answers(story_questions.meanwhile, two) == {}
-    partly = [*AWAY, event("pass", BUSES[0], 20.0), event("pass", BUSES[1], 39.0)]
-    assert answers(story_questions.meanwhile, partly) == {}, "the second begins before the return"
-
-
-def test_first_last_and_counts() -> None:
-    passes = [event("pass", bus, 10.0 * number + 10) for number, bus in enumerate((*BUSES, BUSES[0]))]
-    assert answers(story_questions.first, passes) == {"Which of these passes by first in the film?": "a green bus"}
-    assert answers(story_questions.count, passes) == {
-        "Which of these passes by exactly two times in the film?": "a green bus"
-    }
-    assert answers(story_questions.count, [*passes, *passes]) == {
-        "Which of these passes by exactly two times in the film?": "a red bus",
-        "Which of these passes by exactly four times in the film?": "a green bus",
-    }, "no number is asked for that a guess without the film would name"
-    gives = [event("give", CAT, 10.0 * number + 10, bus, DOG) for number, bus in enumerate(BUSES)]
-    assert answers(story_questions.last, gives) == {"Which of these is handed over last in the film?": "a blue bus"}
-    drafts = [
-        *story_questions.first(Facts(_film(passes)), Random(1)),
-        *story_questions.last(Facts(_film(gives)), Random(1)),
-    ]
-    assert all(draft.ordered and len(draft.wrong) == 3 for draft in drafts)
-
-
-def test_who_has_a_thing_in_the_end() -> None:
-    gives = [
-        event("give", CAT, 10.0, KEY, DOG),
-        event("give", DOG, 20.0, KEY, DUCK),
-        event("give", CAT, 30.0, HAT, DOG),
-    ]
-    text = "Who has the white key in the end?"
-    assert answers(story_questions.holder, [*ENTRIES, *gives]) == {text: "the white duck"}, "the hat changed hands once"
-    assert answers(story_questions.holder, [*ENTRIES, *gives, event("put", DUCK, 40.0, KEY)]) == {}, "nobody has it"
-
-
 CAST = [event("enter", each, 3.0) for each in (CAT, DOG, DUCK, HORSE)]
 ONCE = story((AT_HOUSE, [*CAST, event("give", CAT, 20.0, KEY, DOG)]))
 TWICE = story(
@@ -210,32 +146,6 @@ def test_one_who_gives_is_asked_about_where_there_is_one_answer() -> None:
     film = story((AT_HOUSE, [*enters, event("put", CAT, 20.0, KEY), event("take", DUCK, 40.0, KEY, CAT)]))
     assert asked(story_questions.taker, film) == {"Who picks up the white key from the ground?": "the white duck"}
     assert asked(story_questions.taker, ONCE) == {}
-
-
-FILM = story((AT_HOUSE, []), (AT_TENT, []))
-
-
-def test_a_sign_and_what_stands_beside_it() -> None:
-    (sign,) = story_questions.sign(Facts(FILM), Random(1))
-    assert (sign.text, sign.right) == ("What does the sign beside the green house say?", "HOTEL 7")
-    assert len(set(sign.wrong)) >= 3 and all(each.startswith("HOTEL ") for each in sign.wrong)
-    assert sign.evidence == ((2.0, 100.0),)
-    (beside,) = story_questions.beside(Facts(FILM), Random(1))
-    assert (beside.text, beside.right) == ("What stands beside the sign that says HOTEL 7?", "a green house")
-    near = replace(FILM.shots[1], view=View(0.42, 0.42, 0.58))
-    never_whole = Facts(replace(FILM, shots=(FILM.shots[0], near, *FILM.shots[2:])))
-    for make in (story_questions.sign, story_questions.beside):
-        assert list(make(never_whole, Random(1))) == []
-
-
-def test_a_title_card_is_named_by_the_scene_after_it() -> None:
-    drafts = list(story_questions.title(Facts(FILM), Random(1)))
-    assert [(draft.right, draft.evidence) for draft in drafts] == [
-        ("WORD0", ((0.0, 2.0),)),
-        ("WORD1", ((100.0, 102.0),)),
-    ]
-    again = story((AT_HOUSE, []), (AT_TENT, []), (AT_HOUSE, []))
-    assert [draft.right for draft in story_questions.title(Facts(again), Random(1))] == ["WORD1"]
 
 
 LINES = (

@@ -10,7 +10,6 @@ from pathlib import Path
 
 ROOMS = ("pipeline", "index", "agent", "jobs", "kinodex")
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 Graph = Mapping[str, frozenset[str]]
 """For each node the nodes that it imports."""
 
@@ -49,17 +48,6 @@ class Source:
     def documented(self) -> Iterator[Documented]:
         """Everything that can have a docstring."""
         yield from (node for node in self.nodes if isinstance(node, Documented))
-
-    def functions(self) -> Iterator[Function]:
-        yield from (node for node in self.nodes if isinstance(node, Function))
-
-    def logic_lines(self) -> int:
-        """Lines of function bodies, without docstrings and functions within functions counted once."""
-        numbers: set[int] = set()
-        for function in self.functions():
-            body = function.body[1:] if ast.get_docstring(function) is not None else function.body
-            numbers |= {line for each in body for line in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
-        return len(numbers)
 
     @cached_property
     def imports(self) -> tuple[tuple[str, str | None], ...]:

@@ -29,7 +29,8 @@ from kinodex.agent.ask import ask
 from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question, Usage
-from kinodex.agent.trace import read_trace, trace_to
+from kinodex.agent.trace import trace_to
+from kinodex.guards import serve_in_thread
 from kinodex.index.library import Library
 from kinodex.index.rows import DetectionRow, FailureRow, SegmentRow, TranscriptRow, VideoRow
 from kinodex.index.spaces.load import load_text_tower
@@ -170,34 +171,6 @@ def _trace(environment: Environment, path: Path, rounds: int) -> Path:
         model = ScriptedModel(hostile, Usage(100, 10, 0, 0.5))
         asyncio.run(ask(QUESTION, environment, model, budget=Budget(rounds=rounds), on_event=write))
     return path
-
-
-def write_long_trace(path: Path, short: Path, rounds: int) -> None:
-    """A trace of four events a round after the header of a short one, each round dividing the last segment again."""
-    header = read_trace(short)[0]
-    call = next(each for each in read_trace(short) if each["event"] == "Exchanged")
-    video_id, length = header["videos"][0]["video_id"], float(SECONDS)
-    parent = {"number": 0, "video_id": video_id, "start_s": 0.0, "end_s": length}
-    lines: list[object] = [header]
-    leaves: list[int] = []
-    for at in range(1, rounds + 1):
-        cut_s = length * at / (rounds + 1)
-        spans = ((parent["start_s"], cut_s), (cut_s, length))
-        children = [
-            {"number": 2 * at - 1 + n, "video_id": video_id, "start_s": start_s, "end_s": end_s}
-            for n, (start_s, end_s) in enumerate(spans)
-        ]
-        leaves = [*leaves[:-1], *(child["number"] for child in children)]
-        opened = {"parent": parent, "children": children, "frames": [], "anchor_frame_nos": []}
-        scores = [{"number": n, "reward": 50, "query_score": 0.5, "fused": 0.5, "explanation": EVIL} for n in leaves]
-        lines += [
-            {"event": "Expanded", "round": at, **opened},
-            call | {"round": at},
-            call | {"round": at},
-            {"event": "Scored", "round": at, "entropy": 0.5, "candidates": scores},
-        ]
-        parent = children[1]
-    path.write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")
 
 
 @contextmanager

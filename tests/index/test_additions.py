@@ -146,20 +146,3 @@ def test_stages_are_added_at_once_beside_an_ingest(library):
         assert pending(library, stage, model) == []
         counts = {row.video_id: rows_of(library, stage, row.video_id) for row in library.videos()}
         assert set(counts.values()) == {6 if stage == "vectors" else 3}, (stage, counts)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("stage", "model"), TWO)
-def test_a_killed_run_leaves_no_gap_and_no_double(library, stage, model):
-    run = get_context("spawn").Process(target=_add_to_all, args=(library.uri, stage, model, 10**6))
-    for number in range(20):
-        write(library, made(f"more{number:02d}", 6, seed=number))
-    run.start()
-    while len(pending(library, stage, model)) > 18:
-        assert run.is_alive()
-    run.kill()
-    run.join()
-    add(library, stage, model, pending(library, stage, model)[0])  # surely half done
-    _add_to_all(library.uri, stage, model, len(pending(library, stage, model)))
-    assert pending(library, stage, model) == []
-    assert {rows_of(library, stage, row.video_id) for row in library.videos()} == {6 if stage == "vectors" else 3}

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import os
-import pickle
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -95,44 +90,6 @@ def test_lost_rows_are_reported_and_left(library, tables):
     )
     assert sweep(library) == 0
     assert len(library.videos()) == 3
-
-
-WRITE = """
-import sys
-from kinodex.index.errors import StorageError
-from kinodex.index.library import Library
-from tests.support.libraries.random_library import made, write
-library = Library.open(sys.argv[1])
-with library.lease("ingest", "a run"):
-    print("at work", flush=True)
-    for number in range(10_000):
-        pair = [made(f"{sys.argv[2]} {number} {n}", 20, seed=n, lines=((0.0, 1.0, "hello"),)) for n in range(2)]
-        for video in pair:
-            write(library, video, complete=False)
-        library.writer.complete([video.video_row() for video in pair])
-"""
-
-
-@pytest.mark.slow
-def test_killed_writers_leave_nothing_that_a_sweep_does_not_find(library):
-    random = np.random.default_rng(5)
-    for turn in range(2):
-        command = [sys.executable, "-c", WRITE, library.uri, str(turn)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-            assert writer.stdout is not None
-            assert writer.stdout.readline() == "at work\n"
-            time.sleep(random.uniform(0.0, 0.4))
-            writer.kill()
-        assert writer.returncode == -signal.SIGKILL  # it was at work until then
-        reader: Library = pickle.loads(pickle.dumps(library))
-        for row in reader.videos():  # before any sweep, too, readers see whole videos alone
-            assert reader.vectors(row.video_id).frame_no.tolist() == list(range(row.frames)) == list(range(20))
-            assert reader.frames(row.video_id, [19])[0].jpeg == f"jpeg {row.video_id} 19".encode()
-        with library.lease("ingest", "the next run"):
-            sweep(library)
-        assert audit(library).problems == ()
-    for row in library.videos():
-        assert library.vectors(row.video_id).frame_no.tolist() == list(range(20))
 
 
 def test_a_sweep_reads_no_rows_where_their_numbers_are_right(library):

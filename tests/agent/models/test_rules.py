@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -19,28 +18,18 @@ from kinodex.agent.models.rules import (
     Sights,
     Verdict,
     cloze_statements,
-    find_moment,
-    frames_settle,
     is_talk,
-    judge_frames,
     read_moment,
     read_screen,
     screen_reply,
     to_reply,
 )
-from kinodex.agent.protocol import SCREEN_TEXT, SUBTITLE, Note, Question, Segment
+from kinodex.agent.protocol import SCREEN_TEXT, SUBTITLE, Note, Question
 from kinodex.agent.requests.answer import AnswerNotes, Conclusion
 from kinodex.agent.trace import Event, Exchanged
-from kinodex.agent.variants.longvideoagent_requests import ReadFrames
-from kinodex.agent.variants.videoagent2_requests import CaptionFrames
-from kinodex.agent.variants.videoseek_requests import FocusClip, OverviewVideo, SkimRange
-from kinodex.index.spaces.space import Space, load_space
 from kinodex.sketch import scenes as world
-from kinodex.sketch.script import Script, write_script
-from tests.sketch.captions import full_claim, plain_wording
 from tests.sketch.vocabulary import DAY, NIGHT
 from tests.support.libraries.agent_library import environment_of, film, make_library
-from tests.support.libraries.undecoded_film import sketch_library
 
 KITE = Question("What colour is the kite in the desert?", ("red", "blue"))
 QUESTIONS = [
@@ -112,74 +101,6 @@ def test_agents_that_reason_in_words_are_refused(elsewhere, agent):
     with pytest.raises(NeedsLanguage, match="needs a language model; give --model and --base-url"):
         asyncio.run(ask(KITE, elsewhere, RuleBasedModel(elsewhere), agent=agent, on_event=events.append))
     assert not any(isinstance(event, Exchanged) for event in events)
-
-
-@pytest.mark.parametrize(
-    ("order", "shown_s", "moment_s", "answer_s"),
-    [("after", (64, 67), 67, 72), ("before", (61, 64), 61, 52), ("after", (64, 67, 90), 67, 72)],
-)
-def test_frames_that_show_the_moment_show_no_answer(tmp_path, order, shown_s, moment_s, answer_s):
-    # Of the frames of the shoe, the one at 64 s matches it best. A snail of its colour and a hat look a little like it.
-    events = {50: ("grey rocket", 10), 60: ("scarlet shoe tunnel", 10), 70: ("grey rocket", 10), 90: ("scarlet hat", 5)}
-    environment = environment_of(make_library(tmp_path / "shoe", {"shoe": film(1, 200, events)}))
-    video_id = environment.videos[0].video_id
-    text = f"What appears right {order} the scarlet shoe in the tunnel?"
-    question = Question(text, ("a scarlet snail", "a grey rocket"))
-    moment = find_moment(environment, cloze_statements(question), environment.frames(video_id, list(shown_s)))
-    assert moment is not None
-    assert moment.time_s == moment_s
-    assert not frames_settle(judge_frames(environment, question, environment.frames(video_id, list(shown_s[:2]))))
-    with_answer = environment.frames(video_id, sorted([*shown_s[:2], answer_s]))
-    verdict = judge_frames(environment, question, with_answer)
-    assert (verdict.choice, frames_settle(verdict)) == (1, True)
-
-
-@pytest.fixture(scope="module")
-def space() -> Space:
-    return load_space("builtin", device="cpu")
-
-
-@pytest.fixture(scope="module")
-def script() -> Script:
-    return write_script("film", 120.0, 3)
-
-
-@pytest.fixture(scope="module")
-def sketch(tmp_path_factory, script, space) -> Environment:
-    library = sketch_library(tmp_path_factory.mktemp("sketch"), script, space)
-    return Environment.of(library, library.videos(), space.embed_text)
-
-
-def test_frames_are_told_apart_one_by_one(sketch, script):
-    (video,) = sketch.videos
-    shots = script.shots[3:5]
-    shown = sketch.frames(video.video_id, [shot.start_s + 1.5 for shot in shots])
-    truth = [plain_wording(full_claim(shot.scene)) for shot in shots]
-    part = Segment(0, video.video_id, 0.0, 99.0)
-    about = {"videos": sketch.videos, "segment": part, "subtitles": (), "frames": shown}
-    assert [each.description for each in replied(sketch, OverviewVideo(**about)).frames] == truth
-    query = f"Is there {truth[1]}?"
-    assert [each.relevant for each in replied(sketch, SkimRange(query=query, **about)).frames] == [None, truth[1]]
-    found = replied(sketch, FocusClip(query=query, **about))
-    assert (found.found, found.answer, found.frames) == (True, truth[1], [2])
-    assert not replied(sketch, FocusClip(query="the giant squid", **about)).found
-    reading_them = ReadFrames(query=query, clips=(), frames=shown)
-    assert replied(sketch, reading_them).observation == "; then ".join(truth)
-
-
-def test_a_caption_has_a_confidence_for_each_clause(sketch, script):
-    (video,) = sketch.videos
-    shown = sketch.frames(video.video_id, [script.shots[3].start_s + 1.5])
-    request = CaptionFrames(frames=shown)
-    reply = replied(sketch, request)
-    request.check(reply)
-    (caption,) = reply.captions
-    assert " ".join(clause.text for clause in caption.clauses) == plain_wording(full_claim(script.shots[3].scene))
-    assert all(0.8 < clause.confidence <= 1 for clause in caption.clauses)
-    (unasked,) = replied(sketch, replace(request, confidence=False)).captions
-    assert [clause.confidence for clause in unasked.clauses] == [None, None]
-    with pytest.raises(NeedsLanguage, match="not enlarged parts"):
-        replied(sketch, replace(request, box=(0.0, 0.0, 0.5, 0.5)))
 
 
 @pytest.fixture(scope="module")

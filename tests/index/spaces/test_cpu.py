@@ -33,7 +33,6 @@ from kinodex.index.spaces.towers import (
     BUILTIN_TOWERS,
     Fingerprint,
     SpaceTowers,
-    cache_folder,
     cached_place,
     read_towers,
     tower_facts,
@@ -70,12 +69,6 @@ def cache(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     shutil.copytree(exported, tmp_path / "cache")
     (digest,) = (tmp_path / "cache" / "kinodex" / "towers").iterdir()
     return digest / "image"
-
-
-@pytest.fixture
-def no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "none"))
-    return tmp_path / "none"
 
 
 def loaded(name: str) -> Space:
@@ -156,24 +149,6 @@ def test_graphs_that_are_anothers_or_cannot_run_are_left_and_a_librarys_is_taken
     tower.offer(lambda: whole)
     tower.embed(pictures(3))
     assert tower.arithmetic == RUNTIME
-
-
-@pytest.mark.slow
-def test_a_long_run_exports_the_tower_and_the_next_begins_with_it(name, no_cache, capfd):
-    tower = CpuTower(loaded(name), TrialRule(min_parameters=0, min_speedup=0.0, export_after_s=0.0))
-    first = tower.embed(pictures(5))
-    assert tower.arithmetic == TORCH
-    with tower.threads(1), ThreadPoolExecutor(3) as pool:
-        vectors = [*pool.map(tower.embed, [pictures(5)] * 6)]
-        tower.embed(pictures(5))
-    assert tower.arithmetic == f"{TORCH}; {RUNTIME}"
-    assert min(cosines(each, first).min() for each in vectors) > 0.99999
-    assert capfd.readouterr() == ("", "")
-    assert [each.name for each in no_cache.iterdir()] == ["kinodex"]  # and no package left anything of its own
-    assert [each.name for each in cache_folder(tower.fingerprint.digest).iterdir() if each.is_dir()] == ["image"]
-    following = CpuTower(loaded(name), TAKEN)
-    following.embed(pictures(5))
-    assert following.arithmetic == RUNTIME
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from kinodex.index.spaces.sentence_model import (
     read_facts,
 )
 from kinodex.index.spaces.towers import SpaceTowers, write_towers
-from tests.support.models.sentence_models import real_minilm, small_bert
+from tests.support.models.sentence_models import real_minilm, small_bert, small_roberta
 
 TEXTS = ["a red boat on a calm lake", "two dogs", "", "snow " * 300]
 
@@ -88,6 +88,12 @@ def check_agreement(model: SentenceModel, tower: SentenceTower) -> None:
 def test_a_bert_of_each_pooling(tmp_path, pooling):
     prompts = {"query": "a boat ", "passage": "snow "}
     model = load_sentence_model(str(small_bert(tmp_path / "bert", pooling=pooling, prompts=prompts, longest=24)), "cpu")
+    check_agreement(model, exported(model, tmp_path / "tower"))
+
+
+def test_a_roberta_whose_first_positions_are_those_of_padding(tmp_path):
+    model = load_sentence_model(str(small_roberta(tmp_path / "roberta")), "cpu")
+    assert model.facts.max_length == 39
     check_agreement(model, exported(model, tmp_path / "tower"))
 
 

@@ -7,9 +7,6 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from fractions import Fraction
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,14 +23,12 @@ from kinodex.index.spaces.space import (
     quick_tower,
 )
 from kinodex.index.spaces.towers import BUILTIN
-from kinodex.pipeline.images import ModelInput, rgb_scaler
 from tests.support.late import late
 from tests.support.models.tiny_models import TINY, write_model
 
 open_clip, torch = late(import_open_clip), late("torch")
 SIGLIP_LIKE = {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "squash"}
 NOBODY_THERE = "http://127.0.0.1:9"
-CLIPS = ("intel__car-detection.mp4", "simpl__tears_of_steel_vp9.webm", "moviepy__big_buck_bunny_0_30.webm")
 
 
 @pytest.fixture(scope="module")
@@ -100,51 +95,6 @@ def test_the_built_in_space_gives_the_vectors_that_open_clip_does():
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     ours = space.embed(np.stack([space.prepare(rgb) for rgb in rgbs]))
     np.testing.assert_allclose(ours.astype(np.float32), expected, atol=3e-4)  # float16 keeps no more
-
-
-@pytest.mark.needs_media
-@pytest.mark.parametrize("clip", CLIPS)
-@pytest.mark.parametrize("model", ["random vit, clip's settings", "random vit, siglip's settings", "builtin"])
-def test_downscaled_real_frames_keep_their_vectors(media, tmp_path, clip, model, capsys):
-    """The pipeline scales a frame once, to 512 px; open_clip would have seen it in full size.
-
-    Both conversions to RGB are FFmpeg's precise ones. Its quick one, rounding each step, shifts the colours of a dark
-    fade (Big Buck Bunny, 0.8 s) so much that it has a cosine of only 0.983 to the precise one of the same size.
-    """
-    vision = {"image_size": 224, "layers": 6, "width": 384, "patch_size": 32, "head_width": 64}
-    config = TINY | {"embed_dim": 256, "vision_cfg": vision}
-    if model == "builtin":
-        name, folder = "builtin", f"local-dir:{BUILTIN}"
-    else:
-        name = folder = write_model(tmp_path / "model", config, SIGLIP_LIKE if "siglip" in model else {})
-    space = load_space(name, towers="image")
-    decoded = decoded_frames(media / "clips" / clip)
-    to_rgb = rgb_scaler(Fraction(1), 512, ModelInput.from_json(space.fingerprint.preprocess).side_px)
-    full, scaled = [precise_rgb(frame) for frame in decoded], [to_rgb(frame) for frame in decoded]
-    vectors = space.embed(np.stack([space.prepare(rgb) for rgb in scaled]))
-    expected = reference(folder, [Image.fromarray(rgb) for rgb in full])
-    least = cosines(vectors, expected).min()
-    apart = cosines(expected[:-1], expected[1:]).min()
-    with capsys.disabled():
-        size = f"{full[0].shape[1]}x{full[0].shape[0]}"
-        print(f"\n{clip} {size}, {model}: least cosine to open_clip {least:.5f} (of two frames {apart:.5f})")
-    assert least >= 0.99
-
-
-@cache
-def decoded_frames(path: Path) -> list[Any]:
-    """Every twentieth frame of the first second and a half, then every hundredth."""
-    av = pytest.importorskip("av")
-    with av.open(str(path)) as container:
-        frames = enumerate(container.decode(video=0))
-        return [frame for number, frame in frames if number % (20 if number < 60 else 100) == 0][:10]
-
-
-def precise_rgb(frame: Any) -> Any:
-    from av.video.reformatter import Interpolation, VideoReformatter
-
-    precise = Interpolation.BICUBIC | Interpolation.ACCURATE_RND | Interpolation.FULL_CHR_H_INT
-    return VideoReformatter().reformat(frame, format="rgb24", interpolation=precise).to_ndarray()
 
 
 def test_a_fingerprint_follows_the_weights_not_the_path(tmp_path, tiny):

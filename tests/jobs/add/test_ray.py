@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from kinodex.index.library import Library
@@ -11,7 +9,6 @@ from kinodex.jobs.add.run import add
 from kinodex.pipeline.errors import WrongModel
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, rows_held
 from tests.support.models.dying_stage import Dying
-from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.servers.ray_node import RayCluster
 
 pytest.importorskip("ray")
@@ -56,16 +53,3 @@ def test_what_makes_the_whole_run_senseless_ends_it_in_the_workers_own_words(lib
     with pytest.raises(WrongModel, match=r"^this model is for something else$"):
         add(library, Dying(str(tmp_path), wrong_model=True), executor=executor)
     assert library.ingest_log.failures() == []
-
-
-def test_by_the_command_line_with_a_real_model(executor, kinodex, tiny_model, tmp_path):
-    model = tiny_model("rt_detr")
-    films = [tiny_film(tmp_path / f"film-{n}.mp4", 3, n) for n in range(3)]
-    libraries = [library_of(tmp_path / name, films) for name in ("here", "on-ray")]
-    for library, options in zip(libraries, ((), ("--ray", "--workers", 1)), strict=True):
-        ran = kinodex("add", "detections", library.uri, "--model", model, *options, "--json")
-        assert ran.code == 0, ran.err
-        assert json.loads(ran.out)["added"] == 3
-    rows = [[library.detections(row.video_id) for row in library.videos()] for library in libraries]
-    assert rows[0] == rows[1]
-    assert all(rows[0])

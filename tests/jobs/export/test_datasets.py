@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -99,23 +94,6 @@ def test_an_export_that_was_cut_off_goes_on_and_shows_nothing_before_its_end(
     assert again.pop("README.md").replace(b"films", b"whole") == whole.pop("README.md")
     assert again == whole
     assert len(whole) == FILES
-
-
-@pytest.mark.slow
-def test_a_killed_export_goes_on(library: Path, films_library: Library, tmp_path: Path) -> None:
-    folder = tmp_path / "films"
-    command = [sys.executable, "-c", "from kinodex.cli.main import main; main()", "export", "hf", str(library)]
-    killed = subprocess.Popen([*command, str(folder), "--shard-frames", "1"], stdout=subprocess.DEVNULL)
-    while not list(folder.glob(".unfinished/data/*")) and killed.poll() is None:
-        time.sleep(0.001)
-    os.kill(killed.pid, signal.SIGKILL)
-    killed.wait()
-    export_hf(films_library, folder, HfSettings(shard_frames=1))
-    export_hf(films_library, tmp_path / "whole", HfSettings(shard_frames=1))
-    again, whole = tree(folder), tree(tmp_path / "whole")
-    assert {name: each for name, each in again.items() if name != "README.md"} == {
-        name: each for name, each in whole.items() if name != "README.md"
-    }
 
 
 def test_only_complete_videos_are_exported_and_long_ones_in_parts(tmp_path: Path, load: Any) -> None:

@@ -58,13 +58,6 @@ def test_every_frame_of_the_complete_videos_comes_once(library: Library, read_li
         assert np.array_equal(np.asarray(row["vector"], np.float16), VIDEOS[row["video_id"]].vectors[row["frame_no"]])
 
 
-def test_chosen_videos_and_columns_are_read_by_uri(library: Library, read_library: Any) -> None:
-    frames = read_library(library.uri, ["title", "time_s"], videos=["bbbb"])
-    assert frames.schema().names == ["title", "time_s"]
-    assert frames.count() == 30
-    assert frames.sum("time_s") == sum(range(30))
-
-
 def test_tasks_share_the_rows_evenly(library: Library, tmp_path: Path) -> None:
     from kinodex.index.datasets import plan_frames
     from kinodex.jobs.export.ray_data import LibraryFrames

@@ -21,7 +21,6 @@ from kinodex.pipeline.fetch import Source
 from kinodex.pipeline.sources import list_sources
 from tests.support.libraries.random_library import SETTINGS, fingerprint
 from tests.support.servers import s3_server as s3_kit
-from tests.support.servers.ray_node import RayCluster, outlasting
 
 QUIET_S = 30.0
 
@@ -175,22 +174,6 @@ def test_objects_are_taken_as_they_arrive_under_a_prefix(bucket: str, small_film
     assert rounds.run(lambda: list_sources([f"s3://{bucket}/films"]), tmp_path / "library")
     assert rounds.states == [{"a.mp4": "indexed"}, {"a.mp4": "indexed"}]
     assert len(Library.open(str(tmp_path / "library")).video_ids()) == 2
-
-
-@pytest.mark.ray
-@pytest.mark.slow
-def test_a_watch_on_ray_starts_its_workers_for_each_round(
-    small_films: list[Path], ray_cluster: RayCluster, tmp_path: Path
-) -> None:
-    folder, library = tmp_path / "films", tmp_path / "library"
-    folder.mkdir()
-    finished(small_films[0], folder / "one.mp4")
-    config = CONFIG.model_copy(update={"ray": True, "ray_address": ray_cluster.address})
-    rounds = Rounds(lambda: finished(small_films[1], folder / "two.mp4"))
-    assert rounds.run(lambda: list_sources([str(folder)]), library, config)
-    assert rounds.states == [{"one.mp4": "indexed"}, {"two.mp4": "indexed"}]
-    assert outlasting(ray_cluster.head, "ray::RayWorker") == [], "workers stay between rounds"
-    assert [run.report["settings"]["ray"] for run in Library.open(str(library)).ingest_log.runs()] == [True, True]
 
 
 SOON_S = 0.01

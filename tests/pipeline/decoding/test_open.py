@@ -3,57 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from kinodex.pipeline.decoding.open import (
     SHORTEST_SPAN_S,
     SPANS_A_SHARER,
     choose_decoder,
     open_video,
-    probe,
     span_count,
     split_video,
 )
 from kinodex.pipeline.decoding.stream import Span, SpanDamaged, VideoReader
-from kinodex.pipeline.images import rgb_scaler
-from tests.support.ffmpeg import MADE, ffmpeg_shows, needs_ffmpeg, packet_times, psnr_db
-
-
-def samples(path: Path, fps: float, side_px: int = 160) -> Iterator[tuple[int, float, NDArray[np.uint8]]]:
-    with open_video(path) as video:
-        to_rgb = rgb_scaler(Fraction(video.metadata.sample_aspect_ratio).limit_denominator(1000), side_px, 1)
-        for sample in video.samples(fps):
-            yield sample.number, sample.time_s, to_rgb(sample.frame)
-
-
-@needs_ffmpeg
-@pytest.mark.parametrize("large", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_pictures_and_times_are_those_of_ffmpeg(media: Path, large: bool) -> None:
-    """Of large files the first twenty seconds."""
-    paths = [path for path in sorted((media / "clips").iterdir()) if (path.stat().st_size > 1e6) == large]
-    assert len(paths) >= 10
-    for path in paths:
-        stream = probe(path).stream_index
-        ours = list(islice(samples(path, fps=1), 20 if large else None))
-        height, width = ours[0][2].shape[:2]
-        shown, times = ffmpeg_shows(path, stream, 1, width, height, 22 if large else 200), packet_times(path, stream)
-        assert [number for number, _, _ in ours] == sorted({number for number, _, _ in ours}), path.name
-        # ffmpeg rounds the end up to a whole instant
-        assert large or len(shown) - ours[-1][0] in (1, 2), path.name
-        for number, time_s, rgb in ours:
-            instant = times[0] + number + 1e-6
-            assert f"{time_s:.6f}" == f"{max(t for t in times if t <= instant):.6f}", (path.name, number)
-            assert psnr_db(rgb, shown[number]) > 38, (path.name, number)
-        for number in range(ours[-1][0] + 1):  # instants without a row show the row before
-            row = max(k for k, _, _ in ours if k <= number)
-            assert psnr_db(shown[number], shown[row]) > 60, (path.name, number)
+from tests.support.ffmpeg import MADE, needs_ffmpeg
 
 
 def test_the_frame_of_an_instant_is_exact(media: Path) -> None:

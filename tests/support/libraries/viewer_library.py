@@ -30,7 +30,6 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question, Usage
 from kinodex.agent.trace import trace_to
-from kinodex.guards import serve_in_thread
 from kinodex.index.library import Library
 from kinodex.index.rows import DetectionRow, FailureRow, SegmentRow, TranscriptRow, VideoRow
 from kinodex.index.spaces.load import load_text_tower

@@ -37,16 +37,22 @@ from kinodex.agent.prompts import (
     hash_pictures,
     join_turns,
     request_message,
+    scaled_jpeg,
     text_tokens,
     turn_messages,
 )
-from kinodex.agent.protocol import Detail, Exchange, R, Request, Usage
+from kinodex.agent.protocol import Detail, Exchange, R, Request, ShownFrame, Usage, citation_numbers
 from kinodex.agent.replies import TITLE as JOINT_NAME
 from kinodex.index.text import beginning, end
 
 LONG_CHARACTERS = 12_000
 """Of quoted words: a request with more may not fit, so that the server's list of models is read once."""
 SHORTER = 0.8
+"""A request that was refused for its length is this much shorter the next time."""
+LEAST_REPLY = 768
+"""Tokens of a reply for which frames are shown smaller, and fewer, where a context is short."""
+SMALLER_PX = 256
+"""The longer side of a frame that is shown smaller for the sake of a short context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +106,7 @@ class OpenAIModel:
         started = time.perf_counter()
         sent, received = await self._receive_fitted(request)
         usage = self._usage(received.completion, lambda: self._messages(sent))
+        usage = replace(usage, left_out_frames=usage.left_out_frames + len(request.frames) - len(sent.frames))
         if received.cached and not self._charge_cached:
             usage = replace(usage, cost=0.0)
         text, seconds = received.completion.text, time.perf_counter() - started
@@ -124,47 +131,63 @@ class OpenAIModel:
         await self.close()
 
     async def _receive_fitted(self, request: Request[R]) -> tuple[Request[R], Received[R]]:
-        """The request as it was sent, with its quotations shortened to the model's context, and what came of it.
+        """The request as it was sent, made to fit the model's context, and what came of it.
 
-        A refusal for length tells how long the context is; then it is sent again, as often as that shortens it.
+        A refusal for length tells how long the context is, or that a text is longer than it was taken to be; then it
+        is sent again, as often as that shortens it.
         """
-        sent = await self._fit(request)
+        sent, reply_tokens = await self._fit(request)
         while True:
             try:
-                return sent, await self._receive(sent, request)
+                return sent, await self._receive(sent, request, reply_tokens)
             except ContextSpent as error:
-                if not self._learn_context(sent, error.limit_tokens):
-                    raise
-                shorter = await self._fit(request)
-                if shorter == sent and not self._fits(sent):
-                    raise
-                sent = shorter
+                sent, reply_tokens = await self._shorter(request, sent, reply_tokens, error)
 
-    def _learn_context(self, sent: Request[R], limit_tokens: int | None) -> bool:
-        """Learn from a refusal for length; False if nothing can be learnt that helps."""
-        form, tokens = self._endpoint.form, self._count(sent) + self._endpoint.form.reply_tokens
-        if limit_tokens is not None and limit_tokens < tokens:
-            form.limit_context(limit_tokens)
-            return True
-        # the server counts more than the estimate, or does not say how much it holds
-        form.limit_context(int(SHORTER * min(tokens, form.context_tokens or tokens)))
-        return quoted_characters(sent) > 0
+    async def _shorter(
+        self, request: Request[R], sent: Request[R], reply_tokens: int, error: ContextSpent
+    ) -> tuple[Request[R], int]:
+        """What to send after a refusal for length, and the tokens of its reply; raises the error if nothing helps."""
+        while True:
+            self._learn_context(self._count(sent) + reply_tokens, error.limit_tokens)
+            shorter, fewer_tokens = await self._fit(request)
+            if shorter == sent and not self._fits(sent, fewer_tokens):
+                raise error
+            if (shorter, fewer_tokens) != (sent, reply_tokens):
+                return shorter, fewer_tokens
 
-    def _fits(self, request: Request[R]) -> bool:
+    def _learn_context(self, tokens: int, limit_tokens: int | None) -> None:
+        """Learn from a refusal of so many tokens, as they were estimated: the limit is the server's where it names one.
+
+        If it names none, or counts more than the estimate, the next try is shorter.
+        """
         form = self._endpoint.form
-        return form.context_tokens is None or self._count(request) + form.reply_tokens <= form.context_tokens
+        if limit_tokens is None:
+            form.limit_context(int(SHORTER * min(tokens, form.context_tokens or tokens)))
+            return
+        form.limit_context(limit_tokens)
+        if tokens <= limit_tokens:
+            form.tokens_an_estimate /= SHORTER
 
-    async def _fit(self, request: Request[R]) -> Request[R]:
+    def _fits(self, request: Request[R], reply_tokens: int) -> bool:
+        context_tokens = self._endpoint.form.context_tokens
+        return context_tokens is None or self._count(request) + reply_tokens <= context_tokens
+
+    async def _fit(self, request: Request[R]) -> tuple[Request[R], int]:
+        """A request that fits the model's context, and the tokens of its reply at most."""
+        form = self._endpoint.form
         long = quoted_characters(request) > LONG_CHARACTERS
-        context_tokens = await self._endpoint.find_context() if long else self._endpoint.form.context_tokens
+        context_tokens = await self._endpoint.find_context() if long else form.context_tokens
         if context_tokens is None:
-            return request
-        return fit_context(request, context_tokens, self._endpoint.form.reply_tokens, self._count)
+            return request, form.reply_tokens
+        request = fit_context(request, context_tokens, form.reply_tokens, self._count)
+        least = min(form.reply_tokens, LEAST_REPLY)
+        request = fit_frames(request, context_tokens - least, self._count)
+        return request, max(least, min(form.reply_tokens, context_tokens - self._count(request)))
 
     def _count(self, request: Request[R]) -> int:
-        return estimate_tokens(self._messages(request))
+        return math.ceil(self._endpoint.form.tokens_an_estimate * estimate_tokens(self._messages(request)))
 
-    async def _receive(self, request: Request[R], whole: Request[R]) -> Received[R]:
+    async def _receive(self, request: Request[R], whole: Request[R], reply_tokens: int) -> Received[R]:
         """Receive a reply, from the cache or the endpoint; it is checked against the `whole` request.
 
         Valid replies alone are stored, and an invalid one that an earlier version stored is replaced.
@@ -182,6 +205,7 @@ class OpenAIModel:
             JOINT_NAME if joint and request.joint() else request.Reply.__name__,
             request.frame_tokens * len(request.frames),
             request.stop,
+            reply_tokens,
         )
         if self._cache is None:
             return self._read(await self._endpoint.complete(wire_request), whole)
@@ -294,8 +318,8 @@ async def open_models(
 
 # Fit a request into a model's context: a stated rule of which of its quoted words are shortened, and how far.
 #
-# What a request says in our words, its question and its frames stay as they are. Of what it quotes from the videos,
-# this is shortened, in this order, each only when nothing is left of the ones before it:
+# What a request says in our words, and its question, stay as they are. Of what it quotes from the videos, this is
+# shortened, in this order, each only when nothing is left of the ones before it:
 #
 # 1. titles and summaries of scenes and chapters (`chapters`);
 # 2. captions that fill the gaps of a transcript, and text on screen (`clips.seen`, `clips.written`);
@@ -307,6 +331,9 @@ async def open_models(
 # Of several texts the longest lose first: all are cut to one length, and those below it stay whole. A text that is cut
 # keeps its beginning and its end, at borders of words, or of characters where no space is near. Last of all, every
 # second clip goes. Numbers and times stay, so that a reply cites what it would have cited.
+#
+# If that is not enough, the reply gets fewer tokens, down to `LEAST_REPLY`; then frames are shown smaller, at low
+# detail and `SMALLER_PX`; then fewer: every second goes, in the order in which they stand, but never the latest one.
 
 Q = TypeVar("Q", bound=Request[Any])
 """A class of requests."""
@@ -358,6 +385,28 @@ def fit_context(request: Q, context_tokens: int, reply_tokens: int, count: Calla
         if count(request) - count(first) <= later:
             return cast(Q, replace(cast(Any, fit_request(first, tokens - later, count)), turns=changed.turns))
     return fit_request(request, tokens, count)
+
+
+def fit_frames(request: Q, tokens: int, count: Callable[[Q], int]) -> Q:
+    """Show the frames of a request smaller, and then fewer, until `count` gives it no more than `tokens`."""
+    if not request.frames or count(request) <= tokens:
+        return request
+    numbers, _ = citation_numbers(request.frames)
+    frames = [replace(_smaller(frame), label=at) for frame, at in zip(request.frames, numbers, strict=True)]
+    request = _with(request, "frames", frames)
+    while count(request) > tokens:
+        latest = max(frame.label for frame in request.frames)
+        kept = [frame for at, frame in enumerate(request.frames) if at % 2 == 0 or frame.label == latest]
+        if len(kept) == len(request.frames):
+            break
+        request = _with(request, "frames", kept)
+    return request
+
+
+def _smaller(frame: ShownFrame) -> ShownFrame:
+    scale = min(1.0, SMALLER_PX / max(frame.width_px, frame.height_px))
+    sides = {name: round(scale * getattr(frame, name)) for name in ("width_px", "height_px")}
+    return replace(frame, jpeg=scaled_jpeg(frame, SMALLER_PX), detail="low", **sides)
 
 
 def shorten_request(request: Q, characters: int) -> Q:

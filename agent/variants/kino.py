@@ -82,7 +82,7 @@ class KinoParameters:
     """Frames spread over the film for a question about all of it."""
     dense: int = 3
     """Frames that are added around those that an answer rests on, before it is asked for once more."""
-    second_look: bool = True
+    second_look: bool = False
     """An answer has to be given once more from everything in the order of time; else the first one ends the search."""
     query_update: bool = True
     """What is missing is searched for; else only the texts of the plan are."""

@@ -34,7 +34,7 @@ from kinodex.agent.models.openai_model import (
 from kinodex.agent.models.roles import Role
 from kinodex.agent.prompts import Message, render, user_message
 from kinodex.agent.protocol import Question, Turn, Video
-from kinodex.agent.requests.answer import Guess
+from kinodex.agent.requests.answer import AnswerFrames, Guess
 from kinodex.agent.requests.tree import Queries
 from kinodex.agent.variants.longvideoagent_requests import ChooseAction, Clip
 from tests.support.scripts import SCRIPTS
@@ -392,3 +392,35 @@ def test_a_text_of_any_script_keeps_what_fits() -> None:
         [cut] = shorten_texts([text], len(text) * 93 // 100)
         assert 0.85 * len(text) < len(cut) < 0.94 * len(text), script
         assert set(regex.findall(r"\X", cut)) <= {*regex.findall(r"\X", text), " ", "…"}, "a character was cut apart"
+
+
+def counting_pixels(limit: int):
+    """A server whose model holds `limit` tokens, and counts more for large pictures than the estimate: 200 pixels."""
+
+    def reply(body):
+        parts = body["messages"][0]["content"]
+        tokens = sum(len(part["text"]) // 4 for part in parts if part["type"] == "text")
+        for part in parts:
+            if part["type"] == "image_url":
+                jpeg = base64.b64decode(part["image_url"]["url"].partition(",")[2])
+                tokens += math.prod(Image.open(io.BytesIO(jpeg)).size) // 200
+        if tokens + body["max_tokens"] <= limit:
+            return '{"reasoning": "", "action": "answer", "option": "B", "answer": null, "evidence": [18]}'
+        named = f"This model's maximum context length is {limit} tokens. However, you requested {tokens} tokens"
+        return failing(400, named, type="BadRequestError")
+
+    return reply
+
+
+@pytest.mark.parametrize(("limit", "frames"), [(20_000, 18), (8_192, 18), (4_096, 10), (1_900, 6)])
+def test_a_short_context_gets_shorter_replies_then_smaller_pictures_then_fewer(limit: int, frames: int) -> None:
+    """8,192 tokens, a reply of 4,096 and 18 pictures ended a search without an answer."""
+    shown = tuple(replace(frame(at, size=(512, 288)), label=at + 1) for at in range(18))
+    request = AnswerFrames(question=QUESTION, videos=(FILM,), frames=shown)
+    with ChatServer(counting_pixels(limit)) as server:
+        first, second = sent_over(server, request, request)
+    assert (first.invalid, first.reply.option, first.reply.evidence) == (None, "B", [18])
+    sent = [part for part in server.seen[-1].body["messages"][0]["content"] if part["type"] == "image_url"]
+    assert len(sent) == 18 - second.usage.left_out_frames == frames
+    assert len(server.seen) <= 14
+    assert server.problems == []

@@ -240,11 +240,13 @@ class Session:
 
     def _at_the_end(self, request: LastWord) -> LastWord:
         """A request with its frames in the order of time, those that findings cite at full detail."""
-        frames = sorted(request.frames, key=lambda each: (each.video_id, each.time_s))
-        cited = [(each.video_id, each.frame_no) in self.cited for each in frames]
-        shown = [replace(each, detail="auto") if it else each for each, it in zip(frames, cited, strict=True)]
-        ordered = replace(cast(Any, request), frames=tuple(shown), declining=self.rules.at_the_end)
-        return cast(LastWord, ordered)
+        changed: dict[str, Any] = {"declining": self.rules.at_the_end}
+        if request.frames:
+            frames = sorted(request.frames, key=lambda each: (each.video_id, each.time_s))
+            cited = [(each.video_id, each.frame_no) in self.cited for each in frames]
+            shown = [replace(each, detail="auto") if it else each for each, it in zip(frames, cited, strict=True)]
+            changed["frames"] = tuple(shown)
+        return cast(LastWord, replace(cast(Any, request), **changed))
 
     async def conclude(self, request: LastWord, over: str = "", reason: str = "") -> Answer:
         """Ask for the answer. `over` is the budget that forces it, `reason` what else does, if anything.

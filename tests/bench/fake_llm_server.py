@@ -178,6 +178,7 @@ def _conclusion(prompt: str) -> dict[str, object]:
 
 _REPLIES: Mapping[str, Callable[[str], dict[str, object]]] = {
     "Queries": _queries,
+    "SearchPlan": _queries,
     "SegmentScores": _scores,
     "ScoresAndQueries": _scores_and_queries,
     "Decision": _decision,

@@ -119,6 +119,9 @@ MEASUREMENTS = {
     "ground": """
         print python -m tests.support.world.ground $OPTIONS
     """,
+    "ground-parts": """
+        print python -m tests.support.world.ground $OPTIONS
+    """,
     "language-model": """
         print python -m tests.end_to_end.test_real_language_model "$LANGUAGE"
         print python -m tests.end_to_end.test_real_language_model "$LANGUAGE" free

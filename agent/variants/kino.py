@@ -74,8 +74,6 @@ class KinoParameters:
     """How many frames of a look may be matches of the search; 0: matches draw none."""
     sharpness: float = 4.0
     """How much more a frame is worth in a segment with a higher rating: the exponent of the rating."""
-    inertia: float = 0.25
-    """How much the rating of the segment that a part comes from counts beside the part's own, from 0 to 1."""
     spread: bool = True
     """A look's frames may go to several segments; else all go to the one that the policy chose."""
     route: bool = True
@@ -112,7 +110,7 @@ class KinoParameters:
 
     def __post_init__(self) -> None:
         check_at_least(self, first=1, frames=1, anchor_frames=0, whole=1, dense=0, memory=1, slack=0, rounds=1)
-        check_at_least(self, matches=1, videos=1, sharpness=0, inertia=0)
+        check_at_least(self, matches=1, videos=1, sharpness=0)
 
 
 class SearchPlan(Queries):
@@ -152,7 +150,6 @@ class _Search(EEASearch):
     def __init__(self, session: Session, parameters: KinoParameters) -> None:
         super().__init__(session, parameters, "reward")
         self.route: Route = "moment"
-        self.ratings: dict[int, float] = {}
         self.log = () if parameters.log else None
 
     async def run(self) -> Answer:
@@ -212,9 +209,7 @@ class _Search(EEASearch):
         for number, times_s in chosen.items():
             segment = self.tree.candidates[number].segment
             shown = self.session.label(self.environment.frames(segment.video_id, times_s))
-            before = self._rating(self.tree.candidates[number])
             divided = self.tree.divide(number, shown)
-            self.ratings |= {part.segment.number: before for part in divided}
             children = tuple(part.segment for part in divided)
             self.session.emit(Expanded(self.account.rounds, segment, children, shown))
             frames += shown
@@ -248,17 +243,10 @@ class _Search(EEASearch):
         return {number: np.sort(chosen[number]) for number in sorted(chosen)}
 
     def _worth(self, each: Candidate, selected: int) -> float:
-        """The worth of a frame in a segment for each frame that is unseen there."""
-        worth: float = max(self._rating(each), LEAST_WORTH) ** self.parameters.sharpness
+        """The worth of a frame in a segment for each frame that is unseen there; unrated, by how well it matches."""
+        rating = each.query_score if each.reward is None else each.reward / 100
+        worth: float = max(rating, LEAST_WORTH) ** self.parameters.sharpness
         return worth * (CHOSEN if each.segment.number == selected else 1.0)
-
-    def _rating(self, each: Candidate) -> float:
-        """The rating of a segment, 0 to 1, with that of the one that it comes from; without any how well it matches."""
-        before = self.ratings.get(each.segment.number)
-        if each.reward is None:
-            return each.query_score if before is None else before
-        own, share = each.reward / 100, self.parameters.inertia
-        return own if before is None else (1 - share) * own + share * before
 
     def _emit_scores(self) -> None:
         scores = (

@@ -179,8 +179,8 @@ class _Search(EEASearch):
         """Plan the search, look for the texts of the plan, and choose the video to begin with."""
         plan = await self.session.ask(PlanSearch(question=self.question))
         queries = new_queries(plan.queries if plan else [], known=())
-        if plan and self.parameters.route and (plan.where != "whole film" or len(self.environment.videos) == 1):
-            self.route = plan.where
+        where = plan.where if isinstance(plan, SearchPlan) and self.parameters.route else "moment"
+        self.route = "moment" if where == "whole film" and len(self.environment.videos) > 1 else where
         self.session.emit(Acted(self.account.rounds, "plan", {"where": self.route}))
         limit_videos(self.session, queries, self.parameters.videos, self.parameters.anchors_from)
         self.matches += question_anchors(self.environment, self.question)

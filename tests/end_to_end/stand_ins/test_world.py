@@ -90,7 +90,7 @@ def test_every_agent_is_answered_over_http(folder: Path, environment: Environmen
         assert answered["right"] or agent in ("blind", "videotree"), agent
 
 
-@pytest.mark.parametrize("agent", ["eea", "uniform"])
+@pytest.mark.parametrize("agent", ["eea", "kino", "uniform"])
 def test_it_knows_no_truth(agent: str, folder: Path, environment: Environment, eyes: Eyes) -> None:
     rows = questions(folder)
     swapped = [{**row, "answer": (row["answer"] + 1) % 4, "ranges": [[0.0, 1.0]]} for row in rows]

@@ -50,8 +50,6 @@ A = TypeVar("A")
 Emit = Callable[[Event], None]
 Doubt = Callable[[Answered, Shown], Awaitable[str]]
 """Says why an answer that rests on what was shown is in doubt; "" if it is not."""
-Confirm = Callable[[Answered, Shown], Awaitable[Answer | None]]
-"""Makes the answer of a decision and of what was shown; None if the search goes on."""
 LastWord = Decide | AnswerRequest
 """A request that ends in an answer, or in there being none."""
 ATTEMPTS = 2
@@ -161,12 +159,10 @@ class Session:
         scores: ScoreKind = "fused",
         notes: tuple[Note, ...] = (),
         log: tuple[LogEntry, ...] | None = None,
-        confirm: Confirm | None = None,
     ) -> int | Answer:
         """Ask for the number of the segment to explore next, or the answer; `scores` is the kind of scores shown.
 
-        `notes` quote what is said at the times of the frames, `log` says what was found. An answer is one if it
-        stands by `confirm`.
+        `notes` quote what is said at the times of the frames, `log` says what was found.
 
         An answer is demanded if nothing is left to explore or the budget would not last for another round
         like this.
@@ -193,9 +189,6 @@ class Session:
             return self._explore(_most_promising(candidates), forced=True)
         if decision.action == "explore" and decision.segment is not None:
             return self._explore(decision.segment, forced=False)
-        if decision.action == "answer" and confirm is not None:
-            confirmed = await confirm(decision, (*frames, *notes))
-            return confirmed or self._explore(_most_promising(candidates), forced=True)
         if decision.action == "answer" and (doubt := await self.doubt(decision, (*frames, *notes))):
             return await self._explore_in_doubt(request, decision, doubt)
         return self._concluded(request, decision)
@@ -224,36 +217,17 @@ class Session:
         """The budget that would not last for another round like the present one, if one would not; or a stop."""
         return self.stop.over() or self.account.exhausted_by_round()
 
-    async def answer_again(self, request: LastWord, first: Answered, shown: Shown) -> Answer | None:
-        """Ask for an answer that was given from what was `shown` once more; None if it is not given again.
-
-        If nothing more can be looked at, or no reply is valid, the first one stands.
-        """
-        request = self._at_the_end(request)
-        reply = await self.ask(cast(Request[Any], request))
-        if reply is None or (reply.declines and self.over()):
-            return self.accept(first, shown, sufficient=True)
-        if reply.declines or await self.doubt(reply, (*request.frames, *getattr(request, "notes", ()))):
-            self.tentative = first, shown
-            return None
-        return self._concluded(request, reply)
-
-    def _at_the_end(self, request: LastWord) -> LastWord:
-        """A request with its frames in the order of time, those that findings cite at full detail."""
-        changed: dict[str, Any] = {"declining": self.rules.at_the_end}
-        if request.frames:
-            frames = sorted(request.frames, key=lambda each: (each.video_id, each.time_s))
-            cited = [(each.video_id, each.frame_no) in self.cited for each in frames]
-            shown = [replace(each, detail="auto") if it else each for each, it in zip(frames, cited, strict=True)]
-            changed["frames"] = tuple(shown)
-        return cast(LastWord, replace(cast(Any, request), **changed))
-
     async def conclude(self, request: LastWord, over: str = "", reason: str = "") -> Answer:
         """Ask for the answer. `over` is the budget that forces it, `reason` what else does, if anything.
 
         The frames stand in the order of time, and those that findings cite at full detail.
         """
-        request = self._at_the_end(request)
+        if request.frames:
+            frames = sorted(request.frames, key=lambda each: (each.video_id, each.time_s))
+            cited = [(each.video_id, each.frame_no) in self.cited for each in frames]
+            shown = [replace(each, detail="auto") if it else each for each, it in zip(frames, cited, strict=True)]
+            request = cast(LastWord, replace(cast(Any, request), frames=tuple(shown)))
+        request = cast(LastWord, replace(cast(Any, request), declining=self.rules.at_the_end))
         reply = await self._insist(request, await self.ask(cast(Request[Any], request), final=True), final=True)
         return self._concluded(request, reply, over, reason, forced=True)
 

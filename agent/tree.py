@@ -19,7 +19,7 @@ from kinodex.agent.environment import Environment, Floats
 from kinodex.agent.limits import Account
 from kinodex.agent.protocol import EXACT_S, LogEntry, Note, ScoredSegment, Segment, ShownFrame
 from kinodex.agent.requests.tree import MOST_FINDINGS, Decide, Finding, ScoreKind, ScoreSegments, SegmentScores
-from kinodex.agent.session import Confirm, Session
+from kinodex.agent.session import Session
 from kinodex.agent.trace import Acted, Remembered
 from kinodex.index.text import beginning
 
@@ -416,11 +416,10 @@ class TreeSearch:
         """Lines that a request shows beside these frames."""
         return quoted_beside(self.session, frames) if self.parameters.quotes else ()
 
-    async def decide(self, new: int, confirm: Confirm | None = None) -> Answer | int:
+    async def decide(self, new: int) -> Answer | int:
         """Ask the policy for an answer, or for the segment to open next, by the frames of the memory."""
         shown = shown_frames(self.memory, new, self.parameters.pictures)
-        said = self.quotes(shown)
-        return await self.session.decide(self.candidates(), shown, self.scores, said, self.log, confirm)
+        return await self.session.decide(self.candidates(), shown, self.scores, self.quotes(shown), self.log)
 
     def last_word(self) -> Decide:
         shown = {"notes": self.quotes(self.memory.frames), "log": self.log}

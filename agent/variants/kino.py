@@ -14,9 +14,9 @@
    and each of a round's frames goes where it is worth most: in the middle of the segment, or to a match near there,
    and leaves two halves behind. So a round looks into several segments, a short one gets few frames and no dead one
    any, and a doubtful rating costs a frame or two and not a round.
-4. *Answer.* If the policy has an answer, frames close around those that it cites are added, and everything is shown
-   once more: the log, and the frames in the order of time, the cited ones large. Only an answer that is given here ends
-   the search. The policy's choice of a segment counts as a better rating.
+4. *Answer.* The policy sees the log, the frames and the ratings, and answers or chooses a segment, which counts as a
+   better rating. When a budget ends the search, the last call shows the frames in the order of time, the cited ones
+   large.
 
 EEA opens one segment a round, with six frames; and it weighs ratings against matches by the ratings' entropy, which
 grows with their number. Here ratings decide where frames go between segments, and matches where within one.
@@ -41,11 +41,10 @@ from kinodex.agent.anchors import (
     new_queries,
     question_anchors,
 )
-from kinodex.agent.answer import Answer, Shown
+from kinodex.agent.answer import Answer
 from kinodex.agent.environment import AnchorsFrom
 from kinodex.agent.models.rules import is_talk, new_statements, rule
-from kinodex.agent.protocol import Segment, ShownFrame
-from kinodex.agent.requests.answer import Answered
+from kinodex.agent.protocol import ShownFrame
 from kinodex.agent.requests.tree import DiscoverQueries, Queries
 from kinodex.agent.session import Session
 from kinodex.agent.trace import Acted, CandidateScore, Expanded, Scored
@@ -58,8 +57,6 @@ LEAST_WORTH = 0.02
 """A segment of which nothing is expected is worth a frame where all others are as short as this is low."""
 CHOSEN = 2.0
 """Factor of the worth of the segment that the policy chose."""
-BESIDE_S = 2.0
-"""Seconds before and after the frames that an answer rests on within which others are added."""
 MIDDLE = 0.5
 """The part of a segment, around its middle, in which a match draws a frame: beside a border it would tell little."""
 
@@ -80,10 +77,6 @@ class KinoParameters:
     """The question decides how to search; else it is always for a moment."""
     whole: int = 64
     """Frames spread over the film for a question about all of it."""
-    dense: int = 3
-    """Frames that are added around those that an answer rests on, before it is asked for once more."""
-    second_look: bool = False
-    """An answer has to be given once more from everything in the order of time; else the first one ends the search."""
     query_update: bool = True
     """What is missing is searched for; else only the texts of the plan are."""
     log: bool = True
@@ -109,7 +102,7 @@ class KinoParameters:
     form = "ours"  # no setting: there is no paper's form
 
     def __post_init__(self) -> None:
-        check_at_least(self, first=1, frames=1, anchor_frames=0, whole=1, dense=0, memory=1, slack=0, rounds=1)
+        check_at_least(self, first=1, frames=1, anchor_frames=0, whole=1, memory=1, slack=0, rounds=1)
         check_at_least(self, matches=1, videos=1, sharpness=0)
 
 
@@ -168,12 +161,10 @@ class _Search(EEASearch):
             self.keep_rewards(parts, await self._scores_and_queries(self.scoring(None, frames, parts), frames), frames)
             self._emit_scores()
             remember(self.session, self.memory, frames, border_rewards(frames, parts), evicted)
-            decision = await self.decide(len(frames), self._second_look if self.parameters.second_look else None)
+            decision = await self.decide(len(frames))
             if isinstance(decision, Answer):
                 return decision
             chosen = self._allot(decision, affordable(self.account, self.parameters.frames))
-            if not chosen:  # the second look took the last frames
-                return await self.session.conclude(self.last_word())
 
     async def _begin(self) -> int:
         """Plan the search, look for the texts of the plan, and choose the video to begin with."""
@@ -255,26 +246,6 @@ class _Search(EEASearch):
         )
         self.session.emit(Scored(self.account.rounds, None, tuple(scores)))
 
-    async def _second_look(self, first: Answered, shown: Shown) -> Answer | None:
-        """Ask for an answer once more, with frames close around those that it rests on; None if it is not given."""
-        cited = [frame for frame in self.memory.frames if frame.label in first.evidence]
-        self.session.cited |= {(frame.video_id, frame.frame_no) for frame in cited}
-        frames = self._around(cited)
-        evicted = self.memory.make_room(len(frames))
-        remember(self.session, self.memory, frames, [100.0] * len(frames), evicted)
-        return await self.session.answer_again(self.last_word(), first, shown)
-
-    def _around(self, cited: list[ShownFrame]) -> tuple[ShownFrame, ...]:
-        """Unseen frames between cited ones and beside them, as many as can be had."""
-        count = affordable(self.account, self.parameters.dense)
-        if not cited or not count:
-            return ()
-        video_id = cited[0].video_id
-        cited_s = np.array([frame.time_s for frame in cited if frame.video_id == video_id])
-        near = Segment(0, video_id, cited_s.min() - BESIDE_S, cited_s.max() + BESIDE_S)
-        times_s = unseen_times(self.tree, self.environment, self.account, near)
-        return self.session.label(self.environment.frames(video_id, cover(times_s, times_s, cited_s, count)))
-
 
 def _near_middle(times_s: Times, matches_s: list[float]) -> float | None:
     """The best match that lies in the middle of a stretch; None if there is none."""
@@ -305,7 +276,6 @@ KINO = Variant(
         "no matches": {"anchor_frames": 0},
         "one segment a look": {"spread": False},
         "no sharpness": {"sharpness": 1.0},
-        "second look": {"second_look": True},
         "no query update": {"query_update": False},
         "no log": {"log": False},
         "no words": {"anchors_from": "pictures"},
@@ -314,7 +284,7 @@ KINO = Variant(
     needs_pictures=True,
     plain=(
         "Decides by your question where to look: in what is said, at one moment, or all over the film. Spends its "
-        "pictures on several promising parts at once, and looks closely before it answers."
+        "pictures on several promising parts at once."
     ),
     words={"plan": _planned},
 )

@@ -1,4 +1,4 @@
-"""Kino: its route, the places where its frames go, and its second look."""
+"""Kino: its route, and the places where its frames go."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Question, Request
-from kinodex.agent.requests.tree import Decide, ScoreSegments
+from kinodex.agent.requests.tree import ScoreSegments
 from kinodex.agent.trace import Event, Expanded
 from kinodex.agent.variants.kino import PlanSearch, ScoreAndMiss
 from kinodex.index.rows import TranscriptRow
@@ -106,28 +106,6 @@ def test_each_frame_goes_where_it_is_worth_most(environment: Environment) -> Non
     assert "what is still missing" in render(model.asked(ScoreAndMiss)[0])
     _, expanded, _ = run(environment, rating(near), anchor_frames=0, spread=False, budget=Budget(rounds=2))
     assert [len(each.frames) for each in expanded] == [8, 8]
-
-
-def test_an_answer_that_is_not_given_twice_does_not_end_the_search(environment: Environment) -> None:
-    looks: list[Decide] = []
-
-    def hasty(request: Request[Any]) -> Any:
-        """Answers at once, and takes it back when it is asked again for the first time."""
-        if isinstance(request, Decide):
-            looks.append(request)
-            if request.must_answer and sum(each.must_answer for each in looks) == 1:
-                return {"action": "insufficient_evidence"}
-            return {"action": "answer", "option": "B", "evidence": [1]}
-        return explorer(request)
-
-    answer, expanded, _ = run(environment, hasty, second_look=True, dense=2)
-    again = [each for each in looks if each.must_answer]
-    assert (answer.option, answer.status, answer.rounds, len(again)) == (1, "answered", 2, 2)
-    assert len(again[0].frames) == len(expanded[0].frames) + 2
-    assert [frame.time_s for frame in again[1].frames] == sorted(frame.time_s for frame in again[1].frames)
-    looks.clear()
-    answer, expanded, _ = run(environment, hasty)
-    assert (answer.rounds, len(looks)) == (1, 1)
 
 
 def test_without_any_frame_left_the_best_answer_so_far_is_given(environment: Environment) -> None:

@@ -45,6 +45,7 @@ from kinodex.agent.trace import Acted, Event, Finished, PriorEvidence, RunStarte
 from kinodex.agent.variants.base import Variant, with_settings
 from kinodex.agent.variants.baselines import BLIND, CHANCE, UNIFORM
 from kinodex.agent.variants.eea import EEA
+from kinodex.agent.variants.kino import KINO
 from kinodex.agent.variants.longvideoagent import LONGVIDEOAGENT
 from kinodex.agent.variants.vca import VCA
 from kinodex.agent.variants.videoagent import VIDEOAGENT
@@ -392,6 +393,7 @@ def _executed(path: str, source: str) -> ModuleType:
 
 VARIANTS: tuple[Variant, ...] = (
     EEA,
+    KINO,
     VCA,
     LONGVIDEOAGENT,
     VIDEOSEEK,

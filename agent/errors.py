@@ -13,7 +13,7 @@ KinodexError
         NoCompletion        it answers, but not with a chat completion
       ModelRejected       the endpoint refuses the request: size, content, settings
         TakesNoPictures     the model takes no pictures
-        ContextSpent        request and reply are longer than the model can hold, however far quotations are shortened
+        ContextSpent        request and reply are longer than the model can hold, however far they are shortened
         AllRejected         it would refuse any other request too: this ends a run, other refusals are data
           KeyMissing          the endpoint wants a key and the environment holds none
           ModelUnknown        the endpoint has no model of that name

@@ -636,8 +636,9 @@ def estimate_request(request: Request[Any]) -> int:
 #
 # Of several texts the longest lose first: all are cut to one length, and those below it stay whole. A text that is cut
 # keeps its beginning and its end, at borders of words, or of characters where no space is near. Last of all, every
-# second clip goes; then pictures are sent at low detail, and then every second one goes, where frames have numbers of
-# their own. Numbers and times stay, so that a reply cites what it would have cited.
+# second clip goes. If that is not enough, the reply gets fewer tokens, down to `LEAST_REPLY`; then pictures are sent at
+# low detail and `SMALLER_PX`; then every second one goes, but never the latest. Numbers and times stay, so that a reply
+# cites what it would have cited.
 
 Q = TypeVar("Q", bound=Request[Any])
 """A class of requests."""
@@ -658,19 +659,17 @@ HEAD_SHARE = 2 / 3
 LATER_SHARE = 1 / 4
 """The share of the context that is kept for the messages of a conversation after the first one."""
 MOST_PASSES = 32
+SMALLER_PX = 256
+"""The longer side of a picture that is shown smaller for the sake of a short context."""
 
 
-def fit_request(request: Q, tokens: int, count: Callable[[Q], int], pinned: Collection[tuple[str, int]] = ()) -> Q:
-    """Shorten a request until `count` gives it no more than `tokens`; as far as it goes if it never does.
-
-    `pinned` are the frames, by video and number, that stay.
-    """
+def fit_request(request: Q, tokens: int, count: Callable[[Q], int]) -> Q:
+    """Shorten the words of a request until `count` gives no more than `tokens`; as far as it goes if it never does."""
     over, characters_a_token = count(request) - tokens, 1.0
     for _ in range(MOST_PASSES):
         if over <= 0:
             break
         shorter = shorten_request(request, math.ceil(over * characters_a_token))
-        shorter = fewer_pictures(request, pinned) if shorter == request else shorter
         if shorter == request:
             break
         fallen = over - (count(shorter) - tokens)
@@ -711,14 +710,33 @@ def shorten_request(request: Q, characters: int) -> Q:
     return _with(request, "clips", clips[::2]) if len(clips) > 1 else request
 
 
+def fit_pictures(request: Q, tokens: int, count: Callable[[Q], int], pinned: Collection[tuple[str, int]] = ()) -> Q:
+    """Show the frames of a request smaller, and then fewer, until `count` gives it no more than `tokens`.
+
+    `pinned` are the frames, by video and number, that stay; so does the latest.
+    """
+    while count(request) > tokens and (fewer := fewer_pictures(request, pinned)) != request:
+        request = fewer
+    return request
+
+
 def fewer_pictures(request: Q, pinned: Collection[tuple[str, int]] = ()) -> Q:
-    """A request with its pictures at low detail; of one that has them so, every second one that is not pinned goes."""
-    frames = request.frames
-    if any(each.detail != "low" for each in frames):
-        return _with(request, "frames", [replace(each, detail="low") for each in frames])
-    spare = [each for each in frames if (each.video_id, each.frame_no) not in pinned][1::2]
-    are_numbered = spare and all(each.label for each in frames)
-    return _with(request, "frames", [each for each in frames if each not in spare]) if are_numbered else request
+    """A request with smaller pictures; of one that has them so, every second one that is not pinned goes."""
+    frames = tuple(_smaller(each) for each in request.frames)
+    if frames != request.frames:
+        return _with(request, "frames", frames)
+    numbers, _ = citation_numbers(frames)  # a frame keeps its own, whichever go
+    frames = tuple(replace(each, label=number) for each, number in zip(frames, numbers, strict=True))
+    latest = max(numbers, default=0)
+    spare = [each for each in frames if (each.video_id, each.frame_no) not in pinned and each.label < latest][1::2]
+    return _with(request, "frames", [each for each in frames if each not in spare]) if spare else request
+
+
+def _smaller(frame: ShownFrame) -> ShownFrame:
+    scale = min(1.0, SMALLER_PX / max(frame.width_px, frame.height_px))
+    sides = {name: round(scale * getattr(frame, name)) for name in ("width_px", "height_px")}
+    jpeg = scaled_jpeg(frame, SMALLER_PX) if scale < 1 else frame.jpeg
+    return replace(frame, jpeg=jpeg, detail="low", **sides)
 
 
 def quoted_characters(request: Request[Any]) -> int:

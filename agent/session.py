@@ -19,7 +19,7 @@ from kinodex.agent.answer import Answer, Shown, Status, evidence_ranges, shown_n
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings, InvalidReply, NoUsableReply, OutOfBudget
 from kinodex.agent.limits import Account, Budget, StopSignal, gather_all, time_limit
-from kinodex.agent.prompts import estimate_request, fit_request
+from kinodex.agent.prompts import estimate_request, fit_pictures, fit_request
 from kinodex.agent.protocol import (
     USUAL,
     AnswerRules,
@@ -354,7 +354,8 @@ class Session:
             return request, 0
         left -= REPLY_TOKENS
         if final:
-            request = fit_request(request, left, estimate_request, self.cited)
+            request = fit_request(request, left, estimate_request)
+            request = fit_pictures(request, left, estimate_request, self.cited)
         if (tokens := estimate_request(request)) > left:
             raise OutOfBudget("tokens")
         return request, tokens + REPLY_TOKENS

@@ -165,7 +165,7 @@ def seen_frames(tree: Tree, environment: Environment, account: Account) -> set[t
     return tree.sampled | {(video_id, number) for video_id in ids for number in account.shown_frame_nos(video_id)}
 
 
-def live_history(history: Sequence[ScoredSegment], tree: Tree, parent: int) -> tuple[ScoredSegment, ...]:
+def live_history(history: Sequence[ScoredSegment], tree: Tree, parent: int | None) -> tuple[ScoredSegment, ...]:
     """Of the rewards so far, those of segments that can still be chosen, and that of the one now divided."""
     live = {*tree.candidates, parent}
     return tuple(each for each in history if each.segment.number in live)
@@ -360,10 +360,13 @@ class TreeSearch:
         remember(self.session, self.memory, whole, [None] * len(whole))
         return await self.session.conclude(self.last_word())
 
-    def scoring(self, parent: int, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> ScoreSegments | None:
+    def scoring(
+        self, parent: int | None, frames: tuple[ShownFrame, ...], parts: list[Candidate]
+    ) -> ScoreSegments | None:
         """The request for the rewards of new segments, in view of the history and of the frames in the memory.
 
-        A segment in which nothing is left to see is not rated, but for the paper's form; None where none is to be.
+        They are parts of one segment, or of several (`parent` is None). A segment in which nothing is left to see is
+        not rated, but for the paper's form; None where none is to be.
         """
         together = () if self.literal else shown_frames(self.memory, 0, self.parameters.pictures)
         shown = (*together, *shown_frames(frames, len(frames), self.parameters.pictures))

@@ -1,6 +1,6 @@
 """Measure what docs/measured.md says: `python -m docs.measure NAME... [OPTIONS]` writes docs/results/NAME.json.
 
-Options, from the first word that begins with two dashes on, are for `ground`, which measures what they say.
+Options, from the first word that begins with two dashes on, are for `ground` and `ground-parts`.
 
 A measurement is the lines of a shell, run in an empty folder, and what they print is kept beside them. Those that need
 the small real models of ../shared/MODELS.md find them in $PHOTO, $SPEECH, $SENTENCES, $LANGUAGE, real
@@ -117,7 +117,18 @@ MEASUREMENTS = {
         print du -sb library/*.lance
     """,
     "ground": """
-        print python -m tests.support.world.ground $OPTIONS
+        ground="python -m tests.support.world.ground $OPTIONS"
+        agents=kino,eea,vca,uniform,oracle
+        rewards=eea:uncertainty_aware_fusion=false,anchor_frames=6
+        print $ground --films 8x15-391643 --frames 32 --agents $agents,random-frames,blind,$rewards
+        print $ground --films 8x15-391643 --frames 32 --agents $agents,$rewards --eyes erring
+        print $ground --films 8x15-391643 --frames 16,64 --agents $agents
+        print $ground --films 2x45-894561 --frames 32 --agents $agents --eyes perfect,erring
+    """,
+    "ground-parts": """
+        ground="python -m tests.support.world.ground $OPTIONS --films 8x15-391643 --frames 32"
+        print $ground --agents kino,kino:spread=false,kino:anchor_frames=0,kino:route=false,kino:sharpness=1
+        print $ground --agents kino,kino:query_update=false,kino:anchors_from=pictures
     """,
     "language-model": """
         print python -m tests.end_to_end.test_real_language_model "$LANGUAGE"

@@ -448,6 +448,8 @@ class CompletionRequest:
     """Tokens that a whole reply may need, where the role's `max_tokens` are too few."""
     stop: tuple[str, ...] = ()
     """Texts that end a reply in words."""
+    most_tokens: int | None = None
+    """Of the reply, where the context leaves no more."""
 
     @property
     def reply_schema(self) -> Schema:
@@ -466,6 +468,8 @@ class AcceptedForm:
         """The most pictures of a request; None while no request had too many."""
         self.context_tokens = role.context_tokens
         """What the model can hold; None while it is not known."""
+        self.tokens_an_estimate = 1.0
+        """Tokens that the server counts for one that is estimated."""
         self._dropped: set[str] = set()
         self._takes_more = True
         """False once the server refused more tokens for a reply than the role's."""
@@ -490,7 +494,7 @@ class AcceptedForm:
         """Remember that the model holds no more than so many tokens."""
         if self.context_tokens is None or tokens < self.context_tokens:
             self.context_tokens = tokens
-            change = f"a reply has {self.reply_tokens:,} at most, and what a longer request quotes is shortened"
+            change = f"a reply has {self.reply_tokens:,} at most, and longer requests quote less or show fewer frames"
             self._warn(f"holds {tokens:,} tokens; {change}")
 
     def parameters(self, request: CompletionRequest) -> dict[str, object]:
@@ -498,6 +502,8 @@ class AcceptedForm:
         role = self.role
         may_grow = self._takes_more and self.context_tokens is None
         most = max(self.reply_tokens, request.reply_tokens if may_grow else 0)
+        if self.context_tokens is not None and request.most_tokens is not None:
+            most = min(most, request.most_tokens)
         second_name = most if MAX_TOKENS in self._dropped else None
         parameters: dict[str, object] = {
             MAX_TOKENS: most,

@@ -34,8 +34,8 @@ from kinodex.agent.models.sight import Look, Sight, which_colour
 from kinodex.agent.prompts import (
     Message,
     estimate_tokens,
-    fewer_pictures,
     fit_context,
+    fit_pictures,
     hash_pictures,
     join_turns,
     quoted_characters,
@@ -49,6 +49,9 @@ from kinodex.agent.replies import TITLE as JOINT_NAME
 LONG_CHARACTERS = 12_000
 """Of quoted words: a request with more may not fit, so that the server's list of models is read once."""
 SHORTER = 0.8
+"""A request that was refused for its length is this much shorter the next time."""
+LEAST_REPLY = 768
+"""Tokens of a reply for which frames are shown smaller, and fewer, where a context is short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,7 @@ class OpenAIModel:
         started = time.perf_counter()
         sent, received = await self._receive_fitted(request)
         usage = self._usage(received.completion, lambda: self._messages(sent))
+        usage = replace(usage, left_out_frames=usage.left_out_frames + len(request.frames) - len(sent.frames))
         if received.cached and not self._charge_cached:
             usage = replace(usage, cost=0.0)
         text, seconds = received.completion.text, time.perf_counter() - started
@@ -126,47 +130,63 @@ class OpenAIModel:
         await self.close()
 
     async def _receive_fitted(self, request: Request[R]) -> tuple[Request[R], Received[R]]:
-        """The request as it was sent, with its quotations shortened to the model's context, and what came of it.
+        """The request as it was sent, made to fit the model's context, and what came of it.
 
-        A refusal for length tells how long the context is; then it is sent again, as often as that shortens it.
+        A refusal for length tells how long the context is, or that a text is longer than it was taken to be; then it
+        is sent again, as often as that shortens it.
         """
-        sent = await self._fit(request)
+        sent, reply_tokens = await self._fit(request)
         while True:
             try:
-                return sent, await self._receive(sent, request)
+                return sent, await self._receive(sent, request, reply_tokens)
             except ContextSpent as error:
-                if not self._learn_context(sent, error.limit_tokens):
-                    raise
-                shorter = await self._fit(request)
-                if shorter == sent and not self._fits(sent):
-                    raise
-                sent = shorter
+                sent, reply_tokens = await self._shorter(request, sent, reply_tokens, error)
 
-    def _learn_context(self, sent: Request[R], limit_tokens: int | None) -> bool:
-        """Learn from a refusal for length; False if nothing can be learnt that helps."""
-        form, tokens = self._endpoint.form, self._count(sent) + self._endpoint.form.reply_tokens
-        if limit_tokens is not None and limit_tokens < (form.context_tokens or math.inf):
-            form.limit_context(limit_tokens)  # which leaves a reply no more than its share
-            return True
-        # the server counts more than the estimate, or does not say how much it holds
-        form.limit_context(int(SHORTER * min(tokens, form.context_tokens or tokens)))
-        return quoted_characters(sent) > 0 or fewer_pictures(sent) != sent
+    async def _shorter(
+        self, request: Request[R], sent: Request[R], reply_tokens: int, error: ContextSpent
+    ) -> tuple[Request[R], int]:
+        """What to send after a refusal for length, and the tokens of its reply; raises the error if nothing helps."""
+        while True:
+            self._learn_context(self._count(sent) + reply_tokens, error.limit_tokens)
+            shorter, fewer_tokens = await self._fit(request)
+            if shorter == sent and not self._fits(sent, fewer_tokens):
+                raise error
+            if (shorter, fewer_tokens) != (sent, reply_tokens):
+                return shorter, fewer_tokens
 
-    def _fits(self, request: Request[R]) -> bool:
+    def _learn_context(self, tokens: int, limit_tokens: int | None) -> None:
+        """Learn from a refusal of so many tokens, as they were estimated: the limit is the server's where it names one.
+
+        If it names none, or counts more than the estimate, the next try is shorter.
+        """
         form = self._endpoint.form
-        return form.context_tokens is None or self._count(request) + form.reply_tokens <= form.context_tokens
+        if limit_tokens is None:
+            form.limit_context(int(SHORTER * min(tokens, form.context_tokens or tokens)))
+            return
+        form.limit_context(limit_tokens)
+        if tokens <= limit_tokens:
+            form.tokens_an_estimate /= SHORTER
 
-    async def _fit(self, request: Request[R]) -> Request[R]:
+    def _fits(self, request: Request[R], reply_tokens: int) -> bool:
+        context_tokens = self._endpoint.form.context_tokens
+        return context_tokens is None or self._count(request) + reply_tokens <= context_tokens
+
+    async def _fit(self, request: Request[R]) -> tuple[Request[R], int]:
+        """A request that fits the model's context, and the tokens of its reply at most."""
+        form = self._endpoint.form
         long = quoted_characters(request) > LONG_CHARACTERS
-        context_tokens = await self._endpoint.find_context() if long else self._endpoint.form.context_tokens
+        context_tokens = await self._endpoint.find_context() if long else form.context_tokens
         if context_tokens is None:
-            return request
-        return fit_context(request, context_tokens, self._endpoint.form.reply_tokens, self._count)
+            return request, form.reply_tokens
+        request = fit_context(request, context_tokens, form.reply_tokens, self._count)
+        least = min(form.reply_tokens, LEAST_REPLY)
+        request = fit_pictures(request, context_tokens - least, self._count)
+        return request, max(least, min(form.reply_tokens, context_tokens - self._count(request)))
 
     def _count(self, request: Request[R]) -> int:
-        return estimate_tokens(self._messages(request))
+        return math.ceil(self._endpoint.form.tokens_an_estimate * estimate_tokens(self._messages(request)))
 
-    async def _receive(self, request: Request[R], whole: Request[R]) -> Received[R]:
+    async def _receive(self, request: Request[R], whole: Request[R], reply_tokens: int) -> Received[R]:
         """Receive a reply, from the cache or the endpoint; it is checked against the `whole` request.
 
         Valid replies alone are stored, and an invalid one that an earlier version stored is replaced.
@@ -184,6 +204,7 @@ class OpenAIModel:
             JOINT_NAME if joint and request.joint() else request.Reply.__name__,
             request.frame_tokens * len(request.frames),
             request.stop,
+            reply_tokens,
         )
         if self._cache is None:
             return self._read(await self._endpoint.complete(wire_request), whole)

@@ -66,6 +66,7 @@ from kinodex.agent.replies import Bounds
 from kinodex.agent.requests.tree import (
     MAX_QUERIES,
     ProposeQueries,
+    ScoreKind,
     ScoresAndQueries,
     ScoreSegments,
     SegmentScores,
@@ -166,16 +167,17 @@ class EEAParameters:
 
 async def eea(session: Session, parameters: EEAParameters) -> Answer:
     """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends the search in the middle of a round."""
-    return await _Search(session, parameters).run()
+    scores: ScoreKind = "fused" if parameters.uncertainty_aware_fusion else "reward"
+    return await EEASearch(session, parameters, scores).run()
 
 
-class _Search(TreeSearch):
-    """Beside what VCA keeps: queries C and anchors A."""
+class EEASearch(TreeSearch):
+    """Beside what VCA keeps: queries C and anchors A; `proposal` is the request for ratings and queries in one."""
 
-    parameters: EEAParameters
+    proposal: ClassVar[type[ScoreAndPropose]]
 
-    def __init__(self, session: Session, parameters: EEAParameters) -> None:
-        super().__init__(session, parameters, "fused" if parameters.uncertainty_aware_fusion else "reward")
+    def __init__(self, session: Session, parameters: Any, scores: ScoreKind) -> None:
+        super().__init__(session, parameters, scores)
         self.queries: list[str] = []
         self.matches: list[Anchor] = []
         self.clusters: list[Cluster] = []
@@ -257,7 +259,7 @@ class _Search(TreeSearch):
             scores, proposed = await gather_pair(self.session.ask(scoring), self.session.ask(proposing))
             self.proposed = new_queries(proposed.queries if proposed else [], self.queries)
             return scores
-        both = await self.session.ask(ScoreAndPropose(**vars(scoring), known=known))
+        both = await self.session.ask(self.proposal(**vars(scoring), known=known))
         if isinstance(both, ScoresAndQueries):
             self._search(new_queries(both.queries, self.queries))
         return both
@@ -424,6 +426,9 @@ class ScoreAndPropose(ScoreSegments):
         super().check(reply)
         if isinstance(reply, ScoresAndQueries):
             check_queries(reply.queries)
+
+
+EEASearch.proposal = ScoreAndPropose
 
 
 @rule.register(ScoreAndPropose)

@@ -100,7 +100,7 @@ def demuxed(file: Any, name: str, playlist: bool = False) -> InputContainer:
     import av
 
     try:
-        container = av.open(file, container_options=open_options(playlist), metadata_errors="replace")
+        container: InputContainer = av.open(file, container_options=open_options(playlist), metadata_errors="replace")
     except av.FFmpegError as error:
         if isinstance(error, MemoryError | PermissionError):  # they say nothing about what is in it
             raise

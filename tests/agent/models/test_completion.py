@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import io
 import json
 import math
 from dataclasses import replace
 from typing import Any
 
 import pytest
+import regex
+from PIL import Image
 
 from kinodex.agent.errors import ContextSpent, InvalidReply
 from kinodex.agent.models.completion import parse_json, parse_reply
@@ -27,9 +31,10 @@ from kinodex.agent.prompts import (
     user_message,
 )
 from kinodex.agent.protocol import Question, Turn, Video
-from kinodex.agent.requests.answer import Guess
+from kinodex.agent.requests.answer import AnswerFrames, Guess
 from kinodex.agent.requests.tree import Queries
 from kinodex.agent.variants.longvideoagent_requests import ChooseAction, Clip
+from tests.support.scripts import SCRIPTS
 from tests.support.servers.chat_server import Behaviour, ChatServer, calling, failing, in_turn
 from tests.support.servers.wire import ANSWER, GO, HOME, QUERIES, Walk, ask, decide, discover, frame
 
@@ -280,32 +285,47 @@ def test_a_refusal_for_length_is_sent_again_with_shorter_words():
         assert server.problems == [], names_it
 
 
-def test_a_search_goes_on_in_a_short_context_with_fewer_tokens_for_replies_then_smaller_and_fewer_pictures():
-    """18 pictures and a reply of 4,096 in a context of 8,192 ended a run; it took 5,268 for the context."""
-    frames = tuple(replace(frame(number), label=number, detail="auto") for number in range(1, 19))
-    asked = replace(decide(), frames=frames)
-
-    def short_of(limit: int):
-        def reply(body):
-            parts = [part for part in body["messages"][0]["content"] if part["type"] == "image_url"]
-            pictures = sum(85 if part["image_url"].get("detail") == "low" else 220 for part in parts)
-            tokens = pictures + sum(len(part.get("text", "")) for part in body["messages"][0]["content"]) // 3
-            said = (
-                f"maximum context length is {limit} tokens. However, you requested {tokens + body['max_tokens']} tokens"
-            )
-            return ANSWER if tokens + body["max_tokens"] <= limit else failing(400, f"This model's {said}")
-
-        return reply
-
-    for limit, shown, detail in ((8192, 18, None), (4096, 18, "low"), (2400, 9, "low")):
-        with ChatServer(short_of(limit)) as server:
-            [exchange] = sent_over(server, asked)
-        sent = [part["image_url"] for part in server.seen[-1].body["messages"][0]["content"] if "image_url" in part]
-        assert (exchange.reply.option, len(sent), sent[0].get("detail")) == ("A", shown, detail), limit
-        assert len(server.seen) <= 4, limit
-
-
 def test_what_cannot_be_shortened_is_refused_with_what_to_do():
     with ChatServer(short_of_context(60, names_it=True)) as server, pytest.raises(ContextSpent, match="longer than"):
         sent_over(server, Guess(question=QUESTION, videos=(FILM,)))
     assert len(server.seen) == 1
+
+
+def test_a_text_of_any_script_keeps_what_fits() -> None:
+    for script in SCRIPTS:
+        text = ("" if script.name in ("Thai", "Chinese", "Japanese") else " ").join(script.lines * 40)
+        [cut] = shorten_texts([text], len(text) * 93 // 100)
+        assert 0.85 * len(text) < len(cut) < 0.94 * len(text), script
+        assert set(regex.findall(r"\X", cut)) <= {*regex.findall(r"\X", text), " ", "…"}, "a character was cut apart"
+
+
+def counting_pixels(limit: int):
+    """A server whose model holds `limit` tokens, and counts more for large pictures than the estimate: 200 pixels."""
+
+    def reply(body):
+        parts = body["messages"][0]["content"]
+        tokens = sum(len(part["text"]) // 4 for part in parts if part["type"] == "text")
+        for part in parts:
+            if part["type"] == "image_url":
+                jpeg = base64.b64decode(part["image_url"]["url"].partition(",")[2])
+                tokens += math.prod(Image.open(io.BytesIO(jpeg)).size) // 200
+        if tokens + body["max_tokens"] <= limit:
+            return '{"reasoning": "", "action": "answer", "option": "B", "answer": null, "evidence": [18]}'
+        named = f"This model's maximum context length is {limit} tokens. However, you requested {tokens} tokens"
+        return failing(400, named, type="BadRequestError")
+
+    return reply
+
+
+@pytest.mark.parametrize(("limit", "frames"), [(20_000, 18), (8_192, 18), (4_096, 10), (1_900, 6)])
+def test_a_short_context_gets_shorter_replies_then_smaller_pictures_then_fewer(limit: int, frames: int) -> None:
+    """8,192 tokens, a reply of 4,096 and 18 pictures ended a search without an answer."""
+    shown = tuple(replace(frame(at, size=(512, 288)), label=at + 1) for at in range(18))
+    request = AnswerFrames(question=QUESTION, videos=(FILM,), frames=shown)
+    with ChatServer(counting_pixels(limit)) as server:
+        first, second = sent_over(server, request, request)
+    assert (first.invalid, first.reply.option, first.reply.evidence) == (None, "B", [18])
+    sent = [part for part in server.seen[-1].body["messages"][0]["content"] if part["type"] == "image_url"]
+    assert len(sent) == 18 - second.usage.left_out_frames == frames
+    assert len(server.seen) <= 14
+    assert server.problems == []

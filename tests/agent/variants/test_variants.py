@@ -32,7 +32,7 @@ def environment(tmp_path_factory):
 
 def test_agents_refuse_at_once_a_model_without_words_or_a_video_without_pictures(environment, words_library):
     looking = [each for each in VARIANTS if each.needs_pictures]
-    assert {each.name for each in looking} == {"eea", "vca", "videoseek"}
+    assert {each.name for each in looking} == {"eea", "kino", "vca", "videoseek"}
     model, told = ScriptedModel(lambda request: pytest.fail("it was asked")), environment_of(words_library, "told")
     for variant in looking:
         with pytest.raises(NeedsPictures, match=f"the agent {variant.name} looks at frames.*'told'.*videotree"):
@@ -86,6 +86,7 @@ def test_parameters_are_described_by_the_docstrings_under_them():
 
 WRONG: dict[str, list[dict[str, Any]]] = {
     "eea": [{"frames": 0}, {"anchor_frames": 7}, {"memory": 0}, {"query_temperature": 0.0}],
+    "kino": [{"first": 0}, {"whole": 0}, {"sharpness": -1.0}],
     "vca": [{"frames": 0}, {"memory": 0}, {"rounds": 0}],
     "longvideoagent": [{"window": 4}, {"window": 0}, {"rounds": 0}, {"frames": 0}, {"clips": 0}, {"clip_s": -1.0}],
     "videoseek": [{"alpha": 0}, {"videos": 0}, {"rounds": 0}],

@@ -17,7 +17,7 @@ from kinodex.agent.models.roles import Role
 from kinodex.index.library import Library
 from kinodex.sketch.story import as_json
 from tests.support.servers.chat_server import ChatServer
-from tests.support.world.curves import compare, tables
+from tests.support.world.curves import compare, group_of, loss_of, tables
 from tests.support.world.ground import Films, Trial, answer_one, read_rows, run
 from tests.support.world.observer import Eyes, InProcess, Observer
 from tests.support.world.sights import ERRING, Stage, described, facts_of, read_sight
@@ -90,7 +90,7 @@ def test_every_agent_is_answered_over_http(folder: Path, environment: Environmen
         assert answered["right"] or agent in ("blind", "videotree"), agent
 
 
-@pytest.mark.parametrize("agent", ["eea", "uniform"])
+@pytest.mark.parametrize("agent", ["eea", "kino", "uniform"])
 def test_it_knows_no_truth(agent: str, folder: Path, environment: Environment, eyes: Eyes) -> None:
     rows = questions(folder)
     swapped = [{**row, "answer": (row["answer"] + 1) % 4, "ranges": [[0.0, 1.0]]} for row in rows]
@@ -146,6 +146,10 @@ def test_an_experiment_goes_on_where_it_ended_and_compares_what_was_registered(f
     of_oracle = [row for row in rows if row["agent"] == "oracle"]
     assert all(row["right"] and row["frame_last"] for row in of_oracle if row["needs"] == "text")
     assert "| 1x2-7 | perfect | yes | oracle | 8 | 1.00 of" in tables(rows)
+    of_uniform = [row for row in rows if row["agent"] == "uniform"]
+    missed = [row for row in of_uniform if group_of(row) == "seen" and not row["right"]]
+    unseen = sum(loss_of(row) == "never shown" for row in missed)
+    assert f"| uniform | 8 | {len(missed)} | {unseen} |" in tables(rows)
     registered = {"name": "oracle", "at": "2000", "outcome": "right", "of": "seen", "margin": 3}
     sides = {"one": {"agent": "oracle"}, "other": {"agent": "uniform"}}
     assert "oracle (right, seen): fewer than 5 films" in compare(rows, {**registered, **sides})

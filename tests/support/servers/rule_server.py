@@ -37,6 +37,7 @@ Rule = Callable[[Eyes, Asked], Any]
 RULES: Mapping[str, Rule] = {
     "Conclusion": plain.answer,
     "Queries": plain.queries,
+    "SearchPlan": plain.queries,
     "SegmentScores": plain.score_segments,
     "ScoresAndQueries": plain.score_and_propose,
     "Decision": plain.decide,

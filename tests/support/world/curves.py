@@ -49,6 +49,7 @@ def interval(values: Mapping[str, Sequence[float]], draws: int = DRAWS) -> tuple
 def tables(rows: Sequence[Row], by_kind: bool = True) -> str:
     """Tables in Markdown: by agent and frames, then right answers by kind of question at the most frames."""
     lines = list(_summary(rows))
+    lines += ["", *_losses(rows)]
     if by_kind and rows:
         lines += ["", *_by_kind(rows)]
     registered = [json.loads(line) for line in REGISTERED.read_text(encoding="utf-8").splitlines()]
@@ -74,6 +75,27 @@ def _summary(rows: Sequence[Row]) -> Iterator[str]:
             cells += [_share(of[name], lambda row: row["right"], count=True), _share(of[name], reached)]
         cells += [_share(of["whole"], lambda row: row["right"], count=True)]
         cells += [_mean(group, "used", ".1f"), _mean(group, "calls", ".1f"), _mean(group, "tokens", ",.0f")]
+        yield f"| {' | '.join(cells)} |"
+
+
+def loss_of(row: Row) -> str:
+    """The part that lost a question: a wrong answer, what was never shown, or what was and settled nothing."""
+    if row["answered"]:
+        return "wrong"
+    shown = {"words": ("line",), "both": ("frame", "line")}.get(row["needs"], ("frame",))
+    return "not settled" if all(row[name] for name in shown) else "never shown"
+
+
+def _losses(rows: Sequence[Row]) -> Iterator[str]:
+    parts = ("never shown", "not settled", "wrong")
+    heads = ("films", "eyes", "speech", "agent", "frames", "seen, missed", *parts, "spoken, missed", parts[0])
+    yield f"| {' | '.join(heads)} |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
+    for (films, eyes, speech, agent, frames), group in _trials(rows).items():
+        missed = {name: [loss_of(row) for row in group if group_of(row) == name and not row["right"]] for name in NEEDS}
+        seen, spoken = missed["seen"], missed["spoken"]
+        cells = [f"{films}", eyes, "yes" if speech else "no", agent, str(frames)]
+        cells += map(str, (len(seen), *(seen.count(part) for part in parts), len(spoken), spoken.count(parts[0])))
         yield f"| {' | '.join(cells)} |"
 
 

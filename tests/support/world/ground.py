@@ -16,10 +16,10 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -60,6 +60,14 @@ class Films:
     count: int
     minutes: float
     seed: int
+
+    @classmethod
+    def named(cls, name: str) -> Films:
+        """The films of a name: "8x15-301" are eight of 15 minutes."""
+        found = re.fullmatch(r"(\d+)x([\d.]+)-(\d+)", name)
+        if found is None:
+            raise UsageError(f"got the films {name!r}; name them COUNTxMINUTES-SEED, as 8x15-301")
+        return cls(int(found[1]), float(found[2]), int(found[3]))
 
     @property
     def name(self) -> str:
@@ -232,21 +240,14 @@ def run_film(folder: Path, title: str, trials: Sequence[Trial], known: frozenset
         yield asyncio.run(answer_one(trial, row, heard[trial.speech], models))
 
 
-def _run_all(folder: Path, title: str, trials: Sequence[Trial], known: frozenset[tuple[object, ...]]) -> list[Any]:
-    return list(run_film(folder, title, trials, known))
-
-
-@contextmanager
-def appending(path: Path) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Append rows to a file, each at once."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _append_film(
+    folder: Path, path: Path, trials: Sequence[Trial], known: frozenset[tuple[object, ...]], title: str
+) -> None:
+    """Append the rows of one film that are not known yet, each at once."""
     with path.open("a", encoding="utf-8") as out:
-
-        def append(row: Mapping[str, Any]) -> None:
+        for row in run_film(folder, title, trials, known):
             out.write(json.dumps(row) + "\n")
             out.flush()
-
-        yield append
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
@@ -262,17 +263,14 @@ def run(folder: Path, trials: Sequence[Trial], path: Path, jobs: int = 1) -> Non
         for row in read_rows(path)
     )
     titles = sorted(each.name.removesuffix(".script.json") for each in folder.glob("*.script.json"))
-    with ExitStack() as stack:
-        append = stack.enter_context(appending(path))
-        if jobs == 1:
-            for title in titles:
-                for row in run_film(folder, title, trials, known):
-                    append(row)
-            return
-        pool = stack.enter_context(ProcessPoolExecutor(jobs))
-        for done in pool.map(partial(_run_all, folder, trials=trials, known=known), titles):
-            for row in done:
-                append(row)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    each_film = partial(_append_film, folder, path, trials, known)
+    if jobs == 1:
+        for title in titles:
+            each_film(title)
+        return
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        list(pool.map(each_film, titles))
 
 
 def agents_of(text: str) -> list[str]:
@@ -284,33 +282,32 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="ground", description=__doc__.partition("\n")[0])
     parser.add_argument("--agents", default="eea,vca,uniform,random-frames,oracle", help="NAME or NAME:SETTING=VALUE")
     parser.add_argument("--frames", default="8,16,32,64", help="budgets of frames")
-    parser.add_argument("--films", type=int, default=8)
-    parser.add_argument("--minutes", type=float, default=15.0, help="of each film")
-    parser.add_argument("--seed", type=int, default=301, help="of the films")
-    parser.add_argument("--eyes", choices=EYES, default="perfect")
+    parser.add_argument("--films", default="8x15-301", help="COUNTxMINUTES-SEED of story films; several after commas")
+    parser.add_argument("--eyes", default="perfect", help=f"of {', '.join(EYES)}; several after commas")
     parser.add_argument("--speech", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--jobs", type=int, default=1, help="films at once, each in a process")
     parser.add_argument("--cache", type=Path, default=Path("/tmp/ground"), help="where films and rows are kept")
     parser.add_argument("--rows", type=Path, help="file of rows; by default rows.jsonl in the cache")
     options = parser.parse_args(arguments)
-    if min(options.films, options.jobs, options.minutes) <= 0:
-        raise UsageError("--films, --jobs and --minutes are above 0")
+    if unknown := set(options.eyes.split(",")) - set(EYES):
+        raise UsageError(f"got the eyes {unknown.pop()!r}; they are {', '.join(EYES)}")
     return options
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = parsed(arguments)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    films = Films(options.films, options.minutes, options.seed)
-    trials = [
-        Trial(films.name, agent, int(frames), options.eyes, options.speech)
-        for agent in agents_of(options.agents)
-        for frames in options.frames.split(",")
-    ]
     path = options.rows or options.cache / "rows.jsonl"
-    run(films.made(options.cache), trials, path, options.jobs)
-    wanted = {json.dumps(asdict(trial)) for trial in trials}
-    names = list(Trial.__dataclass_fields__)
+    names, wanted = list(Trial.__dataclass_fields__), set()
+    for films in map(Films.named, options.films.split(",")):
+        trials = [
+            Trial(films.name, agent, int(frames), eyes, options.speech)
+            for eyes in options.eyes.split(",")
+            for agent in agents_of(options.agents)
+            for frames in options.frames.split(",")
+        ]
+        run(films.made(options.cache), trials, path, options.jobs)
+        wanted |= {json.dumps(asdict(trial)) for trial in trials}
     rows = [row for row in read_rows(path) if json.dumps({name: row[name] for name in names}) in wanted]
     print(curves.tables(rows))
 

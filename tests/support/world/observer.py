@@ -36,7 +36,16 @@ from kinodex.sketch.scenes import WHERE
 from tests.support.servers.chat_server import Behaviour, calling
 from tests.support.servers.rules_prompt import Asked, Frame, Part, read
 from tests.support.servers.rules_tools import clips
-from tests.support.world.inference import AFTER_S, HANDOVERS, Settled, Wanted, promise, settle
+from tests.support.world.inference import (
+    AFTER_S,
+    HANDOVERS,
+    SPOKEN,
+    WHOLE,
+    Settled,
+    Wanted,
+    promise,
+    settle,
+)
 from tests.support.world.sights import (
     GROUND,
     PERFECT,
@@ -284,6 +293,13 @@ def discover(view: View) -> Reply:
     return {"queries": propose(view) if view.asked.frames else view.wanted.queries()}
 
 
+def plan_search(view: View) -> Reply:
+    """Search texts, and where the answer is: in words, in the whole film, or at one moment."""
+    kind = view.wanted.kind
+    where = "words" if kind in SPOKEN else "whole film" if kind in WHOLE else "moment"
+    return {**discover(view), "where": where}
+
+
 def propose(view: View) -> list[str]:
     """The places where a named thing was seen, by their landmarks, and who was seen with it."""
     texts: list[str] = []
@@ -470,6 +486,7 @@ def locate(view: View) -> Reply:
 RULES: Mapping[str, Callable[[View], Reply]] = {
     "Conclusion": conclude,
     "Queries": discover,
+    "SearchPlan": plan_search,
     "SegmentScores": rate,
     "ScoresAndQueries": lambda view: {**rate(view), "queries": propose(view)},
     "Decision": decide,

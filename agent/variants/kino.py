@@ -1,0 +1,290 @@
+"""Kino, an agent of our own: every frame goes where it promises most, over all of a video that is still open.
+
+1. *Plan.* The question alone gives search texts and a route: the answer is at one moment, in what is said, or in the
+   whole of the film. A time that the question names is a moment that no search has to find.
+2. *First look.* Pictures and lines are searched together. The best match of each of a few places is looked at, and the
+   frames that cover the rest best (`agent.anchors`). By the route "words" these are the places whose lines match; by
+   "whole film" the frames are spread over all of it, and the answer follows at once.
+3. *Tree.* Frames divide the video into segments. A model rates the new ones, 0 to 100, notes in a log what the new
+   frames show, and names what is missing in texts that are searched for. A frame is worth, in a segment with n frames
+   unseen,
+
+       (rating / 100) ** sharpness * n,
+
+   and each of a round's frames goes where it is worth most: in the middle of the segment, or to a match near there,
+   and leaves two halves behind. So a round looks into several segments, a short one gets few frames and no dead one
+   any, and a doubtful rating costs a frame or two and not a round.
+4. *Answer.* The policy sees the log, the frames and the ratings, and answers or chooses a segment, which counts as a
+   better rating. When a budget ends the search, the last call shows the frames in the order of time, the cited ones
+   large.
+
+EEA opens one segment a round, with six frames; and it weighs ratings against matches by the ratings' entropy, which
+grows with their number. Here ratings decide where frames go between segments, and matches where within one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from kinodex.agent.anchors import (
+    Times,
+    add_video_roots,
+    cover,
+    drawing_order,
+    limit_videos,
+    new_queries,
+    question_anchors,
+)
+from kinodex.agent.answer import Answer
+from kinodex.agent.environment import AnchorsFrom
+from kinodex.agent.models.rules import is_talk, new_statements, rule
+from kinodex.agent.protocol import ShownFrame
+from kinodex.agent.requests.tree import DiscoverQueries, Queries
+from kinodex.agent.session import Session
+from kinodex.agent.trace import Acted, CandidateScore, Expanded, Scored
+from kinodex.agent.tree import Candidate, Pictures, affordable, border_rewards, remember, unseen_times
+from kinodex.agent.variants.base import Step, Variant, check_at_least
+from kinodex.agent.variants.eea import EEASearch, ScoreAndPropose
+
+Route = Literal["moment", "words", "whole film"]
+LEAST_WORTH = 0.02
+"""A segment of which nothing is expected is worth a frame where all others are as short as this is low."""
+CHOSEN = 2.0
+"""Factor of the worth of the segment that the policy chose."""
+MIDDLE = 0.5
+"""The part of a segment, around its middle, in which a match draws a frame: beside a border it would tell little."""
+
+
+@dataclass(frozen=True, slots=True)
+class KinoParameters:
+    first: int = 8
+    """Frames of the first look."""
+    frames: int = 8
+    """Frames of each later look."""
+    anchor_frames: int = 4
+    """How many frames of a look may be matches of the search; 0: matches draw none."""
+    sharpness: float = 4.0
+    """How much more a frame is worth in a segment with a higher rating: the exponent of the rating."""
+    spread: bool = True
+    """A look's frames may go to several segments; else all go to the one that the policy chose."""
+    route: bool = True
+    """The question decides how to search; else it is always for a moment."""
+    whole: int = 64
+    """Frames spread over the film for a question about all of it."""
+    query_update: bool = True
+    """What is missing is searched for; else only the texts of the plan are."""
+    log: bool = True
+    """What was seen is kept as a log in words."""
+    memory: int = 64
+    """Frames kept from look to look, for the decisions and the answer."""
+    slack: int = 8
+    """Frames that the memory may hold beyond `memory` before it lets go of some, the new ones counted."""
+    matches: int = 16
+    """Frames retrieved for a query from a video."""
+    clip_s: float = 8.0
+    """Length of the clip that a retrieved frame stands for."""
+    videos: int = 16
+    """How many videos are searched at most."""
+    rounds: int = 12
+    """Looks at most."""
+    pictures: Pictures = "small"
+    """The size at which frames are shown: all at low detail, the new ones at full, or all at full."""
+    quotes: bool = True
+    """Requests show what is said and stands on screen at the times of their frames; else they see pictures alone."""
+    anchors_from: AnchorsFrom = "both"
+    """Where queries find matches: in pictures, in words (speech, text on screen, captions), or in both."""
+    form = "ours"  # no setting: there is no paper's form
+
+    def __post_init__(self) -> None:
+        check_at_least(self, first=1, frames=1, anchor_frames=0, whole=1, memory=1, slack=0, rounds=1)
+        check_at_least(self, matches=1, videos=1, sharpness=0)
+
+
+class SearchPlan(Queries):
+    """Texts to look for, and where in a film the answer is."""
+
+    where: Route = Field(default="moment", description="where the answer is")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanSearch(DiscoverQueries):
+    """Name short texts to search for, from the question and its options alone, and where the answer is."""
+
+    Reply = SearchPlan
+    template: ClassVar[str] = "plan_search"
+
+    def example(self) -> Mapping[str, Any]:
+        return {**super().example(), "where": "moment"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreAndMiss(ScoreAndPropose):
+    """Score segments, and name in search texts what is still missing for the answer."""
+
+    template: ClassVar[str] = "score_and_miss"
+
+
+async def kino(session: Session, parameters: KinoParameters) -> Answer:
+    """Answer as above. Raises `OutOfBudget` when a budget ends the search in the middle of a look."""
+    return await _Search(session, parameters).run()
+
+
+class _Search(EEASearch):
+    """Beside what EEA keeps: the route."""
+
+    proposal = ScoreAndMiss
+
+    def __init__(self, session: Session, parameters: KinoParameters) -> None:
+        super().__init__(session, parameters, "reward")
+        self.route: Route = "moment"
+        self.log = () if parameters.log else None
+
+    async def run(self) -> Answer:
+        if whole := await self.answer_from_whole():
+            return whole
+        selected, times_s = await self._first_look()
+        chosen = {selected: times_s}
+        while True:
+            self.account.begin_round()
+            count = sum(map(len, chosen.values()))
+            evicted = self.memory.make_room(count)
+            frames, parts = self._divide(chosen)
+            if self.route == "whole film":
+                remember(self.session, self.memory, frames, [None] * len(frames), evicted)
+                return await self.session.conclude(self.last_word())
+            self.keep_rewards(parts, await self._scores_and_queries(self.scoring(None, frames, parts), frames), frames)
+            self._emit_scores()
+            remember(self.session, self.memory, frames, border_rewards(frames, parts), evicted)
+            decision = await self.decide(len(frames))
+            if isinstance(decision, Answer):
+                return decision
+            chosen = self._allot(decision, affordable(self.account, self.parameters.frames))
+
+    async def _begin(self) -> int:
+        """Plan the search, look for the texts of the plan, and choose the video to begin with."""
+        plan = await self.session.ask(PlanSearch(question=self.question))
+        queries = new_queries(plan.queries if plan else [], known=())
+        where = plan.where if isinstance(plan, SearchPlan) and self.parameters.route else "moment"
+        self.route = "moment" if where == "whole film" and len(self.environment.videos) > 1 else where
+        self.session.emit(Acted(self.account.rounds, "plan", {"where": self.route}))
+        limit_videos(self.session, queries, self.parameters.videos, self.parameters.anchors_from)
+        self.matches += question_anchors(self.environment, self.question)
+        self._search(queries)
+        return add_video_roots(self.session, self.tree, self._unseen_anchors())
+
+    async def _first_look(self) -> tuple[int, Times]:
+        """The video to begin with, and the times to look at."""
+        number = await self._begin()
+        segment = self.tree.candidates[number].segment
+        times_s = unseen_times(self.tree, self.environment, self.account, segment)
+        if self.route == "whole film":
+            return number, cover(times_s, times_s, times_s[:0], affordable(self.account, self.parameters.whole))
+        count = affordable(self.account, self.parameters.first)
+        drawing = [each for each in drawing_order(self.clusters, ()) if each.video_id == segment.video_id]
+        said = [each for each in drawing if each.by_words] if self.route == "words" else []
+        drawn = said[:count] or drawing[: min(count, self.parameters.anchor_frames)]
+        drawn_s = np.unique([each.time_s for each in drawn])
+        rest_s = cover(times_s, np.setdiff1d(times_s, drawn_s), drawn_s, count - len(drawn_s))
+        return number, np.union1d(drawn_s, rest_s)
+
+    def _divide(self, chosen: Mapping[int, Times]) -> tuple[tuple[ShownFrame, ...], list[Candidate]]:
+        """Divide segments at the frames nearest to some times."""
+        frames: list[ShownFrame] = []
+        parts: list[Candidate] = []
+        for number, times_s in chosen.items():
+            segment = self.tree.candidates[number].segment
+            shown = self.session.label(self.environment.frames(segment.video_id, times_s))
+            divided = self.tree.divide(number, shown)
+            children = tuple(part.segment for part in divided)
+            self.session.emit(Expanded(self.account.rounds, segment, children, shown))
+            frames += shown
+            parts += divided
+        return tuple(frames), parts
+
+    def _allot(self, selected: int, count: int) -> dict[int, Times]:
+        """Times of the next look by segment: each frame goes where it is worth most, and leaves two halves behind."""
+        stretches = [
+            (self._worth(each, selected), number, times_s)
+            for number, each in self.tree.candidates.items()
+            if number == selected or self.parameters.spread
+            if len(times_s := unseen_times(self.tree, self.environment, self.account, each.segment))
+        ]
+        matches: dict[str, list[float]] = defaultdict(list)
+        for match in drawing_order(self.clusters, self._seen()):
+            matches[match.video_id].append(match.time_s)
+        drawn, chosen = 0, defaultdict(list)
+        while stretches and count:
+            best = max(range(len(stretches)), key=lambda at: stretches[at][0] * len(stretches[at][2]))
+            worth, number, times_s = stretches.pop(best)
+            near = _near_middle(times_s, matches[self.tree.candidates[number].segment.video_id])
+            if near is not None and drawn < self.parameters.anchor_frames:
+                time_s, drawn = near, drawn + 1
+            else:
+                time_s = float(times_s[(len(times_s) - 1) // 2])
+            chosen[number].append(time_s)
+            halves = times_s[times_s < time_s], times_s[times_s > time_s]
+            stretches += [(worth, number, half) for half in halves if len(half)]
+            count -= 1
+        return {number: np.sort(chosen[number]) for number in sorted(chosen)}
+
+    def _worth(self, each: Candidate, selected: int) -> float:
+        """The worth of a frame in a segment for each frame that is unseen there; unrated, by how well it matches."""
+        rating = each.query_score if each.reward is None else each.reward / 100
+        worth: float = max(rating, LEAST_WORTH) ** self.parameters.sharpness
+        return worth * (CHOSEN if each.segment.number == selected else 1.0)
+
+    def _emit_scores(self) -> None:
+        scores = (
+            CandidateScore(each.segment.number, each.reward, 0.0, (each.reward or 0.0) / 100, each.explanation)
+            for each in self.tree.candidates.values()
+        )
+        self.session.emit(Scored(self.account.rounds, None, tuple(scores)))
+
+
+def _near_middle(times_s: Times, matches_s: list[float]) -> float | None:
+    """The best match that lies in the middle of a stretch; None if there is none."""
+    margin_s = (1 - MIDDLE) / 2 * (times_s[-1] - times_s[0])
+    low_s, high_s = times_s[0] + margin_s, times_s[-1] - margin_s
+    return next((time_s for time_s in matches_s if low_s <= time_s <= high_s), None)
+
+
+@rule.register(PlanSearch)
+def _plan_by_rule(request: PlanSearch, environment: Any) -> dict[str, Any]:
+    where = "words" if is_talk(request.question) else "moment"
+    return {"queries": new_statements(request.question, ()), "where": where}
+
+
+def _planned(step: Step) -> str:
+    where = {"words": "what is said", "whole film": "the whole film"}.get(step["arguments"].get("where"), "one moment")
+    return f"looked for the answer in {where}"
+
+
+KINO = Variant(
+    "kino",
+    "a tree search that spends each frame where it promises most, over all that is open; the question gives the route",
+    kino,
+    lambda longest_s: KinoParameters(),
+    roles=("policy", "reward"),
+    ablations={
+        "no route": {"route": False},
+        "no matches": {"anchor_frames": 0},
+        "one segment a look": {"spread": False},
+        "no sharpness": {"sharpness": 1.0},
+        "no query update": {"query_update": False},
+        "no log": {"log": False},
+        "no words": {"anchors_from": "pictures"},
+    },
+    uses=("transcript", "screen text", "captions"),
+    needs_pictures=True,
+    plain=(
+        "Decides by your question where to look: in what is said, at one moment, or all over the film. Spends its "
+        "pictures on several promising parts at once."
+    ),
+    words={"plan": _planned},
+)

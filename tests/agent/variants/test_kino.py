@@ -1,0 +1,115 @@
+"""Kino: its route, and the places where its frames go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import Budget
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Question, Request
+from kinodex.agent.requests.tree import ScoreSegments
+from kinodex.agent.trace import Event, Expanded
+from kinodex.agent.variants.kino import PlanSearch, ScoreAndMiss
+from kinodex.index.rows import TranscriptRow
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+
+QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
+LINE_S = 2000.0
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    library = make_library(tmp_path_factory.mktemp("kino"), {"hour": film(1, 3600, {1234: ("red kite desert", 12)})})
+    video_id = library.video("hour").video_id
+    said = {LINE_S: "The password is marzipan.", **{100.0 + 150 * at: f"It rained for {at} days." for at in range(20)}}
+    rows = [TranscriptRow(video_id, at_s, at_s + 2, said[at_s], source="subtitles") for at_s in sorted(said)]
+    library.writer.add_transcript({video_id: rows})
+    return environment_of(library)
+
+
+def run(
+    environment: Environment, script: Callable[[Request[Any]], Any], question: Question = QUESTION, **given: Any
+) -> tuple[Answer, list[Expanded], ScriptedModel]:
+    model, events = ScriptedModel(script), list[Event]()
+    budget = given.pop("budget", Budget(rounds=3))
+    settings = {"parameters": given, "budget": budget, "on_event": events.append}
+    answer = asyncio.run(ask(question, environment, model, agent="kino", **settings))
+    return answer, [each for each in events if isinstance(each, Expanded)], model
+
+
+def planning(where: str, *queries: str) -> Callable[[Request[Any]], Any]:
+    return lambda request: (
+        {"queries": list(queries), "where": where} if isinstance(request, PlanSearch) else explorer(request)
+    )
+
+
+def test_the_question_decides_where_the_first_frames_go(environment: Environment) -> None:
+    _, [first, *_], model = run(environment, planning("moment", "red kite desert"))
+    times_s = [frame.time_s for frame in first.frames]
+    assert len(times_s) == 8
+    assert any(1234 <= time_s < 1246 for time_s in times_s), "a match"
+    assert max(b - a for a, b in pairwise([0.0, *times_s, 3600.0])) < 1200, "the rest is covered"
+    assert "PlanSearch" not in [type(each).__name__ for each in model.requests[1:]]
+
+    password = Question("What is the password?", ("marzipan", "velvet"))
+    _, [first, *_], model = run(environment, planning("words", "the password is"), password)
+    assert any(LINE_S <= frame.time_s < LINE_S + 2 for frame in first.frames)
+    assert "The password is marzipan." in [note.text for note in model.asked(ScoreSegments)[0].notes]
+
+    answer, [first], model = run(environment, planning("whole film", "red kite desert"), whole=30)
+    gaps_s = [b - a for a, b in pairwise([0.0, *(frame.time_s for frame in first.frames), 3600.0])]
+    assert (len(first.frames), len(model.requests), answer.option) == (30, 2, 0)
+    assert max(gaps_s) < 2 * 3600 / 30
+    _, [first, *_], _ = run(environment, planning("whole film", "red kite desert"), whole=30, route=False)
+    assert len(first.frames) == 8
+
+    at_once = Question("What is seen at 50:00?", ("blue", "red"))
+    _, [first, *_], _ = run(environment, planning("moment", "something else"), at_once)
+    assert 3000.0 in [frame.time_s for frame in first.frames]
+
+
+def rating(rates: Callable[[float, float], float]) -> Callable[[Request[Any]], Any]:
+    """Rates segments by their start and end."""
+
+    def script(request: Request[Any]) -> Any:
+        if not isinstance(request, ScoreSegments):
+            return explorer(request)
+        scored = [(each.number, rates(each.start_s, each.end_s)) for each in request.segments]
+        return {"segments": [{"segment": number, "score": score} for number, score in scored], "queries": []}
+
+    return script
+
+
+def test_each_frame_goes_where_it_is_worth_most(environment: Environment) -> None:
+    """The promising segment gets most frames, the long ones some, and none is shown twice."""
+
+    def near(start_s: float, end_s: float) -> float:
+        return 70.0 if start_s <= 3300 < end_s else 60.0
+
+    _, expanded, model = run(environment, rating(near), anchor_frames=0, budget=Budget(rounds=2))
+    second = expanded[1:]
+    assert len(second) > 1
+    assert sum(len(each.frames) for each in second) == 8
+    [best] = [each for each in second if each.parent.start_s <= 3300 < each.parent.end_s]
+    assert len(best.frames) > max(len(each.frames) for each in second if each is not best)
+    shown = [frame.frame_no for each in expanded for frame in each.frames]
+    assert len(shown) == len(set(shown))
+    assert len(model.asked(ScoreSegments)[1].segments) == sum(len(each.children) for each in second)
+    assert "what is still missing" in render(model.asked(ScoreAndMiss)[0])
+    _, expanded, _ = run(environment, rating(near), anchor_frames=0, spread=False, budget=Budget(rounds=2))
+    assert [len(each.frames) for each in expanded] == [8, 8]
+
+
+def test_without_any_frame_left_the_best_answer_so_far_is_given(environment: Environment) -> None:
+    for frames in (3, 8, 11):
+        answer, expanded, _ = run(environment, explorer, budget=Budget(frames=frames))
+        assert answer.ledger.frames == frames == sum(len(each.frames) for each in expanded)
+        assert (answer.option, answer.status) == (0, "budget_exhausted")

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Literal, TypeVar
 
 from kinodex import answers
@@ -723,7 +722,8 @@ METRICS_KIND = "text/plain; version=0.0.4; charset=utf-8"
 def metrics_text(tally: Tally, running: int, cost_today: float) -> str:
     """All counts, with the questions under way and the money of the day, for Prometheus to read."""
     from prometheus_client import CollectorRegistry, generate_latest
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+    from prometheus_client.registry import Collector
 
     requests = CounterMetricFamily("kinodex_requests", "HTTP requests answered.", labels=["method", "status"])
     for (method, status), count in sorted(tally.requests.items()):
@@ -739,13 +739,18 @@ def metrics_text(tally: Tally, running: int, cost_today: float) -> str:
         ("model_tokens", "Tokens in and out for answers.", tally.spent["tokens"]),
     )
     cost = "Money of this day (UTC), at the prices of the models."
-    families = [
+    families: list[Metric] = [
         requests,
         ended,
         *(CounterMetricFamily(f"kinodex_{name}", text, value=value) for name, text, value in sums),
         GaugeMetricFamily("kinodex_questions_running", "Questions under way.", value=running),
         GaugeMetricFamily("kinodex_cost_today", cost, value=cost_today),
     ]
+
+    class Families(Collector):
+        def collect(self) -> list[Metric]:
+            return families
+
     registry = CollectorRegistry()
-    registry.register(SimpleNamespace(collect=lambda: families))  # type: ignore[arg-type]
+    registry.register(Families())
     return generate_latest(registry).decode()

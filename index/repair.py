@@ -179,7 +179,8 @@ def _video_rows(
         if facts is None:
             also = "" if source else "title, source, "
             lost.append(f"of video {name}: {also}frame rate, codec and size")
-            facts = FileFacts(None, *sizes.get(video_id, (0, 0)), UNKNOWN_CODEC)
+            width_px, height_px = sizes.get(video_id, (0, 0))
+            facts = FileFacts(None, width_px, height_px, UNKNOWN_CODEC)
         counts = {column: held[table].distinct.get(video_id, 0) for table, column in expected_rows(own).items()}
         start_s, end_s = spans[video_id]
         times = {"start_s": start_s, "duration_s": end_s - start_s}

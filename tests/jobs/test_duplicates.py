@@ -40,7 +40,7 @@ def test_a_cut_between_two_samples_has_its_ranges_in_both() -> None:
     assert found.offset_s == pytest.approx(31.4 - 100.0, abs=0.5)
     assert (stretch.start_a_s, stretch.end_a_s) == pytest.approx((100, 130), abs=1.0)
     assert (stretch.start_b_s, stretch.end_b_s) == pytest.approx((31.4, 61.4), abs=1.0)
-    assert stretch.length_s == pytest.approx(30, abs=1.5)
+    assert found.length_s == pytest.approx(30, abs=1.5)
     back = align(timeline(shot(FILM, 0, 120)), timeline(shot(FILM, 31.4, 61.4), start_s=100.0))
     assert back is not None and back.is_same
     assert back.offset_s == pytest.approx(-found.offset_s, abs=0.5)

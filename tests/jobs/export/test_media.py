@@ -142,7 +142,7 @@ def test_a_clip_of_other_pictures_than_the_library_keeps_is_none(tmp_path: Path)
     with pytest.raises(WrongClip, match="shows another picture"):
         cut_exactly(library, video, other, out, [(4.0, 5.0), (1.0, 2.0)], subtitles=True)
     with pytest.raises(WrongClip, match="shows another picture"):
-        cut_copied(library, video, other, out, (1.0, 2.0), subtitles=True)
+        cut_copied(library, Moment(video, 1.0, 2.0), other, out, subtitles=True)
     assert not list(tmp_path.glob("clip*"))
 
 
@@ -159,5 +159,5 @@ def test_a_film_whose_clock_is_reset_is_cut_where_the_library_has_it(tmp_path: P
     asked = [grey for begin, until, grey in whole if until - first_s > 2e-5 and last_s - begin > 2e-5]
     assert [grey for *_, grey in pictures(cut.path)] == asked != []
     with pytest.raises((VideoError, WrongClip)):
-        cut_copied(library, video, film, tmp_path / "copied", (start_s, end_s), subtitles=False)
+        cut_copied(library, Moment(video, start_s, end_s), film, tmp_path / "copied", subtitles=False)
     assert not list(tmp_path.glob("copied*"))

@@ -51,7 +51,9 @@ def make_library(folder: Path, hours: float, seed: int) -> Path:
     return folder / "library"
 
 
-def take(browser: Any, address: str, sign: str, out: Path, *, size: Any = DESK, scheme: str = "light", at: str = ""):
+def take(
+    browser: Any, address: str, sign: str, out: Path, *, size: Any = DESK, scheme: str = "light", at: str = ""
+) -> None:
     """Open an address, and write its picture once the sign is there, from the top or from the element `at` on."""
     page = browser.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce")
     page.goto(address)

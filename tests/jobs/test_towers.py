@@ -22,6 +22,8 @@ from tests.support.libraries.random_library import SETTINGS
 from tests.support.models.stage_models import tiny_film
 from tests.support.models.tiny_models import TINY, write_model
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["a red boat on the sea", "ein blaues Auto", "", "東京の夜"]
 
 
@@ -123,7 +125,6 @@ def test_an_ingest_or_a_further_space_exports_the_tower_and_says_so_or_leaves_it
     assert_agree(Library.open(str(other)).load_space(space, "text"), torch_space)
 
 
-@pytest.mark.slow
 def test_an_ingest_on_a_cpu_finds_the_image_tower_that_its_library_carries(library, model, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert carry_towers(library, library.fingerprint, ["image"]).exported == ("image",)

@@ -253,15 +253,25 @@ def test_an_exported_tower_gives_the_vectors_of_torch(name, tmp_path, capfd):
     assert (facts.settings["weights"] == "float16") == (facts.bytes < 4 * parameters)
 
 
-def wayward(images):
-    """Go by the pixels, which `torch.export` cannot follow."""
-    return images.mean((2, 3)) if images.sum().item() > 0 else images.amax((2, 3))
+def wayward():
+    """A tower that `torch.export` cannot follow: its way depends on the pixels."""
+
+    class Wayward(torch.nn.Module):
+        def forward(self, images):
+            return images.mean((2, 3)) if images.sum().item() > 0 else images.amax((2, 3))
+
+    return Wayward()
 
 
-def altered(images):
-    """Compute something else for the exporter."""
-    means = images.mean((2, 3))
-    return means.flip(1) if torch.compiler.is_exporting() else means
+def altered():
+    """A tower of which the exporter makes another."""
+
+    class Altered(torch.nn.Module):
+        def forward(self, images):
+            means = images.mean((2, 3))
+            return means.flip(1) if torch.compiler.is_exporting() else means
+
+    return Altered()
 
 
 @pytest.mark.slow
@@ -274,7 +284,7 @@ def altered(images):
 )
 def test_a_tower_is_refused_with_its_reason(name, tmp_path: Path, tower, why, capfd):
     space = load_space(name, device="cpu", towers="image")
-    space._model.visual = type("Tower", (torch.nn.Module,), {"forward": lambda self, images: tower(images)})()
+    space._model.visual = tower()
     with pytest.raises(ExportRefused, match=why) as error:
         export_image_tower(space, tmp_path)
     assert "\n" not in str(error.value)

@@ -113,6 +113,7 @@ def test_the_page_asks_nothing_of_any_network(written):
     assert not re.search(r"url\((?!#)", text)
 
 
+@pytest.mark.slow
 def test_names_that_look_like_markup_are_only_names(tmp_path):
     players = (Player(EVIL, 0.5, 8, 2, True), Player("中文", 0.4, 8, 2, True))
     report = sample_report(players, questions=40, title=EVIL, library=EVIL, models={EVIL: EVIL}, facts={EVIL: EVIL})

@@ -188,7 +188,7 @@ def _frames(library: LibraryReader, span: Span) -> list[ShownFrame]:
 
 
 def lines_in(library: LibraryReader, span: Span, *, captions: bool = True) -> list[Note]:
-    """What is said and stands on screen in a moment, and with `captions` what was written about it."""
+    """Read the lines said and on screen in a moment, and with `captions` those that were written about it."""
     time_s, id_ = (span.start_s, span.end_s), span.video_id
     notes = [Note(id_, row.start_s, row.end_s, SUBTITLE, row.text) for row in library.transcript(id_, *time_s)]
     shown = library.screen_text.rows(id_, *time_s)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kinodex.agent.errors import TakesNoPictures
 from kinodex.agent.limits import gather_all
@@ -109,14 +109,15 @@ def verified(
         looking_role(models)
     spans = [Span.of(each) for each in found[:count]]
     looked = run_now(_opened(library, text, spans, models)) if spans else Looked([])
-    judged = [_judged(each, verdict) for each, verdict in zip(found, looked.verdicts, strict=False)]
-    return [*judged, *found[len(judged) :]], looked
+    judged = list(found)
+    for at, verdict in enumerate(looked.verdicts):
+        judged[at] = _judged(judged[at], verdict)
+    return judged, looked
 
 
 def _judged(found: Found, verdict: Verdict) -> Found:
-    said = {"present": verdict.present, "reason": verdict.reason}
     basis = found.basis if verdict.present is None else "verified"
-    return cast(Found, replace(found, basis=basis, **said))
+    return replace(found, basis=basis, present=verdict.present, reason=verdict.reason)
 
 
 async def _opened(library: LibraryReader, text: str, spans: Sequence[Span], models: ModelChoice | Models) -> Looked:
@@ -187,14 +188,15 @@ def _frames(library: LibraryReader, span: Span) -> list[ShownFrame]:
 
 
 def lines_in(library: LibraryReader, span: Span, *, captions: bool = True) -> list[Note]:
-    """What is said and stands on screen in a moment, and with `captions` what was written about it."""
-    time_s = span.start_s, span.end_s
-    said = [(SUBTITLE, row) for row in library.transcript(span.video_id, *time_s)]
-    shown = [(SCREEN_TEXT, row) for row in library.screen_text.rows(span.video_id, *time_s)]
-    rows = library.captions(span.video_id) if captions else []
-    written = [(CAPTION, row) for row in rows if row.end_s > span.start_s and row.start_s < span.end_s]
-    lines = [*said, *shown, *written][:LINES_A_MOMENT]
-    return [Note(span.video_id, row.start_s, row.end_s, kind, row.text) for kind, row in lines]
+    """Read the lines said and on screen in a moment, and with `captions` those that were written about it."""
+    time_s, id_ = (span.start_s, span.end_s), span.video_id
+    notes = [Note(id_, row.start_s, row.end_s, SUBTITLE, row.text) for row in library.transcript(id_, *time_s)]
+    shown = library.screen_text.rows(id_, *time_s)
+    notes += [Note(id_, row.start_s, row.end_s, SCREEN_TEXT, row.text) for row in shown]
+    written = library.captions(id_) if captions else []
+    within = [row for row in written if row.end_s > span.start_s and row.start_s < span.end_s]
+    notes += [Note(id_, row.start_s, row.end_s, CAPTION, row.text) for row in within]
+    return notes[:LINES_A_MOMENT]
 
 
 def _one_line(text: str) -> str:

@@ -126,6 +126,7 @@ CACHED = {
     "FocusClip videoseek_focus": "a9de7cbb02f7",
     "Guess guess": "414cdb9dca00",
     "JudgeAnswer judge_answer": "cd883a8c2b65",
+    "JudgeMoments judge_moments": "d97a3c3eaef1",
     "JudgeRelevance judge_relevance": "45b48dc6e880",
     "LocateClips locate_clips": "4476eaaeff8b",
     "OverviewVideo videoseek_overview": "7f1e1c9321be",
@@ -218,7 +219,7 @@ DESCRIPTIONS = {
     *("Description", "Summary", "Observation", "DescribedFrames", "SkimmedFrames", "FrameCaptions", "PartSummary")
 }
 """Replies that say what is seen: their text is the first thing in them, and reasons before it would double its cost."""
-SCORED = {"SegmentScores", "ScoresAndQueries"}
+SCORED = {"SegmentScores", "ScoresAndQueries", "MomentVerdicts"}
 """Replies whose reasons stand before each score, since the policy reads them too."""
 ACCEPTS = [accepts for name, accepts in ENGINES.items() if is_installed(name)]
 

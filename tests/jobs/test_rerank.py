@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -24,13 +25,13 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 
 @pytest.mark.parametrize("form", ["vllm", "tei"])
-def test_hits_come_in_the_order_of_the_scores_which_claim_nothing(lines: Library, form: str) -> None:
+def test_hits_come_in_the_order_of_the_scores_which_claim_nothing(lines: Library, form: Literal["vllm", "tei"]) -> None:
     query = Query("the kite at the sea", where="words", k=10, min_gap_s=0.0)
     with RerankServer(form) as server:
         found = Finder(lines).find(query, server.url)
     assert len(found) == 10 and [len(texts) for texts in server.texts] == [32, 8], "four times as many are compared"
     assert (found[0].time_s, found[0].reranked) == (36.0, 1.0)
-    scores = [hit.reranked for hit in found]
+    scores = [hit.reranked or 0.0 for hit in found]
     assert scores == sorted(scores, reverse=True) and {hit.basis for hit in found} == {"ranking"}
 
 

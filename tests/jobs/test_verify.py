@@ -6,6 +6,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ def hits_of(library: Library, k: int = 12) -> list[Hit]:
     return Finder(library).find(Query(TEXT, where="pictures", k=k))
 
 
-def choice_of(server: ChatServer, **settings: object) -> ModelChoice:
+def choice_of(server: ChatServer, **settings: Any) -> ModelChoice:
     return replace(ModelChoice("tester", server.base_url), **settings)
 
 

@@ -19,6 +19,7 @@ from PIL import Image
 from kinodex import agent
 from kinodex.agent.protocol import Note, Question, Request, ScoredSegment, Segment, ShownFrame, Video
 from kinodex.agent.replies import NAMED
+from kinodex.agent.requests.describe import FoundMoment
 from kinodex.agent.variants.videoagent2_requests import Toolbox
 
 STORED = (640, 360)
@@ -98,6 +99,9 @@ def of_full_size(kind: type[Request[Any]], count: int = 7) -> Any:
         "frames": tuple(stored_frame(at, time_s) for at, time_s in enumerate(times_s[:-1])),
         "segments": segments,
         "notes": tuple(Note(FILM.video_id, each.start_s, each.end_s, "caption", "a kite") for each in segments),
+        "moments": tuple(
+            FoundMoment(at + 1, each.video_id, each.start_s, each.end_s, (at + 1,)) for at, each in enumerate(segments)
+        ),
         "candidates": tuple(ScoredSegment(each, 0.1 * at) for at, each in enumerate(segments)),
     }
     names = field_names(kind)

@@ -61,7 +61,8 @@ def main(folder: str, searches: str) -> None:
     sigmoids = [library.sigmoid(library.fingerprint, row["text"]) for row in rows]
     print("| figure | present | absent | AUROC | rejected, 95 % kept | wrong of the surest 10 % | 25 % | 50 % |")
     for name, by_video in figures(library, [row["text"] for row in rows]).items():
-        present, absent = [], []
+        present: list[float] = []
+        absent: list[float] = []
         likely: tuple[list[bool], list[bool]] = [], []
         for at, films in enumerate(shown):
             others = [values[at] for video_id, values in by_video.items() if video_id not in films]

@@ -24,7 +24,7 @@ from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.verdicts import RANKED
 from kinodex.jobs.verify import verified
 from kinodex.mcp import replies
-from kinodex.mcp.server import AskOptions, LibraryTools, make_server
+from kinodex.mcp.server import ASKS, READS, AskOptions, LibraryTools, make_server
 from tests.support.libraries.agent_library import make_library
 from tests.support.libraries.text_library import text_library
 from tests.support.scenes.chapters import add_chapters
@@ -61,8 +61,8 @@ def test_the_servers_model_looks_where_there_is_one(
     library = Library.open(str(shutil.copytree(mcp_library.uri, tmp_path / "library")))
 
     async def use(client: Client) -> None:
-        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert not tools["search"].annotations.read_only_hint and tools["frames"].annotations.read_only_hint
+        hints = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
+        assert (hints["search"], hints["frames"]) == (ASKS, READS)
         found = await call(client, "search", query="a red boat", where="pictures", k=3, verify=2)
         assert (found["basis"], found["claim"]) == (
             "verified",

@@ -123,6 +123,7 @@ MEASUREMENTS = {
         print $ground --films 8x15-391643 --frames 32 --agents $agents,random-frames,blind,$rewards
         print $ground --films 8x15-391643 --frames 32 --agents $agents,$rewards --eyes erring
         print $ground --films 8x15-391643 --frames 16,64 --agents kino,eea,uniform,oracle
+        print $ground --films 2x45-894561 --frames 16,64 --agents kino,eea,uniform,oracle
         print $ground --films 2x45-894561 --frames 32 --agents $agents --eyes perfect,erring
     """,
     "ground-parts": """

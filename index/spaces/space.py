@@ -305,7 +305,7 @@ class Space:
         self._transform = transform
         self._tokenizer = tokenizer
         self._device = device
-        self._batches = 0
+        self._is_settled = False
         self._tower_lock = threading.Lock()
 
     @property
@@ -316,7 +316,7 @@ class Space:
     @property
     def arithmetic(self) -> str:
         """Arithmetic that makes the vectors of pictures; empty before the first batch, which chooses it."""
-        return arithmetic_of(self._model.visual) if self._batches else ""
+        return arithmetic_of(self._model.visual) if self._is_settled else ""
 
     def threads(self, count: int) -> AbstractContextManager[None]:
         """Compute with so many threads within a block; they are the process's own number, for all spaces."""
@@ -386,11 +386,9 @@ class Space:
     def _chosen_tower(self, images: torch.Tensor) -> torch.nn.Module:
         """Return the image tower in the arithmetic that was chosen at this space's first batch."""
         with self._tower_lock:
-            self._batches += 1
-            if self._batches == 1:
+            if not self._is_settled:
                 self._model.visual = quick_tower(self._model.visual, images)  # the fp32 original, if it was left, goes
-            elif self._batches == LONG_RUN_BATCHES:
-                self._model.visual = compiled_tower(self._model.visual, images)
+                self._is_settled = True
             tower: torch.nn.Module = self._model.visual
         return tower
 
@@ -538,8 +536,6 @@ SMALL_TOWER_PARAMETERS = 20_000_000
 MANY_CONVOLUTIONS = 3
 """A tower with so many convolutions is made of them; a transformer has one, which cuts a picture into patches."""
 TRIAL_IMAGES = 4
-LONG_RUN_BATCHES = 500
-"""A run that has come so far goes on for long enough that the minute which compiling takes comes back."""
 
 
 def quick_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module:
@@ -569,20 +565,6 @@ def quick_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module
     if cosine < MIN_COSINE or not (on_cuda or full_s > MIN_CPU_SPEEDUP * low_s):
         return tower
     return _in_quicker_layout(low, images) if on_cuda else low
-
-
-def compiled_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module:
-    """Compile the `tower` on CUDA for batches like `images`, and return the faster of the two."""
-    if not images.is_cuda:
-        return tower
-    compiled = copy.copy(tower)  # of the same weights
-    compiled.compile()
-    try:
-        compiled_s, _ = _timed(compiled, images)
-    except Exception:  # a compiler that is missing, or that fails on this model, says so in a hundred ways
-        return tower
-    plain_s, _ = _timed(tower, images)
-    return compiled if plain_s > MIN_CUDA_SPEEDUP * compiled_s else tower
 
 
 def features_of(tower: torch.nn.Module, images: torch.Tensor) -> torch.Tensor:

@@ -338,19 +338,15 @@ def list_ways(film: Path, with_gpu: bool = True) -> list[Way]:
 
 
 def _reason_unread(film: Path, device: str) -> str | None:
-    """Explain why torchcodec does not decode `film` on `device`; None if it does.
-
-    torchcodec decodes on the CPU in silence where NVDEC is missing or does not know the codec: its decoder's
-    `cpu_fallback` is true then (torchcodec 0.13, decoders/_video_decoder.py).
-    """
+    """Explain why torchcodec does not decode `film` on `device`; None if it does."""
     from kinodex.pipeline.decoding.others import open_decoder
     from kinodex.pipeline.decoding.stream import PickError
 
     try:
-        decoder = open_decoder(film, probe(film).stream_index, device)
+        open_decoder(film, probe(film).stream_index, device)
     except PickError as error:
         return str(error)
-    return str(decoder.cpu_fallback) if device != "cpu" and decoder.cpu_fallback else None
+    return None
 
 
 # Rates of decoding alone and embedding alone, on CPUs and on a GPU; each for a process of its own.

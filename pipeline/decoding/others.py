@@ -234,7 +234,7 @@ def open_decoder(path: Path, stream_index: int, device: str) -> VideoDecoder:
     """Open a decoder of one stream onto `device` ("cpu", "cuda", "cuda:1"), frames `[n, 3, height, width]`.
 
     Raises:
-        PickError: torchcodec is missing or cannot read the file.
+        PickError: torchcodec is missing, cannot read the file, or NVDEC cannot on a GPU.
     """
     try:
         from torchcodec import decoders
@@ -243,11 +243,15 @@ def open_decoder(path: Path, stream_index: int, device: str) -> VideoDecoder:
     if device != "cpu" and hasattr(decoders, "set_nvdec_cache_capacity"):
         decoders.set_nvdec_cache_capacity(0)  # decoders used again after a change of size mis-crop: torchcodec#1704
     try:
-        return decoders.VideoDecoder(
+        decoder = decoders.VideoDecoder(
             str(path), stream_index=stream_index, device=device, seek_mode="exact", num_ffmpeg_threads=1
         )
     except FAILURES as error:
         raise PickError(f"torchcodec opens nothing ({_first_line(error)})") from error
+    # Where NVDEC is missing or does not know the codec, torchcodec would decode on the CPU in silence.
+    if device != "cpu" and (fallback := getattr(decoder, "cpu_fallback", None)):
+        raise PickError(str(fallback))
+    return decoder
 
 
 def frames_at(decoder: VideoDecoder, indices: Sequence[int]) -> tuple[NDArray[np.float64], torch.Tensor]:

@@ -27,7 +27,6 @@ from kinodex.index.spaces.space import (
     DEFAULT_SPACE,
     Space,
     arithmetic_of,
-    compiled_tower,
     import_open_clip,
     load_space,
     model_name,
@@ -295,7 +294,7 @@ def test_arithmetic_is_chosen_by_size_and_gives_the_same_vectors():
         last = quick_tower(convolutions, images)
         after = last(images).numpy()
     assert cosines(exact, quick).min() >= 0.9995
-    assert quick_tower(small, images) is compiled_tower(small, images) is small  # only on CUDA compiling may pay
+    assert quick_tower(small, images) is small
     assert cosines(before, after).min() > 0.999999
     assert plain == arithmetic_of(small) == f"float32, torch {torch.__version__}"
     assert arithmetic_of(last) == f"float32, channels_last, torch {torch.__version__}"

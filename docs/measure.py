@@ -122,7 +122,8 @@ MEASUREMENTS = {
         rewards=eea:uncertainty_aware_fusion=false,anchor_frames=6
         print $ground --films 8x15-391643 --frames 32 --agents $agents,random-frames,blind,$rewards
         print $ground --films 8x15-391643 --frames 32 --agents $agents,$rewards --eyes erring
-        print $ground --films 8x15-391643 --frames 16,64 --agents $agents
+        print $ground --films 8x15-391643 --frames 16,64 --agents kino,eea,uniform,oracle
+        print $ground --films 2x45-894561 --frames 16,64 --agents kino,eea,uniform,oracle
         print $ground --films 2x45-894561 --frames 32 --agents $agents --eyes perfect,erring
     """,
     "ground-parts": """

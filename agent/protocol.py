@@ -462,7 +462,7 @@ class Request(Attempt, Generic[R]):
     def example(self) -> Mapping[str, Any]:
         """A plain reply that fits the schema and these inputs, as JSON values: what a dry run assumes."""
         inputs: dict[str, Any] = {
-            name: getattr(self, name, ()) for name in ("segments", "candidates", "notes", "clips")
+            name: getattr(self, name, ()) for name in ("segments", "candidates", "notes", "clips", "moments")
         }
         listed = listed_candidates(inputs["candidates"], getattr(self, "scores", ""))
         known: dict[str, Sequence[Any]] = {
@@ -470,6 +470,7 @@ class Request(Attempt, Generic[R]):
             "cluster": range(1, len(inputs["notes"]) + 1),
             "frame": citation_numbers(self.frames)[0],
             "clips": [each.number for each in inputs["clips"]],
+            "moment": [each.number for each in inputs["moments"]],
         }
         for video in getattr(self, "videos", ())[:1]:
             middle_s = video.start_s + video.duration_s / 2

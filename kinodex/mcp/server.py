@@ -114,10 +114,10 @@ def _instructions(options: AskOptions | None) -> str:
     text = Path(__file__).with_name("instructions.jinja").read_text(encoding="utf-8")
     template = Template(text, undefined=StrictUndefined, keep_trailing_newline=True)
     if options is None:
-        return template.render(agent=None)
+        return str(template.render(agent=None))
     agents = ", ".join(dict.fromkeys(each.name for each in (*VARIANTS, options.agent)))
     models = ", ".join(f"{role} {name}" for role, name in options.model_names.items())
-    return template.render(agent=options.agent.name, agents=agents, models=models)
+    return str(template.render(agent=options.agent.name, agents=agents, models=models))
 
 
 class _PlainTool(Tool):

@@ -256,7 +256,7 @@ def test_an_exported_tower_gives_the_vectors_of_torch(name, tmp_path, capfd):
 def wayward():
     """A tower that `torch.export` cannot follow: its way depends on the pixels."""
 
-    class Wayward(torch.nn.Module):
+    class Wayward(torch.nn.Module):  # type: ignore[name-defined, misc]
         def forward(self, images):
             return images.mean((2, 3)) if images.sum().item() > 0 else images.amax((2, 3))
 
@@ -266,7 +266,7 @@ def wayward():
 def altered():
     """A tower of which the exporter makes another."""
 
-    class Altered(torch.nn.Module):
+    class Altered(torch.nn.Module):  # type: ignore[name-defined, misc]
         def forward(self, images):
             means = images.mean((2, 3))
             return means.flip(1) if torch.compiler.is_exporting() else means

@@ -11,7 +11,7 @@ from kinodex.agent.limits import Ledger
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Judgement, Round
 from kinodex.jobs.eval.folder import adapter_of, read_run
-from kinodex.jobs.eval.report import COSTS, EvalReport, as_json, compare_runs, make_report, read_report
+from kinodex.jobs.eval.report import COSTS, EvalReport, as_json, compare_runs, make_report
 from kinodex.jobs.eval.score import TITLE, score_group
 from tests.support.libraries import benchmark_files as kit
 from tests.support.runs.small_runs import ITEMS
@@ -99,23 +99,6 @@ def test_pairs_are_on_the_questions_that_both_answered() -> None:
     assert (pair.difference.low, pair.difference.high, pair.difference.error) == (None, None, None), "nor an interval"
     assert [each.name for each in report.standings] == ["eea", "vca"]
     assert not report.complete
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        ("{}", "benchmark: Field required"),
-        ("{", "Invalid JSON: EOF while parsing an object at line 1 column 1"),
-        (None, "No such file or directory"),
-    ],
-)
-def test_an_unreadable_report_is_refused_in_one_line(tmp_path: Path, content: str | None, says: str) -> None:
-    path = tmp_path / "report.json"
-    if content is not None:
-        path.write_text(content)
-    with pytest.raises(UsageError) as refused:
-        read_report(path)
-    assert str(refused.value) == f"cannot read {path}: {says}; `kinodex eval report {tmp_path}` makes it again"
 
 
 def test_a_report_is_the_same_when_read_again() -> None:

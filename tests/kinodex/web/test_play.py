@@ -18,7 +18,6 @@ import av
 import pytest
 from starlette.applications import Starlette
 
-from kinodex.guards import serve_in_thread
 from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow
 from kinodex.jobs.ingest.config import IngestConfig
@@ -27,6 +26,7 @@ from kinodex.pipeline.sources import list_sources
 from kinodex.pipeline.subtitles import parse_cues
 from kinodex.web.play import CannotStream, Children, Part, TooManyStreams, captions_vtt, choose_part, play_routes
 from tests.support.libraries.play_library import EVIL, FILM_S, WAYS, library_of_file, write_film
+from tests.support.loopback import serve_in_thread
 
 SIZE, TAG = 1000, '"state"'
 

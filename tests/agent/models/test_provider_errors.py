@@ -81,11 +81,12 @@ def test_a_web_page_is_not_a_completion() -> None:
     assert "<html> Welcome</html>" in one_line(caught)
 
 
-def test_a_reply_longer_than_the_context_is_asked_for_shorter_once_and_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_reply_longer_than_the_context_is_asked_for_shorter_and_said(caplog: pytest.LogCaptureFixture) -> None:
     said = failing(400, "max_tokens is too large: 5000. This model's maximum context length is 4096 tokens.")
     with ChatServer(lambda _: said) as server, pytest.raises(ModelRejected) as caught:
         ask(server, discover(), max_tokens=5000)
-    assert [each.body["max_tokens"] for each in server.seen] == [5000, 1024]
+    first, second, *others = [each.body["max_tokens"] for each in server.seen]
+    assert (first, second) == (5000, 1024) and len(others) <= 2, "a server that refuses whatever comes is left"
     assert "4096" in one_line(caught)
     assert "holds 4,096 tokens; a reply has 1,024 at most" in caplog.text
 

@@ -122,7 +122,11 @@ FILMS = (
     "9kGB4ITqFjI",
     *(f"s05e06_seg02_clip_0{n}" for n in "01"),
 )
-SHORT = {"videoagent2": "videoagent2:rounds=6,segment_s=15", "videotree": "videotree:max_breadth=4,breadth=4"}
+SHORT = {
+    "kino": "kino:memory=8",
+    "videoagent2": "videoagent2:rounds=6,segment_s=15",
+    "videotree": "videotree:max_breadth=4,breadth=4",
+}
 SPECS = [SHORT.get(each.name, each.name) for each in VARIANTS]
 EVERYONE = parse_contenders(SPECS)
 VERIFIED = parse_contenders(["eea:form=paper", "videoagent2:rounds=2,segment_s=15"])

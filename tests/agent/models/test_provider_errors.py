@@ -22,7 +22,7 @@ from kinodex.agent.errors import (
 )
 from kinodex.agent.models import provider_errors
 from kinodex.agent.models.roles import Role
-from tests.support.servers.chat_server import ChatServer, failing
+from tests.support.servers.chat_server import Behaviour, ChatServer, failing
 from tests.support.servers.wire import QUERIES, ask, discover, one_line
 
 RATE_LIMIT = {"error": {"message": "Provider returned error", "metadata": {"raw": "rate-limited upstream"}}}
@@ -72,6 +72,23 @@ def test_an_unknown_model_is_met_with_the_nearest_names() -> None:
         "127.0.0.1 has no model 'Qwen3-VL-8B'; the nearest of the 3 it lists: qwen3-vl-8b-"
     )
     assert len(server.seen) == 1
+
+
+def test_a_web_page_is_not_a_completion() -> None:
+    page = Behaviour(raw=b"<html>\nWelcome</html>", headers={"Content-Type": "text/html"})
+    with ChatServer(lambda _: page) as server, pytest.raises(ModelUnreachable) as caught:
+        ask(server, discover(), attempts=1)
+    assert "<html> Welcome</html>" in one_line(caught)
+
+
+def test_a_reply_longer_than_the_context_is_asked_for_shorter_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    said = failing(400, "max_tokens is too large: 5000. This model's maximum context length is 4096 tokens.")
+    with ChatServer(lambda _: said) as server, pytest.raises(ModelRejected) as caught:
+        ask(server, discover(), max_tokens=5000)
+    first, second, *others = [each.body["max_tokens"] for each in server.seen]
+    assert (first, second) == (5000, 1024) and len(others) <= 2, "a server that refuses whatever comes is left"
+    assert "4096" in one_line(caught)
+    assert "holds 4,096 tokens; a reply has 1,024 at most" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ class OpenAIModel:
     async def _shorter(
         self, request: Request[R], sent: Request[R], reply_tokens: int, error: ContextSpent
     ) -> tuple[Request[R], int]:
-        """What to send after a refusal for length, and the tokens of its reply; raises the error if nothing helps."""
+        """Shorten a request, and the tokens of its reply, after a refusal for length; raises it if nothing helps."""
         while True:
             self._learn_context(self._count(sent) + reply_tokens, error.limit_tokens)
             shorter, fewer_tokens = await self._fit(request)

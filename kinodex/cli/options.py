@@ -342,12 +342,13 @@ class Looking:
 
     def choice(self, *, used: bool) -> ModelChoice | None:
         """The models, None where none are `used`; raises UsageError for options that would then do nothing."""
-        from kinodex.jobs.errors import UsageError
-        from kinodex.jobs.models import ModelChoice
-
         if used:
+            from kinodex.jobs.models import ModelChoice
+
             return ModelChoice(self.model, self.base_url, self.models, self.input_price, self.output_price, self.cache)
         if self != Looking():
+            from kinodex.jobs.errors import UsageError
+
             raise UsageError("got --model or another option of models, and nothing for them to do; give --verify K too")
         return None
 

@@ -76,7 +76,7 @@ def search(
     asked = Query(label or query, image, where, video or (), from_s, to_s, k, min_gap, min_score)
     hits = finder.find(asked, rerank)
     if rerank and hits and all(hit.reranked is None for hit in hits):
-        print("note: no hit has words, so the reranker had nothing to compare: their order is as before", file=sys.stderr)
+        print("note: no hit has words for the reranker to compare: their order is as before", file=sys.stderr)
     if opened.sentences.missing:
         print(f"note: lines are found by words alone: {opened.sentences.missing}", file=sys.stderr)
     if choice is not None and looking.verify is not None:

@@ -17,7 +17,7 @@ SECTION = re.compile(r"^## .*\(`(\w+)`\)$", re.MULTILINE)
 SECONDS = {"here": 3600.0, "under 5 minutes": 299.0, "over an hour": 3601.0}
 OTHER_LENGTHS = (60.0, 299.0, 301.0, 3600.0, 3601.0, 20_000.0)
 AFTER_PAPERS = [variant for variant in VARIANTS if variant.name not in CONTROLS]
-WITH_FORMS = [variant for variant in AFTER_PAPERS if hasattr(variant.parameters(3600.0), "form")]
+WITH_FORMS = [variant for variant in AFTER_PAPERS if "form" in asdict(variant.parameters(3600.0))]
 
 
 def sections() -> dict[str, str]:

@@ -389,6 +389,8 @@ def without_control_tokens(tokenizer: Any, text: str) -> str:
 # limit get one here: a small model that nothing stops goes on until its reply is cut off.
 
 MAX_CHARACTERS, MAX_ITEMS = 240, 8
+LISTED_CHARACTERS, LISTED_TEXTS = 100, 4
+"""Of texts in a list, whose length multiplies: eight of 240 characters were cut off at 224 tokens."""
 Processor = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
 """Tokens so far [n, tokens] and scores of the next one [n, vocabulary] to scores."""
 
@@ -418,7 +420,11 @@ def bound(schema: Any) -> Any:
     if bounded.get("type") == "string" and not {"enum", "const", "pattern", "format"} & set(bounded):
         bounded.setdefault("maxLength", MAX_CHARACTERS)
     if bounded.get("type") == "array":
-        bounded.setdefault("maxItems", max(MAX_ITEMS, int(bounded.get("minItems", 0))))
+        most = MAX_ITEMS
+        if (items := schema.get("items", {})).get("type") == "string" and "maxLength" in bounded["items"]:
+            bounded["items"]["maxLength"], most = items.get("maxLength", LISTED_CHARACTERS), LISTED_TEXTS
+            bounded["items"].setdefault("minLength", 1)
+        bounded.setdefault("maxItems", max(most, int(bounded.get("minItems", 0))))
     return bounded
 
 

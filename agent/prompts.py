@@ -715,12 +715,12 @@ def fit_pictures(request: Q, tokens: int, count: Callable[[Q], int], pinned: Col
 
     `pinned` are the frames, by video and number, that stay; so does the latest.
     """
-    while count(request) > tokens and (fewer := fewer_pictures(request, pinned)) != request:
+    while count(request) > tokens and (fewer := _fewer_pictures(request, pinned)) != request:
         request = fewer
     return request
 
 
-def fewer_pictures(request: Q, pinned: Collection[tuple[str, int]] = ()) -> Q:
+def _fewer_pictures(request: Q, pinned: Collection[tuple[str, int]] = ()) -> Q:
     """A request with smaller pictures; of one that has them so, every second one that is not pinned goes."""
     frames = tuple(_smaller(each) for each in request.frames)
     if frames != request.frames:

@@ -143,11 +143,9 @@ async def look(
     if any(request.frames for request in requests):
         looked.usage += await _check_sight(model)
     for calls, invalid, usage, verdicts in await gather_all([_ask(model, request) for request in requests]):
-        looked.calls, looked.invalid, looked.usage = (
-            looked.calls + calls,
-            looked.invalid + invalid,
-            looked.usage + usage,
-        )
+        looked.calls += calls
+        looked.invalid += invalid
+        looked.usage += usage
         made |= verdicts
     if keep:
         _keep(library, text, spans, model.name, made)

@@ -119,9 +119,6 @@ class PlanSearch(DiscoverQueries):
     Reply = SearchPlan
     template: ClassVar[str] = "plan_search"
 
-    def example(self) -> Mapping[str, Any]:
-        return {**super().example(), "where": "moment"}
-
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreAndMiss(ScoreAndPropose):

@@ -20,8 +20,6 @@ from kinodex.index.text import redact_uri
 from kinodex.output import clock
 
 if TYPE_CHECKING:
-    from jinja2.environment import TemplateModule
-
     from kinodex.agent.answer import Answer
     from kinodex.jobs.ingest.commit import Progress
     from kinodex.library import Library
@@ -128,7 +126,7 @@ def play_link(video: VideoRow, start_s: float) -> str:
 
 
 @cache
-def _page() -> TemplateModule:
+def _page() -> Any:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("kinodex", "templates")

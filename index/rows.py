@@ -307,6 +307,8 @@ class Hit:
     """Why the order of these hits means nothing, where it does: see `LibraryReader.noise`."""
     reranked: float | None = None
     """The score of the reranker that ordered them, by their words; None without one, and of hits without words."""
+    title: str = ""
+    """The title of its video, of hits that `kinodex.find` gives."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import UNLIMITED, Task, ask, ask_many, find_variant
@@ -17,6 +17,9 @@ from kinodex.agent.trace import Event, Record, read_prior_evidence, trace_to
 from kinodex.agent.variants.base import Variant
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice, check_known_world, chosen_models, run_now
+
+if TYPE_CHECKING:
+    from kinodex.library import Library
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,23 @@ class AskRequest:
     on_event: Callable[[Event], None] | None = None
     on_record: Callable[[Record], None] = lambda record: None
     stop: StopSignal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAnswer(Answer):
+    """The answer to a question about a library, which a notebook shows with the pictures of its evidence."""
+
+    library: Library | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, answer: Answer, library: Library) -> ShownAnswer:
+        return cls(**{each.name: getattr(answer, each.name) for each in fields(Answer)}, library=library)
+
+    def _repr_html_(self) -> str:
+        from kinodex.notebook import answer_html
+
+        assert self.library is not None
+        return answer_html(self, self.library)
 
 
 def answer_now(environment: Environment, question: Question, request: AskRequest) -> Answer:

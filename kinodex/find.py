@@ -137,7 +137,7 @@ class Finder:
         if noise is None and query.picture is None and where in ("all", "pictures"):
             sigmoid = self.library.sigmoid(self.library.space(self.space), query.words)
             hits = [_with_probability(hit, sigmoid) for hit in hits] if sigmoid else hits
-        return [replace(hit, noise=noise) for hit in hits] if noise else hits, parts
+        return [replace(hit, noise=noise, title=self.library.video(hit.video_id).title) for hit in hits], parts
 
     def _found(self, query: Query, where: Where, ids: tuple[str, ...] | None) -> tuple[list[Hit], Parts | None]:
         scope, search = Scope(ids, query.start_s, query.end_s), self.library.search

@@ -6,6 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from functools import wraps
 from inspect import signature
@@ -266,12 +267,13 @@ def ingest(
     `sources` are files, folders, globs and fsspec URIs, or lists of them. `settings` are those of `kinodex ingest
     --print-config`, such as `space="builtin"`, `fps=2.0`, `ray=True`; a library that exists gives the defaults of what
     its rows depend on. The environment is not read. A video that cannot be read is an outcome in the report, not an
-    exception.
+    exception. In a notebook a bar shows the progress unless `on_progress` does.
 
     Raises `UsageError` for settings, `SourceError` for sources and `LibraryError` for a library that cannot be had.
     """
     from kinodex.jobs.ingest.config import held_settings, resolve
     from kinodex.jobs.ingest.run import run_ingest
+    from kinodex.notebook import progress_bar
     from kinodex.pipeline.sources import SourceList, list_sources
 
     if not sources:
@@ -280,4 +282,5 @@ def ingest(
     config = resolve(settings, {}, {}, None, held_settings(uri), caller="ingest").config
     places = [each for source in sources for each in ([source] if isinstance(source, str | Path) else source)]
     found = SourceList(list_sources([str(place) for place in places]))
-    return run_ingest(config, found, uri, on_progress or (lambda progress: None))
+    with progress_bar() if on_progress is None else nullcontext(on_progress) as show:
+        return run_ingest(config, found, uri, show)

@@ -34,13 +34,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL.Image import Image
 
-    from kinodex.agent.answer import Answer
     from kinodex.agent.environment import Environment
     from kinodex.agent.limits import Budget, StopSignal
     from kinodex.agent.protocol import AnswerRules, Models, Question
     from kinodex.agent.trace import Event
     from kinodex.agent.variants.base import Variant
-    from kinodex.answers import AskRequest
+    from kinodex.answers import AskRequest, ShownAnswer
     from kinodex.find import Finder, Picture, Where
     from kinodex.index.library import LibraryReader
     from kinodex.index.rows import (
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
     from kinodex.jobs.duplicates import Duplicate
     from kinodex.jobs.ground import Grounding
     from kinodex.jobs.models import ModelChoice
+    from kinodex.notebook import Hits
 
 FRAMES_A_READ = 64
 """Frames read at a time by `all_frames`."""
@@ -82,6 +82,10 @@ def open(uri: str | Path, *, space: str | None = None) -> Library:
     return Library(reader, space)
 
 
+def _reopened(uri: str, space: str | None) -> Library:
+    return open(uri, space=space)
+
+
 class Library:
     """A library that was opened by `kinodex.open`; it may be written by others meanwhile.
 
@@ -96,6 +100,22 @@ class Library:
 
     def __repr__(self) -> str:
         return f"kinodex.open({self.uri!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Open it again where it is unpickled, in the state of that moment."""
+        return _reopened, (self.uri, self.space)
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Let go of the towers that were loaded; whatever is asked later loads them again."""
+        self.__dict__.pop("_finder", None)
+
+    def _repr_html_(self) -> str:
+        from kinodex.notebook import library_html
+
+        return library_html(self)
 
     @property
     def uri(self) -> str:
@@ -134,7 +154,7 @@ class Library:
         model: str | Models | ModelChoice = "builtin",
         base_url: str | None = None,
         cache: bool = True,
-    ) -> list[Hit]:
+    ) -> Hits:
         """Find the `k` moments that match words, a picture or a vector best, the best first.
 
         `query` is a text, a PIL picture, an RGB array `[height, width, 3]` of uint8, or a vector `[dim]` of the space;
@@ -148,15 +168,16 @@ class Library:
         a vision-language model, named as for `ask`: it says of each if it is `present`, for what `reason`.
         """
         from kinodex.find import Query
+        from kinodex.notebook import Hits
 
         words, seen = (query, picture) if isinstance(query, str) else ("", query)
         asked = Query(words, seen, where, names_of(videos), start_s, end_s, k, min_gap_s, min_score)
         hits = self._finder.find(asked, rerank)
-        if not verify:
-            return hits
-        from kinodex.jobs.verify import verified
+        if verify:
+            from kinodex.jobs.verify import verified
 
-        return verified(self._reader, words, hits, verify, _models(model, base_url, cache=cache))[0]
+            hits = verified(self._reader, words, hits, verify, _models(model, base_url, cache=cache))[0]
+        return Hits(self, hits)
 
     def embed(self, query: str | Image | NDArray[Any]) -> NDArray[np.floating[Any]]:
         """Give the unit vector `[dim]` of a text or picture in the space that is searched; a vector is normalised."""
@@ -425,7 +446,7 @@ class Library:
         follow_up: str | Path | None = None,
         on_event: Callable[[Event], None] | None = None,
         stop: StopSignal | None = None,
-    ) -> Answer:
+    ) -> ShownAnswer:
         """Answer a question, as `kinodex ask` does; needs no asyncio, and works where an event loop runs already.
 
         `model` names a model of the endpoint at `base_url` (OpenAI's if None), is "builtin" (rules over the index, for
@@ -438,14 +459,14 @@ class Library:
         Bad replies and spent budgets do not raise: they are the answer's `status`. Raises `ModelError` if a model
         cannot be reached, `UsageError` or `AgentError` for arguments that make no sense.
         """
-        from kinodex.answers import answer_now
+        from kinodex.answers import ShownAnswer, answer_now
 
         asked = question_of(question, options)
         request = _ask_request(model, base_url, agent, settings, budget, rules, anyway=anyway, cache=cache)
         request = replace(
             request, trace=trace_path(trace), follow_up=earlier_path(follow_up), on_event=on_event, stop=stop
         )
-        return answer_now(self.environment(*names_of(videos)), asked, request)
+        return ShownAnswer.of(answer_now(self.environment(*names_of(videos)), asked, request), self)
 
     @renamed(parameters="settings", together="at_once")
     @checked
@@ -463,18 +484,19 @@ class Library:
         anyway: bool = False,
         cache: bool = True,
         at_once: int = 8,
-    ) -> list[Answer]:
+    ) -> list[ShownAnswer]:
         """Answer many questions about the same videos, `at_once` together, in order; `budget` holds for each of them.
 
         Raises as `ask` does; if some questions get no answer, `QuestionsFailed` holds the answers of the others.
         """
-        from kinodex.answers import answer_many
+        from kinodex.answers import ShownAnswer, answer_many
 
         if isinstance(questions, str):
             raise UsageError("got one text for questions; give a list of them, or use `ask`")
         asked = [question_of(question, ()) for question in questions]
         request = _ask_request(model, base_url, agent, settings, budget, rules, anyway=anyway, cache=cache)
-        return answer_many(self.environment(*names_of(videos)), asked, request, at_once)
+        answers = answer_many(self.environment(*names_of(videos)), asked, request, at_once)
+        return [ShownAnswer.of(answer, self) for answer in answers]
 
 
 def _ask_request(

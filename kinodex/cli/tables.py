@@ -101,14 +101,12 @@ def _show_more(count: int, limit: int | None, out: Console) -> None:
 
 
 def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
-    videos = {video_id: library.video(video_id) for video_id in {hit.video_id for hit in hits}}
     if as_json:
-        rows = ((hit, videos[hit.video_id]) for hit in hits)
         print_json(
             [
                 asdict(hit)
-                | {"start_s": hit.time_s, "found_in": FOUND_IN[hit.source], "title": row.title, "uri": row.uri}
-                for hit, row in rows
+                | {"start_s": hit.time_s, "found_in": FOUND_IN[hit.source], "uri": library.video(hit.video_id).uri}
+                for hit in hits
             ]
         )
         return
@@ -117,7 +115,7 @@ def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
     names = [name for name, values in scores.items() if any(value is not None for value in values)]
     table = plain_table("at", *basis_heads(hits), *names, "video", "found in", "text")
     for number, hit in enumerate(hits):
-        title = escape(visible(videos[hit.video_id].title))
+        title = escape(visible(hit.title))
         cells = ["" if (value := scores[name][number]) is None else f"{value:.3f}" for name in names]
         said = f"{hit.speaker}: {hit.text}" if hit.speaker else hit.text or ""
         judged = basis_cells(hit, hits)

@@ -401,7 +401,7 @@ class LibraryTools:
     def _found(self, hit: Hit) -> replies.HitLine:
         return replies.HitLine(
             video_id=hit.video_id,
-            title=self.library.video(hit.video_id).title,
+            title=hit.title,
             start_s=hit.time_s,
             end_s=hit.end_s,
             score=hit.score,

@@ -1,0 +1,157 @@
+"""Hits, answers and libraries as a notebook shows them: pictures, times and links that play; bars of progress."""
+
+from __future__ import annotations
+
+import base64
+import io
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from kinodex.find import FOUND_IN
+from kinodex.index.rows import Hit, VideoRow
+from kinodex.index.text import redact_uri
+from kinodex.output import clock
+
+if TYPE_CHECKING:
+    from kinodex.agent.answer import Answer
+    from kinodex.jobs.ingest.commit import Progress
+    from kinodex.library import Library
+
+PICTURE_PX = 240
+"""The longer side of a picture: ten hits make about 100 kB of a notebook's file."""
+SHOWN = 24
+"""Hits, ranges or videos that are shown with a picture; a line says how many more there are."""
+
+
+class Hits(list[Hit]):
+    """The hits of a search, best first: a list that a notebook shows with pictures."""
+
+    def __init__(self, library: Library, hits: Iterable[Hit]) -> None:
+        super().__init__(hits)
+        self.library = library
+
+    def _repr_html_(self) -> str:
+        cards = [_card(self.library, hit.video_id, hit.time_s, hit.end_s, _found(hit)) for hit in self[:SHOWN]]
+        noise = self[0].noise if self else None
+        return str(_page().cards(cards, len(self) - SHOWN, noise or ("" if self else "no hits")))
+
+
+def answer_html(answer: Answer, library: Library) -> str:
+    """An answer, its cost, and a picture of each range of its evidence."""
+    cards = [_card(library, each.video_id, each.start_s, each.end_s) for each in answer.evidence[:SHOWN]]
+    said = answer.text or answer.status.replace("_", " ")
+    head = f"{answer.letter}. {said}" if answer.letter else said
+    return str(_page().answer(head, answer.reason, _cost(answer), cards, len(answer.evidence) - SHOWN))
+
+
+def library_html(library: Library) -> str:
+    """A library in numbers, and its first videos with a picture each."""
+    facts, videos = library.info(), library.videos()
+    cards = [
+        Card(
+            _picture(library, video, video.start_s + video.duration_s / 10),
+            video.title,
+            clock(video.duration_s),
+            "",
+            play_link(video, video.start_s),
+        )
+        for video in videos[:SHOWN]
+    ]
+    numbers = f"{facts.videos} videos, {clock(facts.hours * 3600)}, {facts.frames:,} frames; space {facts.space}"
+    return str(_page().library(redact_uri(library.uri), numbers, facts.noise or "", cards, len(videos) - SHOWN))
+
+
+def _found(hit: Hit) -> str:
+    place = FOUND_IN[hit.source]
+    return f"{place}: {hit.speaker}: {hit.text}" if hit.speaker else f"{place}: {hit.text}" if hit.text else place
+
+
+def _cost(answer: Answer) -> str:
+    ledger = answer.ledger
+    money = f", ${ledger.cost:.4f}" if ledger.cost else ""
+    return f"{ledger.frames} frames, {ledger.calls} calls, {ledger.input_tokens + ledger.output_tokens:,} tokens{money}"
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A moment as it is shown. `picture` is a JPEG in base64, empty for a video without pictures.
+
+    `link` plays it from its beginning; empty where a browser cannot open the video.
+    """
+
+    picture: str
+    title: str
+    at: str
+    words: str
+    link: str
+
+
+def _card(library: Library, video_id: str, start_s: float, end_s: float, words: str = "") -> Card:
+    video = library.video(video_id)
+    at = f"{clock(start_s)} to {clock(end_s)}"
+    return Card(_picture(library, video, start_s), video.title, at, words, play_link(video, start_s))
+
+
+def _picture(library: Library, video: VideoRow, time_s: float) -> str:
+    if not video.frames:
+        return ""
+    picture = library.frame(Hit(video.video_id, time_s, time_s, None, 0.0, None, "frame")).image
+    picture.thumbnail((PICTURE_PX, PICTURE_PX))
+    held = io.BytesIO()
+    picture.save(held, "JPEG", quality=80)
+    return base64.b64encode(held.getvalue()).decode()
+
+
+def play_link(video: VideoRow, start_s: float) -> str:
+    """The address of a video from `start_s` on, as browsers take it (#t=, W3C Media Fragments); "" for one of a store.
+
+    A file below the folder in which the notebook runs is named from there, so that Jupyter serves it.
+    """
+    at = f"#t={start_s - min(video.start_s, 0.0):g}"
+    if video.uri.startswith(("http://", "https://")):
+        return redact_uri(video.uri) + at
+    if "://" in video.uri:
+        return ""
+    path = Path(video.uri)
+    if path.is_relative_to(Path.cwd()):
+        return quote(str(path.relative_to(Path.cwd()))) + at
+    return path.as_uri() + at if path.is_absolute() else quote(str(path)) + at
+
+
+@cache
+def _page() -> Any:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("kinodex", "templates")
+    return Environment(loader=loader, undefined=StrictUndefined, autoescape=True).get_template("notebook.jinja").module
+
+
+def in_notebook() -> bool:
+    """True if this process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and "IPKernelApp" in shell.config
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[Progress], None]]:
+    """A bar that shows the progress of a run, where this is a notebook and tqdm is installed; else nothing is shown."""
+    if not (in_notebook() and find_spec("tqdm")):
+        yield lambda progress: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(total=0, unit="video") as bar:
+
+        def show(progress: Progress) -> None:
+            bar.total, bar.n = progress.total, progress.done
+            bar.set_postfix_str(f"{progress.frames:,} frames, {progress.failed} failed")
+
+        yield show

@@ -172,21 +172,22 @@ def test_no_option_is_guessed() -> None:
 
 
 def test_the_real_options_of_egoschema_are_read(benchmarks: Path) -> None:
-    for form in [
-        "{words}",
-        "The answer is: {words}",
-        "Final answer: {words}",
-        "{words} This is shown in frame 3.",
-        '"{words}"',
-        "{letter}. {words}",
-        "({letter})",
-        "Answer: {letter}",
-        "I think the answer is {letter}: {words}",
-    ]:
-        rows = json.loads((benchmarks / "egoschema" / "subset_anno.json").read_text(encoding="utf-8")).values()
+    """All of them in the first form, those of each eighth question in the others."""
+    held = json.loads((benchmarks / "egoschema" / "subset_anno.json").read_text(encoding="utf-8")).values()
+    asked = [[row[f"option {number}"] for number in range(5)] for row in held]
+    for form, every in {
+        "{words}": 1,
+        "The answer is: {words}": 8,
+        "Final answer: {words}": 8,
+        "{words} This is shown in frame 3.": 8,
+        '"{words}"': 8,
+        "{letter}. {words}": 8,
+        "({letter})": 8,
+        "Answer: {letter}": 8,
+        "I think the answer is {letter}: {words}": 8,
+    }.items():
         wrong = []
-        for row in rows:
-            options = [row[f"option {number}"] for number in range(5)]
+        for options in asked[::every]:
             for number, words in enumerate(options):
                 text = form.format(words=words, letter="ABCDE"[number])
                 named = named_option(text, options)

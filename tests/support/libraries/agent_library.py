@@ -44,6 +44,7 @@ def _bag(text: str) -> np.ndarray:
     return total / np.linalg.norm(total)
 
 
+@cache
 def _word(word: str) -> np.ndarray:
     seed = int(hashlib.sha256(word.encode()).hexdigest()[:8], 16)
     return np.random.default_rng(seed).normal(size=DIM)

@@ -83,6 +83,7 @@ from kinodex.index.store.schema import (
     Filter,
     all_of,
     at_least,
+    captions_space,
     equal,
     of_frames,
     one_of,
@@ -354,6 +355,11 @@ class LibraryReader:
         models = [name for name in self._models("captions", video) if model in (None, name)]
         rows = self._by_models("captions", video, models[-1:], columns=[*CaptionRow.__slots__]).sort_by("segment_no")
         return [CaptionRow(**moved(row, -video.zero_s)) for row in rows.to_pylist()]
+
+    @property
+    def has_caption_vectors(self) -> bool:
+        """False while captions still have vectors of the space that was the library's own before `use-space`."""
+        return captions_space(self.tables.schema("captions"), self.fingerprint.digest) == self.fingerprint.digest
 
     def caption_vectors(self, video_id: str) -> FrameVectors:
         """Read the vectors of the captions that `captions` returns, in the library's own space; raises DamagedRows.

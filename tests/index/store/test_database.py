@@ -76,7 +76,7 @@ def test_other_formats_are_refused(tmp_path):
         lancedb.connect(tmp_path / name).create_table("videos", schema=marked)
     with pytest.raises(NewerLibrary, match="has format 7, and this kinodex reads 2; update"):
         Library.open(str(tmp_path / "newer"))
-    with pytest.raises(OlderLibrary, match="has format 1, and this kinodex reads 2; ingest its videos into a new"):
+    with pytest.raises(OlderLibrary, match="has format 1, and this kinodex reads 2; `kinodex upgrade "):
         Library.open(str(tmp_path / "older"))
 
 

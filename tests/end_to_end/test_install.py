@@ -1,0 +1,151 @@
+"""The wheel and the sdist: their files, a script beside files that bear our rooms' names, and empty environments."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from tests.support.house.once import KEPT
+from tests.support.servers.ray_node import environment
+
+pytestmark = pytest.mark.slow
+ROOMS = ("agent", "index", "jobs", "pipeline")
+TRAP = "raise ImportError(__file__ + ' was imported')\n"
+SCRIPT = """
+import sys
+import kinodex
+
+if __name__ == "__main__":
+    films, library = sys.argv[1:]
+    print(kinodex.ingest(films, library=library, space="builtin").count("indexed"))
+    opened = kinodex.open(library)
+    hit = opened.search("a bird at sea", k=1)[0]
+    print(opened.video(hit.video_id).title)
+    print(opened.ask("What colour is the bird at sea?").text)
+    print(kinodex.__file__)
+"""
+
+
+@pytest.fixture(scope="module")
+def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel made of this checkout, an sdist, and the wheel that is made of the sdist, without a network."""
+    folder = tmp_path_factory.mktemp("built")
+    _hatchling(root, "-t", "wheel", "-t", "sdist", "-d", str(folder))
+    with tarfile.open(next(folder.glob("*.tar.gz"))) as sdist:
+        sdist.extractall(folder, filter="data")
+    _hatchling(next(folder.glob("kinodex-*/")), "-t", "wheel", "-d", str(folder / "from_sdist"))
+    return folder
+
+
+def _hatchling(root: Path, *arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "hatchling", "build", *arguments], cwd=root, check=True, capture_output=True)
+
+
+def test_wheels_hold_every_file_below_kinodex_and_nothing_beside_it(root: Path, built: Path) -> None:
+    files = [file for folder in (*ROOMS, "kinodex") for file in (root / folder).rglob("*") if file.is_file()]
+    names = [PurePosixPath(file.relative_to(root)) for file in files if "__pycache__" not in file.parts]
+    expected = {str(PurePosixPath("kinodex", *name.parts[name.parts[0] == "kinodex" :])) for name in names}
+    for place in (built, built / "from_sdist"):
+        with zipfile.ZipFile(next(place.glob("*.whl"))) as wheel:
+            held = {name for name in wheel.namelist() if ".dist-info/" not in name}
+        assert held == expected, place
+
+
+@pytest.mark.parametrize("installed", ["a wheel", "the checkout"])
+def test_a_script_beside_files_with_the_names_of_rooms(
+    installed: str, root: Path, built: Path, films: Path, tmp_path: Path
+) -> None:
+    """A user keeps an `agent.py`, an `index.py` and `tests/` beside a script that ingests, searches and asks."""
+    home, place = tmp_path / "home", root
+    (home / "tests").mkdir(parents=True)
+    for name in (*(f"{room}.py" for room in ROOMS), "tests/__init__.py"):
+        (home / name).write_text(TRAP)
+    (home / "script.py").write_text(SCRIPT)
+    if installed == "a wheel":
+        place = tmp_path / "site"
+        with zipfile.ZipFile(next(built.glob("*.whl"))) as wheel:
+            wheel.extractall(place)
+    command = [sys.executable, "script.py", str(films / "film-01.mp4"), str(tmp_path / "library")]
+    variables = environment() | {"PYTHONPATH": str(place), "KINODEX_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(command, cwd=home, env=variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    count, video, answer, path = done.stdout.splitlines()[-4:]
+    assert (count, video, bool(answer)) == ("1", "film-01", True)
+    assert path == str(place / "kinodex" / "__init__.py")
+
+
+def uv(program: str, *arguments: str | Path, folder: Path) -> str:
+    """Run uv or uvx in a folder outside the checkout, its cache kept between runs; returns what it printed."""
+    kept = {"UV_CACHE_DIR": str(KEPT / "uv"), "KINODEX_CACHE": str(folder / "cache"), "COLUMNS": "200"}
+    command = [str(Path(sys.executable).with_name(program)), *map(str, arguments)]
+    ran = subprocess.run(command, cwd=folder, env=environment() | kept, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-3000:]
+    return ran.stdout
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Skips where there is no package index."""
+    command = [Path(sys.executable).with_name("uv"), "pip", "compile", "--no-cache", "--quiet", "-"]
+    ran = subprocess.run(command, input="packaging", capture_output=True, text=True)
+    if ran.returncode:
+        pytest.skip(f"there is no package index: {ran.stderr.strip()[-200:]}")
+
+
+@pytest.mark.third_party
+@pytest.mark.timeout(900)
+def test_the_wheel_alone_searches_and_asks_in_an_empty_environment(
+    root: Path, built: Path, library: Path, index: None, tmp_path: Path
+) -> None:
+    wheel, bare = next(built.glob("*.whl")), tmp_path / "bare"
+    uv("uv", "venv", "--python", sys.executable, bare, folder=tmp_path)
+    uv("uv", "pip", "install", "--python", bare, "-c", root / "constraints.txt", wheel, folder=tmp_path)
+
+    def kinodex(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        command = [bare / "bin" / "kinodex", *arguments]
+        variables = {"HOME": str(tmp_path), "COLUMNS": "200"}
+        return subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True)
+
+    found = kinodex("search", library, "an orange anchor at sea", "--json")
+    assert found.returncode == 0, found.stderr
+    assert json.loads(found.stdout)
+    answered = kinodex("ask", library, "What colour is the bird at sea?", "--video", "film-01", "--json")
+    assert (answered.returncode, json.loads(answered.stdout)["status"]) == (0, "answered"), answered.stderr
+    refused = kinodex("ingest", library, "--library", tmp_path / "new", "--space", "builtin")
+    assert "pip install 'kinodex[" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    names = {line.partition("==")[0] for line in uv("uv", "pip", "freeze", "--python", bare, folder=tmp_path).split()}
+    assert names.isdisjoint({"torch", "av", "ray", "onnxruntime", "transformers"})
+    planned = [*("uv", "pip", "install", "--dry-run", "--python", str(bare)), f"kinodex[ingest] @ {wheel.as_uri()}"]
+    uv(*planned, folder=tmp_path)
+    sbom = uv("uvx", "--from", "cyclonedx-bom", "cyclonedx-py", "environment", bare, folder=tmp_path)
+    parts = {each["name"]: each["licenses"][0] for each in json.loads(sbom)["components"] if each.get("licenses")}
+    assert names - {"kinodex"} <= {each["name"] for each in json.loads(sbom)["components"]}
+    assert parts["kinodex"]["expression"] == "Apache-2.0 AND MIT"
+
+
+@pytest.mark.third_party
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("package", ["*.whl", "*.tar.gz"])
+def test_the_demo_is_one_command_anywhere(package: str, root: Path, built: Path, index: None, tmp_path: Path) -> None:
+    source = f"kinodex[decode] @ {next(built.glob(package)).as_uri()}"
+    out = uv("uvx", "-c", root / "constraints.txt", "--from", source, "kinodex", "demo", "demo", folder=tmp_path)
+    assert "3 of 3 right" in out
+    assert (tmp_path / "demo" / "library" / "videos.lance").is_dir()
+
+
+def test_the_model_data_in_the_wheel_is_described(built: Path) -> None:
+    """Each file above 100 kB is in the notice with its size, and the notice is among the licences."""
+    with zipfile.ZipFile(next(built.glob("*.whl"))) as wheel:
+        large = {each.filename: each.file_size for each in wheel.infolist() if each.file_size > 100_000}
+        (notice,) = (name for name in wheel.namelist() if re.fullmatch(r".*/licenses/.*/NOTICE\.md", name))
+        told = re.findall(r"`([\w./]+)` \| ([\d,]+) \|", wheel.read(notice).decode())
+    place = "kinodex/index/spaces/builtin/"
+    assert {f"{place}{name}": int(size.replace(",", "")) for name, size in told} == large

@@ -102,7 +102,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.mark.third_party
 @pytest.mark.timeout(900)
 def test_the_wheel_alone_searches_and_asks_in_an_empty_environment(
-    root: Path, built: Path, library: Path, index: None, tmp_path: Path
+    root: Path, built: Path, films: Path, library: Path, index: None, tmp_path: Path
 ) -> None:
     wheel, bare = next(built.glob("*.whl")), tmp_path / "bare"
     uv("uv", "venv", "--python", sys.executable, bare, folder=tmp_path)
@@ -118,7 +118,7 @@ def test_the_wheel_alone_searches_and_asks_in_an_empty_environment(
     assert json.loads(found.stdout)
     answered = kinodex("ask", library, "What colour is the bird at sea?", "--video", "film-01", "--json")
     assert (answered.returncode, json.loads(answered.stdout)["status"]) == (0, "answered"), answered.stderr
-    refused = kinodex("ingest", library, "--library", tmp_path / "new", "--space", "builtin")
+    refused = kinodex("ingest", films / "film-01.mp4", "--library", tmp_path / "new", "--space", "builtin")
     assert "pip install 'kinodex[" in refused.stderr
     assert "Traceback" not in refused.stderr
     names = {line.partition("==")[0] for line in uv("uv", "pip", "freeze", "--python", bare, folder=tmp_path).split()}

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kinodex.index.errors import SpaceMismatch
+from kinodex.index.errors import SpaceError, SpaceMismatch
 from kinodex.index.library import Library
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.indexes import index_text
@@ -27,7 +27,6 @@ from kinodex.index.store.schema import (
     SPACE_KEY,
     VIDEO_DIGESTS,
     captions_schema,
-    captions_space,
     equal,
     identity,
     other_than,
@@ -49,6 +48,8 @@ class SpaceChange:
     space_digest: str
     before: str
     before_digest: str
+    note: str | None = None
+    """Why captions could not be embedded in it."""
 
 
 def use_space(library: Library, name: str, on_step: Callable[[str], None] = lambda step: None) -> SpaceChange:
@@ -68,10 +69,14 @@ def use_space(library: Library, name: str, on_step: Callable[[str], None] = lamb
             _switch(library, space)
             library = Library.open(library.uri)
         _forget_addition(library)
-        if captions_space(library.tables.schema("captions"), None) not in (None, space.digest):
+        note = None
+        if not library.has_caption_vectors:
             on_step("captions are embedded in the new space")
-            _embed_captions(library)
-    return SpaceChange(space.name, space.digest, before.name, before.digest)
+            try:
+                _embed_captions(library)
+            except SpaceError as error:
+                note = f"captions are found by their words alone until the same is run where the model is: {error}"
+    return SpaceChange(space.name, space.digest, before.name, before.digest, note)
 
 
 def _check_whole(library: Library, space: Fingerprint) -> None:

@@ -53,6 +53,7 @@ from kinodex.index.rows import (
     StoredFrame,
     TranscriptRow,
     VideoRow,
+    known,
     moved,
     moved_s,
     stored_range,
@@ -346,7 +347,7 @@ class LibraryReader:
             facts = {name: row[name] for name in row if name != "model"}
             if said is not None:
                 facts |= {"caption": said.text, "caption_confidence": said.confidence, "caption_model": said.model}
-            segments.append(SegmentRow(**facts))
+            segments.append(known(SegmentRow, facts))
         return segments
 
     def captions(self, video_id: str, model: str | None = None) -> list[CaptionRow]:
@@ -389,7 +390,7 @@ class LibraryReader:
         where = [at_least("score", min_score), *of_label, *limits]
         rows = self._by_models("detections", video, self._models("detections", video), where)
         rows = rows.sort_by([("time_s", "ascending"), ("score", "descending"), ("label", "ascending")])
-        return [DetectionRow(**moved(row, -video.zero_s) | {"box": tuple(row["box"])}) for row in rows.to_pylist()]
+        return [known(DetectionRow, moved(row, -video.zero_s) | {"box": tuple(row["box"])}) for row in rows.to_pylist()]
 
     def detection_labels(self, video_id: str) -> list[str]:
         """List the labels of a video's detections, those found most often first; without reading the detections."""

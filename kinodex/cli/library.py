@@ -312,6 +312,8 @@ def use_space(
     if changed.before_digest != changed.space_digest:
         command = f"kinodex remove added {library} vectors {changed.before_digest}"
         out.print(f"its old vectors are kept; `{command}` removes them", markup=False)
+    if changed.note:
+        print(changed.note, file=sys.stderr)
 
 
 def _repair(uri: str) -> Repair:

@@ -61,6 +61,28 @@ def test_a_library_of_an_earlier_kinodex_is_upgraded_and_used(
     assert kept.items() <= files(frozen).items(), "no row is written again"
     assert "nothing is to be done" in kinodex("upgrade", frozen).out
 
+    assert_used(kinodex, frozen, tmp_path)
+
+
+@pytest.mark.slow  # as above
+@pytest.mark.parametrize("frozen", [NEWEST], indirect=True)
+def test_a_library_with_columns_and_a_table_of_a_later_kinodex_is_used(
+    kinodex: Kinodex, frozen: Path, tmp_path: Path
+) -> None:
+    """Within a number of the format changes only add, so that this kinodex reads and writes what a later one made."""
+    tables = Tables(str(frozen))
+    for name in tables.names():
+        tables[name].add_columns(pa.field("of_tomorrow", pa.list_(pa.float32())))
+    tables.create("tomorrow", pa.schema([pa.field("video_id", pa.string())]))
+    assert_used(kinodex, frozen, tmp_path)
+    for name in Tables(str(frozen)).names():
+        assert name == "tomorrow" or "of_tomorrow" in Tables(str(frozen)).schema(name).names, name
+
+
+def assert_used(kinodex: Kinodex, frozen: Path, tmp_path: Path) -> None:
+    """Search, ask, ingest, import captions, change the space, and check."""
+    assert kinodex("info", frozen, "--json").code == 0
+    assert kinodex("info", frozen, "--runs").code == 0
     hits = json.loads(kinodex("search", frozen, "a brown key in the meadow", "--json").out)
     assert {hit["title"] for hit in hits} == {"film-01"}
     said = json.loads(kinodex("search", frozen, "the", "--in", "speech", "--json").out)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import threading
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from mcp import Client
 
@@ -145,6 +147,12 @@ def test_a_call_that_makes_no_sense_is_refused_in_one_line(mcp_library: Library)
             assert len(text) < 1_200
         offered = (await client.list_tools()).tools
         assert all(each.input_schema["additionalProperties"] is False for each in offered)
+        shown = [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in offered]
+        assert len(offered) == 10
+        assert len(json.dumps(shown, separators=(",", ":"))) < 14_100, "half of what it was: each conversation pays"
+        for each in shown:
+            jsonschema.Draft202012Validator.check_schema(each["inputSchema"])
+            jsonschema.Draft202012Validator.check_schema(each.get("outputSchema", {}))
 
     use_tools(mcp_library, use)
 

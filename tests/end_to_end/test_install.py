@@ -1,16 +1,19 @@
-"""The wheel and the sdist: their files, a script beside files that bear our rooms' names, and empty environments."""
+"""What is published: the wheel and the sdist, in empty environments too, the skill for assistants, `server.json`."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path, PurePosixPath
 
 import pytest
+import yaml
 
 from tests.support.house.once import KEPT
 from tests.support.servers.ray_node import environment
@@ -151,3 +154,48 @@ def test_the_model_data_in_the_wheel_is_described(built: Path) -> None:
         told = re.findall(r"`([\w./]+)` \| ([\d,]+) \|", wheel.read(notice).decode())
     place = "kinodex/index/spaces/builtin/"
     assert {f"{place}{name}": int(size.replace(",", "")) for name, size in told} == large
+
+
+def test_what_is_published_has_one_version_and_one_name(root: Path) -> None:
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    entry = json.loads((root / "server.json").read_text())
+    (package,) = entry["packages"]
+    skill = yaml.safe_load((root / "skills" / "kinodex" / "SKILL.md").read_text().split("---")[1])
+    versions = {project["version"], entry["version"], package["version"], skill["metadata"]["version"]}
+    assert versions == {re.findall(r"^## ([\d.]+)", (root / "CHANGELOG.md").read_text(), re.MULTILINE)[0]}
+    assert package["identifier"] == project["name"]
+    assert f"<!-- mcp-name: {entry['name']} -->" in (root / "README.md").read_text()
+    brought = {each["value"] for each in package["runtimeArguments"]}
+    assert brought == {*project["optional-dependencies"]["mcp"]}
+
+
+@pytest.mark.third_party
+@pytest.mark.timeout(300)
+def test_others_find_the_skill_and_the_entry_valid(root: Path, index: None, tmp_path: Path) -> None:
+    """By the format's reference library, and by a linter that carries the registry's schemas."""
+    for name in ("server.json", "pyproject.toml", "README.md"):
+        (tmp_path / name).write_bytes((root / name).read_bytes())
+    skill = shutil.copytree(root / "skills", tmp_path / "skills") / "kinodex"
+    assert "Valid skill" in uv("uvx", "--from", "skills-ref==0.1.1", "agentskills", "validate", skill, folder=tmp_path)
+    linted = uv("uvx", "skillsaw@0.22.0", "lint", "--strict", "--no-color", tmp_path, folder=tmp_path)
+    assert "agentskills, mcp-registry" in linted
+
+
+def test_the_commands_of_the_skill_run_as_they_stand(root: Path, films: Path, tmp_path: Path) -> None:
+    skill = root / "skills" / "kinodex"
+    commands = re.findall(r"^```bash\n(.*?)^```", (skill / "SKILL.md").read_text(), re.MULTILINE | re.DOTALL)
+    variables = {"FILMS": str(films / "film-01.mp4"), "LIBRARY": str(tmp_path / "library"), "OUT": str(tmp_path)}
+    variables |= {"KINODEX_INGEST_SPACE": "builtin", "KINODEX_CACHE": str(tmp_path / "cache"), "COLUMNS": "200"}
+    variables |= {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "PYTHONPATH": str(root)}
+    command = ["bash", "-euc", "\n".join(commands)]
+    ran = subprocess.run(command, cwd=skill, env=environment() | variables, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert len([*(tmp_path / "frames").rglob("*.jpg")]) == 3
+    assert [*(tmp_path / "clips").glob("*.mp4")], "near hits are one clip"
+    assert (tmp_path / "subtitles").exists()
+    assert (tmp_path / "moments.csv").read_text().count("film-01") >= 1
+    bare = subprocess.run(["/bin/sh", "scripts/kinodex"], cwd=skill, env={"PATH": ""}, capture_output=True, text=True)
+    assert (bare.returncode, bare.stderr) == (
+        127,
+        "neither kinodex nor uvx is on PATH: pip install 'kinodex[ingest,hf,mcp]'\n",
+    )

@@ -48,7 +48,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """What an upgrade does, or did, to a library."""
+    """Report of an upgrade, or of a dry run."""
 
     uri: str
     found: int
@@ -89,7 +89,7 @@ def upgrade(uri: str, *, dry_run: bool = False, on_step: Callable[[str], None] =
 
 
 def _steps(tables: Tables, wanted: dict[str, pa.Schema], heading: Heading) -> Iterator[Step]:
-    """What is left to do, the number of the format last."""
+    """List the steps that are left, the number of the format last."""
     late = {name: schema for name, schema in LATE_TABLES.items() if tables.has(name)}
     for name, schema in {**wanted, **late}.items():
         if not tables.has(name):

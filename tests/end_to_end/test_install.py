@@ -1,4 +1,4 @@
-"""What is published: the wheel and the sdist, in empty environments too, the skill for assistants, `server.json`."""
+"""Published things: the wheel and the sdist, in empty environments too, the skill for assistants, `server.json`."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def uv(program: str, *arguments: str | Path, folder: Path) -> str:
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Skips where there is no package index."""
-    command = [Path(sys.executable).with_name("uv"), "pip", "compile", "--no-cache", "--quiet", "-"]
+    command = [str(Path(sys.executable).with_name("uv")), "pip", "compile", "--no-cache", "--quiet", "-"]
     ran = subprocess.run(command, input="packaging", capture_output=True, text=True)
     if ran.returncode:
         pytest.skip(f"there is no package index: {ran.stderr.strip()[-200:]}")

@@ -1,4 +1,4 @@
-"""Whether every package of an extra has a wheel for a machine: `python -m tests.support.house.wheels`, with uv.
+"""Wheels of every package of an extra, for other machines: `python -m tests.support.house.wheels`, with uv.
 
 pip would take the markers of the machine that it runs on, so that macOS seemed to need CUDA; uv takes the platform's.
 """

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from kinodex.index.change_space import use_space
-from kinodex.index.errors import SpaceMismatch
+from kinodex.index.errors import LibraryBusy, SpaceMismatch
 from kinodex.index.library import Library
 from kinodex.index.maintain import health, remove_added
 from kinodex.index.spaces.towers import BUILTIN_TOWERS, Fingerprint, read_towers
+from kinodex.index.store.schema import key
 from tests.support.command import Kinodex
 from tests.support.libraries.random_library import (
     SETTINGS,
@@ -75,11 +76,14 @@ def test_queries_move_at_once_and_the_old_vectors_stay_until_they_are_removed(
     add_vectors(library, builtin, "bbbb", 4)
     old, both = fingerprint().digest, sorted([fingerprint().digest, builtin.digest])
     assert state(library) == (old, (), both)
+    with library.lease("ingest", "an ingest"), pytest.raises(LibraryBusy):
+        use_space(library, "builtin")
     changed = use_space(library, "builtin")
     assert (changed.space_digest, changed.before_digest) == (builtin.digest, old)
 
     moved = Library.open(library.uri)
     assert state(moved) == (builtin.digest, (), both)
+    assert moved.tables.schema("videos").field("video_id").metadata == key(1).metadata, "still the primary key"
     assert {row.video_id: row.space for row in moved.videos()} == dict.fromkeys(("aaaa", "bbbb", "cccc"), "builtin")
     query = vectors_of(4, 4, builtin.dim).vectors[2].astype(np.float32)
     assert found(moved.search.frames(query, k=1)) == [("bbbb", 2)]

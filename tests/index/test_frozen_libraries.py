@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from kinodex.index import upgrade as upgrades
-from kinodex.index.errors import LibraryDamaged
+from kinodex.index.errors import LibraryBusy, LibraryDamaged
 from kinodex.index.library import Library
 from kinodex.index.store.database import Tables, space_tables
 from kinodex.index.store.schema import FORMAT_VERSION, LATE_TABLES, SENTENCES_PREFIX, sentences_schema, table_schemas
@@ -121,6 +121,13 @@ def test_an_upgrade_that_was_interrupted_goes_on(frozen: Path, monkeypatch: pyte
     assert left == sorted({*left}, reverse=True), "each time there is less to do"
     assert (left[0], left[-1], len(left)) == (STEPS[OLDEST], 1, STEPS[OLDEST] - 1), "leases come first"
     assert Library.open(str(frozen)).info().videos == 1
+
+
+@pytest.mark.parametrize("frozen", [OLDER], indirect=True)
+def test_an_upgrade_waits_for_no_run(frozen: Path) -> None:
+    with Library.open(str(frozen)).lease("ingest", "an ingest"), pytest.raises(LibraryBusy):
+        upgrade(str(frozen))
+    assert len(upgrade(str(frozen), dry_run=True).steps) == STEPS[OLDER]
 
 
 @pytest.mark.parametrize("frozen", [OLDEST], indirect=True)

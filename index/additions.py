@@ -59,7 +59,7 @@ def append_rows(
     """Append rows by video id, at times of a player: a column is what `made` makes of an object, or its attribute."""
     zeros_s = visible.zeros_s(videos)
     names = [name for name in tables.schema(table).names if name != "video_id"]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"video_id": video_id}
         | {name: made[name](each) if name in made else getattr(each, name, None) for name in names}
         for video_id, found in videos.items()

@@ -32,8 +32,8 @@ from kinodex.index.store.schema import (
     other_than,
     vectors_table,
 )
-from kinodex.index.sweep import MAINTENANCE, ROWS_AT_ONCE, WRITERS
-from kinodex.index.videos.writer import OWN_ROW, as_text, read_digests, row_hashes
+from kinodex.index.sweep import MAINTENANCE, WRITERS
+from kinodex.index.videos.writer import OWN_ROW, ROWS_AT_ONCE, as_text, read_digests, row_hashes
 
 OWNER = "kinodex use-space"
 CAPTIONS_AT_ONCE = 256

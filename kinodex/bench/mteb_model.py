@@ -21,8 +21,10 @@ from kinodex.index.spaces.load import load_image_tower, load_text_tower
 
 Floats = NDArray[np.float32]
 FRAMES_AT_ONCE = 16
-OPEN = ("release_date", "languages", "n_parameters", "memory_usage_mb", "max_tokens", "license", "open_weights")
-OPEN += ("public_training_code", "public_training_data")
+OPEN = (
+    *("release_date", "languages", "n_parameters", "memory_usage_mb", "max_tokens", "license", "open_weights"),
+    *("public_training_code", "public_training_data", "training_datasets"),
+)
 
 
 class SpaceModel:
@@ -37,7 +39,7 @@ class SpaceModel:
         from mteb.models.model_meta import ModelMeta, ScoringFunction
 
         space = self._pictures.fingerprint
-        unknown = dict.fromkeys([*OPEN, "training_datasets"])
+        unknown = dict.fromkeys(OPEN)
         name = f"kinodex/{space.name.rstrip('/').rpartition('/')[2] or space.name}"
         facts = {
             "name": name,

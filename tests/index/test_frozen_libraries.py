@@ -8,16 +8,23 @@ from __future__ import annotations
 import hashlib
 import json
 import tarfile
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from kinodex.index import upgrade as upgrades
 from kinodex.index.errors import LibraryBusy, LibraryDamaged
 from kinodex.index.library import Library
 from kinodex.index.store.database import Tables, space_tables
-from kinodex.index.store.schema import FORMAT_VERSION, LATE_TABLES, SENTENCES_PREFIX, sentences_schema, table_schemas
+from kinodex.index.store.schema import (
+    FORMAT_VERSION,
+    LATE_TABLES,
+    SENTENCES_PREFIX,
+    read_stored_heading,
+    sentences_schema,
+    table_schemas,
+)
 from kinodex.index.upgrade import upgrade
 from tests.support.command import Kinodex
 from tests.support.models.stage_models import tiny_film
@@ -101,23 +108,21 @@ def assert_used(kinodex: Kinodex, frozen: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("frozen", [OLDEST], indirect=True)
-def test_an_upgrade_that_was_interrupted_goes_on(frozen: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_upgrade_that_was_interrupted_goes_on(frozen: Path) -> None:
     """Stopped before each of its steps in turn, it has one step less to do each time; the format is the last."""
-    left = []
+    left: list[int] = []
+    seen: list[str] = []
 
-    def stop_at_second(what: str, seen: list[str]) -> None:
+    def stop_at_second(what: str) -> None:
         seen.append(what)
         if len(seen) == 2:
             raise KeyboardInterrupt
 
-    while True:
-        seen: list[str] = []
+    while not left or left[-1] > 1:
+        seen.clear()
         left.append(len(upgrade(str(frozen), dry_run=True).steps))
-        try:
-            upgrade(str(frozen), on_step=lambda what, seen=seen: stop_at_second(what, seen))
-        except KeyboardInterrupt:
-            continue
-        break
+        with suppress(KeyboardInterrupt):
+            upgrade(str(frozen), on_step=stop_at_second)
     assert left == sorted({*left}, reverse=True), "each time there is less to do"
     assert (left[0], left[-1], len(left)) == (STEPS[OLDEST], 1, STEPS[OLDEST] - 1), "leases come first"
     assert Library.open(str(frozen)).info().videos == 1
@@ -138,7 +143,7 @@ def test_what_no_kinodex_wrote_is_not_thrown_away(frozen: Path) -> None:
     with pytest.raises(LibraryDamaged, match="which no kinodex wrote in its format; nothing was changed"):
         upgrade(str(frozen))
     assert tables.count("detections") == 1
-    assert upgrades.read_stored_heading(Tables(str(frozen)).schema("videos"), "").format_version == 1
+    assert read_stored_heading(Tables(str(frozen)).schema("videos"), "").format_version == 1
 
 
 @pytest.mark.parametrize("frozen", [NEWEST], indirect=True)

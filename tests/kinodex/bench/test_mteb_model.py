@@ -76,7 +76,9 @@ def mteb_folder() -> Path:
 
 def test_mteb_scores_a_space_as_a_library_searches_in_it(library: Library, root: Path, tmp_path: Path) -> None:
     opened = Library.open(str(library))
-    tower, frames, films = opened.load_space(None, "text"), {}, {}
+    tower = opened.load_space(None, "text")
+    frames: dict[str, str] = {}
+    films: dict[str, list[str]] = {}
     for video in opened.videos():
         numbers = opened.vectors(video.video_id).frame_no[::6].tolist()
         for frame in opened.frames(video.video_id, numbers):

@@ -142,7 +142,8 @@ class LibraryVideos:
                 f"the library holds neither frames nor captions of {title!r}{hidden}; ingest the "
                 "video, or import captions of it"
             )
-        if words[0].source == CAPTION and self._other_space is None:  # the vectors of captions are in the own space
+        in_own = self._other_space is None and self._library.has_caption_vectors  # of captions alone
+        if words[0].source == CAPTION and in_own:
             return InMemory.of(self._library.caption_vectors(video_id))
         times_s = np.array([note.start_s for note in words])
         vectors = self.embed_texts([note.text for note in words]).astype(np.float16)

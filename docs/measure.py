@@ -138,6 +138,9 @@ MEASUREMENTS = {
     "start": """
         print python -m tests.bench.start . --rounds 5
     """,
+    "wheels": """
+        print python -m tests.support.house.wheels
+    """,
     "ingest": """
         kinodex sample films --hours 0.17 --seed 4 --form independent
         print kinodex lab bench ingest films/film-01.mp4 --space builtin

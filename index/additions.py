@@ -32,6 +32,7 @@ from kinodex.index.store.schema import (
     VECTORS_PREFIX,
     Filter,
     all_of,
+    captions_space,
     chunked,
     equal,
     one_of,
@@ -58,8 +59,9 @@ def append_rows(
     """Append rows by video id, at times of a player: a column is what `made` makes of an object, or its attribute."""
     zeros_s = visible.zeros_s(videos)
     names = [name for name in tables.schema(table).names if name != "video_id"]
-    rows = [
-        {"video_id": video_id} | {name: made[name](each) if name in made else getattr(each, name) for name in names}
+    rows: list[dict[str, Any]] = [
+        {"video_id": video_id}
+        | {name: made[name](each) if name in made else getattr(each, name, None) for name in names}
         for video_id, found in videos.items()
         for each in found
     ]
@@ -83,8 +85,10 @@ class Additions:
 
         `vector` is the text as a unit vector `[dim]` in the library's own space, or None; else ValueError.
         """
-        dim = self._tables["captions"].schema.field("vector").type.list_size
-        self._append("captions", videos, model, vector=lambda each: _checked_vector(each.vector, dim))
+        schema, own = self._tables["captions"].schema, self._own_space.digest
+        dim, in_own = schema.field("vector").type.list_size, captions_space(schema, own) == own
+        made = {"vector": lambda each: _checked_vector(each.vector, dim) if in_own else None}
+        self._append("captions", videos, model, **made)
 
     def add_detections(self, videos: Mapping[str, Sequence[Any]], model: str) -> None:
         """Append detections by video id: `frame_no`, `time_s`, `label`, `score`, `box` and `track_id` of each."""

@@ -25,6 +25,7 @@ from kinodex.index.rows import (
     TextLine,
     TranscriptRow,
     VideoRow,
+    known,
     moved,
     stored_range,
 )
@@ -61,7 +62,7 @@ class Speakers:
     def rows(self) -> list[SpeakerRow]:
         """List the voices by number."""
         rows = self._stored(["speaker", "name", "seconds", "model"]).values()
-        return [SpeakerRow(**row) for row in rows if row["seconds"] > 0]
+        return [known(SpeakerRow, row) for row in rows if row["seconds"] > 0]
 
     def names(self) -> dict[str, str]:
         """Read the names that were given, by speaker."""
@@ -73,7 +74,7 @@ class Speakers:
         names = self.names_of(row["speaker"] for row in rows)
         words = [tuple(SpokenWord(**word) for word in row.get("words") or ()) for row in rows]
         return [
-            TranscriptRow(**{**row, "speaker": shown_speaker(row["speaker"], names), "words": each})
+            known(TranscriptRow, {**row, "speaker": shown_speaker(row["speaker"], names), "words": each})
             for row, each in zip(rows, words, strict=True)
         ]
 
@@ -225,7 +226,7 @@ class ScreenText:
         found = newest_rows(
             self._tables, self._visible, SCREEN_TEXT, "text", video_id, [], SCREEN_TEXT_COLUMNS, start_s, end_s
         )
-        rows = [ScreenTextRow(**row | {"box": tuple(row["box"])}) for row in found]
+        rows = [known(ScreenTextRow, row | {"box": tuple(row["box"])}) for row in found]
         return sorted(rows, key=lambda row: (row.start_s, row.box[1], row.box[0]))
 
     def add(self, videos: Mapping[str, Sequence[Any]], model: str) -> None:

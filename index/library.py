@@ -53,6 +53,7 @@ from kinodex.index.rows import (
     StoredFrame,
     TranscriptRow,
     VideoRow,
+    known,
     moved,
     moved_s,
     stored_range,
@@ -83,6 +84,7 @@ from kinodex.index.store.schema import (
     Filter,
     all_of,
     at_least,
+    captions_space,
     equal,
     of_frames,
     one_of,
@@ -345,7 +347,7 @@ class LibraryReader:
             facts = {name: row[name] for name in row if name != "model"}
             if said is not None:
                 facts |= {"caption": said.text, "caption_confidence": said.confidence, "caption_model": said.model}
-            segments.append(SegmentRow(**facts))
+            segments.append(known(SegmentRow, facts))
         return segments
 
     def captions(self, video_id: str, model: str | None = None) -> list[CaptionRow]:
@@ -354,6 +356,11 @@ class LibraryReader:
         models = [name for name in self._models("captions", video) if model in (None, name)]
         rows = self._by_models("captions", video, models[-1:], columns=[*CaptionRow.__slots__]).sort_by("segment_no")
         return [CaptionRow(**moved(row, -video.zero_s)) for row in rows.to_pylist()]
+
+    @property
+    def has_caption_vectors(self) -> bool:
+        """False while captions still have vectors of the space that was the library's own before `use-space`."""
+        return captions_space(self.tables.schema("captions"), self.fingerprint.digest) == self.fingerprint.digest
 
     def caption_vectors(self, video_id: str) -> FrameVectors:
         """Read the vectors of the captions that `captions` returns, in the library's own space; raises DamagedRows.
@@ -383,7 +390,7 @@ class LibraryReader:
         where = [at_least("score", min_score), *of_label, *limits]
         rows = self._by_models("detections", video, self._models("detections", video), where)
         rows = rows.sort_by([("time_s", "ascending"), ("score", "descending"), ("label", "ascending")])
-        return [DetectionRow(**moved(row, -video.zero_s) | {"box": tuple(row["box"])}) for row in rows.to_pylist()]
+        return [known(DetectionRow, moved(row, -video.zero_s) | {"box": tuple(row["box"])}) for row in rows.to_pylist()]
 
     def detection_labels(self, video_id: str) -> list[str]:
         """List the labels of a video's detections, those found most often first; without reading the detections."""

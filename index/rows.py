@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -363,6 +363,7 @@ TIMES = ("time_s", "start_s", "end_s", "fade_start_s", "fade_end_s")
 """Names of the columns of times, and of their fields in rows."""
 
 Times = TypeVar("Times", float, NDArray[np.float64])
+Row = TypeVar("Row")
 
 
 def first_zero_s(uri: str, start_s: float) -> float:
@@ -388,6 +389,11 @@ def moved_s(times_s: Times, by_s: float) -> Times:
         return times_s
     rounded = np.round(times_s + by_s, DECIMALS)  # one rounding for both, so that a time equals itself in an array
     return rounded if isinstance(times_s, np.ndarray) else float(rounded)
+
+
+def known(kind: type[Row], row: Mapping[str, Any]) -> Row:
+    """Make a row of a stored one, without columns that a later kinodex added."""
+    return kind(**{field.name: row[field.name] for field in fields(cast(Any, kind)) if field.name in row})
 
 
 def moved(row: Mapping[str, Any], by_s: float) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def conversation(request: Request[R], *, with_schema: bool = True) -> list[Messa
 def load_local_model(
     where: str, *, temperature: float | None = None, max_new_tokens: int = MAX_NEW_TOKENS, constrained: bool = False
 ) -> LocalModel:
-    """Load the model in a folder that `save_pretrained` wrote, or of a hub id; on CUDA if there is a device.
+    """Load the model in a folder that `save_pretrained` wrote, or of a hub id; on CUDA, else MPS, if there is a device.
 
     `constrained`: replies fit the schema or pattern of their request.
 
@@ -115,6 +115,8 @@ def load_local_model(
         model = library.AutoModelForCausalLM.from_pretrained(place, dtype="auto")
     if torch.cuda.is_available():
         model = model.to("cuda")
+    elif torch.backends.mps.is_available():
+        model = model.to("mps")
     elif model.dtype == torch.float16:  # processors have no arithmetic for it: ten times slower
         model = model.float()
     model = model.eval()

@@ -38,7 +38,7 @@ from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables
 from kinodex.index.store.indexes import present
 from kinodex.index.store.quiet_lance import ColumnOrdering, MultiMatchQuery
-from kinodex.index.store.schema import Filter, all_of, at_least, equal, overlapping, within
+from kinodex.index.store.schema import Filter, all_of, at_least, captions_space, equal, overlapping, within
 from kinodex.index.videos.visibility import VisibilityCache, space_scope
 
 EVERYWHERE = Scope()
@@ -119,9 +119,10 @@ class Search:
     ) -> list[Hit]:
         """Find the `k` captions that match a text best by BM25, fused by rank with those nearest to its vector."""
         lines = self._lines("caption", text, scope, k, min_gap_s)
-        if vector is None:
+        schema, own = self._tables["captions"].schema, self._own_space.digest
+        if vector is None or captions_space(schema, own) != own:  # until `use-space` has embedded them again
             return search_until_k(lines.by_words, lines.to_hits, k, lines.first)
-        query = unit_query(vector, self._tables["captions"].schema.field("vector").type.list_size)
+        query = unit_query(vector, schema.field("vector").type.list_size)
 
         def by_meaning(limit: int) -> Rows:
             rows = nearest_rows(self._tables, "captions", query, LINE_COLUMNS, lines.where, is_few(scope), limit)

@@ -421,11 +421,11 @@ def fetch_tokenizer(name: str) -> None:
 
 
 def chosen_device(device: str) -> torch.device:
-    """Return the device of that name, "auto" being CUDA where there is one; raises DeviceMissing."""
+    """Return the device of that name, "auto" being CUDA, else MPS, where there is one; raises DeviceMissing."""
     import torch
 
     if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+        device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
         return torch.zeros(1, device=device).device
     except (RuntimeError, AssertionError) as error:

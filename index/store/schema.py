@@ -207,7 +207,7 @@ def table_schemas(settings: Mapping[str, Any], fingerprint: Fingerprint) -> dict
         "frames": FRAMES,
         vectors_table(fingerprint): vectors_schema(fingerprint),
         "segments": SEGMENTS,
-        "captions": _captions(fingerprint.dim),
+        "captions": captions_schema(fingerprint.dim),
         "detections": DETECTIONS,
         "transcript": TRANSCRIPT,
         "additions": ADDITIONS,
@@ -215,12 +215,24 @@ def table_schemas(settings: Mapping[str, Any], fingerprint: Fingerprint) -> dict
         "sources": SOURCES,
         "runs": RUNS,
         "leases": LEASES,
-        "videos": VIDEOS.with_metadata(facts | _identity(fingerprint)),
+        "videos": VIDEOS.with_metadata(facts | identity(fingerprint)),
     }
 
 
 def read_heading(schema: pa.Schema, uri: str) -> Heading:
     """Read the metadata of `videos`; raises NotALibrary, NewerLibrary, OlderLibrary or LibraryDamaged."""
+    heading = read_stored_heading(schema, uri)
+    if heading.format_version < FORMAT_VERSION:
+        raise OlderLibrary(
+            f"{uri} has format {heading.format_version}, and this kinodex reads {FORMAT_VERSION}; `kinodex upgrade "
+            f"{uri}` brings it there, in place (--dry-run says what that does, and how long it takes)"
+        )
+    check_columns(schema, VIDEOS, "videos", uri)
+    return heading
+
+
+def read_stored_heading(schema: pa.Schema, uri: str) -> Heading:
+    """Read the metadata of `videos` of this or an earlier format; raises as `read_heading` does."""
     metadata = schema.metadata or {}
     if FORMAT_KEY not in metadata:
         raise NotALibrary(f"got {uri}, Lance tables that kinodex did not make; give a library")
@@ -229,11 +241,6 @@ def read_heading(schema: pa.Schema, uri: str) -> Heading:
     version = int(metadata[FORMAT_KEY])
     if version > FORMAT_VERSION:
         raise NewerLibrary(f"{uri} has format {version}, and this kinodex reads {FORMAT_VERSION}; update kinodex")
-    if version < FORMAT_VERSION:
-        raise OlderLibrary(
-            f"{uri} has format {version}, and this kinodex reads {FORMAT_VERSION}; ingest its videos into a new library"
-        )
-    check_columns(schema, VIDEOS, "videos", uri)
     try:
         settings: dict[str, Any] = json.loads(metadata[SETTINGS_KEY])
     except (KeyError, ValueError) as error:
@@ -263,7 +270,7 @@ def _altered(what: str, why: str) -> LibraryDamaged:
 def vectors_schema(fingerprint: Fingerprint) -> pa.Schema:
     """Make the schema of a space's vectors; its metadata holds the whole fingerprint."""
     vector = pa.list_(pa.float16(), fingerprint.dim)
-    return _table(video_id=TEXT, frame_no=INT32, time_s=FLOAT64, vector=vector).with_metadata(_identity(fingerprint))
+    return _table(video_id=TEXT, frame_no=INT32, time_s=FLOAT64, vector=vector).with_metadata(identity(fingerprint))
 
 
 def sentences_schema(fingerprint: Fingerprint, likeness: Mapping[str, float]) -> pa.Schema:
@@ -277,14 +284,21 @@ def sentences_schema(fingerprint: Fingerprint, likeness: Mapping[str, float]) ->
         model=nullable(TEXT),  # that wrote the text
         vector=pa.list_(pa.float16(), fingerprint.dim),
     )
-    return columns.with_metadata(_identity(fingerprint) | {LIKENESS_KEY: json.dumps(dict(likeness), sort_keys=True)})
+    return columns.with_metadata(identity(fingerprint) | {LIKENESS_KEY: json.dumps(dict(likeness), sort_keys=True)})
 
 
-def _identity(fingerprint: Fingerprint) -> dict[bytes, str]:
+def identity(fingerprint: Fingerprint) -> dict[bytes, str]:
+    """Make the metadata that name a space."""
     return {SPACE_KEY: json.dumps(asdict(fingerprint), sort_keys=True)}
 
 
-def _captions(dim: int) -> pa.Schema:
+def captions_space(schema: pa.Schema, own: str | None) -> str | None:
+    """The digest of the space of the captions' vectors: it is noted once the library's own space was changed."""
+    metadata = schema.metadata or {}
+    return read_space(schema, "the table captions").digest if SPACE_KEY in metadata else own
+
+
+def captions_schema(dim: int) -> pa.Schema:
     """Make the schema of captions, which are searched by word and, in the library's own space, by meaning."""
     return _table(
         video_id=TEXT,

@@ -24,6 +24,7 @@ from kinodex.index.rows import (
     RunRow,
     SourceRow,
     VideoRow,
+    known,
     moved,
 )
 from kinodex.index.store.database import Tables, is_local, space_tables
@@ -161,12 +162,14 @@ class IngestLog:
 
     def sources(self) -> dict[str, SourceRow]:
         """Read every source that an ingest found a video in, by URI."""
-        return {row["uri"]: SourceRow(**row) for batch in self._tables.batches("sources") for row in batch.to_pylist()}
+        return {
+            row["uri"]: known(SourceRow, row) for batch in self._tables.batches("sources") for row in batch.to_pylist()
+        }
 
     def sources_with(self, column: str, values: Sequence[str]) -> list[SourceRow]:
         """Read the sources with one of these values in a column: `uri`, or `video_id`."""
         tables = [self._tables.rows("sources", one_of(column, some)) for some in chunked(values)]
-        return [SourceRow(**row) for table in tables for row in table.to_pylist()]
+        return [known(SourceRow, row) for table in tables for row in table.to_pylist()]
 
     def places(self, video: VideoRow) -> list[SourceRow]:
         """Read the places where ingests found a video: first its address, then copies by URI.
@@ -175,7 +178,9 @@ class IngestLog:
         """
         of_address = one_of("uri", [video.uri, redact_uri(video.uri)])
         rows = self._tables.rows("sources", of_address | equal("video_id", video.video_id)).to_pylist()
-        found = sorted((SourceRow(**row) for row in rows), key=lambda row: (row.uri != redact_uri(video.uri), row.uri))
+        found = sorted(
+            (known(SourceRow, row) for row in rows), key=lambda row: (row.uri != redact_uri(video.uri), row.uri)
+        )
         if not found or redact_uri(found[0].uri) != redact_uri(video.uri):
             found.insert(0, SourceRow(video.uri, video.video_id, None, "", video.ingested_at))
         return sorted(found, key=lambda row: row.video_id != video.video_id)
@@ -195,7 +200,7 @@ class IngestLog:
 
     def failures(self) -> list[FailureRow]:
         """Read all failures, by URI and stage."""
-        rows = [FailureRow(**row) for row in self._tables.rows("failures").to_pylist()]
+        rows = [known(FailureRow, row) for row in self._tables.rows("failures").to_pylist()]
         return sorted(rows, key=lambda row: (row.uri, row.stage))
 
     def add_failures(self, rows: Sequence[FailureRow]) -> None:
@@ -227,7 +232,7 @@ class IngestLog:
     def runs(self) -> list[RunRow]:
         """Read the report of every run, the latest first."""
         rows = self._tables.rows("runs").to_pylist()
-        loaded = [RunRow(**row | {"report": json.loads(row["report"])}) for row in rows]
+        loaded = [known(RunRow, row | {"report": json.loads(row["report"])}) for row in rows]
         return sorted(loaded, key=lambda row: (row.started_at, row.run_id), reverse=True)
 
     def add_run(self, row: RunRow) -> None:
@@ -451,8 +456,9 @@ def _stored(row: VideoRow) -> dict[str, Any]:
 
 
 def _table(columns: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
-    """Make a table of those columns that the schema has."""
-    return pa.Table.from_pydict({name: columns[name] for name in schema.names}, schema)
+    """Make a table of those columns that the schema has; one that a later kinodex added is null."""
+    nothing = [None] * len(columns["video_id"])
+    return pa.Table.from_pydict({name: columns.get(name, nothing) for name in schema.names}, schema)
 
 
 def _matrix(rows: Sequence[Any], dim: int) -> pa.FixedSizeListArray:

@@ -36,7 +36,7 @@ OWN = "Default: the library's own, else"
 CPU_BATCH, GPU_BATCH = 16, 64
 """On a CPU larger batches are no quicker and sometimes slower (notes: 29 frames a second of 16, 18 of 64)."""
 
-Device = Literal["auto", "cpu", "cuda"]
+Device = Literal["auto", "cpu", "cuda", "mps"]
 Decoder = Literal["auto", "pyav", "decord", "torchcodec", "nvdec"]
 
 
@@ -87,7 +87,7 @@ class IngestConfig(BaseModel):
         Literal["sampled", "exact"],
         Flag("sampled: shots begin with a sampled frame; exact: then `kinodex add shots`, which reads sources again."),
     ] = Field(default="sampled", description="where shots begin: with a sampled frame, or exactly at their cut")
-    device: Annotated[Device, Flag("Where the model runs: auto, cpu, cuda.")] = Field(
+    device: Annotated[Device, Flag("Where the model runs: auto, cpu, cuda, mps.")] = Field(
         default="auto", description="where the model runs"
     )
     decoder: Annotated[Decoder, Flag("auto, pyav, decord, torchcodec or nvdec.")] = Field(

@@ -26,7 +26,7 @@ def ingest(
     fps: FpsOption = 1.0,
     rounds: RoundsOption = 3,
     decoder: Annotated[str, typer.Option(help="auto, pyav, decord, torchcodec or nvdec.")] = "auto",
-    device: Annotated[str, typer.Option(help="Where the model runs: auto, cpu, cuda.")] = "auto",
+    device: Annotated[str, typer.Option(help="Where the model runs: auto, cpu, cuda, mps.")] = "auto",
     ray: Annotated[bool, typer.Option("--ray/--local", help="On a Ray started here, or in threads.")] = False,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes that decode. Default: one a core.")] = None,
     script: Annotated[bool, typer.Option(help="Also run the plain decord + open_clip script.")] = True,

@@ -264,6 +264,58 @@ def maintain(
     raise typer.Exit(SOME_FAILED if health.problems or (repaired and repaired.lost) else OK)
 
 
+def upgrade(
+    library: LibraryArgument,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what it would do, and about how long that takes.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Bring a library of an earlier version of kinodex to this one's format, in place.
+
+    No row is written again. Interrupted, it goes on when it is run again; nobody else may write meanwhile.
+    """
+    from kinodex.index.upgrade import upgrade as upgrade_library
+
+    done = upgrade_library(library, dry_run=dry_run, on_step=_tell)
+    if json:
+        print_json(asdict(done))
+        return
+    out = console()
+    for step in done.steps if dry_run else ():
+        out.print(step, markup=False)
+    if not done.steps:
+        out.print(f"{library} has all of format {done.format_version}: nothing is to be done", markup=False)
+        return
+    verb, about = ("takes", "about ") if dry_run else ("took", "")
+    what = f"{counted(len(done.steps), 'step')} from format {done.found} to {done.format_version}"
+    out.print(f"{what}: {verb} {about}{done.seconds:.1f} s", markup=False)
+
+
+def use_space(
+    library: LibraryArgument,
+    space: Annotated[str, typer.Argument(help="A space that `kinodex add vectors` added: its name or digest.")],
+    json: JsonOption = False,
+) -> None:
+    """Make an added space the library's own: all queries, and later ingests, go there at once.
+
+    The old vectors stay, as an added space, until `kinodex remove added LIBRARY vectors OLD`.
+    """
+    from kinodex.index.change_space import use_space as change_space
+
+    changed = change_space(open_library(library), space, on_step=_tell)
+    if json:
+        print_json(asdict(changed))
+        return
+    out = console()
+    out.print(f"the space of {library} is {changed.space}; before it was {changed.before}", markup=False)
+    if changed.before_digest != changed.space_digest:
+        command = f"kinodex remove added {library} vectors {changed.before_digest}"
+        out.print(f"its old vectors are kept; `{command}` removes them", markup=False)
+    if changed.note:
+        print(changed.note, file=sys.stderr)
+
+
 def _repair(uri: str) -> Repair:
     from kinodex.index.repair import repair as repair_library
     from kinodex.jobs.library import read_facts

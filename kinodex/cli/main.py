@@ -41,6 +41,8 @@ COMMANDS = {
     "export": Place("kinodex.cli.export:app", "Write clips, frames, subtitles, data sets.", MORE),
     "remove": Place("kinodex.cli.library:remove_app", "Remove videos, what was added, or voices.", MORE),
     "maintain": Place("kinodex.cli.library:maintain", "Clean up a library, or check it.", MORE),
+    "upgrade": Place("kinodex.cli.library:upgrade", "Bring an older library to this version.", MORE),
+    "use-space": Place("kinodex.cli.library:use_space", "Ask in a space that was added.", MORE),
     "set": Place("kinodex.cli.library:set_app", "Set columns about the videos: metadata.", MORE),
     "relocate": Place("kinodex.cli.library:relocate", "Say where moved files are by now.", MORE),
     "clean": Place("kinodex.cli.clean:clean", "Free caches and old traces.", MORE),

@@ -138,10 +138,7 @@ class Judged(BaseModel):
 
 
 class HitLine(OfVideo, Span, Judged):
-    """A moment [start_s, end_s) that a search found; the score orders the hits of one search.
-
-    `cosine` compares the picture or caption with the query, `bm25` the words.
-    """
+    """A moment; the score orders the hits of one search. `cosine` compares pictures or captions, `bm25` words."""
 
     score: Number
     found_in: str

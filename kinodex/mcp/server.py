@@ -12,7 +12,7 @@ import inspect
 import itertools
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, wraps
@@ -139,14 +139,48 @@ class _PlainTool(Tool):
 def _tool(function: Callable[..., Any], hints: ToolAnnotations) -> Tool:
     """Make a tool of a function. An unknown argument is an error here, as is NaN; the SDK would take both."""
     tool = _PlainTool.from_function(
-        _with_tool_errors(function), description=inspect.getdoc(function), annotations=hints
+        _with_tool_errors(function), description=" ".join((inspect.getdoc(function) or "").split()), annotations=hints
     )
     lenient = tool.fn_metadata.arg_model
     settings = {"extra": "forbid", "allow_inf_nan": False}
     strict = create_model(lenient.__name__, __base__=lenient, __cls_kwargs__=settings)
     tool.fn_metadata.arg_model = strict
-    tool.parameters = strict.model_json_schema(by_alias=True)
+    tool.parameters = _short(strict.model_json_schema(by_alias=True))
+    if tool.fn_metadata.output_schema is not None:
+        replies_with = _short(tool.fn_metadata.output_schema, without=("title", "default", "required", "description"))
+        tool.fn_metadata.output_schema = replies_with
     return tool
+
+
+def _short(schema: dict[str, Any], without: Sequence[str] = ("title",)) -> dict[str, Any]:
+    """Write a schema without what says nothing: an assistant pays for every word of it in each conversation.
+
+    Pydantic repeats names as titles, and describes what may be left out as null besides: replies leave it out, and so
+    do calls, though null is still taken for it. Of a docstring the first paragraph stays; parts stand where they are
+    used, for each is used once.
+    """
+    parts = {f"#/$defs/{name}": part for name, part in schema.get("$defs", {}).items()}
+    return _shortened(schema, parts, {*without, "$defs"})
+
+
+def _shortened(schema: dict[str, Any], parts: Mapping[str, dict[str, Any]], without: Collection[str]) -> dict[str, Any]:
+    schema = parts.get(schema.get("$ref", ""), schema)
+    kept = {name: value for name, value in schema.items() if name not in without}
+    either = [each for each in kept.get("anyOf", ()) if each != {"type": "null"}]
+    if len(either) == 1:
+        kept = {**either[0], **{name: value for name, value in kept.items() if name != "anyOf"}}
+    if kept.get("default", "") in (None, ""):
+        kept.pop("default", None)
+    for name, value in kept.items():
+        if name == "properties":
+            kept[name] = {key: _shortened(each, parts, without) for key, each in value.items()}
+        elif name == "description":
+            kept[name] = " ".join(value.split("\n\n")[0].split())
+        elif isinstance(value, dict):
+            kept[name] = _shortened(value, parts, without)
+        elif isinstance(value, list):
+            kept[name] = [_shortened(each, parts, without) if isinstance(each, dict) else each for each in value]
+    return kept
 
 
 def _in_turn(function: Callable[..., Any], turn: anyio.Lock) -> Callable[..., Any]:
@@ -200,29 +234,23 @@ async def serve_http(server: MCPServer, listener: socket.socket, host: str) -> N
 #
 # Models read the docstrings of tools: they describe a tool and its limits, which are those of `kinodex.mcp.replies`.
 
-VideoName = Annotated[
-    str, Field(description="A video, as `videos` names it: its id, the first digits of it, its title or file name.")
-]
-VideoNames = Annotated[
-    list[str] | None, Field(min_length=1, description="Only these videos, by id or title; without it, all.")
-]
-FromS = Annotated[float | None, Field(description="Only from this time of the video on, in seconds.")]
-ToS = Annotated[float | None, Field(description="Only before this time of the video, in seconds.")]
-Offset = Annotated[int, Field(ge=0, description="Rows to leave out: to go on where an earlier call was cut.")]
+VideoName = Annotated[str, Field(description="Id, its first digits, title or file name.")]
+VideoNames = Annotated[list[str] | None, Field(min_length=1, description="Only these videos.")]
+FromS = Annotated[float | None, Field(description="Only from this time on.")]
+ToS = Annotated[float | None, Field(description="Only before this time.")]
+Offset = Annotated[int, Field(ge=0, description="Rows to leave out, as `cut` says.")]
 LookIn = Annotated[
     Where,
     Field(
-        description="pictures (by meaning), words (said, on screen and captions, by words and, where the library has "
-        "sentences, by meaning), speech (by words), screen-text (by words, typos forgiven), captions (by words and "
-        "meaning), chapters (by titles and summaries), detections (the query is a label); all is pictures and words. "
-        "`overview` counts the rows of a video."
+        description="pictures: by meaning; words: speech, screen-text and captions, by words and perhaps by meaning; "
+        "chapters: titles and summaries; detections: the query is a label; all: pictures and words."
     ),
 ]
 
 
 Verify = Annotated[
     int,
-    Field(ge=0, le=20, description="Have the server's model look at the first so many: yes or no with its reason."),
+    Field(ge=0, le=20, description="A model looks at the first so many: yes or no, why."),
 ]
 DESCRIBED = ("captions", "speech", "text", "detections", "summaries")
 """Stages whose rows an overview counts."""
@@ -267,13 +295,10 @@ class LibraryTools:
 
     def videos(
         self,
-        title: Annotated[str, Field(description="Only videos with this in their titles, in any case.")] = "",
+        title: Annotated[str, Field(description="Part of titles.")] = "",
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, replies.Videos]:
-        """List the videos with their ids by title, after counts of the library and of the rows that models added.
-
-        At most 100 videos a call; `cut` then says how to get the next.
-        """
+        """List the videos by title, after counts of the library and of what models added."""
         facts, rows = self.library.info(), self.library.videos()
         found = [row for row in rows if title.casefold() in row.title.casefold()]
         lines, cut = page(found, replies.VideoLine, "videos", offset, replies.VIDEOS)
@@ -294,7 +319,7 @@ class LibraryTools:
     ) -> Annotated[CallToolResult, replies.Overview]:
         """Describe one video: facts, shots or other segments with captions, counts of lines, labels detected.
 
-        At most 60 segments, spread evenly over the video, or over its part from start_s to end_s, and 30 labels.
+        At most 60 segments, spread evenly over the part, and 30 labels.
         """
         row = self._video(video, start_s, end_s)
         captions, lines = self.library.captions(row.video_id), self.library.transcript(row.video_id)
@@ -324,7 +349,7 @@ class LibraryTools:
 
     def search(
         self,
-        query: Annotated[str, Field(description="What to look for, in words.")],
+        query: Annotated[str, Field(description="In words.")],
         where: LookIn = "all",
         videos: VideoNames = None,
         start_s: FromS = None,
@@ -335,8 +360,8 @@ class LibraryTools:
     ) -> Annotated[CallToolResult, replies.Hits]:
         """Find moments of the videos that match a query, best first: seen, said, shown, described or detected.
 
-        Look at a hit with `frames` at its start_s. At most 50 hits and 40,000 bytes. Scores order the hits of one
-        search and mean nothing across searches; `claim` says what the `basis` allows.
+        Look at a hit with `frames` at its start_s. Scores mean nothing across searches; `claim` says what the `basis`
+        allows.
         """
         if k < 1:
             raise UsageError(f"got k={k}; ask for at least 1 hit")
@@ -428,8 +453,8 @@ class LibraryTools:
     ) -> list[ContentBlock]:
         """Show frames of a video as pictures, each after its number and time: at given times, or spread over a part.
 
-        At most 8 frames, of at most 1,024 pixels a side, and of 700,000 bytes together. Each frame comes once, with the
-        time when it appears: fewer come where the picture stands still or was sampled more rarely than asked for.
+        At most 8 frames of 1,024 pixels a side. Each comes once, with the time when it appears: fewer where the
+        picture stands still or was sampled more rarely.
         """
         row = self._video(video, start_s, end_s)
         most, left_out = replies.FRAMES, None
@@ -451,11 +476,7 @@ class LibraryTools:
     def transcript(
         self, video: VideoName, start_s: FromS = None, end_s: ToS = None, offset: Offset = 0
     ) -> Annotated[CallToolResult, replies.Transcript]:
-        """Read the transcript of a video or of a part of it, line by line: subtitles, speech, text on screen.
-
-        Lines that the picture shows as text are marked `on_screen`, with their confidence; the others are said.
-        At most 200 lines and 40,000 bytes a call; `cut` then says how to get the next.
-        """
+        """Read what is said, line by line: subtitles, speech; and text that the picture shows, marked `on_screen`."""
         row = self._video(video, start_s, end_s)
         said = lines_of(self.library.transcript(row.video_id, start_s, end_s), replies.TranscriptLine)
         shown = map(replies.TranscriptLine.shown, self.library.screen_text.rows(row.video_id, start_s, end_s))
@@ -468,10 +489,7 @@ class LibraryTools:
     def captions(
         self, video: VideoName, start_s: FromS = None, end_s: ToS = None, offset: Offset = 0
     ) -> Annotated[CallToolResult, replies.Captions]:
-        """Read the captions of a video or of a part of it, written by a model or by people; there may be none.
-
-        At most 200 captions and 40,000 bytes a call; `cut` then says how to get the next.
-        """
+        """Read the captions, written by a model or by people; there may be none."""
         row = self._video(video, start_s, end_s)
         rows = [each for each in self.library.captions(row.video_id) if _in_part(each, start_s, end_s)]
         lines, cut = page(rows, replies.Caption, "captions", offset)
@@ -487,11 +505,7 @@ class LibraryTools:
         scenes: Annotated[bool, Field(description="The scenes of the chapters instead: finer, and more.")] = False,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, replies.Contents]:
-        """Read the table of contents of a video or of a part of it: chapters with titles and summaries, or none.
-
-        The quickest way to know what happens where in a long video. At most 200 and 40,000 bytes a call; `cut` then
-        says how to get the next.
-        """
+        """Read the table of contents, the quickest way into a long video: titles and summaries, or none."""
         row = self._video(video, start_s, end_s)
         held = self.library.scenes.rows(row.video_id, "scene" if scenes else "chapter")
         rows = [each for each in held if _in_part(each, start_s, end_s)]
@@ -509,10 +523,7 @@ class LibraryTools:
         end_s: ToS = None,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, replies.Detections]:
-        """List the detections in a video or in a part of it, with scores, boxes and tracks; there may be none.
-
-        At most 200 detections and 40,000 bytes a call; `cut` then says how to get the next.
-        """
+        """List the detections, with scores, boxes and tracks; there may be none."""
         row = self._video(video, start_s, end_s)
         rows = self.library.detections(row.video_id, start_s, end_s, label, min_score)
         lines, cut = page(rows, replies.Detection, "detections", offset)
@@ -655,7 +666,7 @@ def _judged(each: Judged) -> dict[str, Any]:
 
 def ask_tool(answering: Answering, defaults: AskOptions) -> Callable[..., Awaitable[CallToolResult]]:
     async def ask(
-        question: Annotated[str, Field(description="The question, in words.")],
+        question: Annotated[str, Field(description="In words.")],
         context: Context,
         options: Annotated[list[str] | None, Field(description="2 to 26 choices, of which one is the answer.")] = None,
         videos: VideoNames = None,
@@ -671,9 +682,9 @@ def ask_tool(answering: Answering, defaults: AskOptions) -> Callable[..., Awaita
     ) -> Annotated[CallToolResult, AskReply]:
         """Have an agent search the videos for the answer to a question, and name the time ranges of its evidence.
 
-        The answer's status is answered, insufficient_evidence, budget_exhausted (the best answer so far) or invalid.
-        Look at the evidence with `frames` or `transcript` before you rely on it. At most 50 ranges of evidence. It
-        takes seconds to minutes, and spends no more than the server's own limits, whatever a call names.
+        Its status is answered, insufficient_evidence, budget_exhausted (the best answer so far) or invalid. Look at
+        the evidence with `frames` or `transcript` before you rely on it. Takes seconds to minutes, within the server's
+        limits.
         """
         # a client can name an agent of kinodex, never a file, whose code would run here
         chosen = defaults.agent if agent in (None, defaults.agent.name) else variant_named(agent)

@@ -105,7 +105,7 @@ def chosen_device(device: str) -> torch.device:
     import torch
 
     if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+        device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
         return torch.zeros(1, device=device).device
     except (RuntimeError, AssertionError) as error:

@@ -1,8 +1,10 @@
-"""docs/tables.md says of every table what the code does, and its examples run on a library that has them all."""
+"""docs/format.md says of every table what the code does; its script, and the examples of docs/tables.md, run."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -33,7 +35,7 @@ KEY = re.compile(r"Key:\s([^.]+)\.")
 
 @pytest.fixture
 def page(root: Path) -> Path:
-    return root / "docs" / "tables.md"
+    return root / "docs" / "format.md"
 
 
 def schemas() -> dict[str, pa.Schema]:
@@ -71,10 +73,28 @@ def test_the_page_has_the_format(page: Path) -> None:
     assert f"`kinodex.format` (now {FORMAT_VERSION})" in page.read_text()
 
 
-def test_the_examples_count_what_is_complete(page: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+@pytest.mark.slow  # a process of its own
+def test_a_strangers_script_reads_a_library_with_lance_and_numpy_alone(page: Path, library: Path, tmp_path) -> None:
+    (script,) = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    imported = {line.split()[1] for line in script.splitlines() if line.startswith(("import ", "from "))}
+    assert imported == {"lance", "numpy", "pathlib", "sys"}
+    (tmp_path / "read.py").write_text(script)
+    ran = subprocess.run([sys.executable, "read.py", library], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    lines = ran.stdout.splitlines()
+    assert len([line for line in lines if line.endswith(" s, space builtin")]) == 3
+    found = re.findall(r"^(film-0\d) at (\d+\.\d\d) s, cosine (\d\.\d{3})$", ran.stdout, re.MULTILINE)
+    assert len(found) == 3
+    assert found[0][2] == "1.000", "the first frame is nearest to itself"
+    opened = Library.open(str(library))
+    frame = opened.frames_at(opened.video(found[0][0]).video_id, [float(found[0][1])], mode="nearest")[0]
+    assert (tmp_path / "frame.jpg").read_bytes() == frame.jpeg
+
+
+def test_the_examples_count_what_is_complete(root: Path, tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     fill(Library.create("mine", SETTINGS, fingerprint()))
-    check_md_file(page, memory=True)
+    check_md_file(root / "docs" / "tables.md", memory=True)
     out = capsys.readouterr().out
     for line in (
         "format 2",

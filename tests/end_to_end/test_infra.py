@@ -71,8 +71,13 @@ def test_the_images_hold_what_those_who_start_them_call(infra: Path) -> None:
     assert all("\nUSER 1000\nENV HOME=/home/kinodex\n" in image for image in (cpu, gpu)), "it looks up HOME there"
 
 
-def test_compose_follows_its_schema(infra: Path) -> None:
+def test_compose_and_the_workflows_follow_their_schemas(root: Path, infra: Path) -> None:
     checked("check-jsonschema", "--builtin-schema", "vendor.compose-spec", infra / "compose.yaml")
+    workflows = sorted((root / ".github" / "workflows").glob("*.yml"))
+    checked("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+    extras = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    for names in re.findall(r"\[([a-z,]+)\]\"", "".join(each.read_text("utf-8") for each in workflows)):
+        assert {*names.split(",")} <= extras.keys()
 
 
 def test_what_compose_mounts_and_what_prometheus_asks_is_there(infra: Path) -> None:

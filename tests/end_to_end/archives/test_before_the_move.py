@@ -6,7 +6,6 @@ most of its traces can be looked at and not be replayed, and cached replies to i
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,6 @@ from tests.support.archives.read import (
     run_ask,
 )
 from tests.support.command import Kinodex
-from tests.support.models.stage_models import tiny_film
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.rule_server import MODEL, Rules
 
@@ -36,28 +34,6 @@ earliest is chosen.
 ASK_OTHERWISE = tuple(name for name in TRACES if name not in ASK_AS_BEFORE)
 NEW_FACTS = {"insufficient evidence", "requests at once", "prices for a million tokens", "text on screen"}
 """What the report of a run says today that the plan of that time does not hold."""
-
-
-def test_the_library_is_opened_and_searched(kinodex: Kinodex, library: Path) -> None:
-    info = json.loads(kinodex("info", library, "--json").out)
-    (film,) = info["videos"]
-    assert (film["title"], film["frames"]) == ("film-01", 30)
-    ran = kinodex("search", library, "a brown key in the meadow", "--json")
-    assert ran.code == 0, ran.err
-    assert "film-01" in ran.out
-    assert kinodex("maintain", library).code == 0
-
-
-def test_a_video_and_captions_are_added_to_it(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
-    film = tiny_film(tmp_path / "boat.mp4", 3, 0)
-    ran = kinodex("ingest", film, "--library", library, "--anyway")
-    assert (ran.code, ran.err) == (0, "")
-    with ChatServer(Rules(), models=[MODEL]) as server:
-        ran = kinodex("add", "captions", library, "--model", MODEL, "--base-url", server.base_url)
-        assert ran.code == 0, ran.err
-        assert len(server.seen) > 0
-    info = json.loads(kinodex("info", library, "--json").out)
-    assert {video["title"] for video in info["videos"]} == {"film-01", "boat"}
 
 
 @pytest.mark.parametrize("name", ASK_OTHERWISE)

@@ -19,7 +19,6 @@ from kinodex.index.errors import (
     KinodexError,
     NewerLibrary,
     NotALibrary,
-    OlderLibrary,
     QueryError,
     SpaceMismatch,
     StorageError,
@@ -44,6 +43,7 @@ from kinodex.index.store.indexes import Thresholds, refresh
 from kinodex.index.store.quiet_lance import lance
 from kinodex.index.store.schema import FORMAT_KEY, equal, other_than, table_schemas
 from kinodex.index.sweep import audit
+from kinodex.index.upgrade import upgrade
 from tests.support.late import late
 from tests.support.libraries.random_library import (
     OTHER_DIM,
@@ -69,15 +69,13 @@ def test_somebody_elses_database(tmp_path):
         Library.create(str(tmp_path / "wine"), SETTINGS, fingerprint())
 
 
-def test_other_formats_are_refused(tmp_path):
+def test_a_later_format_is_refused(tmp_path):
     schema = table_schemas(SETTINGS, fingerprint())["videos"]
-    for name, version in (("newer", b"7"), ("older", b"1")):
-        marked = schema.with_metadata(schema.metadata | {FORMAT_KEY: version})
-        lancedb.connect(tmp_path / name).create_table("videos", schema=marked)
-    with pytest.raises(NewerLibrary, match="has format 7, and this kinodex reads 2; update"):
-        Library.open(str(tmp_path / "newer"))
-    with pytest.raises(OlderLibrary, match="has format 1, and this kinodex reads 2; ingest its videos into a new"):
-        Library.open(str(tmp_path / "older"))
+    marked = schema.with_metadata(schema.metadata | {FORMAT_KEY: b"7"})
+    lancedb.connect(tmp_path / "newer").create_table("videos", schema=marked)
+    for use in (Library.open, upgrade):
+        with pytest.raises(NewerLibrary, match="has format 7, and this kinodex reads 2; update"):
+            use(str(tmp_path / "newer"))
 
 
 def _cut(file: Path) -> None:

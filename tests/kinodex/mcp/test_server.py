@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import threading
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from mcp import Client
 
@@ -77,19 +79,21 @@ def test_http_for_others_serves_no_page_of_a_browser(mcp_library: Library) -> No
     asyncio.run(use())
 
 
-def test_what_tools_say_of_themselves(mcp_library: Library) -> None:
+def test_what_the_server_says_of_itself(mcp_library: Library, root: Path) -> None:
+    """Limits stand once, in the instructions; those of two tools with them."""
+    stated = (root / "kinodex" / "mcp" / "instructions.jinja").read_text()
+    limits = (
+        f"{replies.VIDEOS} videos, {replies.HITS} hits or ranges, {replies.ROWS} rows, {replies.TEXT_BYTES:,} bytes"
+    )
+    assert limits in stated
+    assert replies.EVIDENCE == replies.HITS
+
     async def use(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        limits = {"videos": 100, "overview": 60, "search": 50, "frames": 8, "transcript": 200, "ask": 50}
-        for name, limit in limits.items():
-            assert f"At most {limit} " in (tools[name].description or "")
-        assert "1,024 pixels" in (tools["frames"].description or "")
-        assert "700,000 bytes" in (tools["frames"].description or "")
+        assert f"At most {replies.SEGMENTS} segments" in (tools["overview"].description or "")
+        assert f"At most {replies.FRAMES} frames of {replies.SIDE_PX:,} pixels" in (tools["frames"].description or "")
         reads = {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint}
         assert reads == TOOLS - {"ask"}
-        stated = tuple(getattr(replies, name) for name in ("VIDEOS", "SEGMENTS", "HITS", "FRAMES", "ROWS", "EVIDENCE"))
-        assert stated == tuple(limits.values())
-        assert (replies.SIDE_PX, replies.IMAGE_BYTES, replies.TEXT_BYTES) == (1024, 700_000, 40_000)
 
     use_tools(mcp_library, use)
 
@@ -145,6 +149,12 @@ def test_a_call_that_makes_no_sense_is_refused_in_one_line(mcp_library: Library)
             assert len(text) < 1_200
         offered = (await client.list_tools()).tools
         assert all(each.input_schema["additionalProperties"] is False for each in offered)
+        shown = [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in offered]
+        assert len(offered) == 10
+        assert len(json.dumps(shown, separators=(",", ":"))) < 14_100, "half of what it was: each conversation pays"
+        for each in shown:
+            jsonschema.Draft202012Validator.check_schema(each["inputSchema"])
+            jsonschema.Draft202012Validator.check_schema(each.get("outputSchema", {}))
 
     use_tools(mcp_library, use)
 

@@ -1,0 +1,179 @@
+"""Make a space that was added a library's own, in place: `kinodex use-space`.
+
+The change is one commit of `videos`, whose metadata name the space: readers see all of it or nothing. What goes before
+it makes the old vectors an addition like others; what comes after it embeds captions again. Each part is done where it
+is not done yet, so that an interrupted change is finished by the next.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kinodex.index.errors import SpaceError, SpaceMismatch
+from kinodex.index.library import Library
+from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.store.indexes import index_text
+from kinodex.index.store.leases import DEFAULT_LEASE, Lease
+from kinodex.index.store.schema import (
+    ADDED_DIGEST,
+    SPACE_KEY,
+    VIDEO_DIGESTS,
+    captions_schema,
+    equal,
+    identity,
+    other_than,
+    vectors_table,
+)
+from kinodex.index.sweep import MAINTENANCE, WRITERS
+from kinodex.index.videos.writer import OWN_ROW, ROWS_AT_ONCE, as_text, read_digests, row_hashes
+
+OWNER = "kinodex use-space"
+CAPTIONS_AT_ONCE = 256
+KEY = ["video_id", "stage", "model"]
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceChange:
+    """The library's own space, and the one before, whose vectors are an addition now."""
+
+    space: str
+    space_digest: str
+    before: str
+    before_digest: str
+    note: str | None = None
+    """Why captions could not be embedded in it."""
+
+
+def use_space(library: Library, name: str, on_step: Callable[[str], None] = lambda step: None) -> SpaceChange:
+    """Make the space of this name or digest the library's own; `library` has to be opened again to see it.
+
+    Every video with frames must have vectors there (SpaceMismatch). Nobody else may write meanwhile (LibraryBusy).
+    """
+    before, space = library.fingerprint, library.space(name)
+    with ExitStack() as leases:
+        for lease in (*WRITERS, MAINTENANCE):
+            leases.enter_context(Lease(library.tables, lease, OWNER, DEFAULT_LEASE))
+        if space.digest != before.digest:
+            _check_whole(library, space)
+            on_step("the old vectors become an addition")
+            _keep_old(library)
+            on_step("queries move to the new space")
+            _switch(library, space)
+            library = Library.open(library.uri)
+        _forget_addition(library)
+        note = None
+        if not library.has_caption_vectors:
+            on_step("captions are embedded in the new space")
+            try:
+                _embed_captions(library)
+            except SpaceError as error:
+                note = f"captions are found by their words alone until the same is run where the model is: {error}"
+    return SpaceChange(space.name, space.digest, before.name, before.digest, note)
+
+
+def _check_whole(library: Library, space: Fingerprint) -> None:
+    models = library.visible.models("vectors")
+    rows = library.visible.videos().values()
+    without = [row for row in rows if row.frames and space.digest not in models.get(row.video_id, ())]
+    if without:
+        raise SpaceMismatch(
+            f"got space {space}, where {len(without):,} of {len(rows):,} videos have no vectors yet, "
+            f"{without[0].title} among them; run `kinodex add vectors {library.uri} --space {space.name}` first"
+        )
+
+
+def _keep_old(library: Library) -> None:
+    """Write the old vectors' rows of `additions`, and whose vectors the captions have."""
+    tables, old = library.tables, library.fingerprint
+    if SPACE_KEY not in (tables.schema("captions").metadata or {}):
+        tables["captions"].update_schema_metadata({SPACE_KEY.decode(): identity(old)[SPACE_KEY]})
+    schema, now = tables.schema("additions"), datetime.now(UTC)
+    columns = ["video_id", "frames", *(name for name in [VIDEO_DIGESTS] if name in tables.schema("videos").names)]
+    common = {"stage": "vectors", "model": old.digest, "settings": json.dumps({"space": old.name}), "added_at": now}
+    for batch in tables.batches("videos", other_than("frames", 0), columns, rows=ROWS_AT_ONCE):
+        held = batch.to_pylist()
+        rows = [common | {"video_id": row["video_id"], "rows": row["frames"]} for row in held]
+        if ADDED_DIGEST in schema.names:
+            hashes = row_hashes(pa.Table.from_pylist(rows, schema))
+            for row, video, row_hash in zip(rows, held, hashes, strict=True):
+                written = json.loads(video.get(VIDEO_DIGESTS) or "{}").get(library.vectors_table)
+                row[ADDED_DIGEST] = written and as_text(int(written, 16) + row_hash)
+        tables.upsert("additions", KEY, rows)
+
+
+def _switch(library: Library, space: Fingerprint) -> None:
+    """Write `videos` again, with another space in its rows and metadata, in one commit."""
+    tables, new = library.tables, vectors_table(space)
+    schema = tables.schema("videos").with_metadata({**tables.schema("videos").metadata, **identity(space)})
+    of_space = equal("stage", "vectors") & equal("model", space.digest)
+    added = tables.rows("additions", of_space)
+    hashes = dict(zip(added["video_id"].to_pylist(), row_hashes(added), strict=True))
+    texts = added[ADDED_DIGEST].to_pylist() if ADDED_DIGEST in added.column_names else [None] * added.num_rows
+    digests = dict(zip(added["video_id"].to_pylist(), texts, strict=True))
+    parts = []
+    for batch in tables.batches("videos", None, schema.names, rows=ROWS_AT_ONCE):
+        names = pa.array([space.name] * batch.num_rows, pa.string())
+        after = pa.Table.from_batches([batch]).set_column(schema.get_field_index("space"), schema.field("space"), names)
+        if VIDEO_DIGESTS in schema.names:
+            rows, own = after.to_pylist(), row_hashes(after)
+            for row, row_hash in zip(rows, own, strict=True):
+                written = row[VIDEO_DIGESTS] and json.loads(row[VIDEO_DIGESTS])
+                if not written:
+                    continue
+                del written[library.vectors_table]
+                id_, known = row["video_id"], digests.get(row["video_id"])
+                if known:
+                    of_rows = int(known, 16) - hashes[id_]
+                else:  # a video without frames, or vectors of a time before digests
+                    of_rows = read_digests(tables, new, [equal("video_id", id_)])[id_]
+                row[VIDEO_DIGESTS] = json.dumps(written | {new: as_text(of_rows), OWN_ROW: as_text(row_hash)})
+            after = pa.Table.from_pylist(rows, schema)
+        parts.append(after.cast(schema).replace_schema_metadata(schema.metadata))
+    tables.overwrite("videos", pa.concat_tables(parts) if parts else schema.empty_table())
+
+
+def _forget_addition(library: Library) -> None:
+    """Delete the rows of `additions` of what is the library's own space now: every video has its vectors."""
+    library.tables.delete("additions", equal("stage", "vectors") & equal("model", library.fingerprint.digest))
+
+
+def _embed_captions(library: Library) -> None:
+    """Write captions again with vectors in the library's own space, then their digests, and last that it is so."""
+    tables, space = library.tables, library.fingerprint
+    old = tables.schema("captions")
+    schema = captions_schema(space.dim).with_metadata(old.metadata)
+    rows = tables.rows("captions", None, [name for name in old.names if name != "vector"])
+    texts = rows["text"].to_pylist()
+    embed = library.load_space(space.digest, towers="text").embed_text if texts else None
+    parts = [
+        np.asarray(embed(texts[first : first + CAPTIONS_AT_ONCE]), np.float16)
+        for first in range(0, len(texts), CAPTIONS_AT_ONCE)
+        if embed is not None
+    ]
+    flat = np.concatenate(parts).ravel() if parts else np.empty(0, np.float16)
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(flat), space.dim)
+    tables.overwrite("captions", rows.append_column("vector", vectors).select(schema.names).cast(schema))
+    index_text(tables, "captions")
+    _digest_captions(library)
+    tables["captions"].update_schema_metadata({SPACE_KEY.decode(): identity(space)[SPACE_KEY]})
+
+
+def _digest_captions(library: Library) -> None:
+    tables = library.tables
+    added = tables.rows("additions", equal("stage", "captions"))
+    if ADDED_DIGEST not in added.column_names:
+        return
+    rows: list[dict[str, Any]] = added.to_pylist()
+    for row, row_hash in zip(rows, row_hashes(added), strict=True):
+        if row[ADDED_DIGEST]:
+            where = [equal("video_id", row["video_id"]), equal("model", row["model"])]
+            row[ADDED_DIGEST] = as_text(read_digests(tables, "captions", where)[row["video_id"]] + row_hash)
+    tables.upsert("additions", KEY, rows)

@@ -109,7 +109,7 @@ from kinodex.index.videos.writer import IngestLog, VideoWriter
 FRAME_COLUMNS = ["video_id", "frame_no", "time_s", "width_px", "height_px", "jpeg"]
 EXACT_S = 1e-6
 GLOB = re.compile(r"[*?\[]")
-PARTS_OF_VIDEOS = ("search", "additions", "clips", "screen_text", "scenes", "sentences")
+PARTS_OF_VIDEOS = ("search", "additions", "clips", "screen_text", "scenes")
 """Parts of an open library that look at the videos that are seen."""
 
 
@@ -158,6 +158,7 @@ class LibraryReader:
             vars(view).pop(part, None)
         view.condition = condition
         view.visible = self.visible.narrowed(partial(self.metadata.holding, condition))
+        view.sentences = self.sentences.seen_in(view.visible)
         return view
 
     @cached_property

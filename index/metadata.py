@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -53,6 +53,15 @@ class Facet:
     most: Any = None
     missing: int = 0
     """Videos without a value."""
+
+
+def plain(value: Any) -> str:
+    """A value of a column as people read it, and as a condition has it between quotes."""
+    if isinstance(value, list):
+        return ", ".join(map(plain, value))
+    if isinstance(value, date):
+        return value.isoformat()
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def is_column_name(name: str) -> bool:

@@ -223,7 +223,8 @@ def _facet(name: str, column: pa.ChunkedArray) -> Facet:
     missing, kind = column.null_count, column.type
     filled = pc.list_flatten(column.drop_null()) if pa.types.is_list(kind) else column.drop_null()
     counts = sorted(filled.value_counts().to_pylist(), key=lambda each: (-each["counts"], str(each["values"])))
-    if len(counts) <= FEW_VALUES and (len(counts) < len(filled) or not _is_ordered(filled.type)):
+    is_choice = pa.types.is_integer(kind) and len(counts) < len(filled)
+    if len(counts) <= FEW_VALUES and (is_choice or not _is_ordered(filled.type)):
         return Facet(name, str(kind), tuple((each["values"], each["counts"]) for each in counts), missing=missing)
     if not _is_ordered(filled.type):
         return Facet(name, str(kind), missing=missing)

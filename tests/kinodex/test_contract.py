@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import shutil
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
@@ -22,7 +21,6 @@ import kinodex
 from kinodex.find import FOUND_IN, WHERE
 from kinodex.index.errors import QueryError
 from kinodex.index.library import Library
-from kinodex.jobs.metadata import read_metadata, set_metadata
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.servers.mcp_client import call, use_tools
 from tests.support.servers.serve_server import Client as Browser
@@ -161,18 +159,6 @@ FACES: dict[str, Face] = {
 
 BIRD = ("film-01", 14.0, "pictures")
 WALRUS = ("film-02", 0.0, "captions")
-
-
-@pytest.fixture(scope="module")
-def filmed(described: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The films of a front camera, yesterday, and of a back one, with columns of names that hurt."""
-    place = shutil.copytree(described, tmp_path_factory.mktemp("filmed") / "library")
-    table = place.parent / "cameras.csv"
-    table.write_text(
-        "name,camera,recorded at,order,größe\nfilm-01,front,2026-03-01T09:00+02:00,1,\nfilm-02,back's,,2,x\n"
-    )
-    set_metadata(Library.open(str(place)), read_metadata([table]))
-    return place
 
 
 @pytest.fixture(scope="module")

@@ -104,12 +104,13 @@ class Library:
         return self._reader.uri
 
     @checked
-    def where(self, condition: str) -> Library:
+    def where(self, condition: str | None) -> Library:
         """The library with those videos alone for which a condition on their columns holds, for all that reads.
 
         `opened.where("camera = 'front' AND recorded_at >= '2026-03-01'").search(...)`; columns are those of
         `info().columns`, and title, uri, duration_s, fps, width_px, height_px, codec, frames and ingested_at. It
-        follows what is set later. Raises `QueryError` for what is no such condition, or where it holds for no video.
+        follows what is set later; None is all of the library. Raises `QueryError` for what is no such condition, or
+        where it holds for no video.
         """
         return Library(self._reader.where(condition), self.space)
 

@@ -17,8 +17,10 @@ from kinodex.index.additions import plain_label
 from kinodex.index.annotations import LINE_SOURCES, SCENES, SCENES_STAGE, Source, Speakers, shown_speaker
 from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.index.search.fusion import distinct, followed, fuse, fuse_same, shares_words, suppress_neighbours
-from kinodex.index.search.in_memory import unit_query
+from kinodex.index.search.in_memory import HeldFrames, held_frames, unit_query
 from kinodex.index.search.words import (
+    FEW_VIDEOS,
+    MOST_LISTED,
     Limits,
     Rows,
     by_words_and_meaning,
@@ -71,10 +73,13 @@ class Search:
         check_scope(self._visible, scope, k, min_gap_s)
         in_space.check(scope.video_ids or ())
         query = unit_query(vector, self._tables[in_space.table].schema.field("vector").type.list_size)
-        limits = limits_of(self._visible, scope, within)
+        limits, held = limits_of(self._visible, scope, within), self._held(in_space.table, scope)
+        limits = limits if held is None else Limits(None)
         columns = ["video_id", "frame_no", "time_s"]
 
         def fetch(limit: int, where: Filter | None) -> Rows:
+            if held is not None:
+                return held.nearest(query, limit)
             rows = nearest_rows(self._tables, in_space.table, query, columns, where, limits.are_few, limit)
             return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["frame_no"]))
 
@@ -85,6 +90,13 @@ class Search:
             return suppress_neighbours([_frame_hit(row, videos) for row in complete.values()], min_gap_s)
 
         return search_until_k(fetch, to_hits, k, 4 * k if min_gap_s else k, limits)
+
+    def _held(self, table: str, scope: Scope) -> HeldFrames | None:
+        """The frames of the videos of a condition in memory, where they are neither few nor too many."""
+        among, _ = self._visible.among()
+        if among is None or scope != EVERYWHERE or not FEW_VIDEOS < len(among) <= MOST_LISTED:
+            return None
+        return held_frames(self._tables, table, among)
 
     def transcript(self, text: str, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0) -> list[Hit]:
         """Find the `k` transcript lines that match a text best by BM25; words in "quotes" must follow each other."""

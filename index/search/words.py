@@ -189,10 +189,10 @@ def _distance(word: str) -> int:
 
 FEW_VIDEOS = 20
 """Up to this many videos are searched exactly: quicker than the vector index, which then has to be filtered."""
-FEW_LISTED, MOST_LISTED, LARGE_SHARE = 50, 5_000, 0.1
+FEW_LISTED, MOST_LISTED, LARGE_SHARE = 50, 5_000, 0.2
 """Ids of videos in a filter take 15 microseconds each: of more than a few, and of a large share of all, rows of others
 are dropped after the search instead; of more than the most, always."""
-SPARE = 1.5
+SPARE = 2.0
 """Rows that are fetched then, for each that is needed on the average."""
 REFINE_FACTOR = 5
 """The index compares rounded vectors; five times as many as requested are compared again, exactly."""

@@ -178,7 +178,11 @@ def test_a_run_opens_its_traces(opened, run):
 def test_videos_are_chosen_by_their_columns_with_the_keyboard_and_the_address_holds_it(opened, tmp_path) -> None:
     library = library_of_films(tmp_path / "library", ("one", "two", "three"))
     ids = {row.title: row.video_id for row in library.videos()}
-    cameras = {"one": {"camera": "front's", "takes": 2}, "two": {"camera": "back", "takes": 5}, "three": {"takes": 5}}
+    cameras: dict[str, dict[str, Any]] = {
+        "one": {"camera": "front's", "takes": 2},
+        "two": {"camera": "back", "takes": 5},
+        "three": {"takes": 5},
+    }
     library.metadata.write({ids[title]: row | {"tags": [title, "all"]} for title, row in cameras.items()})
     with served(library.uri) as address:
         page = opened(f"{address}/#/library/0", expected="400")

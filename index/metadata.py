@@ -43,7 +43,7 @@ FEW_VALUES = 20
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """What some videos have in a column: each value with its number of videos, or, of many values, least and most."""
+    """Values of some videos in a column: each with its number of videos, or, of many values, the least and the most."""
 
     name: str
     type: str
@@ -167,7 +167,7 @@ class Metadata:
         return self._found[condition], table.count_rows()
 
     def facets(self, video_ids: Collection[str] | None = None) -> tuple[Facet, ...]:
-        """What these complete videos, or all, have in the library's own columns, and their lengths."""
+        """Facets of the library's own columns, and of the lengths, among these complete videos, or all."""
         names = [*self.columns(), "duration_s"]
         rows = self._join().to_table(["video_id", *names])
         if video_ids is not None:

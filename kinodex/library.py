@@ -115,7 +115,7 @@ class Library:
         return Library(self._reader.where(condition), self.space)
 
     def facets(self) -> tuple[Facet, ...]:
-        """What the videos have in each column: its values with their numbers of videos, or the least and the most."""
+        """Facets of the columns of videos: values with their numbers of videos, or the least and the most."""
         return self._reader.metadata.facets(self._reader.video_ids())
 
     def info(self) -> LibraryFacts:

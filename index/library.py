@@ -260,6 +260,11 @@ class LibraryReader:
         """The ids of the videos of some names (see `videos_named`); without any None, for all that are seen."""
         return tuple(row.video_id for row in self.videos_named(names)) if names else None
 
+    def select(self, names: Sequence[str] = (), where: str | None = None) -> list[VideoRow] | None:
+        """The videos of some names, of those for which a condition holds; None, for all, without either."""
+        among = self.where(where)
+        return among.chosen(names) if names or among.condition is not None else None
+
     def chosen(self, names: Sequence[str] = ()) -> list[VideoRow]:
         """The videos of some names (see `videos_named`), or all that are seen."""
         return self.videos_named(names) if names else self.videos()

@@ -580,9 +580,8 @@ def add_rows(
 
 def chosen_ids(library: Library, among: Among) -> list[str] | None:
     """The ids of the videos that are chosen, None for all."""
-    if not among.video and among.where is None:
-        return None
-    return [row.video_id for row in library.where(among.where).chosen(among.video or ())]
+    rows = library.select(among.video or (), among.where)
+    return None if rows is None else [row.video_id for row in rows]
 
 
 def with_frames(library: Library, among: Among) -> list[str] | None:

@@ -86,7 +86,7 @@ def metadata(
     given = read_metadata(table or [], path_pattern)
     if not (given or from_files or drop):
         raise UsageError("got nothing to set; give tables, --path-pattern, --from-files or --drop")
-    chosen = opened.where(where).chosen(video or ())
+    chosen = opened.select(video or (), where)
     if drop:
         opened.metadata.drop(drop)
     report = set_metadata(opened, given, chosen, from_files=from_files)

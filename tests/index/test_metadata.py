@@ -116,6 +116,8 @@ def test_a_library_of_a_condition_shows_its_videos_alone_and_follows_what_change
     films.metadata.write({"bbbb": {"takes": 9}})
     assert [row.video_id for row in view.videos()] == ["aaaa"]
     assert films.where(None) is films
+    assert [row.video_id for row in films.select(["b*", "a*"], "takes > 1") or ()] == ["bbbb", "aaaa"]
+    assert films.select() is None
 
 
 @pytest.mark.parametrize("named", [(), ("a*", "b*", "c*")])

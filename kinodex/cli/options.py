@@ -423,13 +423,12 @@ class MomentOptions:
         """Find the moments; without an option that names some, those of `usual_rows`. Raises as `choose_moments`."""
         from kinodex.jobs.export.moments import MomentChoice, choose_moments
 
-        library = library.where(self.where)
         given = {**vars(self), "video": tuple(self.video or ())}
-        del given["where"]
+        where = given.pop("where")
         given["of"] = {"speech": "transcript", "screen-text": "text"}.get(self.of or "", self.of)  # as they are stored
         if self.search is not None and (noise := library.noise()):
             print(f"note: {noise}", file=sys.stderr)
-        return choose_moments(library, MomentChoice(*given.values()), usual_rows, is_watched)
+        return choose_moments(library, MomentChoice(*given.values(), where=where), usual_rows, is_watched)
 
 
 # The option that sends runs of agents to a collector.

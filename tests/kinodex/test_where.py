@@ -47,7 +47,14 @@ def test_commands_work_on_the_videos_of_a_condition_alone(filmed: Path, tmp_path
     assert asked.code == 0, asked
     assert [each["title"] for each in json.loads(trace.read_text().splitlines()[0])["videos"]] == ["film-01"]
 
-    for command in (("csv", "--of", "shots"), ("jsonl", "--of", "videos"), ("csv", "--search", "a walrus plays chess")):
+    ranges = tmp_path / "ranges.csv"
+    ranges.write_text("video,start_s,end_s\nfilm-01,1,2\nfilm-02,1,2\n")
+    for command in (
+        ("csv", "--ranges", ranges),
+        ("csv", "--of", "shots"),
+        ("jsonl", "--of", "videos"),
+        ("csv", "--search", "a walrus plays chess"),
+    ):
         written = kinodex("export", command[0], filmed, *command[1:], *where)
         assert written.code == 0 and "film-01" in written.out and "film-02" not in written.out, written
     hf = json_of(kinodex, "export", "hf", filmed, tmp_path / "hf", *where)

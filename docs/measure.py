@@ -148,6 +148,10 @@ MEASUREMENTS = {
     "search": """
         print kinodex lab bench search library
     """,
+    "search-where": """
+        print kinodex lab bench search "${MILLION:-library}" --videos 2000 --frames 500 --lines 50 --jpeg-bytes 100 \\
+            --conditions
+    """,
     "gpu": """
         python -m tests.support.gpu.peer films films 4
         print kinodex lab bench gpu films/film.mp4 --seconds 6 --limit 170

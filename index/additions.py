@@ -214,8 +214,8 @@ class Additions:
 
     def facts(self) -> tuple[AddedFacts, ...]:
         """Count videos and rows by stage and model."""
-        rows = self._tables.rows("additions", None, ["stage", "model", "rows"]).group_by(["stage", "model"])
-        totals = rows.aggregate([("rows", "count"), ("rows", "sum")])
+        rows = self._visible.seen(self._tables.rows("additions", None, ["video_id", "stage", "model", "rows"]))
+        totals = rows.group_by(["stage", "model"]).aggregate([("rows", "count"), ("rows", "sum")])
         totals = totals.sort_by([("stage", "ascending"), ("model", "ascending")])
         counts = ("stage", "model", "rows_count", "rows_sum")
         return tuple(AddedFacts(*(row[name] for name in counts)) for row in totals.to_pylist())

@@ -357,8 +357,13 @@ class ClipCaptions:
         """Count captions and their videos, by model."""
         if not self._tables.has(CLIPS_TABLE):
             return ()
-        rows = self._tables.rows(CLIPS_TABLE, None, ["video_id", "model"]).group_by("model")
-        counts = rows.aggregate([("video_id", "count_distinct"), ("video_id", "count")]).sort_by("model").to_pylist()
+        rows = self._visible.seen(self._tables.rows(CLIPS_TABLE, None, ["video_id", "model"]))
+        counts = (
+            rows.group_by("model")
+            .aggregate([("video_id", "count_distinct"), ("video_id", "count")])
+            .sort_by("model")
+            .to_pylist()
+        )
         return tuple(
             AddedFacts(CLIPS_TABLE, each["model"], each["video_id_count_distinct"], each["video_id_count"])
             for each in counts

@@ -323,8 +323,10 @@ def plan_frames(
     scope = space_scope(reader.tables, reader.visible, reader.fingerprint, space)
     choice = choose(columns, scope.table)
     scope = scope if choice.vectors else SpaceScope(scope.visible, scope.table, None)
-    ids = [row.video_id for row in reader.videos_named(videos)] if videos else None
+    ids = reader.ids_named(videos)
     scope.check(ids or ())
+    if ids is None and reader.condition is not None:
+        ids = tuple(reader.video_ids())
     names = _tables_read(choice, scope)
     state = read_versions(reader.tables, names) if versions is None else checked_versions(versions, names)
     tables = TablesAt(reader.uri, state)

@@ -14,10 +14,11 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, is_dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +43,7 @@ from kinodex.index.errors import (
     SettingsMismatch,
     SpaceMismatch,
     TimeOutside,
+    UnknownVideo,
 )
 from kinodex.index.metadata import Metadata
 from kinodex.index.rows import (
@@ -95,6 +97,7 @@ from kinodex.index.store.schema import (
     vectors_table,
     within,
 )
+from kinodex.index.text import counted
 from kinodex.index.videos.visibility import (
     VisibilityCache,
     check_pictures,
@@ -108,6 +111,8 @@ from kinodex.index.videos.writer import IngestLog, VideoWriter
 FRAME_COLUMNS = ["video_id", "frame_no", "time_s", "width_px", "height_px", "jpeg"]
 EXACT_S = 1e-6
 GLOB = re.compile(r"[*?\[]")
+PARTS_OF_VIDEOS = ("search", "additions", "clips", "screen_text", "scenes")
+"""Parts of an open library that look at the videos that are seen."""
 
 
 class LibraryReader:
@@ -122,6 +127,8 @@ class LibraryReader:
         self.format_version = heading.format_version
         self.vectors_table = vectors_table(heading.fingerprint)
         self.visible = VisibilityCache(self.tables)
+        self.condition: str | None = None
+        """Of a library that `where` gave: videos for which it does not hold are not seen."""
         self._sigmoids: dict[str, Sigmoid | None] = {}
 
     def sigmoid(self, space: Fingerprint, text: str) -> Sigmoid | None:
@@ -130,6 +137,31 @@ class LibraryReader:
             self._sigmoids[space.digest] = sigmoid_of(self.uri, space)
         known = self._sigmoids[space.digest]
         return known if known is not None and known.reads(text) else None
+
+    def where(self, condition: str | None) -> Self:
+        """The library with those videos alone for which a condition in SQL holds, now and later; itself for None.
+
+        It is for reading. Raises QueryError for a condition that cannot run (see `kinodex.index.conditions`), or that
+        holds for no video.
+        """
+        if condition is None:
+            return self
+        found, every = self.metadata.holding(condition)
+        if self.condition is not None:
+            condition = f"({self.condition}) AND ({condition})"
+            found, every = self.metadata.holding(condition)
+        if not found:
+            raise QueryError(
+                f"got the condition {condition!r}: 0 of {counted(every, 'video')} match; `kinodex info` shows what the "
+                "columns hold"
+            )
+        view = copy(self)
+        for part in PARTS_OF_VIDEOS:
+            vars(view).pop(part, None)
+        view.condition = condition
+        view.visible = self.visible.narrowed(partial(self.metadata.holding, condition))
+        view.sentences = self.sentences.seen_in(view.visible)
+        return view
 
     @cached_property
     def search(self) -> Search:
@@ -183,15 +215,20 @@ class LibraryReader:
 
     def video_ids(self) -> set[str]:
         """List the ids of all complete videos: of a million in a second, which `videos` takes twenty for."""
+        some, _ = self.visible.among()
+        if some is not None:
+            return set(some)
         return set(self.tables.rows("videos", equal("state", "complete"), ["video_id"])["video_id"].to_pylist())
 
     def count_videos(self) -> int:
         """Count the complete videos, without reading them."""
-        return self.tables.count("videos", equal("state", "complete"))
+        some, _ = self.visible.among()
+        return self.tables.count("videos", equal("state", "complete")) if some is None else len(some)
 
     def video_columns(self, columns: Sequence[str]) -> pa.Table:
         """Read some columns of all complete videos, in no particular order: those of ten thousand in milliseconds."""
-        return self.tables.rows("videos", equal("state", "complete"), list(columns))
+        rows = self.tables.rows("videos", equal("state", "complete"), list(dict.fromkeys(["video_id", *columns])))
+        return self.visible.seen(rows).select(list(columns))
 
     def has_video(self, video_id: str) -> bool:
         """True if the library holds this video, complete."""
@@ -206,7 +243,12 @@ class LibraryReader:
 
         A part of one title will do (at least 3 letters), unless the `whole_name` is required. Raises UnknownVideo.
         """
-        return self.visible.video(name, whole_name=whole_name)
+        try:
+            return self.visible.video(name, whole_name=whole_name)
+        except UnknownVideo as error:
+            if self.condition is None:
+                raise
+            raise UnknownVideo(f"{error}; no others are seen than those for which {self.condition} holds") from error
 
     def videos_named(self, names: Sequence[str], *, whole_name: bool = False) -> list[VideoRow]:
         """Find the videos of some names (see `video`) and globs (`2026/*.mp4`), each once; raises UnknownVideo."""
@@ -216,19 +258,18 @@ class LibraryReader:
             rows |= {row.video_id: row for row in matches or [self.video(name, whole_name=whole_name)]}
         return list(rows.values())
 
-    def select(self, names: Sequence[str] = (), where: str | None = None) -> list[VideoRow] | None:
-        """The videos of some names (see `videos_named`) for which a condition holds; None, all, without either.
+    def ids_named(self, names: Sequence[str] = ()) -> tuple[str, ...] | None:
+        """The ids of the videos of some names (see `videos_named`); without any None, for all that are seen."""
+        return tuple(row.video_id for row in self.videos_named(names)) if names else None
 
-        Raises UnknownVideo, or QueryError for a condition that cannot run (see `Metadata.matching`) or holds for none.
-        """
-        if where is None:
-            return self.videos_named(names) if names else None
-        ids = self.metadata.matching(where)
-        rows = self.videos_named(names) if names else list(self.visible.videos(ids).values())
-        found = sorted((row for row in rows if row.video_id in set(ids)), key=lambda row: (row.title, row.video_id))
-        if not found:
-            raise QueryError(f"got the condition {where!r}, which holds for no video of {self.uri}; widen it")
-        return found
+    def select(self, names: Sequence[str] = (), where: str | None = None) -> list[VideoRow] | None:
+        """The videos of some names, of those for which a condition holds; None, for all, without either."""
+        among = self.where(where)
+        return among.chosen(names) if names or among.condition is not None else None
+
+    def chosen(self, names: Sequence[str] = ()) -> list[VideoRow]:
+        """The videos of some names (see `videos_named`), or all that are seen."""
+        return self.videos_named(names) if names else self.videos()
 
     def spaces(self) -> tuple[Fingerprint, ...]:
         """List the spaces that frames have vectors in, the library's own first."""
@@ -433,13 +474,20 @@ class LibraryReader:
             segments=totals["segments"],
             transcript_lines=totals["transcript_lines"],
             added=(*self.additions.facts(), *self.clips.facts()),
-            failures=self.tables.count("failures"),
+            failures=self._count_failures(),
             stored_bytes=self.tables.stored_bytes(),
             space=self.space_name,
             space_digest=self.fingerprint.digest,
             settings=self.settings,
             noise=self.noise(),
+            columns={name: str(kind) for name, kind in self.metadata.columns().items()},
         )
+
+    def _count_failures(self) -> int:
+        if self.condition is None:
+            return self.tables.count("failures")
+        uris = set(self.video_columns(["uri"])["uri"].to_pylist())
+        return sum(failure.uri in uris for failure in self.ingest_log.failures())
 
     def _models(self, stage: str, video: VideoRow) -> tuple[str, ...]:
         return self.visible.models(stage, [video.video_id]).get(video.video_id, ())
@@ -479,6 +527,10 @@ def _matrix(column: pa.ChunkedArray) -> NDArray[np.float16]:
     return matrix
 
 
+def _opened(uri: str, condition: str | None) -> Library:
+    return Library.open(uri).where(condition)
+
+
 OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
     "failures", "sources", "runs", "leases", "clips", "screen_text", "scenes", "speakers", "undrawn", "metadata",
@@ -492,8 +544,8 @@ CREATION = "creation"
 class Library(LibraryReader):
     """An open library for reading and writing. Pickling it sends its URI; the receiver opens it again."""
 
-    def __reduce__(self) -> tuple[Any, tuple[str]]:
-        return Library.open, (self.uri,)
+    def __reduce__(self) -> tuple[Any, tuple[str, str | None]]:
+        return _opened, (self.uri, self.condition)
 
     @cached_property
     def writer(self) -> VideoWriter:
@@ -565,6 +617,8 @@ class Library(LibraryReader):
 
     def lease(self, name: str, owner: str, pace: Pace = DEFAULT_LEASE) -> Lease:
         """Make a lease, the right to be the only one to do `name`; entering it raises LibraryBusy if it is held."""
+        if self.condition is not None:  # a run tidies up: what it does not see, it would take for leftovers
+            raise LibraryError(f"got a library limited to {self.condition}, which can be read only; open all of it")
         return Lease(self.tables, name, owner, pace)
 
     def check_lease(self, name: str, token: str) -> None:

@@ -6,16 +6,17 @@ which knows no further columns, may still write there. A condition sees the colu
 
 from __future__ import annotations
 
-import re
+import unicodedata
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
-from difflib import get_close_matches
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kinodex.index.errors import MetadataConflict, QueryError, checked_text
+from kinodex.index.conditions import compiled, query_error
+from kinodex.index.errors import MetadataConflict, QueryError
 from kinodex.index.store.database import RUST_SOURCE, State, Tables
 from kinodex.index.store.indexes import ensure_table, present
 from kinodex.index.store.leases import awaited_lease
@@ -27,16 +28,45 @@ OF_VIDEOS = (
     "sample_fps", "ingested_at",
 )  # fmt: skip
 """Columns of `videos` that a condition may name beside a library's own."""
-COLUMN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 WIDER = {
     frozenset({"int64", "double"}): pa.float64(),
     frozenset({"date32[day]", "timestamp[us, tz=UTC]"}): pa.timestamp("us", "UTC"),
 }
 """What holds the values of two types that differ; any other two are a conflict."""
-A_TIME = re.compile(r"(?<!timestamp )(?<!date )('\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:\d\d)?)?')", re.IGNORECASE)
 LEASE, OWNER = "metadata", "kinodex set metadata"
 Row = Mapping[str, Any]
 """Values by column."""
+CONDITIONS_KEPT = 64
+FEW_VALUES = 20
+"""A column with at most so many different values is a choice among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """Values of some videos in a column: each with its number of videos, or, of many values, the least and the most."""
+
+    name: str
+    type: str
+    values: tuple[tuple[Any, int], ...] = ()
+    """Those of a column with few, the most frequent first; of lists, those in them."""
+    least: Any = None
+    most: Any = None
+    missing: int = 0
+    """Videos without a value."""
+
+
+def plain(value: Any) -> str:
+    """A value of a column as people read it, and as a condition has it between quotes."""
+    if isinstance(value, list):
+        return ", ".join(map(plain, value))
+    if isinstance(value, date):
+        return value.isoformat()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def is_column_name(name: str) -> bool:
+    """True for the name of a column as it is stored: small letters of any script, digits and _."""
+    return name.isidentifier() and name == unicodedata.normalize("NFC", name).lower()
 
 
 class Metadata:
@@ -45,6 +75,8 @@ class Metadata:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._joined: tuple[tuple[State, State | None], lance.LanceDataset] | None = None
+        self._found: dict[str, frozenset[str]] = {}
+        """By condition, in the state of `_joined`."""
 
     def columns(self) -> dict[str, pa.DataType]:
         """The columns and their types, in the order in which they came."""
@@ -114,28 +146,38 @@ class Metadata:
             table = self._tables["metadata"].to_table()
             self._tables.overwrite("metadata", table.drop_columns(list(columns)))
 
-    def matching(self, condition: str) -> list[str]:
-        """The ids of the complete videos that a condition holds for; raises QueryError, which names the nearest column.
+    def matching(self, condition: str) -> frozenset[str]:
+        """The ids of the complete videos for which a condition holds; raises as `holding`."""
+        return self.holding(condition)[0]
 
-        The condition is DataFusion's SQL; the day or time of a column of times may be a plain text.
+    def holding(self, condition: str) -> tuple[frozenset[str], int]:
+        """The ids of the complete videos for which a condition holds, and how many there are in all.
+
+        Raises QueryError for a condition that cannot run, which names the column nearest to an unknown one.
+
+        Conditions are those of `kinodex.index.conditions`. What one found is kept until a video or a value changes.
         """
-        checked_text(condition)
         table = self._join()
-        try:
-            return _ids(table, condition)
-        except ValueError as error:
-            if "could not convert to literal of type 'Timestamp" in str(error) or "type 'Date" in str(error):
-                condition = A_TIME.sub(r"timestamp \1", condition)
-            try:
-                return _ids(table, condition)
-            except ValueError as second:
-                raise _query_error(condition, table.schema.names, str(second)) from error
+        if condition not in self._found:
+            columns = {field.name: field.type for field in table.schema}
+            sql = compiled(condition, {name: kind for name, kind in columns.items() if name != "video_id"})
+            if len(self._found) >= CONDITIONS_KEPT:
+                self._found.pop(next(iter(self._found)))
+            self._found[condition] = _ids(table, sql, condition)
+        return self._found[condition], table.count_rows()
+
+    def facets(self, video_ids: Collection[str] | None = None) -> tuple[Facet, ...]:
+        """Facets of the library's own columns, and of the lengths, among these complete videos, or all."""
+        names = [*self.columns(), "duration_s"]
+        rows = self._join().to_table(["video_id", *names])
+        if video_ids is not None:
+            rows = rows.filter(pc.is_in(rows["video_id"], pa.array(list(video_ids), pa.string())))
+        return tuple(_facet(name, rows[name]) for name in names if rows[name].null_count < rows.num_rows)
 
     def _first(self, column: str) -> tuple[str, Any]:
         """A video that has a value in a column, and the value."""
-        rows = (
-            self._tables["metadata"].to_table(["video_id", column], filter=f"{column} IS NOT NULL", limit=1).to_pylist()
-        )
+        filled = f"`{column}` IS NOT NULL"
+        rows = self._tables["metadata"].to_table(["video_id", column], filter=filled, limit=1).to_pylist()
         return (rows[0]["video_id"], rows[0][column]) if rows else ("no video", None)
 
     def _widen(self, types: Mapping[str, pa.DataType]) -> None:
@@ -164,29 +206,41 @@ class Metadata:
                 for name in own.column_names[1:]:
                     videos = videos.append_column(own.schema.field(name), own[name].take(places))
             self._joined = state, lance.write_dataset(videos, "memory://")
+            self._found.clear()
         return self._joined[1]
 
 
-def _ids(table: lance.LanceDataset, condition: str) -> list[str]:
-    ids: list[str] = table.to_table(["video_id"], filter=condition)["video_id"].to_pylist()
-    return ids
+def _ids(table: lance.LanceDataset, sql: str, condition: str) -> frozenset[str]:
+    try:
+        return frozenset(table.to_table(["video_id"], filter=sql)["video_id"].to_pylist())
+    except ValueError as error:
+        reason = RUST_SOURCE.sub("", str(error).splitlines()[0]).removeprefix("Invalid user input: ").rstrip(".,")
+        columns = {field.name: field.type for field in table.schema if field.name != "video_id"}
+        raise query_error(condition, columns, reason) from error
 
 
-def _query_error(condition: str, columns: Sequence[str], text: str) -> QueryError:
-    """The error of a condition that cannot be run, in one line."""
-    reason = RUST_SOURCE.sub("", text.splitlines()[0]).removeprefix("Invalid user input: ").rstrip(".,")
-    if unknown := re.search(r"No field named \W?(\w+)", reason):
-        near = get_close_matches(unknown[1].lower(), columns, n=1, cutoff=0.5)
-        reason = f"there is no column {unknown[1]}{f'; did you mean {near[0]}?' if near else ''}"
-    shown = ", ".join(name for name in columns if name != "video_id")
-    return QueryError(f"got the condition {condition!r}: {reason}; the columns are {shown}")
+def _facet(name: str, column: pa.ChunkedArray) -> Facet:
+    missing, kind = column.null_count, column.type
+    filled = pc.list_flatten(column.drop_null()) if pa.types.is_list(kind) else column.drop_null()
+    counts = sorted(filled.value_counts().to_pylist(), key=lambda each: (-each["counts"], str(each["values"])))
+    is_choice = pa.types.is_integer(kind) and len(counts) < len(filled)
+    if len(counts) <= FEW_VALUES and (is_choice or not _is_ordered(filled.type)):
+        return Facet(name, str(kind), tuple((each["values"], each["counts"]) for each in counts), missing=missing)
+    if not _is_ordered(filled.type):
+        return Facet(name, str(kind), missing=missing)
+    ends = pc.min_max(filled).as_py()
+    return Facet(name, str(kind), (), ends["min"], ends["max"], missing)
+
+
+def _is_ordered(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_temporal(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _check_names(names: Collection[str]) -> None:
     for name in sorted(names):
         if name in VIDEOS.names:
             raise MetadataConflict(f"got a column {name}, which every library has itself; name it otherwise")
-        if not COLUMN_NAME.fullmatch(name):
+        if not is_column_name(name):
             raise MetadataConflict(
                 f"got a column {name!r}; give it small letters, digits and _, with a letter first, as SQL has them"
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any, Literal, TypeVar, cast
@@ -340,6 +340,8 @@ class LibraryFacts:
     settings: Mapping[str, Any]
     noise: str | None = None
     """Why rankings in the library's own space mean nothing, where they do: see `LibraryReader.noise`."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Columns of the library's own about its videos, and their types."""
 
 
 # The two clocks of a video: the time that a player shows, and presentation time, the timestamps of the file.

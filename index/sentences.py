@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -80,6 +81,12 @@ class Sentences:
         if self._usual[0] != state:
             self._usual = state, self._find_usual()
         return self._usual[1]
+
+    def seen_in(self, visible: VisibilityCache) -> Sentences:
+        """The same lines of other videos; models that are loaded serve both."""
+        found = copy(self)
+        found._visible = visible
+        return found
 
     def add_space(self, fingerprint: Fingerprint, likeness: Likeness) -> None:
         """Create the table of a sentence model, if it is missing."""

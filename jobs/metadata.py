@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +23,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from kinodex.index.library import Library
-from kinodex.index.metadata import COLUMN_NAME, OF_VIDEOS
+from kinodex.index.metadata import OF_VIDEOS, is_column_name
 from kinodex.index.rows import VideoRow
 from kinodex.index.text import redact_uri
 from kinodex.jobs.errors import UsageError
@@ -181,8 +182,9 @@ def _typed(rows: Mapping[Any, Mapping[str, Any]], is_text: bool = True) -> dict[
 
 def _plain(name: str) -> str:
     """A name as a column's: "Recorded at" is recorded_at."""
-    plain = re.sub(r"\W+", "_", str(name).strip().lower()).strip("_")
-    return plain if COLUMN_NAME.fullmatch(plain) or not plain else f"_{plain}"
+    letters = unicodedata.normalize("NFC", str(name).strip()).lower()
+    plain = re.sub(r"\W+", "_", unicodedata.normalize("NFC", letters)).strip("_")
+    return plain if is_column_name(plain) or not plain else f"_{plain}"
 
 
 def _column(values: Sequence[Any], is_text: bool) -> list[Any]:
@@ -298,7 +300,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     if not names:
         raise UsageError(f"got --path-pattern {pattern}; name the parts of a path, such as {{camera}}/{{day}}/{{_}}")
     for name in names:
-        if not COLUMN_NAME.fullmatch(name) or name in OF_VIDEOS or names.count(name) > 1:
+        if not is_column_name(name) or name in OF_VIDEOS or names.count(name) > 1:
             raise UsageError(f"got --path-pattern {pattern}; {name} can be no column: give small letters, once each")
     pieces = [
         (r"([^/]+?)" if part == "_" else rf"(?P<{part}>[^/]+?)") if number % 2 else re.escape(part)

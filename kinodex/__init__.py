@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.index.errors import KinodexError as KinodexError
     from kinodex.index.errors import LibraryError as LibraryError
     from kinodex.index.errors import SpaceError as SpaceError
+    from kinodex.index.metadata import Facet as Facet
     from kinodex.index.rows import CaptionRow as CaptionRow
     from kinodex.index.rows import DetectionRow as DetectionRow
     from kinodex.index.rows import FrameVectors as FrameVectors
@@ -82,6 +83,7 @@ _HOMES = {
     "kinodex.evaluation": "eval",
     "kinodex.frames": "Frame ingest",
     "kinodex.index.errors": "KinodexError LibraryError SpaceError",
+    "kinodex.index.metadata": "Facet",
     "kinodex.index.rows": "CaptionRow DetectionRow FrameVectors Hit LibraryFacts ScreenTextRow SegmentRow "
     "TranscriptRow VideoRow",
     "kinodex.jobs.duplicates": "Duplicate",

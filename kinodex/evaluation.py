@@ -31,6 +31,7 @@ def evaluate(
     budget: Budget | None = None,
     rules: AnswerRules = USUAL,
     anyway: bool = False,
+    where: str | None = None,
     limit: int | None = None,
     seed: int = 0,
     controls: bool = True,
@@ -42,9 +43,10 @@ def evaluate(
     """Run agents on a benchmark about a library's videos, and return the report.
 
     `benchmark` is a name as `kinodex eval check` takes it, such as "lvbench", or "own" for questions of one's own;
-    `annotations` is its file or the folder that holds it. `agents` are names, or "NAME:PARAMETER=VALUE,...". With
-    `controls` uniform, blind and random take part too. A folder `out` that holds the same run is continued; `page`
-    also writes report.html and figures, and `verbose` prints the progress.
+    `annotations` is its file or the folder that holds it. `agents` are names, or "NAME:PARAMETER=VALUE,...". Only
+    videos are asked about for which the condition `where` holds. With `controls` uniform, blind and random take part
+    too. A folder `out` that holds the same run is continued; `page` also writes report.html and figures, and `verbose`
+    prints the progress.
 
     Raises:
         KinodexError: the options make no sense, the library lacks the videos, or the model's endpoint is gone; results
@@ -53,7 +55,7 @@ def evaluate(
     choice = ModelChoice(model, base_url, at_once=REQUESTS, charge_cached=True, anyway=anyway)
     specs = (agents,) if isinstance(agents, str) else agents
     contenders = parse_contenders(specs, ablations=ablations, controls=controls, has_language=choice.has_language)
-    request = RunRequest(benchmark, Path(annotations), contenders, limit=limit, seed=seed)
+    request = RunRequest(benchmark, Path(annotations), contenders, limit=limit, seed=seed, where=where)
     context = RunContext(str(library), choice, budget or Budget(), rules=rules)
     show = show_on(error_console(quiet=not verbose), Path(out))
     run_plan(request, context, Workers(workers), Path(out), RunOptions(items_for(REQUESTS)), show, page=page)

@@ -72,7 +72,7 @@ class Query:
 
     `videos` are named as `Library.videos_named` takes them. A picture alone is looked for in pictures; words beside it
     are joined with it there, and looked for as words. Hits of one video are `min_gap_s` apart; `min_score` is the least
-    of a detection, whose label the words are.
+    of a detection, whose label the words are. Only videos are searched for which the `condition` holds.
     """
 
     words: str = ""
@@ -84,6 +84,7 @@ class Query:
     k: int = 10
     min_gap_s: float = 2.0
     min_score: float = 0.0
+    condition: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +132,19 @@ class Finder:
     def find_parts(self, query: Query) -> tuple[list[Hit], Parts | None]:
         """The hits, and of a search everywhere what it joined; raises as `find` does."""
         where = checked_where(query)
-        ids = tuple(row.video_id for row in self.library.videos_named(query.videos)) if query.videos else None
-        hits, parts = self._found(query, where, ids)
-        noise = self.library.noise(self.space, ids) if hits and where in BY_VECTOR else None
+        among = self.library.where(query.condition)
+        ids = among.ids_named(query.videos)
+        hits, parts = self._found(among, query, where, ids)
+        noise = among.noise(self.space, ids) if hits and where in BY_VECTOR else None
         if noise is None and query.picture is None and where in ("all", "pictures"):
             sigmoid = self.library.sigmoid(self.library.space(self.space), query.words)
             hits = [_with_probability(hit, sigmoid) for hit in hits] if sigmoid else hits
         return [replace(hit, noise=noise, title=self.library.video(hit.video_id).title) for hit in hits], parts
 
-    def _found(self, query: Query, where: Where, ids: tuple[str, ...] | None) -> tuple[list[Hit], Parts | None]:
-        scope, search = Scope(ids, query.start_s, query.end_s), self.library.search
+    def _found(
+        self, among: LibraryReader, query: Query, where: Where, ids: tuple[str, ...] | None
+    ) -> tuple[list[Hit], Parts | None]:
+        scope, search = Scope(ids, query.start_s, query.end_s), among.search
         limits = scope, query.k, query.min_gap_s
         match where:
             case "pictures":

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from kinodex.answers import AskRequest, ShownAnswer
     from kinodex.find import Finder, Picture, Where
     from kinodex.index.library import LibraryReader
+    from kinodex.index.metadata import Facet
     from kinodex.index.rows import (
         CaptionRow,
         DetectionRow,
@@ -99,7 +100,8 @@ class Library:
         """The embedding space that is searched; None is the library's own."""
 
     def __repr__(self) -> str:
-        return f"kinodex.open({self.uri!r})"
+        condition = self._reader.condition
+        return f"kinodex.open({self.uri!r}){'' if condition is None else f'.where({condition!r})'}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Open it again where it is unpickled, in the state of that moment."""
@@ -120,6 +122,21 @@ class Library:
     @property
     def uri(self) -> str:
         return self._reader.uri
+
+    @checked
+    def where(self, condition: str | None) -> Library:
+        """The library with those videos alone for which a condition on their columns holds, for all that reads.
+
+        `opened.where("camera = 'front' AND recorded_at >= '2026-03-01'").search(...)`; columns are those of
+        `info().columns`, and title, uri, duration_s, fps, width_px, height_px, codec, frames and ingested_at. It
+        follows what is set later; None is all of the library. Raises `QueryError` for what is no such condition, or
+        where it holds for no video.
+        """
+        return Library(self._reader.where(condition), self.space)
+
+    def facets(self) -> tuple[Facet, ...]:
+        """Facets of the columns of videos: values with their numbers of videos, or the least and the most."""
+        return self._reader.metadata.facets(self._reader.video_ids())
 
     def info(self) -> LibraryFacts:
         """The library in numbers."""
@@ -248,7 +265,7 @@ class Library:
         """
         from kinodex.jobs.duplicates import find_duplicates
 
-        named = tuple(row.video_id for row in self._reader.videos_named(names_of(videos))) if videos else ()
+        named = self._reader.ids_named(names_of(videos)) or ()
         return find_duplicates(self._reader, named, min_s=min_s, every_s=every_s, space=self.space)
 
     def relocate(self, old: str | Path, new: str | Path, *, dry_run: bool = False) -> Relocation:
@@ -293,7 +310,7 @@ class Library:
         import pyarrow as pa
 
         parts = []
-        for row in self._reader.videos_named(names_of(videos)) if videos else self.videos():
+        for row in self._reader.chosen(names_of(videos)):
             stored = self._reader.vectors(row.video_id, self.space)
             flat = pa.array(stored.vectors.reshape(-1))
             columns = {

@@ -17,15 +17,17 @@ from kinodex.index.additions import plain_label
 from kinodex.index.annotations import LINE_SOURCES, SCENES, SCENES_STAGE, Source, Speakers, shown_speaker
 from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.index.search.fusion import distinct, followed, fuse, fuse_same, shares_words, suppress_neighbours
-from kinodex.index.search.in_memory import unit_query
+from kinodex.index.search.in_memory import HeldFrames, held_frames, unit_query
 from kinodex.index.search.words import (
+    FEW_VIDEOS,
+    MOST_LISTED,
+    Limits,
     Rows,
     by_words_and_meaning,
     check_scope,
     check_words,
     forgiving_rows,
-    in_scope,
-    is_few,
+    limits_of,
     lines_like,
     matching_rows,
     nearest_rows,
@@ -38,7 +40,7 @@ from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables
 from kinodex.index.store.indexes import present
 from kinodex.index.store.quiet_lance import ColumnOrdering, MultiMatchQuery
-from kinodex.index.store.schema import Filter, all_of, at_least, captions_space, equal, overlapping, within
+from kinodex.index.store.schema import Filter, at_least, captions_space, equal, overlapping, within
 from kinodex.index.videos.visibility import VisibilityCache, space_scope
 
 EVERYWHERE = Scope()
@@ -71,11 +73,14 @@ class Search:
         check_scope(self._visible, scope, k, min_gap_s)
         in_space.check(scope.video_ids or ())
         query = unit_query(vector, self._tables[in_space.table].schema.field("vector").type.list_size)
-        where = all_of(in_scope(self._visible, scope, within))
+        limits, held = limits_of(self._visible, scope, within), self._held(in_space.table, scope)
+        limits = limits if held is None else Limits(None)
         columns = ["video_id", "frame_no", "time_s"]
 
-        def fetch(limit: int) -> Rows:
-            rows = nearest_rows(self._tables, in_space.table, query, columns, where, is_few(scope), limit)
+        def fetch(limit: int, where: Filter | None) -> Rows:
+            if held is not None:
+                return held.nearest(query, limit)
+            rows = nearest_rows(self._tables, in_space.table, query, columns, where, limits.are_few, limit)
             return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["frame_no"]))
 
         def to_hits(rows: Rows) -> list[Hit]:
@@ -84,12 +89,19 @@ class Search:
             complete = {(row["video_id"], row["frame_no"]): row for row in shown}
             return suppress_neighbours([_frame_hit(row, videos) for row in complete.values()], min_gap_s)
 
-        return search_until_k(fetch, to_hits, k, first=4 * k if min_gap_s else k)
+        return search_until_k(fetch, to_hits, k, 4 * k if min_gap_s else k, limits)
+
+    def _held(self, table: str, scope: Scope) -> HeldFrames | None:
+        """The frames of the videos of a condition in memory, where they are neither few nor too many."""
+        among, _ = self._visible.among()
+        if among is None or scope != EVERYWHERE or not FEW_VIDEOS < len(among) <= MOST_LISTED:
+            return None
+        return held_frames(self._tables, table, among)
 
     def transcript(self, text: str, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0) -> list[Hit]:
         """Find the `k` transcript lines that match a text best by BM25; words in "quotes" must follow each other."""
         lines = self._lines("transcript", text, scope, k, min_gap_s)
-        return search_until_k(lines.by_words, lines.to_hits, k, lines.first)
+        return search_until_k(lines.by_words, lines.to_hits, k, lines.first, lines.limits)
 
     def screen_text(
         self, text: str, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0, *, small_words: bool = True
@@ -102,10 +114,10 @@ class Search:
         lines = self._lines("text", text, scope, k, min_gap_s)
         if not present(self._tables, ["screen_text"]):
             return []
-        hits = search_until_k(lines.by_words, lines.to_hits, k, lines.first)
+        hits = search_until_k(lines.by_words, lines.to_hits, k, lines.first, lines.limits)
         hits = hits if small_words else _with_shared_words(text, hits)
         if len(hits) < k:
-            forgiven = search_until_k(lines.with_typos, lines.to_hits, k, lines.first)
+            forgiven = search_until_k(lines.with_typos, lines.to_hits, k, lines.first, lines.limits)
             hits = suppress_neighbours(followed(hits, forgiven), min_gap_s)[:k]
         return hits
 
@@ -121,21 +133,24 @@ class Search:
         lines = self._lines("caption", text, scope, k, min_gap_s)
         schema, own = self._tables["captions"].schema, self._own_space.digest
         if vector is None or captions_space(schema, own) != own:  # until `use-space` has embedded them again
-            return search_until_k(lines.by_words, lines.to_hits, k, lines.first)
+            return search_until_k(lines.by_words, lines.to_hits, k, lines.first, lines.limits)
         query = unit_query(vector, schema.field("vector").type.list_size)
 
-        def by_meaning(limit: int) -> Rows:
-            rows = nearest_rows(self._tables, "captions", query, LINE_COLUMNS, lines.where, is_few(scope), limit)
+        def by_meaning(limit: int, where: Filter | None) -> Rows:
+            rows = nearest_rows(self._tables, "captions", query, LINE_COLUMNS, where, lines.limits.are_few, limit)
             return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["start_s"]))
 
-        found = [search_until_k(by, lines.to_hits, 2 * k, 2 * lines.first) for by in (lines.by_words, by_meaning)]
+        found = [
+            search_until_k(by, lines.to_hits, 2 * k, 2 * lines.first, lines.limits)
+            for by in (lines.by_words, by_meaning)
+        ]
         return suppress_neighbours(fuse_same(*found), min_gap_s)[:k]
 
     def _lines(self, source: Source, text: str, scope: Scope, k: int, min_gap_s: float) -> _Lines:
         check_scope(self._visible, scope, k, min_gap_s)
         check_words(text)
-        where = all_of(in_scope(self._visible, scope, overlapping))
-        return _Lines(self._tables, self._visible, source, text, where, 4 * k if min_gap_s else k, min_gap_s)
+        limits = limits_of(self._visible, scope, overlapping)
+        return _Lines(self._tables, self._visible, source, text, limits, 4 * k if min_gap_s else k, min_gap_s)
 
     def words(
         self,
@@ -168,10 +183,10 @@ class Search:
         check_words(text)
         if not present(self._tables, [SCENES]):
             return []
-        where = all_of([equal("level", level), *in_scope(self._visible, scope, overlapping)])
+        limits = limits_of(self._visible, scope, overlapping, [equal("level", level)])
         query = MultiMatchQuery(text, ["title", "text"])
 
-        def fetch(limit: int) -> Rows:
+        def fetch(limit: int, where: Filter | None) -> Rows:
             columns = [*LINE_COLUMNS, "title", "_score"]
             options = {"full_text_query": query, "prefilter": True, "limit": limit}
             return _best_first(self._tables.rows(SCENES, where, columns, **options).to_pylist())
@@ -179,7 +194,7 @@ class Search:
         def to_hits(rows: Rows) -> list[Hit]:
             return [_chapter_hit(row) for row in shown_rows(self._visible, rows, SCENES_STAGE)]
 
-        return search_until_k(fetch, to_hits, k, first=k)
+        return search_until_k(fetch, to_hits, k, k, limits)
 
     def detections(
         self, label: str, min_score: float = 0.0, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0
@@ -188,10 +203,10 @@ class Search:
         check_scope(self._visible, scope, k, min_gap_s)
         check_words(label)
         of_label = [equal("label", plain_label(label)), at_least("score", min_score)]
-        where = all_of(of_label + in_scope(self._visible, scope, within))
+        limits = limits_of(self._visible, scope, within, of_label)
         best_first = [ColumnOrdering("score", ascending=False), ColumnOrdering("video_id"), ColumnOrdering("time_s")]
 
-        def fetch(limit: int) -> Rows:
+        def fetch(limit: int, where: Filter | None) -> Rows:
             options = {"order_by": best_first, "limit": limit}
             rows: Rows = self._tables.rows("detections", where, DETECTION_COLUMNS, **options).to_pylist()
             return rows
@@ -204,7 +219,7 @@ class Search:
                 best.setdefault((row["video_id"], row["frame_no"]), row)
             return suppress_neighbours([_detection_hit(row, videos) for row in best.values()], min_gap_s)
 
-        return search_until_k(fetch, to_hits, k, first=4 * k)
+        return search_until_k(fetch, to_hits, k, 4 * k, limits)
 
     def hybrid(
         self,
@@ -266,16 +281,16 @@ class _Lines:
     visible: VisibilityCache
     source: Source
     text: str
-    where: Filter | None
+    limits: Limits
     first: int
     """Rows that are fetched first."""
     min_gap_s: float
 
-    def by_words(self, limit: int) -> Rows:
-        return _best_first(matching_rows(self.tables, self._table, self.text, self._columns, self.where, limit))
+    def by_words(self, limit: int, where: Filter | None) -> Rows:
+        return _best_first(matching_rows(self.tables, self._table, self.text, self._columns, where, limit))
 
-    def with_typos(self, limit: int) -> Rows:
-        return _best_first(forgiving_rows(self.tables, self._table, self.text, self._columns, self.where, limit))
+    def with_typos(self, limit: int, where: Filter | None) -> Rows:
+        return _best_first(forgiving_rows(self.tables, self._table, self.text, self._columns, where, limit))
 
     def to_hits(self, rows: Rows) -> list[Hit]:
         shown = shown_rows(self.visible, rows, LINE_SOURCES[self.source][1])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import ceil, isnan, sqrt
 from typing import Any
@@ -62,17 +62,17 @@ def lines_like(
     table = vectors_table(meaning.space, SENTENCES_PREFIX)
     query = unit_query(meaning.vector, meaning.space.dim)
     of_kinds = [one_of("source", sorted(sources))] if len(sources) < len(LINE_SOURCES) else []
-    where = all_of(in_scope(visible, scope, overlapping) + of_kinds)
+    limits = limits_of(visible, scope, overlapping, of_kinds)
 
-    def fetch(limit: int) -> Rows:
-        rows = nearest_rows(tables, table, query, COLUMNS, where, is_few(scope), limit)
+    def fetch(limit: int, where: Filter | None) -> Rows:
+        rows = nearest_rows(tables, table, query, COLUMNS, where, limits.are_few, limit)
         rows = [row for row in rows if 1.0 - row["_distance"] >= meaning.least_cosine]
         return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["start_s"]))
 
     def to_hits(rows: Rows) -> list[Hit]:
         return suppress_neighbours(distinct([_hit(row) for row in _shown(visible, meaning, rows)]), min_gap_s)
 
-    hits = search_until_k(fetch, to_hits, k, first=4 * k if min_gap_s else 2 * k)
+    hits = search_until_k(fetch, to_hits, k, 4 * k if min_gap_s else 2 * k, limits)
     by_s = {video_id: -zero_s for video_id, zero_s in visible.zeros_s({hit.video_id for hit in hits}).items()}
     return [
         replace(hit, time_s=moved_s(hit.time_s, by_s[hit.video_id]), end_s=moved_s(hit.end_s, by_s[hit.video_id]))
@@ -189,6 +189,11 @@ def _distance(word: str) -> int:
 
 FEW_VIDEOS = 20
 """Up to this many videos are searched exactly: quicker than the vector index, which then has to be filtered."""
+FEW_LISTED, MOST_LISTED, LARGE_SHARE = 50, 5_000, 0.2
+"""Ids of videos in a filter take 15 microseconds each: of more than a few, and of a large share of all, rows of others
+are dropped after the search instead; of more than the most, always."""
+SPARE = 2.0
+"""Rows that are fetched then, for each that is needed on the average."""
 REFINE_FACTOR = 5
 """The index compares rounded vectors; five times as many as requested are compared again, exactly."""
 MIN_CANDIDATES = 600
@@ -247,11 +252,40 @@ def both_forms(text: str) -> str:
     return " ".join([composed, *(word for word in marked.split() if unicodedata.normalize("NFC", word) != word)])
 
 
-def search_until_k(fetch: Callable[[int], Rows], to_hits: Callable[[Rows], list[Hit]], k: int, first: int) -> list[Hit]:
-    """Collect `k` hits, or all there are, by asking for more rows; of rows that tie the earliest are taken."""
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The rows of a search: those that `where` matches, or of `loose`, which matches other videos' too, some."""
+
+    where: Filter | None
+    are_few: bool = False
+    """True if they are of so few videos that these are searched exactly."""
+    loose: Filter | None = None
+    share: float = 0.0
+    """Of the videos that `loose` matches, those that are wanted; 0 where `where` is quicker."""
+
+
+def search_until_k(
+    fetch: Callable[[int, Filter | None], Rows],
+    to_hits: Callable[[Rows], list[Hit]],
+    k: int,
+    first: int,
+    limits: Limits,
+) -> list[Hit]:
+    """Collect `k` hits, or all there are, by asking for more rows; of rows that tie the earliest are taken.
+
+    Where a condition holds for a large share of the videos, rows of all are asked for, as many more as that share has
+    it: `to_hits` drops the others. Should the best be in others, too few are left, and those are filtered out first.
+    """
+    if limits.share:
+        limit = ceil(SPARE * first / limits.share)
+        rows = fetch(limit, limits.loose)
+        sure = rows if len(rows) < limit else [row for row in rows if _score(row) != _score(rows[-1])]
+        hits = to_hits(sure)
+        if len(hits) >= k or len(rows) < limit:
+            return hits[:k]
     limit = first
     while True:
-        rows = fetch(limit + 1)
+        rows = fetch(limit + 1, limits.where)
         hits = to_hits(rows)
         is_all = len(rows) <= limit
         if is_all or (len(hits) >= k and (limit >= MOST_TIED or _score(rows[k - 1]) != _score(rows[-1]))):
@@ -264,35 +298,51 @@ def _score(row: Mapping[str, Any]) -> Any:
     return next(row[name] for name in ("_distance", "_score", "score") if name in row)
 
 
-def in_scope(
+def limits_of(
+    visible: VisibilityCache,
+    scope: Scope,
+    limit: Callable[[float | None, float | None], list[Filter]],
+    further: Sequence[Filter] = (),
+) -> Limits:
+    """Match rows of the videos and times of a scope, whatever their clocks; `limit` is `within` or `overlapping`.
+
+    A scope without videos is all that `visible` shows: those of a condition are filtered by id, in the way that is
+    quickest for their number and share.
+    """
+    timed = [*further, *_in_time(visible, scope, limit)]
+    some, share = (scope.video_ids, 0.0) if scope.video_ids is not None else visible.among()
+    if some is None:
+        return Limits(all_of(timed))
+    loose = all_of(timed)
+    if len(some) > MOST_LISTED:
+        return Limits(loose, False, loose, share)
+    where = all_of([one_of("video_id", sorted(some)), *timed])
+    is_large = len(some) > FEW_LISTED and share >= LARGE_SHARE
+    return Limits(where, len(some) <= FEW_VIDEOS, loose if is_large else None, share if is_large else 0.0)
+
+
+def _in_time(
     visible: VisibilityCache, scope: Scope, limit: Callable[[float | None, float | None], list[Filter]]
 ) -> list[Filter]:
-    """Match rows of the videos and times of a scope, whatever their clocks; `limit` is `within` or `overlapping`."""
-    chosen = [] if scope.video_ids is None else [one_of("video_id", scope.video_ids)]
     limits = limit(scope.start_s, scope.end_s)
     if not limits:
-        return chosen
+        return []
     late_ids: dict[float, list[str]] = {}
     for video_id, zero_s in visible.late_zeros_s(scope.video_ids).items():
         late_ids.setdefault(zero_s, []).append(video_id)
     if not late_ids:
-        return [*chosen, *limits]
+        return limits
     others = all_of([none_of("video_id", [id_ for ids in late_ids.values() for id_ in ids]), *limits])
     parts = [
         all_of([one_of("video_id", ids), *limit(*stored_range(zero_s, scope.start_s, scope.end_s))])
         for zero_s, ids in late_ids.items()
     ]
-    return [*chosen, any_of([each for each in (others, *parts) if each is not None])]
+    return [any_of([each for each in (others, *parts) if each is not None])]
 
 
 def on_player_clock(rows: Rows, videos: Mapping[str, VideoRow]) -> Rows:
     """Keep the rows of these videos, with times as a player shows them."""
     return [moved(row, -videos[row["video_id"]].zero_s) for row in rows if row["video_id"] in videos]
-
-
-def is_few(scope: Scope) -> bool:
-    """True if a search is limited to so few videos that it is exact."""
-    return scope.video_ids is not None and len(scope.video_ids) <= FEW_VIDEOS
 
 
 def check_words(text: str) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kinodex.index.errors import DamagedRows, LibraryError, SpaceMismatch, UnknownVideo
 from kinodex.index.rows import VideoRow, first_zero_s, moved
@@ -96,14 +97,40 @@ class _Cached:
 
 
 class VisibilityCache:
-    """Videos and additions that readers of a library may see at this moment. `ids` of None asks for everything."""
+    """Videos and additions that readers of a library may see at this moment. `ids` of None asks for everything.
 
-    def __init__(self, tables: Tables) -> None:
+    With `chosen`, which gives ids and the number of all complete videos, no other videos are seen; additions of
+    all are, which runs need to tidy up.
+    """
+
+    def __init__(self, tables: Tables, chosen: Callable[[], tuple[frozenset[str], int]] | None = None) -> None:
         self._tables = tables
+        self._chosen = chosen
         self._cached: dict[str, _Cached] = {}
+
+    def narrowed(self, chosen: Callable[[], tuple[frozenset[str], int]]) -> VisibilityCache:
+        """The same, of these videos alone; what either has read, both have."""
+        found = VisibilityCache(self._tables, chosen)
+        found._cached = self._cached
+        return found
+
+    def among(self) -> tuple[frozenset[str] | None, float]:
+        """The ids of the only videos that are seen, None for all; and their share of all complete videos."""
+        if self._chosen is None:
+            return None, 1.0
+        ids, every = self._chosen()
+        return ids, len(ids) / max(every, 1)
+
+    def seen(self, rows: pa.Table) -> pa.Table:
+        """Keep the rows, each with a `video_id`, of no other videos than are seen."""
+        ids, _ = self.among()
+        return rows if ids is None else rows.filter(pc.is_in(rows["video_id"], pa.array(list(ids), pa.string())))
 
     def videos(self, ids: Collection[str] | None = None) -> dict[str, VideoRow]:
         """Look up the complete videos among `ids`."""
+        if self._chosen is not None:
+            seen = self._chosen()[0]
+            ids = seen if ids is None else [id_ for id_ in ids if id_ in seen]
         return self._look_up("videos", "videos", ids, lambda missing: complete_videos(self._tables, missing))
 
     def zeros_s(self, ids: Collection[str]) -> dict[str, float]:

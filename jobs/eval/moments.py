@@ -65,6 +65,8 @@ class MomentRequest:
     retry_errors: bool = False
     min_gap_s: float = 0.0
     absent: bool = True
+    where: str | None = None
+    """Only videos for which this condition holds are searched, and only in them is searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +84,20 @@ def run_moments(
     """Solve the searches of a benchmark, or go on with them; `announce` gets the models before they are asked."""
     names = check_contenders(request.contenders)
     benchmark = read_moment_benchmark(request.benchmark, request.file)
-    library = Library.open(request.library)
+    whole = Library.open(request.library)
+    library = whole.where(request.where)
     searches = [each for each in benchmark.items if request.absent or not each.absent]
-    pictures, videos = open_pictures(library, request.space, names, searches), library.videos()
     asked = Counter(name for each in searches for name in each.videos)
-    check_own(match_names(asked, videos, None), benchmark.name, videos)
+    matches = match_names(asked, whole.videos(), None)
+    check_own(matches, benchmark.name, whole.videos())
+    if request.where is not None:
+        seen = library.video_ids()
+        searches = [
+            each
+            for each in searches
+            if seen.issuperset(id_ for name in each.videos for id_ in matches.videos.get(name, ()))
+        ]
+    pictures, videos = open_pictures(library, request.space, names, searches), library.videos()
     cases = make_cases(searches, videos, request.limit, pictures)
     environment = open_environment(library, space=request.space)
     if any(name.startswith(AGENT) for name in names):

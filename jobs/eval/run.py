@@ -95,6 +95,8 @@ class RunRequest:
     limit: int | None = None
     seed: int = 0
     subset: Subset = field(default_factory=Subset)
+    where: str | None = None
+    """Only questions about videos for which this condition holds."""
 
 
 def make_plan(request: RunRequest, context: RunContext) -> tuple[RunPlan, tuple[Item, ...]]:
@@ -110,7 +112,11 @@ def make_plan(request: RunRequest, context: RunContext) -> tuple[RunPlan, tuple[
     candidates = select_items(benchmark.items, request.subset)
     matches = match_videos(candidates, list(rows.values()), id_map, benchmark.episodes)
     check_own(matches, benchmark.name, list(rows.values()))
-    found = [each for each in candidates if each.video in matches.videos]
+    allowed = library.where(request.where).video_ids()
+    known = [each for each in candidates if each.video in matches.videos]
+    found = [each for each in known if allowed.issuperset(matches.videos[each.video])]
+    if known and not found:
+        raise UsageError(f"{request.annotations} asks about no video for which {request.where} holds; widen it")
     items = draw_items(found, request.limit, request.seed)
     if not items:
         raise UsageError(

@@ -216,12 +216,13 @@ def export_hf(
     check_values(library, [video_id for video_id, _ in chosen])
     fingerprint = library.space(space)
     if settings.vectors != "none" and fingerprint.digest != library.fingerprint.digest:
-        find_filled_space(library, space, library.videos_named(videos) if videos else library.videos())
+        find_filled_space(library, space, library.chosen(videos))
     known = {
         **asdict(settings),
         "library": hashlib.sha256(library.uri.encode()).hexdigest(),
         "space": fingerprint.digest,
         "videos": sorted(videos),
+        **({} if library.condition is None else {"where": library.condition}),
     }
 
     def plan() -> Mapping[str, Any]:
@@ -245,7 +246,7 @@ def _chosen(library: Library, videos: Sequence[str]) -> list[tuple[str, int]]:
     if videos:
         rows = sorted(library.videos_named(videos), key=lambda row: (row.title, row.video_id))
         return [(row.video_id, row.frames) for row in rows if row.frames]
-    table = library.tables.rows("videos", equal("state", "complete"), ["video_id", "title", "frames"])
+    table = library.video_columns(["video_id", "title", "frames"])
     table = table.sort_by([("title", "ascending"), ("video_id", "ascending")])
     held = zip(table["video_id"].to_pylist(), table["frames"].to_pylist(), strict=True)
     return [(video_id, frames) for video_id, frames in held if frames]

@@ -43,6 +43,8 @@ class MomentChoice:
     pad_s: float | None = None
     join_s: float | None = None
     snap: bool = False
+    where: str | None = None
+    """Only of videos for which this condition holds."""
 
     def rule(self, is_watched: bool) -> MomentRule:
         """The rule that is asked for; hits and evidence that are to be watched are `PLAYED` without one."""
@@ -92,13 +94,14 @@ def _is_range(choice: MomentChoice) -> bool:
 
 
 def _found(library: Library, choice: MomentChoice, usual_rows: str | None) -> Iterator[Moment]:
-    videos = library.videos_named(choice.videos) if choice.videos else None
+    whole, library = library, library.where(choice.where)
+    videos = library.select(choice.videos)
     if choice.ranges is not None:
-        yield from _among(read_ranges(choice.ranges, library), videos)
+        yield from _among(read_ranges(choice.ranges, whole), videos)
     elif choice.trace is not None:
-        yield from _among(evidence(library, read_trace(choice.trace), str(choice.trace)), videos)
+        yield from _among(evidence(whole, read_trace(choice.trace), str(choice.trace)), videos)
     elif choice.search is not None:
-        yield from _search(library, choice, videos)
+        yield from _search(library, choice)
     elif choice.rows is None and videos is not None and _is_range(choice):
         yield from (Moment(each, each.start_s, each.end_s, choice.label) for each in videos)
     else:
@@ -111,9 +114,8 @@ def _among(moments: Sequence[Moment], videos: Sequence[VideoRow] | None) -> list
     return [moment for moment in moments if ids is None or moment.video.video_id in ids]
 
 
-def _search(library: Library, choice: MomentChoice, videos: Sequence[VideoRow] | None) -> Iterator[Moment]:
-    words = choice.search or ""
-    ids = None if videos is None else tuple(video.video_id for video in videos)
+def _search(library: Library, choice: MomentChoice) -> Iterator[Moment]:
+    words, ids = choice.search or "", library.ids_named(choice.videos)
     vector = load_text_tower(library, None).embed_text([words])[0]
     scope = Scope(ids, choice.start_s, choice.end_s)
     meaning = library.sentences.meaning(words)

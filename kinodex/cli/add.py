@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kinodex.cli.options import (
+    ALL,
     HERE,
+    Among,
     DeviceOption,
     DryRunOption,
     InputPriceOption,
@@ -20,7 +22,6 @@ from kinodex.cli.options import (
     LocalModelOption,
     OutputPriceOption,
     Sharing,
-    VideoOption,
     announce,
     open_library,
     with_groups,
@@ -50,7 +51,7 @@ def captions(
         str, typer.Option("--model", help="A model of transformers (hub id or folder), or one that --base-url serves.")
     ],
     base_url: BaseUrlOption = None,
-    video: VideoOption = None,
+    among: Among = ALL,
     frames_a_segment: Annotated[int, typer.Option(min=1, max=64, help="Frames that the model is shown.")] = 4,
     batch: Annotated[
         int | None,
@@ -91,12 +92,12 @@ def captions(
     if batch_api or dry_run:
         _check_endpoint(base_url, batch_api and (sharing.ray or sharing.ray_address is not None))
     if dry_run:
-        _show_forecast(library, stage, video, again, batch_api)
+        _show_forecast(library, stage, among, again, batch_api)
         return
     if batch_api:
-        _add_by_batches(library, stage, video, json, again)
+        _add_by_batches(library, stage, among, json, again)
         return
-    run(library, stage, video, sharing, json, again)
+    run(library, stage, among, sharing, json, again)
 
 
 def _check_endpoint(base_url: str | None, on_ray: bool) -> None:
@@ -109,25 +110,25 @@ def _check_endpoint(base_url: str | None, on_ray: bool) -> None:
 
 
 def _show_forecast(
-    uri: str, stage: Captions, names: list[str] | None, again: Callable[[Library], list[str]] | None, batch_api: bool
+    uri: str, stage: Captions, among: Among, again: Callable[[Library], list[str]] | None, batch_api: bool
 ) -> None:
     from kinodex.jobs.add.batch_api import PRICE_SHARE
     from kinodex.jobs.add.run import pending_videos
     from kinodex.jobs.forecast import forecast_captions, table
 
     library = open_library(uri)
-    videos = pending_videos(library, stage.model, with_frames(library, names), again(library) if again else ())
+    videos = pending_videos(library, stage.model, with_frames(library, among), again(library) if again else ())
     share = PRICE_SHARE if batch_api else 1.0
     print(table([forecast_captions(library, videos, stage.role, stage.frames_a_segment, share)], "segments"))
 
 
 def _add_by_batches(
-    uri: str, stage: Captions, names: list[str] | None, as_json: bool, again: Callable[[Library], list[str]] | None
+    uri: str, stage: Captions, among: Among, as_json: bool, again: Callable[[Library], list[str]] | None
 ) -> None:
     from kinodex.jobs.add.batch_api import caption_by_batches
 
     library = open_library(uri)
-    ids, repeated = with_frames(library, names), again(library) if again else ()
+    ids, repeated = with_frames(library, among), again(library) if again else ()
     with caption_by_batches(library, stage, ids, repeated, tell) as batched:
         report = add_rows(library, batched, ids, HERE, repeated)
     show(report, as_json)
@@ -146,7 +147,7 @@ def detections(
         typer.Option("--labels", help='Look for these words with an open-vocabulary model: "red car, dog".'),
     ] = None,
     min_score: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least score that is kept.")] = 0.3,
-    video: VideoOption = None,
+    among: Among = ALL,
     batch: Annotated[int, typer.Option(min=1, help="Frames at once.")] = 4,
     device: DeviceOption = "auto",
     sharing: Sharing = HERE,
@@ -157,7 +158,7 @@ def detections(
 
     words = [" ".join(label.lower().split()) for given in labels or () for label in given.split(",")]
     stage = Detections(local_name(model), tuple(dict.fromkeys(filter(None, words))), min_score, batch, device)
-    run(library, stage, video, sharing, as_json=json)
+    run(library, stage, among, sharing, as_json=json)
 
 
 # `kinodex add shots`: cuts on their frames.
@@ -166,7 +167,7 @@ def detections(
 @with_groups
 def shots(
     library: LibraryArgument,
-    video: VideoOption = None,
+    among: Among = ALL,
     sharing: Sharing = HERE,
     json: JsonOption = False,
 ) -> None:
@@ -177,7 +178,7 @@ def shots(
     """
     from kinodex.jobs.add.shots import Shots
 
-    run(library, Shots(), video, sharing, as_json=json)
+    run(library, Shots(), among, sharing, as_json=json)
 
 
 # `kinodex add sentences`: lines of text as vectors, to be searched by meaning.
@@ -194,7 +195,7 @@ def sentences(
             "sentence-transformers/all-MiniLM-L6-v2.",
         ),
     ],
-    video: VideoOption = None,
+    among: Among = ALL,
     device: DeviceOption = "auto",
     sharing: Sharing = HERE,
     json: JsonOption = False,
@@ -207,7 +208,7 @@ def sentences(
     from kinodex.jobs.add.vectors import Sentences
 
     stage = Sentences(model, device)
-    run(library, stage, video, sharing, json, stage.outdated_videos, frames_needed=False)
+    run(library, stage, among, sharing, json, stage.outdated_videos, frames_needed=False)
 
 
 # `kinodex add speech`: what is said.
@@ -220,7 +221,7 @@ def speech(
     language: Annotated[
         str | None, typer.Option(help='Such as "en". Default: found out, also where it changes.')
     ] = None,
-    video: VideoOption = None,
+    among: Among = ALL,
     vad: Annotated[
         bool, typer.Option("--vad/--no-vad", help="Listen only where somebody speaks (found by silero-vad).")
     ] = True,
@@ -246,7 +247,7 @@ def speech(
     run(
         library,
         Speech(local_name(model), code, batch, device, vad, speakers, audio_track),
-        video,
+        among,
         sharing,
         as_json=json,
     )
@@ -281,7 +282,7 @@ def summaries(
     library: LibraryArgument,
     model: SummaryModelOption,
     base_url: BaseUrlOption = None,
-    video: VideoOption = None,
+    among: Among = ALL,
     frames_a_scene: FramesOption = 4,
     batch: BatchOption = None,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest title and summary of a local model.")] = 128,
@@ -313,15 +314,13 @@ def summaries(
     if base_url:
         announce(ModelChoice(model, base_url))
     if dry_run:
-        _show_summaries_forecast(library, stage, video, retry_failed, renew)
+        _show_summaries_forecast(library, stage, among, retry_failed, renew)
         return
     repeated = partial(stage.repeated, untitled=retry_failed, outdated=renew)
-    run(library, stage, video, sharing, json, repeated, frames_needed=False)
+    run(library, stage, among, sharing, json, repeated, frames_needed=False)
 
 
-def _show_summaries_forecast(
-    uri: str, stage: Summaries, names: list[str] | None, retry_failed: bool, renew: bool
-) -> None:
+def _show_summaries_forecast(uri: str, stage: Summaries, among: Among, retry_failed: bool, renew: bool) -> None:
     from kinodex.jobs.add.run import pending_videos
     from kinodex.jobs.forecast import forecast_summaries, table
 
@@ -329,7 +328,7 @@ def _show_summaries_forecast(
         raise UsageError("got --dry-run for a local model, which costs nothing; give --base-url")
     library = open_library(uri)
     again = stage.repeated(library, retry_failed, renew)
-    ids = [row.video_id for row in library.videos_named(names)] if names else None
+    ids = chosen_ids(library, among)
     videos = pending_videos(library, stage.model, ids, again, "summaries")
     print(table([forecast_summaries(library, videos, stage.role, stage.frames_a_scene)], "scenes and chapters"))
 
@@ -361,7 +360,7 @@ def text(
         ),
     ] = False,
     min_confidence: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least confidence that is kept.")] = 0.75,
-    video: VideoOption = None,
+    among: Among = ALL,
     sharing: Sharing = HERE,
     json: JsonOption = False,
 ) -> None:
@@ -370,7 +369,7 @@ def text(
 
     codes = [code.strip().lower() for each in language or () for code in each.split(",")]
     stage = ScreenText(local_name(model), tuple(sorted(set(filter(None, codes)))), full, min_confidence)
-    run(library, stage, video, sharing, as_json=json)
+    run(library, stage, among, sharing, as_json=json)
 
 
 # `kinodex add text-tower`: a space's text tower, kept with the library.
@@ -413,7 +412,7 @@ def text_tower(
 def vectors(
     library: LibraryArgument,
     space: Annotated[str, typer.Option("--space", "--model", help="The embedding space, as for `kinodex ingest`.")],
-    video: VideoOption = None,
+    among: Among = ALL,
     batch: Annotated[int, typer.Option(min=1, help="Frames at once.")] = 32,
     device: DeviceOption = "auto",
     no_text_tower: Annotated[
@@ -430,7 +429,7 @@ def vectors(
     from kinodex.jobs.add.vectors import Vectors
 
     stage = Vectors(absolute_name(space), batch, device, text_tower=not no_text_tower, anyway=anyway)
-    run(library, stage, video, sharing, as_json=json)
+    run(library, stage, among, sharing, as_json=json)
 
 
 # `kinodex add`: results of more models for the videos of a library.
@@ -543,7 +542,7 @@ def local_name(model: str) -> str:
 def run(
     uri: str,
     stage: Addition,
-    videos: list[str] | None,
+    among: Among,
     sharing: Sharing,
     as_json: bool,
     again: Callable[[Library], list[str]] | None = None,
@@ -555,8 +554,7 @@ def run(
     get it too.
     """
     library = open_library(uri)
-    named = [row.video_id for row in library.videos_named(videos)] if videos else None
-    ids = with_frames(library, videos) if frames_needed else named
+    ids = with_frames(library, among) if frames_needed else chosen_ids(library, among)
     report = add_rows(library, stage, ids, sharing, again(library) if again else ())
     show(report, as_json)
     raise typer.Exit(SOME_FAILED if report.failed else OK)
@@ -580,13 +578,20 @@ def add_rows(
         return add(library, stage, ids, watch, executor, again)
 
 
-def with_frames(library: Library, names: list[str] | None) -> list[str] | None:
-    rows = library.videos_named(names) if names else library.videos()
+def chosen_ids(library: Library, among: Among) -> list[str] | None:
+    """The ids of the videos that are chosen, None for all."""
+    rows = library.select(among.video or (), among.where)
+    return None if rows is None else [row.video_id for row in rows]
+
+
+def with_frames(library: Library, among: Among) -> list[str] | None:
+    """The ids of those that are chosen and have frames, None for all."""
+    rows = library.where(among.where).chosen(among.video or ())
     without = [row for row in rows if not row.frames]
-    if names and without:
+    if among.video and without:
         raise UsageError(f"got --video {without[0].title}, which was imported as text and has no frames; leave it out")
     if without:
         several = "videos that were imported as text are left out: they have no frames"
         one = "video that was imported as text is left out: it has no frames"
         print(f"{len(without):,} {one if len(without) == 1 else several}", file=sys.stderr)
-    return [row.video_id for row in rows if row.frames] if names or without else None
+    return [row.video_id for row in rows if row.frames] if without or among.video or among.where is not None else None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kinodex.cli import options
-from kinodex.cli.options import JsonOption, LibraryArgument, OtlpOption, VideoOption, open_library
+from kinodex.cli.options import JsonOption, LibraryArgument, OtlpOption, VideoOption, WhereOption, open_library
 from kinodex.index.text import visible, visible_lines
 from kinodex.jobs.errors import UsageError
 from kinodex.output import console, print_json
@@ -33,6 +33,7 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question, in words.")],
     option: Annotated[list[str] | None, typer.Option(help="One of 2 to 26 choices; repeat it for each.")] = None,
     video: VideoOption = None,
+    where: WhereOption = None,
     agent: Annotated[str, typer.Option(help="The agent: a name of `kinodex agents`, or FILE.py.")] = "eea",
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the agent; may be repeated.")
@@ -67,7 +68,7 @@ def ask(
     rules = options.answer_rules(force_choice, early_insufficient, verify)
     choice = asking.choice()
     _check_files(trace, follow_up, clip)
-    environment = open_environment(library, video or (), asking.detector, asking.space)
+    environment = open_environment(open_library(library, where), video or (), asking.detector, asking.space)
     check_world(environment, agent, choice)
     request = AskRequest(choice, agent, _settings(set_ or []), asking.budget(), rules, trace, follow_up, otlp)
     if dry_run:

@@ -126,21 +126,31 @@ def search(
     cone: Annotated[
         bool, typer.Option("--cone", help="Vectors in a narrow cone: cosines of the best matches of 0.06 to 0.3.")
     ] = False,
+    conditions: Annotated[
+        bool, typer.Option("--conditions", help="Only searches of the videos for which a condition holds.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Measure searches of a library of a million made-up frames: warm, freshly opened and cold, with recall."""
-    from kinodex.bench.search import Size, bench_search, table
+    from kinodex.bench.search import Size, bench_conditions, bench_search, condition_table, machine, make_library, table
+    from kinodex.bench.search import queries as made_queries
 
     def on_progress(done: int) -> None:
         print(f"\r{done} of {videos} videos written", end="", file=sys.stderr, flush=True)
 
-    figures = bench_search(
-        directory,
-        Size(videos, frames, lines, dim, jpeg_bytes, cone),
-        queries,
-        on_progress,
-        lambda line: tell(f"\r{line}"),
-    )
+    size = Size(videos, frames, lines, dim, jpeg_bytes, cone)
+    if conditions:
+        from kinodex.index.store.indexes import refresh
+
+        library, _ = make_library(str(directory), size, on_progress)
+        refresh(library.tables)
+        found = bench_conditions(library, size, made_queries(queries, size), lambda line: tell(f"\r{line}"))
+        if json:
+            print_json([asdict(each) for each in found])
+        else:
+            print(f"{condition_table(found, size)}\n\n{machine()}")
+        return
+    figures = bench_search(directory, size, queries, on_progress, lambda line: tell(f"\r{line}"))
     if json:
         print_json(asdict(figures))
     else:

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kinodex.cli import options
-from kinodex.cli.options import BaseUrlOption, CacheOption, JsonOption, LibraryArgument, ModelsOption, open_library
+from kinodex.cli.options import (
+    BaseUrlOption,
+    CacheOption,
+    JsonOption,
+    LibraryArgument,
+    ModelsOption,
+    WhereOption,
+    open_library,
+)
 from kinodex.output import console, plain_table, print_json, tell
 
 if TYPE_CHECKING:
@@ -106,6 +114,7 @@ def eval_run(
     map_: MapOption = None,
     only: OnlyOption = None,
     ids: IdsOption = None,
+    where: WhereOption = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many questions, drawn by --seed.")] = None,
     seed: Annotated[int, typer.Option(help="The seed of the draw by --limit.")] = 0,
     force_choice: options.ForceChoiceOption = False,
@@ -146,7 +155,8 @@ def eval_run(
     contenders = parse_contenders(
         agent or ["eea"], ablations=ablations, controls=controls, has_language=choice.has_language
     )
-    request = RunRequest(benchmark, annotations, contenders, map_, limit, seed, parse_subset(only or [], ids))
+    subset = parse_subset(only or [], ids)
+    request = RunRequest(benchmark, annotations, contenders, map_, limit, seed, subset, where)
     options.check_cost(choice, None, stop_at_cost)
     if dry_run:
         from kinodex.jobs.forecast import forecast_run, table
@@ -440,6 +450,7 @@ class MomentRunOptions:
     """The models, results and tables of a run of moments, for `with_groups`."""
 
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many searches.")] = None
+    where: WhereOption = None
     space: options.SpaceOption = None
     model: options.ModelOption = "builtin"
     base_url: BaseUrlOption = None
@@ -517,6 +528,7 @@ def _score(request: MomentRequest, chosen: MomentRunOptions, scores: Scores) -> 
         "space": chosen.space,
         "out": chosen.out,
         "retry_errors": chosen.retry_errors,
+        "where": chosen.where,
     }
     ran = run_moments(replace(request, **kept), options.announce, _show_progress)
     cases, problems = ran.cases, ran.benchmark.problems

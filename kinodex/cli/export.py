@@ -22,6 +22,7 @@ from kinodex.cli.options import (
     OverwriteOption,
     ToOption,
     VideoOption,
+    WhereOption,
     open_library,
     tell_newer,
     with_groups,
@@ -118,6 +119,7 @@ def hf(
     library: LibraryArgument,
     folder: FolderArgument,
     video: VideoOption = None,
+    where: WhereOption = None,
     space: Annotated[
         str | None, typer.Option(help="Vectors of this space of the library: a name or digest. Default: its own.")
     ] = None,
@@ -140,7 +142,7 @@ def hf(
     def on_file(done: int, total: int) -> None:
         line(lambda seconds: f"{done:,} of {total:,} files after {seconds:.0f} s")
 
-    report = export_hf(open_library(library), folder, settings, video or (), space, on_file)
+    report = export_hf(open_library(library, where), folder, settings, video or (), space, on_file)
     if json:
         print_json({"folder": str(folder.absolute()), **report._asdict()})
         return
@@ -227,7 +229,9 @@ def frames(
         named, from_s, to_s = moments.video or [], moments.from_s, moments.to_s
         if len(named) != 1:
             raise UsageError("got --at or --every without one video; name it with --video")
-        _write_stills(library, named[0], at, from_s, to_s, every, mode, folder, as_json=json)
+        _write_stills(
+            open_library(library, moments.where), named[0], at, from_s, to_s, every, mode, folder, as_json=json
+        )
         return
     opened = open_library(library)
     rows = export_frames(opened, moments.choose(opened, None), folder, most)
@@ -250,11 +254,11 @@ def older_frames(
 ) -> None:
     """`kinodex frames` of version 2: stored frames at given times, or those of a part of the video."""
     tell_newer("kinodex frames LIBRARY --out FOLDER", "kinodex export frames LIBRARY FOLDER")
-    _write_stills(library, video, at, from_s, to_s, every, mode, out, as_json=json)
+    _write_stills(open_library(library), video, at, from_s, to_s, every, mode, out, as_json=json)
 
 
 def _write_stills(
-    library: str,
+    opened: Library,
     video: str,
     at: list[float] | None,
     from_s: float | None,
@@ -271,7 +275,6 @@ def _write_stills(
     in_part = from_s is not None or to_s is not None or every is not None
     if bool(at) == in_part:
         raise UsageError("got " + ("both" if at else "neither") + " --at and --from, --to or --every; give one of them")
-    opened = open_library(library)
     row = opened.video(video)
     times_s = at or _times(opened, row, from_s, to_s, every)
     show_frames(row, _stored(opened, row, times_s, "shown" if in_part else mode), out, as_json=as_json)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, open_library, with_groups
+from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, WhereOption, open_library, with_groups
 from kinodex.index.text import counted, visible
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
 from kinodex.output import clock, console, error_console, plain_table, print_json
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 def info(
     library: LibraryArgument,
+    where: WhereOption = None,
     limit: Annotated[int, typer.Option(min=0, help="At most so many videos and so many failures; 0: all.")] = 100,
     runs: Annotated[
         bool, typer.Option("--runs", help="Show the runs that wrote it: results, durations, the time of each stage.")
@@ -39,8 +40,8 @@ def info(
     run: Annotated[str | None, typer.Option(help="Show this run: its id, or its first digits.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Show a library: videos, counts, spaces, settings, failures; or the runs that wrote it."""
-    opened = open_library(library)
+    """Show a library: videos, counts, columns, spaces, settings, failures; or the runs that wrote it."""
+    opened = open_library(library, where)
     if runs or run is not None:
         from kinodex.cli.show import show_runs
 
@@ -74,6 +75,7 @@ def metadata(
     ] = False,
     drop: Annotated[list[str] | None, typer.Option(help="Remove this column first. May be repeated.")] = None,
     video: VideoOption = None,
+    where: WhereOption = None,
     json: JsonOption = False,
 ) -> None:
     """Set columns of the videos, for --where: from tables, paths and tags of files. Nothing is ingested again."""
@@ -84,9 +86,10 @@ def metadata(
     given = read_metadata(table or [], path_pattern)
     if not (given or from_files or drop):
         raise UsageError("got nothing to set; give tables, --path-pattern, --from-files or --drop")
+    chosen = opened.select(video or (), where)
     if drop:
         opened.metadata.drop(drop)
-    report = set_metadata(opened, given, opened.select(video or ()), from_files=from_files)
+    report = set_metadata(opened, given, chosen, from_files=from_files)
     if json:
         print_json(asdict(report))
     else:

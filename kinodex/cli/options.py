@@ -188,11 +188,11 @@ def _setting_options() -> list[inspect.Parameter]:
 # Options of commands that read a library.
 
 
-def open_library(uri: str) -> Library:
-    """Open a library; Lance is imported only now."""
+def open_library(uri: str, where: str | None = None) -> Library:
+    """Open a library, or those of its videos for which a condition holds; Lance is imported only now."""
     from kinodex.index.library import Library
 
-    return Library.open(uri)
+    return Library.open(uri).where(where)
 
 
 LibraryArgument = Annotated[str, typer.Argument(help="The library: a folder or any URI that Lance takes.")]
@@ -204,9 +204,27 @@ VideoOption = Annotated[
         help="Only this video: id (or its first digits), title or a part of it, file, or a glob. May be repeated.",
     ),
 ]
+WhereOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CONDITION",
+        help="Only videos for which this holds: \"camera = 'front' AND recorded_at >= '2026-03-01'\". `kinodex info` "
+        "lists the columns.",
+    ),
+]
 FromOption = Annotated[float | None, typer.Option("--from", help="Only from this time on, in seconds.")]
 ToOption = Annotated[float | None, typer.Option("--to", help="Only before this time, in seconds.")]
 
+
+@dataclass(frozen=True)
+class Among:
+    """The videos that a command works on, for `with_groups`."""
+
+    video: VideoOption = None
+    where: WhereOption = None
+
+
+ALL = Among()
 
 # Options of commands that ask models: models, prices and budgets.
 
@@ -393,6 +411,7 @@ class MomentOptions:
         ),
     ] = None
     video: VideoOption = None
+    where: WhereOption = None
     from_s: FromOption = None
     to_s: ToOption = None
     label: Annotated[str, typer.Option(help="Label of the range that --video, --from and --to name.")] = ""
@@ -405,10 +424,11 @@ class MomentOptions:
         from kinodex.jobs.export.moments import MomentChoice, choose_moments
 
         given = {**vars(self), "video": tuple(self.video or ())}
+        where = given.pop("where")
         given["of"] = {"speech": "transcript", "screen-text": "text"}.get(self.of or "", self.of)  # as they are stored
         if self.search is not None and (noise := library.noise()):
             print(f"note: {noise}", file=sys.stderr)
-        return choose_moments(library, MomentChoice(*given.values()), usual_rows, is_watched)
+        return choose_moments(library, MomentChoice(*given.values(), where=where), usual_rows, is_watched)
 
 
 # The option that sends runs of agents to a collector.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kinodex.cli import options
-from kinodex.cli.options import FromOption, JsonOption, LibraryArgument, ToOption, VideoOption
+from kinodex.cli.options import FromOption, JsonOption, LibraryArgument, ToOption, VideoOption, WhereOption
 from kinodex.index.text import counted, visible, visible_lines
 from kinodex.jobs.errors import UsageError
 from kinodex.output import clock, console, error_console, plain_table, print_every, print_json
@@ -36,11 +36,12 @@ def search(
         Path | None, typer.Option(help="Look for what is in this picture, instead of the words or beside them.")
     ] = None,
     video: VideoOption = None,
+    where: WhereOption = None,
     from_s: FromOption = None,
     to_s: ToOption = None,
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Number of hits.")] = 10,
     min_gap: Annotated[float, typer.Option(min=0.0, help="Least seconds between hits of one video.")] = 2.0,
-    where: Annotated[
+    place: Annotated[
         str,
         typer.Option(
             "--in",
@@ -64,16 +65,15 @@ def search(
     """Find moments by words, by a picture, or by detections; and with --verify say of the first if it is there."""
     from kinodex.cli.tables import show_hits
     from kinodex.find import Finder, Query
-    from kinodex.index.library import Library
 
     choice = looking.choice(used=looking.verify is not None)
-    opened = Library.open(library)
-    where = _where(where, query, image, label, space)
+    opened = options.open_library(library, where)
+    place = _place(place, query, image, label, space)
     finder = Finder(opened, space)
-    if finder.missing(where):
-        what = "text on screen" if where == "screen-text" else where
-        raise UsageError(f"{opened.uri} has no {what}; `kinodex add {where}` makes it from what the library holds")
-    asked = Query(label or query, image, where, video or (), from_s, to_s, k, min_gap, min_score)
+    if finder.missing(place):
+        what = "text on screen" if place == "screen-text" else place
+        raise UsageError(f"{opened.uri} has no {what}; `kinodex add {place}` makes it from what the library holds")
+    asked = Query(label or query, image, place, video or (), from_s, to_s, k, min_gap, min_score)
     hits = finder.find(asked, rerank)
     if rerank and hits and all(hit.reranked is None for hit in hits):
         print("note: no hit has words for the reranker to compare: their order is as before", file=sys.stderr)
@@ -116,20 +116,20 @@ def _note_invalid(looked: Looked) -> None:
         )
 
 
-def _where(where: str, query: str, image: Path | None, label: str | None, space: str | None) -> str:
+def _place(place: str, query: str, image: Path | None, label: str | None, space: str | None) -> str:
     """Where to look; raises UsageError for options that do not fit together."""
     from kinodex.find import known_where
 
-    where = known_where(where)
-    if label is not None and where == "all":
-        where = "detections"
-    if (image is not None or space is not None) and where not in ("all", "pictures"):
-        raise UsageError(f"got --in {where} with --image or --space, which are for pictures; leave one of them out")
-    if label is not None and where != "detections":
-        raise UsageError(f"got --label with a search in {where}; only detections have labels")
+    place = known_where(place)
+    if label is not None and place == "all":
+        place = "detections"
+    if (image is not None or space is not None) and place not in ("all", "pictures"):
+        raise UsageError(f"got --in {place} with --image or --space, which are for pictures; leave one of them out")
+    if label is not None and place != "detections":
+        raise UsageError(f"got --label with a search in {place}; only detections have labels")
     if image is None and not query.strip() and not (label or "").strip():
         raise UsageError("got an empty query; give some words to look for, --label WORD, or --image FILE")
-    return where
+    return place
 
 
 # `kinodex duplicates`: videos that show the same, whole or in part.
@@ -138,6 +138,7 @@ def _where(where: str, query: str, image: Path | None, label: str | None, space:
 def duplicates(
     library: LibraryArgument,
     video: VideoOption = None,
+    where: WhereOption = None,
     min_seconds: Annotated[float, typer.Option(help="Least seconds that two videos share.")] = 5.0,
     every: Annotated[
         float,
@@ -154,14 +155,14 @@ def duplicates(
 ) -> None:
     """Find videos that show the same: re-encoded, cut, letterboxed or moved in time. --video: only pairs with it."""
     from kinodex.cli.show import show_duplicates
-    from kinodex.index.library import Library
     from kinodex.jobs.duplicates import find_duplicates
 
     if json and csv:
         raise UsageError("got both --json and --csv; give one of them")
-    opened = Library.open(library)
-    chosen = tuple(row.video_id for row in opened.videos_named(video)) if video else ()
-    found = find_duplicates(opened, chosen, min_s=min_seconds, every_s=every, space=space, progress=_progress())
+    opened = options.open_library(library, where)
+    found = find_duplicates(
+        opened, opened.ids_named(video or ()) or (), min_s=min_seconds, every_s=every, space=space, progress=_progress()
+    )
     show_duplicates(found, as_json=json, as_csv=csv)
 
 
@@ -179,8 +180,9 @@ def ground(
     library: LibraryArgument,
     text: Annotated[str, typer.Argument(help='What happens, in words: "the goal is scored".')],
     video: VideoOption = None,
+    where: WhereOption = None,
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Number of ranges.")] = 5,
-    where: Annotated[
+    place: Annotated[
         str, typer.Option("--in", help="Where to look: pictures, words (said, on screen and captions), or all.")
     ] = "all",
     agent: Annotated[
@@ -206,22 +208,21 @@ def ground(
     import kinodex
     from kinodex.agent.limits import Budget
     from kinodex.find import ground_where
-    from kinodex.index.library import Library
     from kinodex.jobs.export.moments import AS_FOUND, PLAYED, MomentRule
     from kinodex.jobs.ground import arranged_by, with_verdicts
 
     choice = looking.choice(used=agent is not None or looking.verify is not None)
-    _check_options(agent, looking, max_frames, ground_where(where))
+    _check_options(agent, looking, max_frames, ground_where(place))
     _check_files(csv, clip)
-    opened = kinodex.open(library, space=space)
+    opened = kinodex.open(library, space=space).where(where)
     asking: dict[str, Any] = {}
     if choice is not None and not looking.dry_run:
         options.announce(choice)
     if agent is not None:
         asking = {"agent": agent, "model": choice, "budget": Budget(None, max_frames)}
     by_rule: dict[str, Any] = {"pad_s": pad or 0.0, "join_s": join, "snap": snap}
-    found = opened.ground(text, videos=video or (), k=k, where=where, **by_rule, **asking)
-    reader = Library.open(library)
+    found = opened.ground(text, videos=video or (), k=k, where=place, **by_rule, **asking)
+    reader = options.open_library(library)
     if choice is not None and looking.verify is not None:
         if looking.dry_run:
             _show_forecast(reader, text, found.candidates, looking.verify, choice, as_json=json)
@@ -236,7 +237,7 @@ def ground(
     _show(found, clips, as_json=json)
 
 
-def _check_options(agent: str | None, looking: options.Looking, max_frames: int | None, where: str) -> None:
+def _check_options(agent: str | None, looking: options.Looking, max_frames: int | None, place: str) -> None:
     """Refuse options that would do nothing."""
     if agent is None and max_frames is not None:
         raise UsageError("got --max-frames without --agent; name the agent it is for")
@@ -245,7 +246,7 @@ def _check_options(agent: str | None, looking: options.Looking, max_frames: int 
             "got --verify or --dry-run with --agent, whose model looks by itself; leave one of them out (`kinodex ask "
             "--dry-run` says what an agent costs)"
         )
-    if agent is not None and where != "both":
+    if agent is not None and place != "both":
         raise UsageError("got --in with --agent, which decides by itself; leave one of them out")
 
 

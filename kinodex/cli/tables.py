@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from kinodex.find import FOUND_IN
-from kinodex.index.text import visible, visible_lines
+from kinodex.index.conditions import quoted
+from kinodex.index.metadata import plain
+from kinodex.index.text import counted, visible, visible_lines
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.verdicts import Judged, basis_of, claim
 from kinodex.output import clock, console, plain_table, print_json
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table as Drawn
 
     from kinodex.index.library import Library
+    from kinodex.index.metadata import Facet
     from kinodex.index.rows import FailureRow, Hit, LibraryFacts, StoredFrame, VideoRow
     from kinodex.jobs.eval.tables import Table
 
@@ -36,6 +39,7 @@ def show_library(library: Library, limit: int | None, as_json: bool) -> None:
             "videos": [asdict(row) for row in videos[:limit]],
             "failures": [asdict(row) for row in failures[:limit]],
         }
+        rows["facets"] = [asdict(facet) for facet in library.metadata.facets(library.video_ids())]
         voices = {"languages": library.speakers.languages(), "speakers": list(map(asdict, library.speakers.rows()))}
         print_json(asdict(facts) | {"other_spaces": others, "towers": towers} | voices | rows)
         return
@@ -59,12 +63,23 @@ def _show_facts(
         out.print(f"{each['tower']} tower{of_space}: {each['state']}", soft_wrap=True, markup=False)
     for added in facts.added:
         out.print(f"{added.stage} by {escape(added.model)}: {added.rows:,} in {added.videos:,} videos", soft_wrap=True)
+    for facet in library.metadata.facets(library.video_ids()) if facts.columns else ():
+        out.print(visible(facet_line(facet)), soft_wrap=True, markup=False)
     if languages := library.speakers.languages():
         shown = ", ".join(f"{escape(visible(code))} ({count:,} lines)" for code, count in languages.items())
         out.print(f"said and subtitled in {shown}", soft_wrap=True)
     if speakers := library.speakers.rows():
         named = sum(row.name is not None for row in speakers)
         out.print(f"{len(speakers):,} voices, {named:,} of them named (`kinodex speakers`)")
+
+
+def facet_line(facet: Facet) -> str:
+    """A column with what it holds: "camera (string): front 12, back 3; none in 2"."""
+    values = ", ".join(f"{plain(value)} {count:,}" for value, count in facet.values)
+    if facet.least is not None:
+        values = f"{plain(facet.least)} to {plain(facet.most)}"
+    missing = f"; none in {counted(facet.missing, 'video')}" if facet.missing else ""
+    return f"{quoted(facet.name)} ({facet.type}): {values or 'many values'}{missing}"
 
 
 def _show_videos(library: Library, videos: Sequence[VideoRow], limit: int | None, out: Console) -> None:

@@ -13,11 +13,13 @@ from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, PlainSerializer
 
 from kinodex.agent.limits import Ledger
+from kinodex.index.conditions import quoted
+from kinodex.index.metadata import Facet, plain
 from kinodex.index.rows import Basis, ScreenTextRow
 
 VIDEOS, SEGMENTS, HITS, ROWS, EVIDENCE, FRAMES = 100, 60, 50, 200, 50, 8
 """The most videos, segments of an overview, hits, rows of a table, ranges of evidence and frames in one reply."""
-LABELS = 30
+LABELS, COLUMNS = 30, 50
 SIDE_PX = 1024
 TEXT_BYTES = 40_000
 """About three bytes make a token."""
@@ -80,6 +82,16 @@ class Stage(BaseModel):
     rows: int
 
 
+class Column(BaseModel):
+    """A column of videos, which a condition may name: each of its values with the number of videos, or both ends."""
+
+    name: Text
+    type: str
+    values: dict[Text, int] = {}
+    least: Text | None = None
+    most: Text | None = None
+
+
 class Videos(BaseModel):
     """A library in numbers, and some of its videos by title; `found` counts those that the filter lets through."""
 
@@ -88,6 +100,7 @@ class Videos(BaseModel):
     stages: list[Stage]
     found: int
     noise: str | None = None
+    columns: list[Column] = []
     videos: list[VideoLine]
     cut: str | None = None
 
@@ -115,6 +128,7 @@ class Overview(BaseModel):
     video: VideoFacts
     captions: int
     captions_by: Text | None = None
+    columns: dict[Text, Text] = {}
     transcript_lines: int
     transcript_from: list[str]
     transcript_languages: list[str]
@@ -314,6 +328,19 @@ def spread(rows: Sequence[Any], line: type[R], most: int) -> list[R]:
         if len(first_fitting(lines)) == count:
             return lines
         count //= 2
+
+
+def columns_of(facets: Sequence[Facet]) -> list[Column]:
+    return [
+        Column(
+            name=quoted(facet.name),
+            type=facet.type,
+            values={plain(value): count for value, count in facet.values},
+            least=None if facet.least is None else plain(facet.least),
+            most=None if facet.most is None else plain(facet.most),
+        )
+        for facet in facets[:COLUMNS]
+    ]
 
 
 def lines_of(rows: Sequence[Any], line: type[R]) -> list[R]:

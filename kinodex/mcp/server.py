@@ -43,6 +43,7 @@ from kinodex.find import ADDED_BY, FOUND_IN, Finder, Query, Where
 from kinodex.guards import LOOPBACK
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
+from kinodex.index.metadata import plain
 from kinodex.index.rows import CaptionRow, Hit, SceneRow, SegmentRow, StoredFrame, VideoRow
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.library import frames_between, shrunk_jpeg
@@ -236,6 +237,9 @@ async def serve_http(server: MCPServer, listener: socket.socket, host: str) -> N
 
 VideoName = Annotated[str, Field(description="Id, its first digits, title or file name.")]
 VideoNames = Annotated[list[str] | None, Field(min_length=1, description="Only these videos.")]
+VideosWhere = Annotated[
+    str | None, Field(description="SQL on columns of `videos`: \"camera = 'front' AND recorded_at >= '2026-03-01'\".")
+]
 FromS = Annotated[float | None, Field(description="Only from this time on.")]
 ToS = Annotated[float | None, Field(description="Only before this time.")]
 Offset = Annotated[int, Field(ge=0, description="Rows to leave out, as `cut` says.")]
@@ -287,19 +291,22 @@ class LibraryTools:
         """
         return open_environment(self._agents_library, detector=self._detector, space=self._space)
 
-    def environment_of(self, videos: list[str] | None) -> Environment:
-        """Environment of these videos, or of all that the library has now."""
-        whole = self.environment
-        rows = self.library.videos_named(videos) if videos else self.library.videos()
-        return Environment.of(self._agents_library, rows, whole.source.embed_texts, whole.detect, space=self._space)
+    def environment_of(self, videos: Sequence[str] | None, where: str | None = None) -> Environment:
+        """Environment of these videos, or of all that the library has now, for which a condition holds."""
+        whole, library = self.environment, self._agents_library.where(where)
+        return Environment.of(
+            library, library.chosen(videos or ()), whole.source.embed_texts, whole.detect, space=self._space
+        )
 
     def videos(
         self,
         title: Annotated[str, Field(description="Part of titles.")] = "",
+        videos_where: VideosWhere = None,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, replies.Videos]:
-        """List the videos by title, after counts of the library and of what models added."""
-        facts, rows = self.library.info(), self.library.videos()
+        """List the videos by title, after counts, what models added, and `columns` for conditions."""
+        library = self.library.where(videos_where)
+        facts, rows = library.info(), library.videos()
         found = [row for row in rows if title.casefold() in row.title.casefold()]
         lines, cut = page(found, replies.VideoLine, "videos", offset, replies.VIDEOS)
         return tool_result(
@@ -309,6 +316,7 @@ class LibraryTools:
                 stages=lines_of(facts.added, replies.Stage),
                 found=len(found),
                 noise=facts.noise,
+                columns=replies.columns_of(library.metadata.facets(library.video_ids())),
                 videos=lines,
                 cut=cut,
             )
@@ -324,6 +332,7 @@ class LibraryTools:
         row = self._video(video, start_s, end_s)
         captions, lines = self.library.captions(row.video_id), self.library.transcript(row.video_id)
         labels = Counter(each.label for each in self.library.detections(row.video_id))
+        values = self.library.metadata.of([row.video_id]).get(row.video_id, {})
         segments = [each for each in self.library.segments(row.video_id) if _in_part(each, start_s, end_s)]
         shown = spread(segments, replies.SegmentLine, replies.SEGMENTS)
         cuts = []
@@ -336,6 +345,7 @@ class LibraryTools:
                 video=replies.VideoFacts.model_validate(row, from_attributes=True),
                 captions=len(captions),
                 captions_by=captions[0].model if captions else None,
+                columns={name: plain(value) for name, value in values.items()},
                 transcript_lines=len(lines),
                 transcript_from=sorted({each.source for each in lines}),
                 transcript_languages=sorted({each.language for each in lines if each.language}),
@@ -352,6 +362,7 @@ class LibraryTools:
         query: Annotated[str, Field(description="In words.")],
         where: LookIn = "all",
         videos: VideoNames = None,
+        videos_where: VideosWhere = None,
         start_s: FromS = None,
         end_s: ToS = None,
         k: Annotated[int, Field(description="Number of hits, 1 to 50.")] = 10,
@@ -365,14 +376,15 @@ class LibraryTools:
         """
         if k < 1:
             raise UsageError(f"got k={k}; ask for at least 1 hit")
-        ids = tuple(row.video_id for row in self.library.videos_named(videos)) if videos else None
         limits = start_s, end_s, min(k, replies.HITS), min_gap_s
-        hits = self._finder.find(Query(query, None, where, videos or (), *limits))
+        hits = self._finder.find(Query(query, None, where, videos or (), *limits, condition=videos_where))
         if verify:
             hits = self._look(self.library, query, hits, verify)[0]
         lines = first_fitting([self._found(hit) for hit in hits])
         is_cut = len(lines) < len(hits) or len(hits) == replies.HITS < k
         cut = f"only {len(lines)} hits fit in a reply; search a part, by videos or by time, for more"
+        among = self.library.where(videos_where)
+        ids = [row.video_id for row in among.chosen(videos or ())] if videos or videos_where else None
         missing = self._missing(ADDED_BY[where], ids) if where in ADDED_BY else None
         noise = hits[0].noise if hits else None
         found = replies.Hits(basis=basis_of(hits), claim=claim(hits), hits=lines, noise=noise, missing=missing)
@@ -382,6 +394,7 @@ class LibraryTools:
         self,
         event: Annotated[str, Field(description="What happens, in words.")],
         videos: VideoNames = None,
+        videos_where: VideosWhere = None,
         most: Annotated[int, Field(ge=1, le=replies.HITS, description="Number of ranges.")] = 5,
         verify: Verify = 0,
     ) -> Annotated[CallToolResult, replies.Ranges]:
@@ -391,8 +404,9 @@ class LibraryTools:
         """
         from kinodex.jobs.ground import ground, with_verdicts
 
-        rows = self.library.videos_named(videos) if videos else []
-        found = ground(self.library, self.environment_of(None), event, rows, most=most)
+        library = self.library.where(videos_where)
+        rows = library.videos_named(videos or ())
+        found = ground(library, self.environment_of(None, videos_where), event, rows, most=most)
         if verify:
             found = with_verdicts(found, self._look(self.library, event, found.candidates, verify)[0])
         lines = [
@@ -604,8 +618,8 @@ def image_blocks(
 # The command that starts the server names the models: a client that could name an endpoint could have frames and keys
 # sent there.
 
-EnvironmentOf = Callable[[list[str] | None], Awaitable[Environment]]
-"""An environment of some videos by name, or of all."""
+EnvironmentOf = Callable[[Sequence[str] | None, str | None], Awaitable[Environment]]
+"""An environment of some videos by name, or of all, for which a condition holds."""
 Watch = Callable[[int, bool], None]
 """Takes each event of a run: its round, and if it is a model's reply."""
 Titles = Mapping[str, str]
@@ -623,6 +637,7 @@ class AskCall:
     agent: Variant
     settings: Mapping[str, str | int | float | bool]
     budget: Budget
+    where: str | None = None
 
 
 Answering = Callable[[AskCall, Watch], Awaitable[tuple[Answer, Titles]]]
@@ -645,7 +660,7 @@ class AskOptions:
 
 def answer_here(environment_of: EnvironmentOf, models: ModelsFor) -> Answering:
     async def answer(call: AskCall, watch: Watch) -> tuple[Answer, Titles]:
-        environment = await environment_of(list(call.videos) or None)
+        environment = await environment_of(call.videos, call.where)
         answered = await run(
             call.question,
             environment,
@@ -670,6 +685,7 @@ def ask_tool(answering: Answering, defaults: AskOptions) -> Callable[..., Awaita
         context: Context,
         options: Annotated[list[str] | None, Field(description="2 to 26 choices, of which one is the answer.")] = None,
         videos: VideoNames = None,
+        videos_where: VideosWhere = None,
         agent: Annotated[
             str | None, Field(description=f"Which agent: {AGENTS}; without it, the server's own choice.")
         ] = None,
@@ -689,7 +705,8 @@ def ask_tool(answering: Answering, defaults: AskOptions) -> Callable[..., Awaita
         # a client can name an agent of kinodex, never a file, whose code would run here
         chosen = defaults.agent if agent in (None, defaults.agent.name) else variant_named(agent)
         asked = Question(question, tuple(options or ()))
-        call = AskCall(asked, videos or (), chosen, settings or {}, _within(defaults.budget, max_frames, max_seconds))
+        budget = _within(defaults.budget, max_frames, max_seconds)
+        call = AskCall(asked, videos or (), chosen, settings or {}, budget, videos_where)
         async with _progress(context, defaults.beat_s) as watch:
             answer, titles = await answering(call, watch)
         return tool_result(_reply(answer, chosen.name, titles, defaults.model_names))

@@ -205,7 +205,7 @@ def _mcp_answering(questions: Questions, number: int) -> Answering:
 
     async def answer(call: AskCall, watch: Watch) -> tuple[Answer, Titles]:
         asked = call.question, call.agent.name, tuple(call.videos), call.settings, call.budget
-        running = questions.start(AskRequest(number, *asked))
+        running = questions.start(AskRequest(number, *asked, where=call.where))
         seen = 0
         try:
             async for _ in running.changes():

@@ -113,6 +113,7 @@ class AskFields(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
     agent: str | None = None
     videos: list[str] = Field(default=[], max_length=1000)
+    where: str | None = Field(default=None, max_length=LONGEST_TEXT)
     settings: dict[str, str | Whole | float | bool] = {}
     budget: Limits = Limits()
     force_choice: bool = False
@@ -130,6 +131,7 @@ class AskFields(BaseModel):
             budget=Budget(**self.budget.model_dump()),
             rules=AnswerRules(force_choice=self.force_choice, verify=self.verify),
             after=self.after,
+            where=self.where or None,
         )
 
 

@@ -6,7 +6,7 @@ A key consists of numbers alone, so no name that comes from a browser ever becom
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
@@ -20,8 +20,11 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.protocol import ShownFrame, plain
 from kinodex.agent.trace import Record, read_trace
 from kinodex.guards import NotGiven, numbered
+from kinodex.index.conditions import quoted
 from kinodex.index.errors import TimeOutside
 from kinodex.index.library import Library
+from kinodex.index.metadata import Facet
+from kinodex.index.metadata import plain as plain_value
 from kinodex.index.rows import DetectionRow, SegmentRow
 from kinodex.index.spaces.towers import TextEmbedder
 from kinodex.index.store.database import State
@@ -142,9 +145,18 @@ class ViewerApi:
             "noise": library.noise(self._space),
         }
 
-    def videos(self, number: int, words: str, start: int, order: str = "title") -> dict[str, Any]:
+    def facets(self, number: int, condition: str | None) -> dict[str, Any]:
+        """The columns of a library's videos, or of those for which a condition holds, with what they hold."""
+        library = self._library(number).where(condition)
+        found = library.metadata.facets(None if condition is None else library.video_ids())
+        return {"videos": library.count_videos(), "facets": [_facet_view(facet) for facet in found]}
+
+    def videos(
+        self, number: int, words: str, start: int, sort: str = "title", where: str | None = None
+    ) -> dict[str, Any]:
         library = self._library(number)
-        return self._video_lists.setdefault(number, VideoList(library)).page(words, start, order)
+        listed = self._video_lists.setdefault(number, VideoList(library))
+        return listed.page(words, start, sort, None if where is None else library.where(where).video_ids())
 
     def failures(self, number: int, words: str, start: int) -> dict[str, Any]:
         found = self._library(number).ingest_log.failures()
@@ -362,8 +374,12 @@ class VideoList:
         self._rows: list[dict[str, Any]] = []
         self._sorted: dict[str, list[dict[str, Any]]] = {}
 
-    def page(self, words: str = "", start: int = 0, order: str = "title") -> dict[str, Any]:
+    def page(
+        self, words: str = "", start: int = 0, order: str = "title", among: Collection[str] | None = None
+    ) -> dict[str, Any]:
         """Page of `ROWS` videos from the `start`-th on, of the `count` with all these words in title or URI.
+
+        Of all videos, or `among` those of these ids.
 
         A row has the fields of `VideoRow` and the count of its captions, detections, lines of speech and text. Raises
         UsageError for an unknown order.
@@ -373,6 +389,8 @@ class VideoList:
         rows = self._in_order(order)
         if parts := words.casefold().split():
             rows = [row for row in rows if all(part in row["text"] for part in parts)]
+        if among is not None:
+            rows = [row for row in rows if row["video_id"] in among]
         ids = [row["video_id"] for row in rows[start : start + ROWS]]
         shown = self._library.visible.videos(ids)
         counts = self._library.additions.counts_of(ids) if ids else {}
@@ -401,6 +419,29 @@ SORT_KEYS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "length": lambda row: (-row["duration_s"], natural(row["title"]), row["video_id"]),
     "newest": lambda row: (-row["ingested_at"].timestamp(), natural(row["title"]), row["video_id"]),
 }
+
+
+def _facet_view(facet: Facet) -> dict[str, Any]:
+    """A column for the page: `sql` is its name in a condition, values and ends are texts as they stand there."""
+    values = [{"text": plain_value(value), "videos": count} for value, count in facet.values]
+    ends = {"least": facet.least, "most": facet.most}
+    return {
+        "name": facet.name,
+        "sql": quoted(facet.name),
+        "kind": _kind(facet.type),
+        "values": values,
+        **{name: None if value is None else plain_value(value) for name, value in ends.items()},
+        "missing": facet.missing,
+    }
+
+
+def _kind(type_name: str) -> str:
+    """Of values in a condition: texts and times stand in quotes, numbers and truth values do not."""
+    if type_name.startswith("list"):
+        return "list"
+    if type_name.startswith(("timestamp", "date")):
+        return "time"
+    return "text" if type_name == "string" else "number"
 
 
 # One video as the page draws it: times of its frames, shots, what is said, shown, described, and detected where.

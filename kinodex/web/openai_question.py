@@ -257,7 +257,7 @@ class Asked:
 async def begin(desk: Desk, body: Body, conversation: Conversation, request: Request) -> Asked:
     """Begin the question of a request; raises what is wrong with it."""
     model, own = find_model(desk.models, body.model), body.kinodex
-    library = desk.libraries[model.library]
+    library = desk.libraries[model.library].where(own.where)
     videos = _videos(library, (*own.videos, *conversation.videos))
     text, named = take_videos(conversation.question, lambda name: _find(library, name) is not None)
     _, by_system = take_videos(conversation.instructions, lambda name: _find(library, name) is not None)
@@ -266,7 +266,8 @@ async def begin(desk: Desk, body: Body, conversation: Conversation, request: Req
     about = frozenset(row.video_id for row in rows)
     after = _key(own.after) or _followed(desk, (model.library, conversation.digest()), about, agent)
     rows = rows or ([] if after else _videos(library, _named_before(library, conversation)))
-    moments = await desk.pictures.moments(model.library, conversation.pictures, [row.video_id for row in rows])
+    about_ids = [row.video_id for row in rows]
+    moments = await desk.pictures.moments(model.library, conversation.pictures, about_ids, own.where)
     question = _question(text, own.options, moments, len(conversation.pictures))
     video_ids = [row.video_id for row in rows] or list(dict.fromkeys(each.video_id for each in moments))
     if await request.is_disconnected():
@@ -529,20 +530,25 @@ class PictureSearch:
     _finders: dict[int, Finder] = field(default_factory=dict)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def moments(self, library: int, urls: Sequence[str], video_ids: Sequence[str]) -> list[Moment]:
+    async def moments(
+        self, library: int, urls: Sequence[str], video_ids: Sequence[str], condition: str | None = None
+    ) -> list[Moment]:
         """The moments of these videos (none: all) that pictures are most like; raises RequestRefused or SpaceError."""
         if not urls:
             return []
         chosen = spread(urls)
         async with self._turn:
-            return await asyncio.to_thread(self._search, library, chosen, tuple(video_ids))
+            return await asyncio.to_thread(self._search, library, chosen, tuple(video_ids), condition)
 
-    def _search(self, number: int, urls: Sequence[str], video_ids: tuple[str, ...]) -> list[Moment]:
+    def _search(
+        self, number: int, urls: Sequence[str], video_ids: tuple[str, ...], condition: str | None
+    ) -> list[Moment]:
         pictures = [read_picture(url) for url in urls]
         if number not in self._finders:
             self._finders[number] = Finder(Library.open(self.uris[number]), self.space)
         finder = self._finders[number]
-        queries = [Query("", each, "pictures", video_ids, k=MOMENTS, min_gap_s=MIN_GAP_S) for each in pictures]
+        limits: dict[str, Any] = {"k": MOMENTS, "min_gap_s": MIN_GAP_S, "condition": condition}
+        queries = [Query("", each, "pictures", video_ids, **limits) for each in pictures]
         hits = [hit for query in queries for hit in finder.find(query)]
         best: list[Hit] = []  # apart from each other, of the few videos that have them
         for hit in sorted(hits, key=lambda hit: -hit.score):

@@ -50,10 +50,13 @@ def viewer_routes(api: ViewerApi) -> list[Any]:
         def respond(request: Request) -> Response:
             query = request.query_params
             start = whole_number(query.get("start", "0"), "start", "give the number of a row, from 0")
-            values = [query[name] for name in further if name in query]
-            return json_response(page(request.path_params["library"], query.get("words", ""), start, *values))
+            values = {name: query[name] for name in further if query.get(name)}
+            return json_response(page(request.path_params["library"], query.get("words", ""), start, **values))
 
         return numbered_route(f"/data/{path}", answering(respond))
+
+    def facets(request: Request) -> Response:
+        return json_response(api.facets(request.path_params["library"], request.query_params.get("where") or None))
 
     return [
         Route("/", answering(_page)),
@@ -63,7 +66,8 @@ def viewer_routes(api: ViewerApi) -> list[Any]:
         data("traces/{key}/curves", api.curves, "key", slow=True),
         data("runs/{run:number}", api.run, "run"),
         data(LIBRARY, api.library, "library"),
-        rows(f"{LIBRARY}/videos", api.videos, "sort"),
+        rows(f"{LIBRARY}/videos", api.videos, "sort", "where"),
+        numbered_route(f"/data/{LIBRARY}/facets", answering(facets)),
         rows(f"{LIBRARY}/failures", api.failures),
         data(f"{LIBRARY}/videos/{{video}}", api.video, "library", "video"),
         data(f"{LIBRARY}/videos/{{video}}/detections/{{frame:number}}", api.detections, "library", "video", "frame"),

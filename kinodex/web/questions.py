@@ -107,6 +107,8 @@ class AskRequest:
     budget: Budget = UNLIMITED
     rules: AnswerRules = USUAL
     after: str | None = None
+    where: str | None = None
+    """Of these videos those for which it holds."""
 
 
 class TooManyQuestions(Refused):
@@ -224,14 +226,14 @@ class Questions:
         return None
 
     def _plan(self, request: AskRequest) -> _Plan:
-        library, settings = self._library(request.library), self.settings
+        library, settings = self._library(request.library).where(request.where), self.settings
         variant = settings.variant(request.agent)
         follows = None if request.after is None else self._followed(request.after, request.library)
         rows = library.videos_named(request.videos)
         if follows is not None and not rows:
             held = library.video_ids()
             rows = [library.video(each) for each in follows.videos if each in held]
-        whole = not rows
+        whole = not rows and request.where is None
         rows = rows or library.videos()
         if not rows:
             raise UsageError("the library holds no video to ask about; ingest one first")

@@ -56,12 +56,15 @@ class SearchRequest:
     end_s: float | None = None
     most: int = 36
     like: tuple[str, int] | None = None
+    condition: str | None = None
+    """Only videos are searched for which it holds."""
 
     def query(self, picture: Picture | None = None) -> Query:
         """The query of a finder: for the text, or for a picture in its place."""
         words, where = (self.text, self.where) if picture is None else ("", "pictures")
         videos = () if self.video is None else (self.video,)
-        return Query(words, picture, where, videos, self.start_s, self.end_s, self.most, MIN_GAP_S)
+        limits = self.start_s, self.end_s, self.most, MIN_GAP_S
+        return Query(words, picture, where, videos, *limits, condition=self.condition)
 
 
 class LibrarySearch:
@@ -123,7 +126,9 @@ def read_request(query: Mapping[str, str]) -> SearchRequest:
         if not video_id:
             raise UsageError(f"got like={like[:SHOWN]!r}; {LIKE}")
         frame = video_id, whole_number(number, "like", LIKE)
-    return SearchRequest(text, where, query.get("video") or None, start_s, end_s, most, frame)
+    return SearchRequest(
+        text, where, query.get("video") or None, start_s, end_s, most, frame, query.get("where") or None
+    )
 
 
 def numbers(query: Mapping[str, str], *names: str) -> list[float | None]:
@@ -355,6 +360,7 @@ class GroundRequest:
     video: str | None = None
     evidence_from: AnchorsFrom = "both"
     most: int = MOST
+    condition: str | None = None
 
 
 def read_ground_request(query: Mapping[str, str]) -> GroundRequest:
@@ -366,7 +372,7 @@ def read_ground_request(query: Mapping[str, str]) -> GroundRequest:
         raise QueryError(f"got a text of {len(text)} characters; give at most {LONGEST_TEXT}")
     evidence_from = ground_where(query.get("in") or "all")
     count = whole_number(most, "most", f"give a number of ranges from 1 to {MOST_RANGES}", 1, MOST_RANGES)
-    return GroundRequest(text, query.get("video") or None, evidence_from, count)
+    return GroundRequest(text, query.get("video") or None, evidence_from, count, query.get("where") or None)
 
 
 def ground_in(library: Library, space: Fingerprint, embed: EmbedText, request: GroundRequest) -> dict[str, Any]:
@@ -375,6 +381,7 @@ def ground_in(library: Library, space: Fingerprint, embed: EmbedText, request: G
     The environment is made for each search: what was added to the library since is found, and the vectors of many
     videos do not stay in memory.
     """
+    library = library.where(request.condition)
     environment = Environment.of(
         library, library.videos(), lambda texts: np.stack([embed(text) for text in texts]), space=space.digest
     )

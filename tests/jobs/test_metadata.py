@@ -50,8 +50,10 @@ def test_rows_name_videos_in_every_way_and_what_fits_none_or_several_is_said(lib
     assert report.ambiguous == (f"{table}: row 8 ('two' is the name of 2 videos)",)
     assert report.unmatched == (f"{table}: row 9 ('three')",)
     table.write_text("pattern\tcamera\nback/.*two\tB\n/front/\tF\n")
-    set_metadata(library, read_metadata([table.rename(table.with_suffix(".tsv"))]), library.select(["aaaa", "bbbb"]))
-    assert library.metadata.matching("camera = 'B'") == ["bbbb"]
+    set_metadata(
+        library, read_metadata([table.rename(table.with_suffix(".tsv"))]), library.videos_named(["aaaa", "bbbb"])
+    )
+    assert library.metadata.matching("camera = 'B'") == {"bbbb"}
 
 
 def test_texts_of_a_column_are_typed_together_and_files_with_types_keep_theirs(library, tmp_path):
@@ -136,7 +138,7 @@ def test_an_ingest_sets_columns_and_set_metadata_does_so_later_without_reading(k
     one = opened.video("One").video_id
     kept = {"uploader": "ann", "upload_date": date(2026, 3, 1), "camera": "front", "takes": 2}
     assert opened.metadata.of([one]) == {one: kept}
-    assert [row.title for row in opened.select(where="takes > 2") or ()] == ["Two"]
+    assert [row.title for row in opened.where("takes > 2").videos()] == ["Two"]
 
     later = tmp_path / "later.jsonl"
     later.write_text('{"title": "One", "takes": 2.5}\n{"title": "Nobody", "takes": 4}\n')

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from PIL import Image
 
 import kinodex
 from kinodex.find import FOUND_IN, WHERE
+from kinodex.index.errors import QueryError
 from kinodex.index.library import Library
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.servers.mcp_client import call, use_tools
@@ -41,10 +43,13 @@ class Asked:
     start_s: float | None = None
     end_s: float | None = None
     k: int = 2
+    condition: str | None = None
+    """On the columns of videos: `where` of Python, `--where`, ..."""
 
 
 def by_python(asked: Asked, library: Path, _: Kinodex) -> Found:
     opened = kinodex.open(library)
+    opened = opened if asked.condition is None else opened.where(asked.condition)
     picture = None if asked.picture is None else Image.open(asked.picture)
     query: Any = asked.words or picture
     hits = opened.search(
@@ -67,6 +72,7 @@ def by_command_line(asked: Asked, library: Path, kinodex: Kinodex) -> Found:
         "--video": asked.video,
         "--from": asked.start_s,
         "--to": asked.end_s,
+        "--where": asked.condition,
     }
     given = [each for name, value in options.items() if value is not None for each in (name, value)]
     command = "search", library, *([asked.words] if asked.words else []), *given
@@ -86,6 +92,7 @@ def by_mcp(asked: Asked, library: Path, _: Kinodex) -> Found | None:
         "start_s": asked.start_s,
         "end_s": asked.end_s,
         "k": asked.k,
+        "videos_where": asked.condition,
     }
     given["videos"] = None if asked.video is None else [asked.video]
     found: Found = []
@@ -104,6 +111,7 @@ def by_http(asked: Asked, library: Path, _: Kinodex) -> Found | None:
         return None
     video = None if asked.video is None else kinodex.open(library).video(asked.video).video_id
     values = {"text": asked.words, "in": asked.where, "video": video, "from": asked.start_s, "to": asked.end_s}
+    values["where"] = asked.condition
     query = urlencode({name: value for name, value in values.items() if value is not None} | {"most": asked.k})
     place = "/data/libraries/0/search"
     with served_here(library) as client:
@@ -127,6 +135,7 @@ def by_chat(asked: Asked, library: Path, _: Kinodex) -> Found | None:
     url = f"data:image/jpeg;base64,{base64.b64encode(asked.picture.read_bytes()).decode()}"
     content = [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": url}}]
     body = {"model": "library", "messages": [{"role": "user", "content": content}], "kinodex": {"agent": "uniform"}}
+    body["kinodex"] |= {"where": asked.condition}  # type: ignore[operator]
     with served_here(library) as client:
         reply = client.post("/v1/chat/completions", body | {"model": client.get("/v1/models").json["data"][0]["id"]})
     assert reply.status == 200, reply.body
@@ -188,13 +197,46 @@ def contract(photographs: dict[str, Path]) -> dict[str, tuple[Asked, Found]]:
         "a picture turned by EXIF": (Asked(picture=turned), [BIRD, ("film-01", 16.0, "pictures")]),
         "words and a picture": (Asked("a red boat", turned, "pictures", k=1), [BIRD]),
         "words and a picture everywhere": (Asked("a red boat", turned, k=1), [BIRD]),
+        "words where a condition holds": (
+            Asked("a walrus plays chess", condition="camera = 'front' AND recorded_at >= '2026-03-01T08:00+02:00'"),
+            [("film-01", 7.0, "pictures"), ("film-01", 4.0, "pictures")],
+        ),
+        "words in words where one holds": (Asked("a walrus plays chess", where="words", condition="order = 1"), []),
+        "words in a named video where one holds": (
+            Asked("a walrus", where="captions", video="film-02", k=1, condition="größe = 'x' AND camera = 'back''s'"),
+            [WALRUS],
+        ),
+        "a picture where a condition holds": (
+            Asked(picture=photographs["upright"], k=1, condition="order > 1"),
+            [("film-02", 17.0, "pictures")],
+        ),
         "a place by its older name": (Asked("code word", where="transcript"), [("film-01", 12.7, "speech")]),
     }
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_every_face_finds_the_same(face: str, described: Path, photographs: dict[str, Path], kinodex: Kinodex) -> None:
+def test_every_face_finds_the_same(face: str, filmed: Path, photographs: dict[str, Path], kinodex: Kinodex) -> None:
     for name, (asked, expected) in contract(photographs).items():
-        found = FACES[face](asked, described, kinodex)
+        found = FACES[face](asked, filmed, kinodex)
         # of chat the best moment alone: they are 10 s apart there
         assert found in (expected[:1] if face == "chat" else expected, None), f"{name}, by {face}"
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_every_face_says_why_a_condition_cannot_be(
+    face: str, filmed: Path, photographs: dict[str, Path], kinodex: Kinodex
+) -> None:
+    """The nearest column, and how many videos there are where it holds for none."""
+    picture = photographs["upright"] if face == "chat" else None
+    for condition, says in (
+        ("camra = 'front'", "there is no column camra; did you mean camera?"),
+        ("camera = 'front'; DROP TABLE videos", "; in it; give one expression"),
+        ("order > 2", "0 of 3 videos match"),
+    ):
+        asked = Asked("" if picture else "a walrus", picture, condition=condition)
+        if face == "command line":
+            bad(kinodex, "search", filmed, asked.words, "--where", condition, code=2, says=says)
+            continue
+        with pytest.raises((QueryError, AssertionError, ExceptionGroup)) as caught:  # of a reply that is an error
+            FACES[face](asked, filmed, kinodex)
+        assert says in "".join(traceback.format_exception(caught.value)), f"{condition}, by {face}"

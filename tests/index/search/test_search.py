@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import partial
 from itertools import product
 from typing import Any
@@ -23,9 +24,11 @@ from tests.index.test_annotations import scene, summarised
 from tests.support.libraries.random_library import (
     DIM,
     SETTINGS,
+    MadeVideo,
     add_stage,
     caption,
     detection,
+    empty_library,
     fingerprint,
     found,
     made,
@@ -59,6 +62,40 @@ def searched(tmp_path_factory) -> Library:
         write(library, video)
     write(library, made("dddd", 300, seed=4, lines=((0.0, 9.0, "a dog"),)), complete=False)
     return library
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory) -> tuple[Library, list[MadeVideo]]:
+    """160 short videos with a place each; `far` is true of the half with nothing like the first query."""
+    library = empty_library(tmp_path_factory.mktemp("many") / "library", SETTINGS, fingerprint())
+    lines = tuple((float(n), n + 1.0, "a dog") for n in range(3))
+    videos = [made(f"{number:04x}", 4, seed=number, lines=lines) for number in range(160)]
+    library.writer.add_frames({video.video_id: video.frame_rows() for video in videos})
+    library.writer.add_transcript({video.video_id: video.transcript() for video in videos})
+    assert library.writer.complete([video.video_row() for video in videos]) == ()
+    by_likeness = sorted(videos, key=lambda video: (video.vectors.astype(np.float32) @ QUERIES[0]).max())
+    rows = {video.video_id: {"place": place, "far": place < 80} for place, video in enumerate(by_likeness)}
+    library.metadata.write(rows)
+    return library, by_likeness
+
+
+@pytest.mark.parametrize("condition", ["place >= 0", "place >= 60", "far", "place < 40", "place < 15", "place = 159"])
+def test_the_videos_of_a_condition_are_searched_whatever_their_share_and_however_far_they_are(many, condition):
+    """Few exactly, some by a filter of their ids; of a large share by what others leave over, or else by the filter."""
+    library, videos = many
+    chosen = [
+        each for n, each in enumerate(videos) if eval(condition.replace(" = ", " == "), {"place": n, "far": n < 80})
+    ]
+    among = library.where(condition)
+    ids = {video.video_id for video in chosen}
+    for query, k, min_gap_s in product(QUERIES, (1, 20), (0.0, 2.0)):
+        assert found(among.search.frames(query, k=k, min_gap_s=min_gap_s)) == numpy_search(chosen, query, k, min_gap_s)
+    hits = among.search.transcript("a dog", k=len(chosen) * 3)
+    assert Counter(hit.video_id for hit in hits) == dict.fromkeys(ids, 3)
+    assert [hit.video_id for hit in among.search.transcript("dog", k=5)] == sorted(ids)[:1] * 3 + sorted(ids)[1:2] * 2
+    last = chosen[-1]
+    scope = Scope((last.video_id,), 1.0, 3.0)
+    assert found(among.search.frames(QUERIES[0], scope, k=9)) == numpy_search([last], QUERIES[0], 9, 0.0, 1.0, 3.0)
 
 
 def texts(hits) -> list[str | None]:

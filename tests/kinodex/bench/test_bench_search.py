@@ -24,6 +24,7 @@ def test_figures(tmp_path, is_cone):
     assert figures.index_recall == pytest.approx(1.0)  # so few are scanned
     assert (figures.parts, figures.best_cosine > 0.4) == (0, not is_cone)
     assert all(t.warm_ms > 0 and t.fresh_ms > 0 and t.cold_ms > 0 and t.warm_ms <= t.p95_ms for t in figures.times)
+    assert [(each.videos, each.recall) for each in figures.conditions] == [(6, 1.0), (1, 1.0), (1, 1.0), (1, 1.0)]
     lines = table(figures).splitlines()
     assert "two words in all lines" in {t.question for t in figures.times}
     assert lines[0].startswith("12 videos of 30 frames, 16 dimensions, 5 transcript lines")
@@ -36,6 +37,11 @@ def test_the_command_prints_figures_and_progress(kinodex: Kinodex, tmp_path: Pat
     ran = kinodex("bench", "search", tmp_path / "library", *size, "--json")
     assert json.loads(ran.out)["size"] == [3, 20, 2, 8, 1000, False]
     assert "3 of 3 videos written" in ran.err
+    ran = kinodex("bench", "search", tmp_path / "library", *size, "--conditions")
+    assert [line.split(" | ")[0] for line in ran.out.splitlines()[4:8]] == [
+        "| 50.00%: 2",
+        *(f"| {share}: 1" for share in ("5.00%", "0.50%", "0.05%")),
+    ]
 
 
 def test_a_made_library_is_whole_and_made_once(tmp_path):

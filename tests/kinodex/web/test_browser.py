@@ -175,6 +175,47 @@ def test_a_run_opens_its_traces(opened, run):
 # A library and its videos.
 
 
+def test_videos_are_chosen_by_their_columns_with_the_keyboard_and_the_address_holds_it(opened, tmp_path) -> None:
+    library = library_of_films(tmp_path / "library", ("one", "two", "three"))
+    ids = {row.title: row.video_id for row in library.videos()}
+    cameras: dict[str, dict[str, Any]] = {
+        "one": {"camera": "front's", "takes": 2},
+        "two": {"camera": "back", "takes": 5},
+        "three": {"takes": 5},
+    }
+    library.metadata.write({ids[title]: row | {"tags": [title, "all"]} for title, row in cameras.items()})
+    with served(library.uri) as address:
+        page = opened(f"{address}/#/library/0", expected="400")
+        condition = page.get_by_label("only videos where")
+        page.locator("summary", has_text="Which videos").focus()
+        page.keyboard.press("Enter")
+        for name, expected in (
+            ("front's 1", "camera = 'front''s'"),
+            ("back 1", "camera IN ('back', 'front''s')"),
+            ("all 3", "camera IN ('back', 'front''s') AND array_has(tags, 'all')"),
+        ):
+            page.get_by_role("checkbox", name=name).focus()
+            page.keyboard.press("Space")
+            assert condition.input_value() == expected
+        page.get_by_text("2 videos", exact=True).last.wait_for()
+        page.get_by_role("textbox", name="duration_s from").fill("1")
+        page.keyboard.press("Enter")
+        assert condition.input_value().endswith(" AND duration_s >= 1")
+        page.get_by_role("checkbox", name="front's 1").press("Space")
+        page.locator(".library-videos").get_by_text("1 video", exact=True).wait_for()
+        page.reload()
+        page.locator(".library-videos").get_by_text("1 video", exact=True).wait_for()
+        assert page.locator(".posters a").all_inner_texts()[0].endswith("two")
+        assert page.get_by_role("checkbox", name="back 1").is_checked()
+        assert not page.get_by_role("checkbox", name="front's 1").is_checked()
+        page.set_viewport_size({"width": 360, "height": 800})
+        assert page.evaluate(BESIDE_PX) <= 0
+        condition.fill("camra = 1")
+        page.keyboard.press("Enter")
+        page.get_by_text("did you mean camera?").first.wait_for()
+        page.goto("about:blank")
+
+
 def test_many_are_turned_found_and_sorted_and_the_address_holds_it(opened, many) -> None:
     with served(many.uri) as address:
         page = opened(address)

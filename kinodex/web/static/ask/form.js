@@ -4,6 +4,7 @@ import { explained } from "viewer/ask/agents.js";
 import { limits, readLimits } from "viewer/ask/limits.js";
 import { keepAsked } from "viewer/ask/again.js";
 import { videosField } from "viewer/ask/videos_field.js";
+import { whereField } from "viewer/library/facets.js";
 import { el } from "viewer/shared/dom.js";
 import { send } from "viewer/shared/source.js";
 import { term } from "viewer/shared/terms.js";
@@ -26,6 +27,7 @@ export function form(key, serve, asked = {}) {
     (asked.options ?? []).join("\n"),
   );
   const videos = videosField(key, asked.videos);
+  const where = whereField(key, asked.where);
   const agent = agents(serve, asked.agent);
   const button = el("button", { type: "submit", class: "plain strong big-button" }, "Ask");
   const problem = el("div", { class: "banner", role: "alert", hidden: true });
@@ -37,6 +39,7 @@ export function form(key, serve, asked = {}) {
       options: lines(options.value),
       agent: agent.select.value,
       videos: videos.chosen(),
+      where: where.input.value.trim() || null,
       ...readLimits(element),
     };
     await start(key, body, button, problem);
@@ -53,6 +56,8 @@ export function form(key, serve, asked = {}) {
       field("One answer a line", options, "Leave it empty for an answer in its own words."),
     ),
     el("div", { class: "ask-row" }, agent.element, videos.element),
+    where.label,
+    where.choices,
     limits(asked),
     el("div", { class: "row" }, button),
     problem,

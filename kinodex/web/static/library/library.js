@@ -19,7 +19,7 @@ export async function library(key, what, inner, there) {
     ? null
     : what === "moments"
       ? moments(key, inner, there)
-      : search(key, what === "search" ? inner : undefined, found, there);
+      : search(key, what === "search" ? inner : undefined, found, there, shown.among);
   const name = nameOf(found.uri);
   const element = el(
     "div",

@@ -1,6 +1,7 @@
 // Search of a library as one types, by a picture, or like a frame. The address holds the fields of the form.
 
 import { askButton, boxField } from "viewer/home/box.js";
+import { whereField } from "viewer/library/facets.js";
 import { hitGroups, searchAddress } from "viewer/library/hits.js";
 import { heldPicture, pictureButton, searchPicture } from "viewer/library/picture_search.js";
 import { titleField } from "viewer/library/title_field.js";
@@ -27,9 +28,9 @@ const PAUSE_MS = 120;
 
 /**
  * The form and the place for its hits, as `elements`; `fields` are those of the address, and `filled` is a promise of
- * their hits.
+ * their hits. `among(where)` gets the condition that videos have to fulfil.
  */
-export function search(key, fields, { space, searched }, there) {
+export function search(key, fields, { space, searched }, there, among) {
   const hits = el("div", { class: "hits" });
   const said = el("p", { class: "quiet", role: "status" });
   const subject = el("div", { class: "subject" });
@@ -64,6 +65,7 @@ export function search(key, fields, { space, searched }, there) {
     const first = !location.hash.includes("/search/") && location.hash !== place;
     if (location.hash !== place) history[push || first ? "pushState" : "replaceState"](null, "", place);
     drawSubject(asked);
+    among(asked.where ?? "");
     if (!asked.text && !asked.like && !asked.picture) {
       find.forget();
       said.replaceChildren();
@@ -93,6 +95,7 @@ export function search(key, fields, { space, searched }, there) {
   }
 
   const words = boxField();
+  const where = whereField(key, chosen.where);
   const form = el("form", {
     class: "search card pad",
     role: "search",
@@ -106,7 +109,8 @@ export function search(key, fields, { space, searched }, there) {
     el("button", { type: "submit", class: "plain strong" }, "Search"),
     ...(ask_ ? [ask_] : []),
     ...pictureButton(form, (name) => by("picture", name)),
-    filters(key, chosen),
+    filters(key, chosen, where.label),
+    where.choices,
     ...(problem ? [problem] : []),
   );
   for (const [name, value] of Object.entries(chosen)) if (form.elements[name]) form.elements[name].value = value;
@@ -116,8 +120,8 @@ export function search(key, fields, { space, searched }, there) {
 }
 
 /** Where to search: folded on a phone, unless something is chosen there. */
-function filters(key, chosen) {
-  const isSet = ["in", "video", "from", "to"].some((name) => chosen[name]);
+function filters(key, chosen, where) {
+  const isSet = ["in", "video", "from", "to", "where"].some((name) => chosen[name]);
   return el(
     "details",
     { class: "filters", open: isSet || !matchMedia("(max-width: 640px)").matches },
@@ -129,6 +133,7 @@ function filters(key, chosen) {
       field("of video", ...titleField(key)),
       field("from", time("from")),
       field("to", time("to")),
+      where,
     ),
   );
 }

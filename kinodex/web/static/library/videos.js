@@ -33,10 +33,11 @@ export function videos(key, fields, facts) {
     turns,
   );
   let start = Number(chosen.get("start") ?? 0) || 0;
+  let where = "";
   let pause = 0;
 
   const find = newest(
-    () => rows(key, "videos", words.value.trim(), start, order.value),
+    () => rows(key, "videos", words.value.trim(), start, order.value, where),
     (found) => draw(found),
     (error) => say(error.message),
   );
@@ -69,6 +70,14 @@ export function videos(key, fields, facts) {
     return find();
   }
 
+  /** Shows the videos alone for which a condition holds. */
+  function among(condition) {
+    if (condition === where) return;
+    where = condition;
+    start = 0;
+    find();
+  }
+
   function keepPlace() {
     const place = new URLSearchParams();
     if (words.value.trim()) place.set("words", words.value.trim());
@@ -83,7 +92,7 @@ export function videos(key, fields, facts) {
     pause = setTimeout(again, PAUSE_MS);
   });
   order.addEventListener("input", again);
-  return { element: section, filled: find() };
+  return { element: section, filled: find(), among };
 }
 
 function card(key, row) {

@@ -6,16 +6,17 @@ import { tell } from "viewer/shared/dom.js";
 import { load, send } from "viewer/shared/source.js";
 
 /** What was found by search alone. */
-export function bySearch(key, { text, video, in: kind }) {
+export function bySearch(key, { text, video, in: kind, where }) {
   const query = new URLSearchParams({ text });
   if (video) query.set("video", video);
   if (kind) query.set("in", kind);
+  if (where) query.set("where", where);
   return load(`libraries/${key}/moments?${query}`);
 }
 
 /** Begins to ask an agent; the key of the question. */
-export async function ask(key, { text, video, by }) {
-  const { key: question } = await send(`libraries/${key}/moments`, { text, agent: by, videos: video ? [video] : [] });
+export async function ask(key, { text, video, by, where }) {
+  const { key: question } = await send(`libraries/${key}/moments`, { text, agent: by, videos: video ? [video] : [], where: where || null });
   return question;
 }
 

@@ -1,6 +1,7 @@
 // The form that asks when something happens: a text, a video, where to look, and who looks.
 
 import { explained } from "viewer/ask/agents.js";
+import { whereField } from "viewer/library/facets.js";
 import { titleField } from "viewer/library/title_field.js";
 import { el } from "viewer/shared/dom.js";
 import { term } from "viewer/shared/terms.js";
@@ -26,6 +27,7 @@ export function momentsForm(key, fields, offer, submit, videos = true) {
   const by = agents.length ? chooser("by", { "": "the search alone", ...names(agents) }) : null;
   const kind = chooser("in", KINDS);
   const said = el("p", { class: "quiet", hidden: true });
+  const where = videos ? whereField(key, fields.where) : null;
   const form = el(
     "form",
     {
@@ -39,7 +41,9 @@ export function momentsForm(key, fields, offer, submit, videos = true) {
     field("look at", kind),
     by ? el("div", { class: "field" }, el("span", { class: "quiet" }, el("label", { for: "moments-by" }, "who looks"), " ", term("agent", "?")), by) : null,
     videos ? field("of video", ...titleField(key, "moments-titles")) : null,
+    where?.label,
     el("button", { type: "submit", class: "plain strong" }, "Find moments"),
+    where?.choices,
     said,
   );
   by?.setAttribute("id", "moments-by");

@@ -54,9 +54,9 @@ const ORDERS = {
 };
 
 /** A library's videos or failures that have some words, from the `start`-th on, as `{count, rows}`; `sort` is of videos. */
-export async function rows(key, what, words, start, sort = "title") {
+export async function rows(key, what, words, start, sort = "title", where = "") {
   const path = `libraries/${key}/${what}`;
-  const order = what === "videos" && sort !== "title" ? { sort } : {};
+  const order = { ...(what === "videos" && sort !== "title" ? { sort } : {}), ...(where ? { where } : {}) };
   if (!held) return load(`${path}?${new URLSearchParams({ words, start, ...order })}`);
   const text = (row) => [row.title, row.uri, row.message].join(" ").toLowerCase();
   const parts = words.toLowerCase().split(/\s+/);

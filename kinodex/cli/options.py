@@ -428,7 +428,7 @@ class MomentOptions:
         given["of"] = {"speech": "transcript", "screen-text": "text"}.get(self.of or "", self.of)  # as they are stored
         if self.search is not None and (noise := library.noise()):
             print(f"note: {noise}", file=sys.stderr)
-        return choose_moments(library, MomentChoice(*given.values(), where=where), usual_rows, is_watched)
+        return choose_moments(library, MomentChoice(*given.values(), where), usual_rows, is_watched)
 
 
 # The option that sends runs of agents to a collector.

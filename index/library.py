@@ -235,7 +235,9 @@ class LibraryReader:
 
     def space(self, name: str | None = None) -> Fingerprint:
         """Find one of `spaces()` by its name or digest, None being the library's own; raises SpaceMismatch."""
-        return self.fingerprint if name is None else find_space(self.tables, name)[1]
+        if name is None or name == self.fingerprint.digest:  # which needs no look at the other tables
+            return self.fingerprint
+        return find_space(self.tables, name)[1]
 
     @overload
     def load_space(self, name: str | None = None, towers: Literal["both"] = "both") -> Space: ...

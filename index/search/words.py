@@ -214,11 +214,13 @@ def nearest_rows(
     """Fetch the `k` rows nearest by cosine, with `_distance` = 1 - cosine; raises DamagedRows for a NaN."""
     with storage_errors(tables.uri):
         table = tables[name]
+        if not (held := table.count_rows()):  # a scan of nothing takes 2 ms
+            return []
         if not count_parts(table):
             check_searched(tables, name, where)
         effort: dict[str, Any] = {"use_index": False}
         if not exact:
-            effort = {"refine_factor": REFINE_FACTOR, "ef": candidates(k, table.count_rows())}
+            effort = {"refine_factor": REFINE_FACTOR, "ef": candidates(k, held)}
         nearest = {"column": COLUMN, "q": query, "k": k, "metric": "cosine", **effort}
         chosen, condition = [*columns, "_distance"], None if where is None else where.sql
         rows: Rows = table.scanner(chosen, condition, nearest=nearest, prefilter=True).to_table().to_pylist()
@@ -233,6 +235,8 @@ def candidates(k: int, rows: int) -> int:
 
 def matching_rows(tables: Tables, name: str, text: str, columns: Sequence[str], where: Filter | None, k: int) -> Rows:
     """Fetch the `k` rows whose `text` matches best by BM25, accents aside; words in "quotes" must be adjacent."""
+    if not tables.count(name):
+        return []
     words = {"query": both_forms(text), "columns": ["text"]}
     found = tables.rows(name, where, [*columns, "_score"], full_text_query=words, prefilter=True, limit=k)
     rows: Rows = found.to_pylist()

@@ -77,6 +77,7 @@ from kinodex.index.store.indexes import create_table
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease, Pace, check_commits, check_lease
 from kinodex.index.store.schema import (
     LAST_FRAME_NO,
+    MAPPED_PREFIX,
     SENTENCES_PREFIX,
     SHOTS,
     VECTORS_PREFIX,
@@ -477,7 +478,7 @@ def _matrix(column: pa.ChunkedArray) -> NDArray[np.float16]:
 OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
     "failures", "sources", "runs", "leases", "clips", "screen_text", "scenes", "speakers", "undrawn", "metadata",
-    "shots", SENTENCES_PREFIX,
+    "shots", SENTENCES_PREFIX, MAPPED_PREFIX,
     "videos",
 )  # fmt: skip
 CREATION = "creation"

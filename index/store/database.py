@@ -28,7 +28,15 @@ from kinodex.index.errors import LibraryDamaged, LibraryError, NotALibrary, Spac
 from kinodex.index.spaces.space import absolute_name
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.quiet_lance import Session, lance
-from kinodex.index.store.schema import VECTORS_PREFIX, Filter, Value, read_space, sql_value
+from kinodex.index.store.schema import (
+    MAPPED_PREFIX,
+    OWN_TABLES,
+    VECTORS_PREFIX,
+    Filter,
+    Value,
+    read_space,
+    sql_value,
+)
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceScanner, MergeInsertBuilder
@@ -394,6 +402,14 @@ def space_tables(tables: Tables, prefix: str = VECTORS_PREFIX) -> dict[str, Fing
         if name.startswith(prefix) and tables.has(name):
             found[name] = read_space(tables[name].schema, f"the table {name} of {tables.uri}")
     return found
+
+
+def own_tables(tables: Tables, stage: str) -> dict[str, str]:
+    """The tables of a stage that has one for each model, by model: the digest of a space, or the name of a map."""
+    if stage == "map":
+        names = [name for name in tables.names() if name.startswith(MAPPED_PREFIX)]
+        return {name.removeprefix(MAPPED_PREFIX): name for name in names if tables.has(name)}
+    return {space.digest: name for name, space in space_tables(tables, OWN_TABLES[stage]).items()}
 
 
 def find_space(tables: Tables, name: str) -> tuple[str, Fingerprint]:

@@ -181,6 +181,14 @@ class Finder:
         vector: Floats = (both / np.linalg.norm(both)).astype(np.float32)
         return vector
 
+    def embed_texts(self, texts: Sequence[str]) -> Floats:
+        """The unit vectors `[n, dim]` of texts; those that are not kept are embedded together, by the tower."""
+        new = [text for text in dict.fromkeys(map(plain_query, texts)) if held_vector(self._digest, text) is None]
+        made = dict(zip(new, self._text_tower.embed_text(new), strict=True)) if new else {}
+        for text, vector in made.items():
+            keep_vector(self._digest, text, vector)
+        return np.stack([made[each] if each in made else self._embed_words(each) for each in map(plain_query, texts)])
+
     def missing(self, where: str) -> str | None:
         """The stage that never ran, where nothing can be found for that reason; else None."""
         stage = ADDED_BY.get(OLDER_WHERE.get(where, where))

@@ -207,8 +207,7 @@ class Library:
             raise UsageError(f"got {', '.join(sorted(other))} without an agent; name the agent that asks")
         from kinodex.agent.environment import Environment
 
-        embed = self._reader.load_space(self.space, "text").embed_text
-        environment = Environment.of(self._reader, self.videos(), embed, space=self.space)
+        environment = Environment.of(self._reader, self.videos(), self._finder.embed_texts, space=self.space)
         rows = self._reader.videos_named(names_of(videos)) if videos else []
         found = ground(self._reader, environment, text, rows, most=k, evidence_from=among)
         found = arranged_by(rule, found, self._reader.segments)

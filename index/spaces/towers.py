@@ -128,7 +128,7 @@ class ArrayReader:
         kind, shape, start = self._place(name)
         numbers: NDArray[np.float32] = self._floats(kind, start, math.prod(shape)).reshape(shape).copy()
         if self._kept is not None:
-            self._kept[name] = numbers
+            self._kept[name] = numbers = np.asfortranarray(numbers)  # as a few rows are multiplied by it quickest
         return numbers
 
     def rows(self, name: str, numbers: NDArray[np.integer]) -> NDArray[np.float32]:

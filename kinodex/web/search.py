@@ -504,7 +504,8 @@ class TextTowers:
             waiting = self._waiting.pop((uri, space.digest), [])
         texts = [text for text in dict.fromkeys(text for text, _ in waiting) if held_vector(space.digest, text) is None]
         try:
-            for text, vector in zip(texts, self.begin(uri, space).result().embed_text(texts), strict=True):
+            vectors = self.begin(uri, space).result().embed_text(texts) if texts else ()
+            for text, vector in zip(texts, vectors, strict=True):
                 keep_vector(space.digest, text, vector)
         except Exception as error:  # it is that of each search
             for _, done in waiting:

@@ -58,9 +58,9 @@ def main(
     rounds: Annotated[int, typer.Option(min=1, help="Rounds; medians count.")] = 5,
 ) -> None:
     """Measure a function over all frames, by `map` and by a plain loop."""
-    print(
-        "| function | plain loop, wall s | CPU s | map, wall s | CPU s | CPU, map to loop |\n|---|---|---|---|---|---|"
-    )
+    print("| function | plain loop, wall s | CPU s | map, wall s | CPU s | CPU, map to loop |")
+    print("|---|---|---|---|---|---|")
+    frames = kinodex.open(place).info().frames
     for function in (sharpness, nothing):
         loops, maps = [], []
         for _ in range(rounds):

@@ -53,7 +53,7 @@ def prepare(directory: Path, space: str) -> str:
     if not place.is_dir():
         films = directory / "films"
         if not films.is_dir():
-            kinodex("sample", "films", str(films), "--hours", str(HOURS), "--seed", str(SEED), "--form", "independent")
+            kinodex("sample", str(films), "--hours", str(HOURS), "--seed", str(SEED), "--form", "independent")
         kinodex("ingest", str(films), "--library", str(place), "--space", space, "--fps", "1")
     return str(place)
 

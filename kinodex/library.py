@@ -437,7 +437,8 @@ class Library:
 
         opened = Tables.open(self._reader.uri)
         chosen = opened.select(names_of(videos) if videos else (), where)
-        stage = Map(function, into or getattr(function, "__name__", ""), over, batch, pictures_each, version, replace)
+        name = into or str(getattr(function, "__name__", ""))
+        stage = Map(function, name, over, batch, pictures_each, version, replace)
         with ExitStack() as stack:
             executor = None
             if ray:

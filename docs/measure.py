@@ -166,8 +166,8 @@ MEASUREMENTS = {
         print kinodex lab bench gpu films/film.mp4 --seconds 6 --limit 170
         print python -m tests.support.gpu.files "$CLIPS" clips
         kinodex lab bench make-space space --model ViT-B-32-SigLIP2-256
-        print kinodex ingest films --library nvdec --space "local-dir:$PWD/ViT-B-32" --device cuda --decoder nvdec
-        print kinodex ingest films --library auto --space "local-dir:$PWD/ViT-B-32" --device cuda
+        print kinodex ingest films --library nvdec --space "local-dir:$PWD/space" --device cuda --decoder nvdec
+        print kinodex ingest films --library auto --space "local-dir:$PWD/space" --device cuda
         print python -m tests.support.gpu.peer torchcodec space nvdec.lance 4 films/*.mp4
         print python -m tests.support.gpu.peer pyav space pyav.lance 4 films/*.mp4
         print python -m tests.support.gpu.peer alone films/*.mp4

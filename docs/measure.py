@@ -139,8 +139,8 @@ MEASUREMENTS = {
         print python -m tests.bench.start . --rounds 5
     """,
     "queries": """
-        kinodex lab bench make-space ViT-B-32 --model ViT-B-32
-        print python -m tests.bench.queries . --space builtin --space "local-dir:$PWD/ViT-B-32"
+        kinodex lab bench make-space space --model ViT-B-32
+        print python -m tests.bench.queries . --space builtin --space "local-dir:$PWD/space"
     """,
     "map": """
         kinodex sample films --hours 0.5 --seed 9 --form independent

@@ -259,7 +259,8 @@ def _small_table(tables: Tables, table: Any, name: str) -> _SmallTable:
     if name not in kept or kept[name].state != state:
         rows = table.to_table()
         rows = rows.filter(rows[COLUMN].is_valid())
-        vectors = rows[COLUMN].combine_chunks().flatten().to_numpy().astype(np.float32).reshape(rows.num_rows, -1)
+        shape = rows.num_rows, table.schema.field(COLUMN).type.list_size
+        vectors = rows[COLUMN].combine_chunks().flatten().to_numpy().astype(np.float32).reshape(shape)
         units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         columns = {each: rows[each].to_pylist() for each in rows.column_names if each != COLUMN}
         kept[name] = _SmallTable(state, columns, units)
@@ -330,7 +331,9 @@ def in_scope(
 
 def on_player_clock(rows: Rows, videos: Mapping[str, VideoRow]) -> Rows:
     """Keep the rows of these videos, with times as a player shows them."""
-    return [moved(row, -videos[row["video_id"]].zero_s) for row in rows if row["video_id"] in videos]
+    zeros_s = {video_id: video.zero_s for video_id, video in videos.items()}
+    shown = ((row, zeros_s[row["video_id"]]) for row in rows if row["video_id"] in zeros_s)
+    return [moved(row, -zero_s) if zero_s else row for row, zero_s in shown]
 
 
 def is_few(scope: Scope) -> bool:

@@ -196,7 +196,10 @@ def find_moments(finder: Finder, request: SearchRequest) -> list[Moment]:
     hits, parts = finder.find_parts(request.query())
     if parts is None:
         return [Moment(hit, **{PARTS[hit.source]: hit}) for hit in hits]
-    return [_moment(hit, parts) for hit in hits]
+    pictures: dict[int | None, list[Hit]] = {}
+    for each in parts.pictures:
+        pictures.setdefault(each.frame_no, []).append(each)
+    return [_moment(hit, parts, pictures.get(hit.frame_no, [])) for hit in hits]
 
 
 def moments_like(finder: Finder, request: SearchRequest) -> list[Moment]:
@@ -218,12 +221,12 @@ def moments_like(finder: Finder, request: SearchRequest) -> list[Moment]:
     return [Moment(hit, frame=hit) for hit in others[: request.most]]
 
 
-def _moment(hit: Hit, parts: Parts) -> Moment:
-    """Name the hits that were fused to one: of each search the best one near it."""
+def _moment(hit: Hit, parts: Parts, pictures: Sequence[Hit]) -> Moment:
+    """Name the hits that were fused to one: of each search the best one near it, of `pictures` those of its number."""
     several = hit.source == "both"
     return Moment(
         hit,
-        _near(hit, (each for each in parts.pictures if hit.frame_no == each.frame_no)),
+        _near(hit, pictures),
         _near(hit, parts.speech) if several or hit.source == "transcript" else None,
         _near(hit, parts.captions) if several or hit.source == "caption" else None,
         _near(hit, parts.screen_text) if several or hit.source == "text" else None,

@@ -19,12 +19,10 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.errors import BadCheckpoint, DeviceMissing, WeightsMissing, checked_text
-from kinodex.index.spaces.towers import BUILTIN, Fingerprint, Sigmoid, sha256_of_json
+from kinodex.index.spaces.towers import BUILTIN, Fingerprint, SharedSwitch, Sigmoid, sha256_of_json
 
 if TYPE_CHECKING:
     import torch
@@ -153,56 +151,6 @@ def _check_folder(name: str, folder: Path) -> None:
     if not any(file.suffix in WEIGHT_SUFFIXES for file in folder.iterdir()):
         what = f"{folder} holds no weights; add open_clip_model.safetensors"
         raise WeightsMissing(f"got space {name!r}, but {what}")
-
-
-class SharedSwitch:
-    """A switch of the process that stays on while any block holds it; `turn_on` returns what turns it off."""
-
-    def __init__(self, turn_on: Callable[[], Callable[[], None]]) -> None:
-        self.lock = threading.Lock()
-        self.holders = 0
-        self._turn_on = turn_on
-        self._turn_off: Callable[[], None] = lambda: None
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold the switch within this block."""
-        with self.lock:
-            if not self.holders:
-                self._turn_off = self._turn_on()
-            self.holders += 1
-        try:
-            yield
-        finally:
-            with self.lock:
-                self.holders -= 1
-                if not self.holders:
-                    self._turn_off()
-
-
-def thread_pools() -> Any:
-    """The pools of threads of all libraries that are loaded now, as threadpoolctl controls them."""
-    variable = os.environ.get("KMP_DUPLICATE_LIB_OK")
-    from threadpoolctl import ThreadpoolController
-
-    if variable is None:
-        os.environ.pop("KMP_DUPLICATE_LIB_OK", None)  # set on import, for all child processes too
-    return ThreadpoolController()
-
-
-@lru_cache(maxsize=1)
-def _numpys_pools() -> Any:
-    return thread_pools()  # which takes milliseconds
-
-
-def _compute_in_one_thread() -> Callable[[], None]:
-    restore: Callable[[], None] = _numpys_pools().limit(limits=1, user_api="blas").restore_original_limits
-    return restore
-
-
-one_blas_thread = SharedSwitch(_compute_in_one_thread)
-"""While it is held numpy multiplies in the thread that asks. For the small matrices of a query its other threads only
-spin: on two busy cores a query took 1 s of CPU with them, and 0.06 s without."""
 
 
 def _use_cache_only() -> Callable[[], None]:

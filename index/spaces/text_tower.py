@@ -14,8 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.errors import BadCheckpoint, TowersDamaged, checked_text
-from kinodex.index.spaces.space import one_blas_thread
-from kinodex.index.spaces.towers import KEPT_BYTES, ArrayFile, ArrayReader, Fingerprint, read_whole, write_arrays
+from kinodex.index.spaces.towers import (
+    KEPT_BYTES,
+    ArrayFile,
+    ArrayReader,
+    Fingerprint,
+    one_blas_thread,
+    read_whole,
+    write_arrays,
+)
 
 # Tokenizer of an exported text tower: open_clip's cleaning of a text, and its token ids by the package tokenizers.
 

@@ -50,7 +50,7 @@ from kinodex.agent.trace import record as trace_line
 from kinodex.agent.variants.eea import reward_entropy
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
-from kinodex.index.spaces.space import SharedSwitch, thread_pools
+from kinodex.index.spaces.towers import SharedSwitch, thread_pools
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import (
     Contender,

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_info
 
 from kinodex.index.errors import BadCheckpoint, TowersDamaged
 from kinodex.index.spaces.export_text import CHECK_TEXTS, export_tokenizer
-from kinodex.index.spaces.space import import_open_clip, one_blas_thread
+from kinodex.index.spaces.space import import_open_clip
 from kinodex.index.spaces.text_tower import (
     TEXT_BATCH,
     TextTower,
@@ -34,7 +34,7 @@ from kinodex.index.spaces.text_tower import (
     words_of,
     write_vocabulary,
 )
-from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON
+from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON, one_blas_thread
 from tests.support.late import late
 
 open_clip, torch = late(import_open_clip), late("torch")

@@ -141,6 +141,22 @@ MEASUREMENTS = {
     "wheels": """
         print python -m tests.support.house.wheels
     """,
+    "queries": """
+        kinodex lab bench make-space space --model ViT-B-32
+        print python -m tests.bench.queries . --space builtin --space "local-dir:$PWD/space"
+    """,
+    "map": """
+        kinodex sample films --hours 0.5 --seed 9 --form independent
+        kinodex ingest films --library library --space builtin
+        print python -m tests.bench.mapping library
+    """,
+    "base-install": """
+        python3 -m venv base
+        base/bin/pip install --quiet -c "$ROOT/constraints.txt" "$ROOT"
+        print bash -c 'cd base && du -sm --apparent-size .'
+        print bash -c 'cd base/lib/python3*/site-packages && du -sm --apparent-size * | sort -rn | head -24'
+        print bash -c "find base -name '*.pyc' -print0 | du -cm --apparent-size --files0-from=- | tail -1"
+    """,
     "ingest": """
         kinodex sample films --hours 0.17 --seed 4 --form independent
         print kinodex lab bench ingest films/film-01.mp4 --space builtin

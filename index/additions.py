@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,19 +18,20 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kinodex.index.errors import LibraryError
-from kinodex.index.rows import AddedFacts, AddedSource, FrameVectors, VideoRow, moved, moved_s
+from kinodex.index.errors import LibraryError, QueryError
+from kinodex.index.metadata import Metadata
+from kinodex.index.rows import TIMES, AddedFacts, AddedSource, FrameVectors, VideoRow, moved, moved_s
 from kinodex.index.spaces.towers import Fingerprint
-from kinodex.index.store.database import Tables, is_local, space_tables
+from kinodex.index.store.database import Tables, is_local, own_tables
 from kinodex.index.store.indexes import ensure_table, present
 from kinodex.index.store.schema import (
     ADDED_DIGEST,
     LATE_TABLES,
-    SENTENCES_PREFIX,
+    MAPPED_PREFIX,
     STAGE_TABLES,
-    VECTORS_PREFIX,
     Filter,
     all_of,
     captions_space,
@@ -42,6 +44,10 @@ from kinodex.index.store.schema import (
 from kinodex.index.text import redact_values
 from kinodex.index.videos.visibility import VisibilityCache, checked_stage
 from kinodex.index.videos.writer import as_text, digests_by_video, read_batches, row_hashes
+
+MAPPED_NAME = re.compile(r"[a-z][a-z0-9_]*")
+MAPPED_KEYS = ("video_id", "frame_no", "segment_no", "time_s", "start_s", "end_s")
+"""Columns that say of what a row of a function is; the others are what it made."""
 
 
 def plain_label(label: str) -> str:
@@ -117,6 +123,66 @@ class Additions:
         if parts:
             self._tables.append(vectors_table(fingerprint), pa.concat_tables(parts))
 
+    def add_mapped(self, videos: Mapping[str, pa.Table], name: str, *, is_of_videos: bool = False) -> None:
+        """Append what a function made of the frames, segments or whole of videos; the first rows make the table.
+
+        Values of whole videos become columns of the videos, too (see `Metadata`). Raises LibraryError for values of
+        other types than those that are there.
+        """
+        zeros_s = self._visible.zeros_s(videos)
+        rows = as_one_type([_mapped_rows(id_, each, zeros_s[id_]) for id_, each in videos.items()], name)
+        table = f"{MAPPED_PREFIX}{name}"
+        if is_of_videos:
+            self._note_columns(rows, name, is_first=not present(self._tables, [table]))
+        ensure_table(self._tables, table, rows.schema)
+        self._tables.append(table, as_one_type([rows], name, self._tables.schema(table)))
+
+    def _note_columns(self, rows: pa.Table, name: str, *, is_first: bool) -> None:
+        """Make the values of whole videos, but vectors, columns of the videos; raises LibraryError for a taken name."""
+        plain = rows.select([each.name for each in rows.schema if not pa.types.is_nested(each.type)])
+        metadata = Metadata(self._tables)
+        taken = sorted(set(plain.schema.names) & metadata.columns().keys()) if is_first else []
+        if taken:
+            raise LibraryError(f"got a column {taken[0]} of {name}, which the videos have already; name it otherwise")
+        metadata.write({row.pop("video_id"): row for row in plain.to_pylist()})
+
+    def drop_mapped(self, name: str) -> None:
+        """Delete all that a function made, to be made by another."""
+        self.discard("map", name, *self._visible.models("map"))
+        for table in present(self._tables, [f"{MAPPED_PREFIX}{name}"]):
+            names, metadata = set(self._tables.schema(table).names), Metadata(self._tables)
+            if len(names.intersection(MAPPED_KEYS)) == 1:  # of whole videos
+                metadata.drop(names & metadata.columns().keys())
+            self._tables.drop(table)
+
+    def mapped(self, name: str, where: str | None = None) -> pa.Table:
+        """Read what a function made of all videos, or the rows that a condition holds for, as a player counts times.
+
+        The metadata of the schema hold the function's text. Raises LibraryError for an unknown name, QueryError for a
+        condition that cannot run.
+        """
+        table = own_tables(self._tables, "map").get(name)
+        if table is None:
+            held = ", ".join(own_tables(self._tables, "map")) or "none"
+            raise LibraryError(f"got {name}, which no function made; there is {held}")
+        try:
+            rows = self._tables[table].to_table(filter=where)
+        except ValueError as error:
+            names = ", ".join(self._tables.schema(table).names)
+            raise QueryError(
+                f"got the condition {where!r}: {str(error).splitlines()[0]:.200}; columns: {names}"
+            ) from error
+        complete = [id_ for id_, models in self._visible.models("map").items() if name in models]
+        rows = rows.filter(pc.is_in(rows["video_id"], pa.array(complete, pa.string())))
+        zeros_s = self._visible.zeros_s(complete)
+        for at, column in ((at, column) for at, column in enumerate(rows.schema.names) if column in TIMES):
+            by_s = [-zeros_s[id_] for id_ in rows["video_id"].to_pylist()]
+            times = [moved_s(time_s, by) for time_s, by in zip(rows[column].to_pylist(), by_s, strict=True)]
+            rows = rows.set_column(at, column, pa.array(times, pa.float64()))
+        settings = self.settings("map", name)
+        ordered = rows.sort_by([(each, "ascending") for each in rows.schema.names if each in MAPPED_KEYS])
+        return ordered.replace_schema_metadata({key: str(settings[key]) for key in ("function", "source") if settings})
+
     def complete(
         self, stage: str, model: str, counts: Mapping[str, int], settings: Mapping[str, Any]
     ) -> tuple[str, ...]:
@@ -163,6 +229,8 @@ class Additions:
         table, of_model = stage_rows(self._tables, stage, model)
         if table in LATE_TABLES:
             ensure_table(self._tables, table)
+        if not present(self._tables, [table]):
+            return 0
         found = self._tables.rows(table, all_of(of_model), ["video_id"])["video_id"].unique().to_pylist()
         complete = self._visible.models(stage)
         leftovers = [video_id for video_id in found if model not in complete.get(video_id, ())]
@@ -247,12 +315,31 @@ def stage_rows(tables: Tables, stage: str, model: str) -> tuple[str, list[Filter
     """Find the table that holds a stage's rows, and the filter for those of one model."""
     if checked_stage(stage) in STAGE_TABLES:
         return STAGE_TABLES[stage], [equal("model", model)]
-    prefix = SENTENCES_PREFIX if stage == "sentences" else VECTORS_PREFIX
-    spaces = {fingerprint.digest: table for table, fingerprint in space_tables(tables, prefix).items()}
+    if stage == "map":  # which makes its table with its first rows
+        return f"{MAPPED_PREFIX}{model}", []
+    spaces = own_tables(tables, stage)
     if model not in spaces:
         held = ", ".join(spaces) or "none"
         raise LibraryError(f"got space {model} of {stage}, which {tables.uri} does not hold ({held}); add it first")
     return spaces[model], []
+
+
+def as_one_type(parts: Sequence[pa.Table], name: str, schema: pa.Schema | None = None) -> pa.Table:
+    """Join tables to one of this schema, or of the types that hold the values of all; raises LibraryError."""
+    try:
+        joined = pa.concat_tables(parts, promote_options="permissive")
+        return joined if schema is None else joined.select(schema.names).cast(schema)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowKeyError, KeyError) as error:
+        raise LibraryError(
+            f"the values of {name} are not all of one type, or have other columns than before ({error}); have the "
+            "function return numpy or Arrow arrays of one type"
+        ) from error
+
+
+def _mapped_rows(video_id: str, rows: pa.Table, zero_s: float) -> pa.Table:
+    for at, column in ((at, column) for at, column in enumerate(rows.schema.names) if column in TIMES):
+        rows = rows.set_column(at, column, pa.array(moved_s(rows[column].to_numpy(), zero_s)))
+    return rows.add_column(0, "video_id", pa.array([video_id] * len(rows), pa.string()))
 
 
 def _words(line: Any) -> list[dict[str, str | float]] | None:

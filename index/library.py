@@ -80,6 +80,7 @@ from kinodex.index.store.indexes import create_table
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease, Pace, check_commits, check_lease
 from kinodex.index.store.schema import (
     LAST_FRAME_NO,
+    MAPPED_PREFIX,
     SENTENCES_PREFIX,
     SHOTS,
     VECTORS_PREFIX,
@@ -278,7 +279,9 @@ class LibraryReader:
 
     def space(self, name: str | None = None) -> Fingerprint:
         """Find one of `spaces()` by its name or digest, None being the library's own; raises SpaceMismatch."""
-        return self.fingerprint if name is None else find_space(self.tables, name)[1]
+        if name is None or name == self.fingerprint.digest:  # which needs no look at the other tables
+            return self.fingerprint
+        return find_space(self.tables, name)[1]
 
     @overload
     def load_space(self, name: str | None = None, towers: Literal["both"] = "both") -> Space: ...
@@ -534,7 +537,7 @@ def _opened(uri: str, condition: str | None) -> Library:
 OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
     "failures", "sources", "runs", "leases", "clips", "screen_text", "scenes", "speakers", "undrawn", "metadata",
-    "shots", SENTENCES_PREFIX,
+    "shots", SENTENCES_PREFIX, MAPPED_PREFIX,
     "videos",
 )  # fmt: skip
 CREATION = "creation"

@@ -49,7 +49,6 @@ EXTRAS = {
     "opentelemetry.exporter": "otel",
     "opentelemetry.exporter.otlp": "otel",
     "matplotlib": "eval",
-    "threadpoolctl": "eval",
     "prometheus_client": "metrics",
     "pynvml": "metrics",
     "ray": "ray",

@@ -6,11 +6,15 @@ hits = finder.find(Query("a red boat", where="pictures", k=3))
 
 from __future__ import annotations
 
+import hashlib
+import unicodedata
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,7 +104,8 @@ class Parts:
 class Finder:
     """Searches of an open library in one of its spaces (None: its own); towers are loaded at the first need.
 
-    `embed_text` and `meaning_of` take the place of the library's own, for who loads or keeps vectors otherwise.
+    `embed_text` and `meaning_of` take the place of the library's own, for who loads towers otherwise. Vectors of words
+    and pictures are kept by the process (`kept_vector`).
     """
 
     def __init__(
@@ -172,13 +177,21 @@ class Finder:
     def embed(self, words: str = "", picture: Picture | None = None) -> Floats:
         """The unit vector `[dim]` of words, of a picture, or of both, each of which counts a half."""
         if picture is None:
-            return self._embed_text(words)
+            return self._embed_words(words)
         seen = self._embed_picture(picture)
         if not words.strip():
             return seen
-        both = seen + self._embed_text(words)
+        both = seen + self._embed_words(words)
         vector: Floats = (both / np.linalg.norm(both)).astype(np.float32)
         return vector
+
+    def embed_texts(self, texts: Sequence[str]) -> Floats:
+        """The unit vectors `[n, dim]` of texts; those that are not kept are embedded together, by the tower."""
+        new = [text for text in dict.fromkeys(map(plain_query, texts)) if held_vector(self._digest, text) is None]
+        made = dict(zip(new, self._text_tower.embed_text(new), strict=True)) if new else {}
+        for text, vector in made.items():
+            keep_vector(self._digest, text, vector)
+        return np.stack([made[each] if each in made else self._embed_words(each) for each in map(plain_query, texts)])
 
     def missing(self, where: str) -> str | None:
         """The stage that never ran, where nothing can be found for that reason; else None."""
@@ -187,16 +200,28 @@ class Finder:
             return None
         return stage
 
+    def _embed_words(self, words: str) -> Floats:
+        return kept_vector(self._digest, words, self._embed_text)
+
     def _embed_picture(self, picture: Picture) -> Floats:
         if isinstance(picture, np.ndarray) and picture.ndim == 1:
             return unit_vector(picture)
-        tower = self._image_tower
-        vector: Floats = tower.embed(tower.prepare(upright_pixels(picture))[None])[0]
-        return vector
+        pixels = upright_pixels(picture)
+
+        def embed(_: bytes) -> Floats:
+            tower = self._image_tower
+            vector: Floats = tower.embed(tower.prepare(pixels)[None])[0]
+            return vector
+
+        return kept_vector(self._digest, b"%d %b" % (pixels.shape[1], pixels.tobytes()), embed)
+
+    @cached_property
+    def _digest(self) -> str:
+        return self.library.space(self.space).digest
 
     @cached_property
     def _in_own_space(self) -> bool:
-        return self.library.space(self.space).digest == self.library.fingerprint.digest
+        return self._digest == self.library.fingerprint.digest
 
     @cached_property
     def _text_tower(self) -> TextEmbedder:
@@ -209,6 +234,52 @@ class Finder:
         from kinodex.jobs.open import load_image_tower
 
         return load_image_tower(self.library, self.space)
+
+
+VECTORS_KEPT = 1024
+"""Vectors of queries that a process keeps, a few kilobytes each: who types and deletes comes back to most."""
+_vectors: OrderedDict[tuple[str, str | bytes], Floats] = OrderedDict()
+_keeping = Lock()
+Asked = TypeVar("Asked", str, bytes)
+
+
+def kept_vector(space: str, query: Asked, embed: Callable[[Asked], Floats]) -> Floats:
+    """The vector of words, or of a picture by its bytes, in the space of this digest, embedded once in a process.
+
+    Words are the same whatever lies between them, and however their accents are written.
+    """
+    asked = query if isinstance(query, bytes) else plain_query(query)
+    held = held_vector(space, asked)
+    return keep_vector(space, asked, embed(asked)) if held is None else held
+
+
+def held_vector(space: str, query: str | bytes) -> Floats | None:
+    """The vector of a query that this process embedded before; None if it is not kept."""
+    key = _key(space, query)
+    with _keeping:
+        if key in _vectors:
+            _vectors.move_to_end(key)
+        return _vectors.get(key)
+
+
+def keep_vector(space: str, query: str | bytes, vector: Floats) -> Floats:
+    """Keep the vector of a query in the place of the one that was longest not asked for."""
+    kept = np.array(vector)
+    kept.flags.writeable = False  # it is everybody's
+    with _keeping:
+        _vectors[_key(space, query)] = kept
+        if len(_vectors) > VECTORS_KEPT:
+            _vectors.popitem(last=False)
+    return kept
+
+
+def plain_query(words: str) -> str:
+    """Words with single spaces and composed accents."""
+    return unicodedata.normalize("NFC", " ".join(words.split()))
+
+
+def _key(space: str, query: str | bytes) -> tuple[str, str | bytes]:
+    return space, hashlib.sha256(query).digest() if isinstance(query, bytes) else plain_query(query)
 
 
 def _with_probability(hit: Hit, sigmoid: Sigmoid) -> Hit:

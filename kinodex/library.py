@@ -54,6 +54,8 @@ if TYPE_CHECKING:
         TranscriptRow,
     )
     from kinodex.index.torch_frames import FrameBatches
+    from kinodex.jobs.add.map import Over
+    from kinodex.jobs.add.run import AddReport, VideoOutcome
     from kinodex.jobs.addresses import Relocation
     from kinodex.jobs.duplicates import Duplicate
     from kinodex.jobs.ground import Grounding
@@ -243,8 +245,7 @@ class Library:
             raise UsageError(f"got {', '.join(sorted(other))} without an agent; name the agent that asks")
         from kinodex.agent.environment import Environment
 
-        embed = self._reader.load_space(self.space, "text").embed_text
-        environment = Environment.of(self._reader, self.videos(), embed, space=self.space)
+        environment = Environment.of(self._reader, self.videos(), self._finder.embed_texts, space=self.space)
         rows = self._reader.videos_named(names_of(videos)) if videos else []
         found = ground(self._reader, environment, text, rows, most=k, evidence_from=among)
         found = arranged_by(rule, found, self._reader.segments)
@@ -434,6 +435,64 @@ class Library:
     def detections(self, video: VideoName, label: str | None = None) -> list[DetectionRow]:
         """Things found by `kinodex add detections`, of one label or of all."""
         return self._reader.detections(self.video(video).video_id, None, None, label)
+
+    # Functions of one's own
+
+    @checked
+    def map(
+        self,
+        function: Callable[..., Any],
+        over: Over = "frames",
+        into: str | None = None,
+        *,
+        where: str | None = None,
+        videos: VideoName | Sequence[VideoName] = (),
+        batch: int = 32,
+        pictures_each: int = 8,
+        version: str = "",
+        replace: bool = False,
+        ray: bool | str = False,
+        workers: int | None = None,
+        watch: Callable[[int, int, VideoOutcome], None] = lambda done, total, last: None,
+    ) -> AddReport:
+        """Have a function make columns of the library, named `into` (its own name, if None), from what is stored.
+
+        Its parameters name what it gets, in batches: over "frames" some of `pictures` (uint8 `[n, height, width, 3]`),
+        `vectors` (float32 `[n, dim]`), `times_s`, `frame_no` and `video`; over "segments" and "videos" lists of
+        these arrays, of at most `pictures_each` pictures each, with `start_s` and `end_s` of segments. It returns a
+        column (a list, a numpy or Arrow array), or several by name (a dict, a table, an array of structs).
+
+        Only videos are worked on that lack it, so a run that was killed goes on, and the next does what is new. The
+        function's text is kept: another one is refused, unless it is to `replace` what is there. `version` marks
+        changes that its text does not show. `where` is a condition on the columns of videos. With `ray` (True, or an
+        address) as many `workers` as there are cores. Rows are read by `mapped`; of videos, `where` finds them too.
+        """
+        from contextlib import ExitStack
+
+        from kinodex.index.library import Library as Tables
+        from kinodex.jobs.add.map import Map
+        from kinodex.jobs.add.run import add
+
+        opened = Tables.open(self._reader.uri)
+        chosen = opened.select(names_of(videos) if videos else (), where)
+        name = into or str(getattr(function, "__name__", ""))
+        stage = Map(function, name, over, batch, pictures_each, version, replace)
+        with ExitStack() as stack:
+            executor = None
+            if ray:
+                from kinodex.jobs.workers import ray_executor
+
+                executor = stack.enter_context(ray_executor(workers, ray if isinstance(ray, str) else None))
+            return add(opened, stage, None if chosen is None else [row.video_id for row in chosen], watch, executor)
+
+    def mapped(self, name: str, where: str | None = None) -> pa.Table:
+        """Read the columns that `map` made under a name, with video_id, and frame_no and time_s, or segment and times.
+
+        `where` is a condition of SQL on these columns: "sharpness > 100 AND time_s < 60".
+        """
+        from kinodex.index.library import Library as Tables
+
+        return Tables.open(self._reader.uri).additions.mapped(name, where)
 
     # Asking
 

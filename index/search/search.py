@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kinodex.index.additions import plain_label
 from kinodex.index.annotations import LINE_SOURCES, SCENES, SCENES_STAGE, Source, Speakers, shown_speaker
 from kinodex.index.rows import Hit, Scope, VideoRow
-from kinodex.index.search.fusion import distinct, followed, fuse, fuse_same, shares_words, suppress_neighbours
+from kinodex.index.search.fusion import apart, distinct, followed, fuse, fuse_same, shares_words, suppress_neighbours
 from kinodex.index.search.in_memory import HeldFrames, held_frames, unit_query
 from kinodex.index.search.words import (
     FEW_VIDEOS,
@@ -86,8 +86,9 @@ class Search:
         def to_hits(rows: Rows) -> list[Hit]:
             videos = in_space.videos({row["video_id"] for row in rows})
             shown = on_player_clock(rows, videos)
-            complete = {(row["video_id"], row["frame_no"]): row for row in shown}
-            return suppress_neighbours([_frame_hit(row, videos) for row in complete.values()], min_gap_s)
+            complete = list({(row["video_id"], row["frame_no"]): row for row in shown}.values())
+            kept = apart([(row["video_id"], row["time_s"]) for row in complete], min_gap_s)
+            return [_frame_hit(complete[at], videos) for at in kept]
 
         return search_until_k(fetch, to_hits, k, 4 * k if min_gap_s else k, limits)
 

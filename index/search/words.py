@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from math import ceil, isnan, sqrt
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import regex
@@ -25,7 +26,7 @@ from kinodex.index.search.finite_vectors import check_searched
 from kinodex.index.search.fusion import distinct, fuse_same, suppress_neighbours
 from kinodex.index.search.in_memory import unit_query
 from kinodex.index.sentences import STAGE, Meaning
-from kinodex.index.store.database import Tables, storage_errors
+from kinodex.index.store.database import State, Tables, storage_errors
 from kinodex.index.store.indexes import COLUMN, PART_ROWS, count_parts
 from kinodex.index.store.quiet_lance import BooleanQuery, MatchQuery, Occur
 from kinodex.index.store.schema import (
@@ -201,6 +202,8 @@ MIN_CANDIDATES = 600
 frames, and with 200 some 90."""
 MOST_TIED = 1000
 """Rows from which on no more are fetched to find the earliest of equal ones."""
+SMALL_TABLE = 4096
+"""Up to so many vectors are compared in memory, where all are searched."""
 MIN_WALK = 100
 """However small a graph is: of 30,000 frames 50 candidates miss some of the best."""
 
@@ -219,15 +222,54 @@ def nearest_rows(
     """Fetch the `k` rows nearest by cosine, with `_distance` = 1 - cosine; raises DamagedRows for a NaN."""
     with storage_errors(tables.uri):
         table = tables[name]
+        if not (held := table.count_rows()):  # a scan of nothing takes 2 ms
+            return []
         if not count_parts(table):
             check_searched(tables, name, where)
+            if where is None and held <= SMALL_TABLE:
+                return _small_table(tables, table, name).nearest(query, columns, k)
         effort: dict[str, Any] = {"use_index": False}
         if not exact:
-            effort = {"refine_factor": REFINE_FACTOR, "ef": candidates(k, table.count_rows())}
+            effort = {"refine_factor": REFINE_FACTOR, "ef": candidates(k, held)}
         nearest = {"column": COLUMN, "q": query, "k": k, "metric": "cosine", **effort}
         chosen, condition = [*columns, "_distance"], None if where is None else where.sql
         rows: Rows = table.scanner(chosen, condition, nearest=nearest, prefilter=True).to_table().to_pylist()
     return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _SmallTable:
+    """A table of few vectors in memory: to plan a scan takes Lance longer than it takes numpy to compare them all."""
+
+    state: State
+    columns: dict[str, list[Any]]
+    units: NDArray[np.float32]
+
+    def nearest(self, query: NDArray[np.float32], columns: Sequence[str], k: int) -> Rows:
+        # as `InMemory.cosines`: equal vectors have equal cosines, to the last bit
+        cosines = np.einsum("ij,j->i", self.units, query / np.linalg.norm(query))
+        best = np.argsort(-cosines, kind="stable")[:k]
+        values = [[self.columns[name][at] for at in best] for name in columns]
+        distances = (1 - cosines[best]).tolist()
+        return [dict(zip((*columns, "_distance"), row, strict=True)) for row in zip(*values, distances, strict=True)]
+
+
+_SMALL: WeakKeyDictionary[Tables, dict[str, _SmallTable]] = WeakKeyDictionary()
+
+
+def _small_table(tables: Tables, table: Any, name: str) -> _SmallTable:
+    """Read a table in the state that `table` has, or find it as it was read before."""
+    kept = _SMALL.setdefault(tables, {})
+    state = int(table.version), table.get_version()["timestamp"]
+    if name not in kept or kept[name].state != state:
+        rows = table.to_table()
+        rows = rows.filter(rows[COLUMN].is_valid())
+        shape = rows.num_rows, table.schema.field(COLUMN).type.list_size
+        vectors = rows[COLUMN].combine_chunks().flatten().to_numpy().astype(np.float32).reshape(shape)
+        units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        columns = {each: rows[each].to_pylist() for each in rows.column_names if each != COLUMN}
+        kept[name] = _SmallTable(state, columns, units)
+    return kept[name]
 
 
 def candidates(k: int, rows: int) -> int:
@@ -238,6 +280,8 @@ def candidates(k: int, rows: int) -> int:
 
 def matching_rows(tables: Tables, name: str, text: str, columns: Sequence[str], where: Filter | None, k: int) -> Rows:
     """Fetch the `k` rows whose `text` matches best by BM25, accents aside; words in "quotes" must be adjacent."""
+    if not tables.count(name):
+        return []
     words = {"query": both_forms(text), "columns": ["text"]}
     found = tables.rows(name, where, [*columns, "_score"], full_text_query=words, prefilter=True, limit=k)
     rows: Rows = found.to_pylist()
@@ -342,7 +386,9 @@ def _in_time(
 
 def on_player_clock(rows: Rows, videos: Mapping[str, VideoRow]) -> Rows:
     """Keep the rows of these videos, with times as a player shows them."""
-    return [moved(row, -videos[row["video_id"]].zero_s) for row in rows if row["video_id"] in videos]
+    zeros_s = {video_id: video.zero_s for video_id, video in videos.items()}
+    shown = ((row, zeros_s[row["video_id"]]) for row in rows if row["video_id"] in zeros_s)
+    return [moved(row, -zero_s) if zero_s else row for row, zero_s in shown]
 
 
 def check_words(text: str) -> None:

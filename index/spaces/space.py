@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.errors import BadCheckpoint, DeviceMissing, WeightsMissing, checked_text
-from kinodex.index.spaces.towers import BUILTIN, Fingerprint, Sigmoid, sha256_of_json
+from kinodex.index.spaces.towers import BUILTIN, Fingerprint, SharedSwitch, Sigmoid, sha256_of_json
 
 if TYPE_CHECKING:
     import torch
@@ -151,31 +151,6 @@ def _check_folder(name: str, folder: Path) -> None:
     if not any(file.suffix in WEIGHT_SUFFIXES for file in folder.iterdir()):
         what = f"{folder} holds no weights; add open_clip_model.safetensors"
         raise WeightsMissing(f"got space {name!r}, but {what}")
-
-
-class SharedSwitch:
-    """A switch of the process that stays on while any block holds it; `turn_on` returns what turns it off."""
-
-    def __init__(self, turn_on: Callable[[], Callable[[], None]]) -> None:
-        self.lock = threading.Lock()
-        self.holders = 0
-        self._turn_on = turn_on
-        self._turn_off: Callable[[], None] = lambda: None
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold the switch within this block."""
-        with self.lock:
-            if not self.holders:
-                self._turn_off = self._turn_on()
-            self.holders += 1
-        try:
-            yield
-        finally:
-            with self.lock:
-                self.holders -= 1
-                if not self.holders:
-                    self._turn_off()
 
 
 def _use_cache_only() -> Callable[[], None]:

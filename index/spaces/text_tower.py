@@ -14,7 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.errors import BadCheckpoint, TowersDamaged, checked_text
-from kinodex.index.spaces.towers import ArrayFile, ArrayReader, Fingerprint, read_whole, write_arrays
+from kinodex.index.spaces.towers import (
+    KEPT_BYTES,
+    ArrayFile,
+    ArrayReader,
+    Fingerprint,
+    one_blas_thread,
+    read_whole,
+    write_arrays,
+)
 
 # Tokenizer of an exported text tower: open_clip's cleaning of a text, and its token ids by the package tokenizers.
 
@@ -473,6 +481,8 @@ class TextTower:
         self.fingerprint, self.name, self.dim = fingerprint, fingerprint.name, fingerprint.dim
         self.settings = settings
         self._weights = ArrayFile(folder / WEIGHTS)
+        self._may_keep = self._weights.bytes_as_read("token_embedding") <= KEPT_BYTES
+        self._calls = 0
         self._tokenizer = Tokenizer(folder, settings.tokenizer)
 
     @classmethod
@@ -486,13 +496,18 @@ class TextTower:
         return cls(folder, space, settings)
 
     def embed_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts as unit vectors float32 [n, dim]."""
+        """Embed texts as unit vectors float32 [n, dim].
+
+        From the second call on the weights stay in memory: who asks once, as a command does, need not hold them.
+        """
         vectors = np.empty((len(texts), self.dim), np.float32)
         if not texts:
             return vectors
+        self._calls += 1
         ids = self._tokenizer(texts)
         shortest_first = np.argsort((ids != ids[:, -1:]).sum(1), kind="stable")  # so that a batch is as short as it can
-        with self._weights.reader() as reader:
+        keep = self._may_keep and self._calls > 1
+        with self._weights.reader(keep=keep) as reader, one_blas_thread.held():
             for first in range(0, len(texts), TEXT_BATCH):
                 rows = shortest_first[first : first + TEXT_BATCH]
                 vectors[rows] = text_features(reader, self.settings.transformer, ids[rows])

@@ -8,9 +8,11 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, Protocol
@@ -25,6 +27,8 @@ from kinodex.index.errors import BadCheckpoint, StorageError, TowersDamaged
 TYPES = {"F64": "<f8", "U64": "<u8", "F32": "<f4", "U32": "<u4", "F16": "<f2", "U16": "<u2", "U8": "|u1"}
 CODES = {np.dtype(kind): code for code, kind in TYPES.items()}
 LONGEST_HEADER = 100_000_000
+KEPT_BYTES = 512 << 20
+"""Weights that a reader keeps as float32, at most: those of the texts of SigLIP's base models take 340 MB."""
 PART_NUMBERS = 1 << 18
 """Numbers that are read at once: a mebibyte of float32, which stays in a core's own cache until it is used."""
 Place = tuple[np.dtype[Any], tuple[int, ...], int]
@@ -66,6 +70,7 @@ class ArrayFile:
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise BadCheckpoint(f"cannot read {path}: {error}; make the text tower again") from error
         ends = [start + math.prod(shape) * kind.itemsize for kind, shape, start in self._places.values()]
+        self._kept: dict[str, NDArray[np.float32]] = {}
         size = path.stat().st_size
         if size != max(ends, default=length + 8):
             what = f"{path} has {size} bytes, and its header speaks of {max(ends, default=length + 8)}"
@@ -80,19 +85,26 @@ class ArrayFile:
         kind, shape, start = _found(self._places, name, self.path)
         if not math.prod(shape):
             return np.empty(shape, kind)
-        return np.memmap(self.path, kind, "r", start, shape)
+        return np.asarray(np.memmap(self.path, kind, "r", start, shape))  # a plain view: memmap's own is slow to index
 
-    def reader(self) -> ArrayReader:
-        """Open the file for one thread's reading."""
-        return ArrayReader(self.path.open("rb", buffering=0), self._places)
+    def reader(self, *, keep: bool = False) -> ArrayReader:
+        """Open the file for one thread's reading; with `keep` what is read in parts stays in memory for all readers."""
+        return ArrayReader(self.path.open("rb", buffering=0), self._places, self._kept if keep else None)
+
+    def bytes_as_read(self, *beside: str) -> int:
+        """Compute the bytes of all arrays as float32 but those named."""
+        return sum(4 * math.prod(shape) for name, (_, shape, _) in self._places.items() if name not in beside)
 
 
 class ArrayReader:
     """An open file of arrays, whose numbers come as float32, in buffers that the next part uses again."""
 
-    def __init__(self, file: io.FileIO, places: Mapping[str, Place]) -> None:
+    def __init__(
+        self, file: io.FileIO, places: Mapping[str, Place], kept: dict[str, NDArray[np.float32]] | None = None
+    ) -> None:
         self._file = file
         self._places = places
+        self._kept = kept
         self._raw = np.empty(0, np.uint8)
         self._numbers = np.empty(0, np.float32)
 
@@ -112,8 +124,12 @@ class ArrayReader:
 
     def whole(self, name: str) -> NDArray[np.float32]:
         """Read an array whole."""
+        if self._kept is not None and name in self._kept:
+            return self._kept[name]
         kind, shape, start = self._place(name)
         numbers: NDArray[np.float32] = self._floats(kind, start, math.prod(shape)).reshape(shape).copy()
+        if self._kept is not None:
+            self._kept[name] = numbers = np.asfortranarray(numbers)  # as a few rows are multiplied by it quickest
         return numbers
 
     def rows(self, name: str, numbers: NDArray[np.integer]) -> NDArray[np.float32]:
@@ -129,7 +145,13 @@ class ArrayReader:
         return in_place
 
     def parts(self, name: str) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Read a matrix some rows at a time: the number of the first, and the rows, which the next part overwrites."""
+        """Read a matrix some rows at a time: the number of the first, and the rows, which the next part overwrites.
+
+        A matrix that is kept comes whole.
+        """
+        if self._kept is not None:
+            yield 0, self.whole(name)
+            return
         kind, (count, columns), start = self._place(name)
         step = max(1, PART_NUMBERS // columns)
         for first in range(0, count, step):
@@ -175,6 +197,59 @@ def _single(half: NDArray[np.int16], numbers: NDArray[np.float32]) -> NDArray[np
     return numbers
 
 
+# Threads of numpy, which spin where there is little to compute.
+
+
+class SharedSwitch:
+    """A switch of the process that stays on while any block holds it; `turn_on` returns what turns it off."""
+
+    def __init__(self, turn_on: Callable[[], Callable[[], None]]) -> None:
+        self.lock = threading.Lock()
+        self.holders = 0
+        self._turn_on = turn_on
+        self._turn_off: Callable[[], None] = lambda: None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the switch within this block."""
+        with self.lock:
+            if not self.holders:
+                self._turn_off = self._turn_on()
+            self.holders += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.holders -= 1
+                if not self.holders:
+                    self._turn_off()
+
+
+def thread_pools() -> Any:
+    """The pools of threads of all libraries that are loaded now, as threadpoolctl controls them."""
+    variable = os.environ.get("KMP_DUPLICATE_LIB_OK")
+    from threadpoolctl import ThreadpoolController
+
+    if variable is None:
+        os.environ.pop("KMP_DUPLICATE_LIB_OK", None)  # set on import, for all child processes too
+    return ThreadpoolController()
+
+
+@lru_cache(maxsize=1)
+def _numpys_pools() -> Any:
+    return thread_pools()  # which takes milliseconds
+
+
+def _compute_in_one_thread() -> Callable[[], None]:
+    restore: Callable[[], None] = _numpys_pools().limit(limits=1, user_api="blas").restore_original_limits
+    return restore
+
+
+one_blas_thread = SharedSwitch(_compute_in_one_thread)
+"""While it is held numpy multiplies in the thread that asks. For the small matrices of a query its other threads only
+spin: on two busy cores a query took 1 s of CPU with them, and 0.06 s without."""
+
+
 # Identity of an embedding space.
 
 
@@ -195,12 +270,17 @@ class Fingerprint:
     @property
     def digest(self) -> str:
         """12 hex digits over everything but the name: the same model from another path is the same space."""
-        facts = asdict(self)
-        del facts["name"]
-        return sha256_of_json(facts)[:12]
+        return _digest(self)
 
     def __str__(self) -> str:
         return f"{self.name} (fingerprint {self.digest}, {self.dim} dimensions)"
+
+
+@lru_cache(maxsize=256)
+def _digest(space: Fingerprint) -> str:
+    facts = asdict(space)
+    del facts["name"]
+    return sha256_of_json(facts)[:12]
 
 
 def sha256_of_json(value: Any) -> str:

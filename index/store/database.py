@@ -28,7 +28,15 @@ from kinodex.index.errors import LibraryDamaged, LibraryError, NotALibrary, Spac
 from kinodex.index.spaces.space import absolute_name
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.quiet_lance import Session, lance
-from kinodex.index.store.schema import VECTORS_PREFIX, Filter, Value, read_space, sql_value
+from kinodex.index.store.schema import (
+    MAPPED_PREFIX,
+    OWN_TABLES,
+    VECTORS_PREFIX,
+    Filter,
+    Value,
+    read_space,
+    sql_value,
+)
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceScanner, MergeInsertBuilder
@@ -51,6 +59,10 @@ FILE_FORMAT: Final = "2.2"
 
 State = tuple[int, datetime | int]
 """Number of a table's state, and the time of its commit."""
+Stamp = tuple[object, ...]
+"""The newest states of several tables."""
+UNSEARCHED = ("leases", "runs", "failures", "sources")
+"""Tables that change while an ingest runs, and that no search reads."""
 Result = TypeVar("Result")
 
 
@@ -71,7 +83,10 @@ def entries_at(uri: str) -> list[str]:
     """List what lies at a library's place, in an object store folders alone; nothing where there is nothing."""
     with storage_errors(uri):
         if is_local(uri):
-            return [entry.name for entry in Path(uri).iterdir()] if Path(uri).is_dir() else []
+            try:
+                return os.listdir(uri)  # noqa: PTH208  # a Path for each table of each search takes longer
+            except (FileNotFoundError, NotADirectoryError):
+                return []
         return [PurePosixPath(entry).name for entry in open_files(uri).list_with_delimiter().common_prefixes]
 
 
@@ -171,6 +186,11 @@ class Tables:
         self._session = Session(RUN_CACHE_BYTES, RUN_CACHE_BYTES)
         self._open.clear()
 
+    def share_caches(self, other: Tables) -> None:
+        """Keep what is read of the same library where `other` does, which another thread uses."""
+        other["videos"]
+        self._session = other._session
+
     def __getitem__(self, name: str) -> LanceDataset:
         """Open the newest state of the table of this name, for the caller alone."""
         with storage_errors(self.uri):
@@ -180,6 +200,8 @@ class Tables:
         known, mark = self._open.get(name, (None, None))
         where = table_place(self.uri, name)
         folder = Path(where) if is_local(self.uri) else None
+        if known is not None and is_newest(folder, known.version, mark):
+            return copy(known)
         if self._session is None:
             self._session = Session(index_cache_bytes(free_memory_bytes()), METADATA_CACHE_BYTES)
         try:
@@ -328,6 +350,20 @@ class Tables:
         newest = self[name]
         return int(newest.version), newest.get_version()["timestamp"]
 
+    def stamp(self) -> Stamp | None:
+        """Identify the newest states of all tables that searches read; None but on a local disk, where it is quick."""
+        if not is_local(self.uri):
+            return None
+        return tuple((name, *self._newest_mark(name)) for name in self.names() if name not in UNSEARCHED)
+
+    def _newest_mark(self, name: str) -> tuple[int, Mark | None]:
+        known, mark = self._open.get(name, (None, None))
+        if known is None or not is_newest(Path(table_place(self.uri, name)), known.version, mark):
+            if not self.has(name):
+                return 0, None
+            known, mark = self[name], self._open[name][1]
+        return known.version, mark
+
 
 def data_bytes(table: LanceDataset) -> int:
     """Sum the bytes of a table's files in the state that it was opened in, and of its indexes."""
@@ -368,6 +404,14 @@ def space_tables(tables: Tables, prefix: str = VECTORS_PREFIX) -> dict[str, Fing
     return found
 
 
+def own_tables(tables: Tables, stage: str) -> dict[str, str]:
+    """The tables of a stage that has one for each model, by model: the digest of a space, or the name of a map."""
+    if stage == "map":
+        names = [name for name in tables.names() if name.startswith(MAPPED_PREFIX)]
+        return {name.removeprefix(MAPPED_PREFIX): name for name in names if tables.has(name)}
+    return {space.digest: name for name, space in space_tables(tables, OWN_TABLES[stage]).items()}
+
+
 def find_space(tables: Tables, name: str) -> tuple[str, Fingerprint]:
     """Find the table and fingerprint of a space, by its name or digest; raises SpaceMismatch if it is missing."""
     spaces = space_tables(tables)
@@ -396,11 +440,14 @@ Mark = tuple[int, int]
 
 def state_mark(folder: Path | None, version: int) -> Mark | None:
     """Return the time of change and size of a state's file on a local disk: a table made again has others there."""
-    try:
-        stat = None if folder is None else _manifest(folder, version).stat()
-    except FileNotFoundError:
-        return None
-    return None if stat is None else (stat.st_mtime_ns, stat.st_size)
+    return None if folder is None else _look(folder, version)
+
+
+def is_newest(folder: Path | None, version: int, mark: Mark | None) -> bool:
+    """True if a state, known by its mark, is still there and none follows: two looks, for a search opens 20 tables."""
+    if folder is None or mark is None or state_mark(folder, version) != mark:
+        return False
+    return _look(folder, version + 1) is None
 
 
 def newest_state(known: LanceDataset, folder: Path | None, mark: Mark | None) -> LanceDataset:
@@ -425,10 +472,10 @@ def _listed(known: LanceDataset) -> LanceDataset:
 
 def newest_version(folder: Path, known: int) -> int | None:
     """Count up from the number of a known state to the newest; None if they have to be listed."""
-    if not _manifest(folder, known).exists():
+    if _look(folder, known) is None:
         return None
     for version in range(known, known + MOST_STEPS):
-        if not _manifest(folder, version + 1).exists():
+        if _look(folder, version + 1) is None:
             return version
     return None
 
@@ -442,8 +489,13 @@ def is_another(known: LanceDataset, newest: LanceDataset, folder: Path | None, m
     return bool(newest.get_version()["timestamp"] != known.get_version()["timestamp"])
 
 
-def _manifest(folder: Path, version: int) -> Path:
-    return folder / "_versions" / f"{2**64 - 1 - version:020}.manifest"
+def _look(folder: Path, version: int) -> Mark | None:
+    """The mark of a state's file; None if it is not there."""
+    try:
+        stat = os.stat(f"{folder}/_versions/{2**64 - 1 - version:020}.manifest")  # noqa: PTH116  # quicker than a Path
+    except FileNotFoundError:
+        return None
+    return stat.st_mtime_ns, stat.st_size
 
 
 # Memory that this machine, or this container, has left.

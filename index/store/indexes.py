@@ -14,9 +14,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from kinodex.index.store.database import Tables, free_memory_bytes, retry_on_conflict, space_tables, storage_errors
+from kinodex.index.store.database import (
+    Tables,
+    free_memory_bytes,
+    own_tables,
+    retry_on_conflict,
+    space_tables,
+    storage_errors,
+)
 from kinodex.index.store.leases import awaited_lease
-from kinodex.index.store.schema import LATE_TABLES, SENTENCES_PREFIX
+from kinodex.index.store.schema import LATE_TABLES, MAPPED_PREFIX, SENTENCES_PREFIX
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -95,7 +102,7 @@ def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
     """Make the indexes that pay by now, update stale ones, join fragments and delete outdated files; none need stop."""
     spaces = list(space_tables(tables))
     sentences = list(space_tables(tables, SENTENCES_PREFIX))
-    late = present(tables, OF_VIDEOS)
+    late = [*present(tables, OF_VIDEOS), *own_tables(tables, "map").values()]
     written = present(tables, WORDED)
     with storage_errors(tables.uri):
         join_fragments(tables, "frames", when.picture_fragments, when)
@@ -402,4 +409,4 @@ def create_table(tables: Tables, name: str, schema: pa.Schema) -> None:
 
 def present(tables: Tables, names: Iterable[str]) -> list[str]:
     """Those of some tables that the library has."""
-    return [name for name in names if name not in LATE_TABLES or tables.has(name)]
+    return [name for name in names if not (name in LATE_TABLES or name.startswith(MAPPED_PREFIX)) or tables.has(name)]

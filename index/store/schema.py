@@ -139,6 +139,8 @@ LIKENESS_KEY = b"kinodex.likeness"
 """Metadata of a table of sentences: the cosines of texts that have nothing in common (`sentence_model.Likeness`)."""
 VECTORS_PREFIX = "vectors_"
 SENTENCES_PREFIX = "sentences_"
+MAPPED_PREFIX = "mapped_"
+"""Of tables of what a user's function makes, by the name that its rows were given."""
 KEY_BITS = 24
 """Bits of a stored key that hold a frame's number; larger numbers than they hold change the upper bits, too."""
 FRAME_NO_BITS = 32
@@ -160,8 +162,10 @@ STAGE_TABLES = {
     "summaries": "scenes",
     "shots": "shots",
 }
-"""Tables of the optional stages. Vectors, and those of sentences, have a table for each space instead."""
-STAGES = (*STAGE_TABLES, "vectors", "sentences")
+"""Tables of the optional stages. Vectors, those of sentences, and what functions make have a table of each model's."""
+OWN_TABLES = {"vectors": VECTORS_PREFIX, "sentences": SENTENCES_PREFIX, "map": MAPPED_PREFIX}
+"""Prefixes of the tables of the stages that have one for each model."""
+STAGES = (*STAGE_TABLES, *OWN_TABLES)
 
 
 @dataclass(frozen=True, slots=True)

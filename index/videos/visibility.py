@@ -204,7 +204,7 @@ class SpaceScope:
 
 def space_scope(tables: Tables, visible: VisibilityCache, own: Fingerprint, name: str | None) -> SpaceScope:
     """Find a space of the library by name or digest, None being its own; raises SpaceMismatch if it is missing."""
-    table, space = (vectors_table(own), own) if name is None else find_space(tables, name)
+    table, space = (vectors_table(own), own) if name is None or name == own.digest else find_space(tables, name)
     return SpaceScope(visible, table, None if space.digest == own.digest else space)
 
 

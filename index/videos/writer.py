@@ -27,13 +27,13 @@ from kinodex.index.rows import (
     known,
     moved,
 )
-from kinodex.index.store.database import Tables, is_local, space_tables
+from kinodex.index.store.database import Tables, is_local, own_tables
 from kinodex.index.store.indexes import ensure_table, present
 from kinodex.index.store.schema import (
     CHECKSUM,
     FRAME_NO_BITS,
     LAST_FRAME_NO,
-    SENTENCES_PREFIX,
+    OWN_TABLES,
     STAGE_TABLES,
     VIDEO_DIGESTS,
     Filter,
@@ -429,8 +429,7 @@ class VideoWriter:
             for name in (
                 *("sources", "videos", "frames", self._vectors_table, "segments", "additions"),
                 *present(tables, ("clips", "undrawn", "metadata", *STAGE_TABLES.values())),
-                *space_tables(tables),
-                *space_tables(tables, SENTENCES_PREFIX),
+                *(table for stage in OWN_TABLES for table in own_tables(tables, stage).values()),
             ):
                 tables.delete(name, one_of("video_id", ids))
 

@@ -548,7 +548,7 @@ def run_plan(
     page: bool = False,
 ) -> None:
     """Plan a run and solve its items, or continue it; raises as `make_plan` and `run` do, or for a missing package."""
-    for package in ("threadpoolctl", "scipy", *(["matplotlib"] if page else [])):
+    for package in ("scipy", *(["matplotlib"] if page else [])):
         if find_spec(package) is None:  # before a run begins, not at its end
             raise ModuleNotFoundError(f"No module named {package!r}", name=package)
     plan, items = make_plan(request, context)

@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import logging
-import os
 import sys
 import traceback
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
@@ -51,7 +50,7 @@ from kinodex.agent.trace import record as trace_line
 from kinodex.agent.variants.eea import reward_entropy
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
-from kinodex.index.spaces.space import SharedSwitch
+from kinodex.index.spaces.towers import SharedSwitch, thread_pools
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import (
     Contender,
@@ -196,14 +195,9 @@ def environments_of(
 
 def _compute_in_one_thread() -> Callable[[], None]:
     """Limit numpy and torch to one thread: with small inputs more wait for each other, at three times the CPU."""
-    variable = os.environ.get("KMP_DUPLICATE_LIB_OK")
-    from threadpoolctl import threadpool_limits
-
-    if variable is None:
-        os.environ.pop("KMP_DUPLICATE_LIB_OK", None)  # threadpoolctl sets it on import, for all child processes too
     torch = sys.modules.get("torch")  # a library's text tower runs without it
     threads = 0 if torch is None else torch.get_num_threads()
-    limits = threadpool_limits(1)
+    limits = thread_pools().limit(limits=1)
     if torch is not None:
         torch.set_num_threads(1)
 

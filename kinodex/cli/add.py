@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -432,6 +432,40 @@ def vectors(
     run(library, stage, among, sharing, as_json=json)
 
 
+# `kinodex add map`: columns that a function of one's own makes.
+
+
+@with_groups
+def map_function(
+    library: LibraryArgument,
+    function: Annotated[str, typer.Argument(metavar="FILE.py:NAME", help="The function, in a file of Python.")],
+    into: Annotated[str | None, typer.Option(help="Name of what it makes. Default: the function's.")] = None,
+    over: Annotated[str, typer.Option(help="What it is called for: frames, segments or videos.")] = "frames",
+    where: Annotated[
+        str | None, typer.Option(help="Only videos for whose columns this condition of SQL holds.")
+    ] = None,
+    video: VideoOption = None,
+    batch: Annotated[int, typer.Option(min=1, help="Frames or segments of one call.")] = 32,
+    pictures_each: Annotated[int, typer.Option(min=1, help="Pictures of each segment or video, at most.")] = 8,
+    version: Annotated[str, typer.Option(help="A mark for changes that the function's own text does not show.")] = "",
+    replace: Annotated[bool, typer.Option("--replace", help="Make again what another function made.")] = False,
+    sharing: Sharing = HERE,
+    json: JsonOption = False,
+) -> None:
+    """Have a Python function of your own make columns of the library from its pictures and vectors.
+
+    Its text is kept with what it makes, and it runs only for videos that lack that.
+    """
+    from kinodex.jobs.add.map import Map, Over, function_of
+
+    opened, name = open_library(library), function.rpartition(":")[2]
+    chosen = opened.select(video or (), where)
+    stage = Map(function_of(function), into or name, cast(Over, over), batch, pictures_each, version, replaces=replace)
+    report = add_rows(opened, stage, None if chosen is None else [row.video_id for row in chosen], sharing, ())
+    show(report, json)
+    raise typer.Exit(SOME_FAILED if report.failed else OK)
+
+
 # `kinodex add`: results of more models for the videos of a library.
 
 app = typer.Typer(
@@ -448,6 +482,7 @@ app.command("shots")(shots)
 app.command("chapters")(summaries)
 app.command("vectors")(vectors)
 app.command("text-tower")(text_tower)
+app.command("map")(map_function)
 
 
 # `kinodex speakers`: the voices of a library and the names of their people.

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from kinodex.index.metadata import Facet
 from kinodex.index.metadata import plain as plain_value
 from kinodex.index.rows import DetectionRow, SegmentRow
 from kinodex.index.spaces.towers import TextEmbedder
-from kinodex.index.store.database import State
+from kinodex.index.store.database import Stamp, State
 from kinodex.index.text import redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.folder import PAGE, PLAN, Run, read_run, trace_file
@@ -56,7 +57,7 @@ VIEWS_KEPT = 64
 
 
 class ViewerApi:
-    """All inputs, opened. One thread may call `curves` and `search`, which are slow, one `ground`, and one the rest.
+    """All inputs, opened. Any thread may call `curves` and `search`, which are slow, one `ground`, and one the rest.
 
     Frames are searched in `space`, by name or digest; None is each library's own. Raises UsageError if one lacks it.
     """
@@ -71,7 +72,8 @@ class ViewerApi:
         for library in inputs.libraries:
             find_space(library, space)
         self._grounded: dict[str, Library] = {}
-        self._searches: dict[tuple[int, str], LibrarySearch] = {}
+        self._searches: dict[tuple[int, int, str], LibrarySearch] = {}
+        self._opening = Lock()
         self._views: dict[str, tuple[tuple[int, ...], TraceView]] = {}
         self._video_lists: dict[int, VideoList] = {}
 
@@ -179,6 +181,15 @@ class ViewerApi:
         library = self._library(number)
         space = library.space(self._space)
         return self._towers.begin(library.uri, space) if needs_vector(library, request, space) else None
+
+    def begin_text(self, number: int, text: str) -> Future[None]:
+        """Begin to embed the text of a search, whose tower is loaded."""
+        library = self._library(number)
+        return self._towers.begin_text(library.uri, library.space(self._space), text)
+
+    def stamp(self, number: int) -> Stamp | None:
+        """The states of a library's tables that its searches read; None where they cannot be seen at once."""
+        return self._library(number).tables.stamp()
 
     def ground(self, number: int, request: GroundRequest) -> dict[str, Any]:
         """Ranges of a library in which something happens: see `grounding_view`; raises as a search does."""
@@ -300,13 +311,17 @@ class ViewerApi:
         return plain(ShownFrame(**asdict(stored))) == asdict(first)
 
     def _search_of(self, number: int, space: str | None = None) -> LibrarySearch:
-        """Search of a library in one of its spaces (None: the one that is searched), for the slow thread."""
-        held = self._library(number).space(space or self._space)
-        if (number, held.digest) not in self._searches:
-            opened = next((each.library for (at, _), each in self._searches.items() if at == number), None)
-            library = opened or Library.open(self._library(number).uri)
-            self._searches[number, held.digest] = LibrarySearch(library, held, self._towers)
-        return self._searches[number, held.digest]
+        """Search of a library in one of its spaces (None: the one that is searched), of the thread that asks."""
+        with self._opening:
+            of_all, thread = self._library(number), get_ident()
+            held = of_all.space(space or self._space)
+            key = thread, number, held.digest
+            if key not in self._searches:
+                of_thread = (each.library for at, each in self._searches.items() if at[:2] == key[:2])
+                library = next(of_thread, None) or Library.open(of_all.uri)
+                library.tables.share_caches(of_all.tables)
+                self._searches[key] = LibrarySearch(library, held, self._towers)
+            return self._searches[key]
 
     def _run(self, number: int) -> Run:
         return numbered(self.inputs.runs, number, "run")

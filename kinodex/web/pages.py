@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Route
 
+SEARCHES_AT_ONCE = 2
+"""While one waits for Lance, another computes; more of them only wait for Python."""
+REPLIES_KEPT = 256
+"""Replies to searches, of 20 kB each."""
 PICTURE_KEPT_S = 300
 """A browser keeps a picture so long before it asks whether it is still the same."""
 KEPT_FOR_GOOD = "private, max-age=31536000, immutable"
@@ -36,7 +41,7 @@ def viewer_routes(api: ViewerApi) -> list[Any]:
     from starlette.middleware.gzip import GZipMiddleware
     from starlette.routing import Route
 
-    worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slow")
+    worker = ThreadPoolExecutor(max_workers=SEARCHES_AT_ONCE, thread_name_prefix="slow")
 
     def data(path: str, answer: Callable[..., Any], *names: str, slow: bool = False) -> Route:
         def respond(request: Request) -> Response:
@@ -98,17 +103,39 @@ def _part(request: Request) -> Response:
 
 
 def _text_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Handler:
-    """Wait for the text tower here and not in the slow thread: searches without one, and in other libraries, go on."""
+    """Wait for the text tower here and not in the slow thread: searches without one, and in other libraries, go on.
 
-    async def tower(request: Request) -> None:
-        load = api.tower_of(request.path_params["library"], read_request(request.query_params))
+    Replies are kept, and given again until a table of the library changes.
+    """
+    kept: OrderedDict[Any, bytes] = OrderedDict()
+
+    async def embedded(request: Request) -> None:
+        number, asked = request.path_params["library"], read_request(request.query_params)
+        load = api.tower_of(number, asked)
         if load is not None:
             await asyncio.shield(asyncio.wrap_future(load))  # a client who goes away does not end it for all others
+            await asyncio.shield(asyncio.wrap_future(api.begin_text(number, asked.text)))
 
     def search(request: Request) -> Response:
         return json_response(api.search(request.path_params["library"], read_request(request.query_params)))
 
-    return answering(search, worker, tower)
+    found = answering(search, worker, embedded)
+
+    async def respond(request: Request) -> Response:
+        number, asked = request.path_params["library"], read_request(request.query_params)
+        stamp = api.stamp(number)
+        key = number, asked, stamp
+        if key in kept:
+            kept.move_to_end(key)
+            return response(kept[key], "application/json")
+        reply = await found(request)
+        if stamp is not None and reply.status_code == 200:
+            kept[key] = bytes(reply.body)
+            if len(kept) > REPLIES_KEPT:
+                kept.popitem(last=False)
+        return reply
+
+    return answering(respond)
 
 
 def _ground(api: ViewerApi) -> Handler:

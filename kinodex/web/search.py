@@ -16,7 +16,19 @@ from numpy.typing import NDArray
 
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.prompts import clock
-from kinodex.find import Finder, Parts, Picture, Query, ground_where, known_where
+from kinodex.find import (
+    Finder,
+    Floats,
+    Parts,
+    Picture,
+    Query,
+    ground_where,
+    held_vector,
+    keep_vector,
+    kept_vector,
+    known_where,
+    plain_query,
+)
 from kinodex.index.errors import QueryError, TimeOutside
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import Hit, VideoRow
@@ -40,7 +52,7 @@ LIKE = "give a video's id and the number of a frame: ID/FRAME"
 SHOWN = 40
 """Characters of a wrong value that its error repeats."""
 TEXTS_KEPT = 512
-"""Texts whose vectors are kept: somebody who types and deletes comes back to most, and ranges need everyday ones."""
+"""Texts whose meanings are kept: somebody who types and deletes comes back to most."""
 VIDEOS_KEPT = 256
 """Videos whose frame times are kept, for lines and captions to be shown with the frame of their time."""
 
@@ -156,7 +168,7 @@ def whole_number(text: str, name: str, advice: str, least: int = 0, most: int = 
 
 # Moments that a search found, each with the hits that it was found by.
 
-EmbedText = Callable[[str], NDArray[np.float32]]
+EmbedText = Callable[[str], Floats]
 MIN_GAP_S = 2.0
 """Between two moments of one video; of frames like one, also from that one."""
 PARTS = {"frame": "frame", "transcript": "line", "text": "shown", "caption": "caption"}
@@ -189,7 +201,10 @@ def find_moments(finder: Finder, request: SearchRequest) -> list[Moment]:
     hits, parts = finder.find_parts(request.query())
     if parts is None:
         return [Moment(hit, **{PARTS[hit.source]: hit}) for hit in hits]
-    return [_moment(hit, parts) for hit in hits]
+    pictures: dict[int | None, list[Hit]] = {}
+    for each in parts.pictures:
+        pictures.setdefault(each.frame_no, []).append(each)
+    return [_moment(hit, parts, pictures.get(hit.frame_no, [])) for hit in hits]
 
 
 def moments_like(finder: Finder, request: SearchRequest) -> list[Moment]:
@@ -211,12 +226,12 @@ def moments_like(finder: Finder, request: SearchRequest) -> list[Moment]:
     return [Moment(hit, frame=hit) for hit in others[: request.most]]
 
 
-def _moment(hit: Hit, parts: Parts) -> Moment:
-    """Name the hits that were fused to one: of each search the best one near it."""
+def _moment(hit: Hit, parts: Parts, pictures: Sequence[Hit]) -> Moment:
+    """Name the hits that were fused to one: of each search the best one near it, of `pictures` those of its number."""
     several = hit.source == "both"
     return Moment(
         hit,
-        _near(hit, (each for each in parts.pictures if hit.frame_no == each.frame_no)),
+        _near(hit, pictures),
         _near(hit, parts.speech) if several or hit.source == "transcript" else None,
         _near(hit, parts.captions) if several or hit.source == "caption" else None,
         _near(hit, parts.screen_text) if several or hit.source == "text" else None,
@@ -457,11 +472,11 @@ class TextTowers:
     def __init__(self, load: Callable[[str, str], TextEmbedder] = open_text_tower) -> None:
         self._load = load
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="towers")
+        self._embedder = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedder")
         self._lock = Lock()
         self._loads: dict[tuple[str, str], Future[TextEmbedder]] = {}
         self._loaded: dict[str, TextEmbedder] = {}
-        self.embed = lru_cache(TEXTS_KEPT)(self._embed)
-        """The vector of a text, by the tower of a library's URI and space; it waits until that is loaded."""
+        self._waiting: dict[tuple[str, str], list[tuple[str, Future[None]]]] = {}
 
     def begin(self, uri: str, space: Fingerprint) -> Future[TextEmbedder]:
         """Begin to load a tower unless it was; its result raises what `load_text_tower` does.
@@ -475,13 +490,44 @@ class TextTowers:
                 held = self._loads[key] = self._worker.submit(self._loaded_once, uri, space.digest)
             return held
 
-    def _embed(self, uri: str, space: Fingerprint, text: str) -> NDArray[np.float32]:
-        vector: NDArray[np.float32] = self.begin(uri, space).result().embed_text([text])[0]
-        return vector
+    def embed(self, uri: str, space: Fingerprint, text: str) -> Floats:
+        """The vector of a text, by the tower of a library's URI and space; it waits until that is loaded."""
+        return kept_vector(space.digest, text, lambda words: self.begin(uri, space).result().embed_text([words])[0])
+
+    def begin_text(self, uri: str, space: Fingerprint, text: str) -> Future[None]:
+        """Begin to embed a text by a tower that is loaded, for `embed` to find it.
+
+        Texts that come while others are embedded are embedded together, for little more than one costs: the weights
+        are read from memory once.
+        """
+        done = Future[None]()
+        if held_vector(space.digest, text) is not None:
+            done.set_result(None)
+            return done
+        with self._lock:
+            self._waiting.setdefault((uri, space.digest), []).append((plain_query(text), done))
+        self._embedder.submit(self._embed_waiting, uri, space)
+        return done
+
+    def _embed_waiting(self, uri: str, space: Fingerprint) -> None:
+        with self._lock:
+            waiting = self._waiting.pop((uri, space.digest), [])
+        texts = [text for text in dict.fromkeys(text for text, _ in waiting) if held_vector(space.digest, text) is None]
+        try:
+            vectors = self.begin(uri, space).result().embed_text(texts) if texts else ()
+            for text, vector in zip(texts, vectors, strict=True):
+                keep_vector(space.digest, text, vector)
+        except Exception as error:  # it is that of each search
+            for _, done in waiting:
+                done.set_exception(error)
+        else:
+            for _, done in waiting:
+                done.set_result(None)
 
     def close(self) -> None:
         """Load none of those that wait; the one that is being loaded is not waited for."""
         self._worker.shutdown(wait=False, cancel_futures=True)
+        self._embedder.shutdown(wait=False, cancel_futures=True)
 
     def _loaded_once(self, uri: str, digest: str) -> TextEmbedder:
         """In the worker alone."""

@@ -12,12 +12,15 @@ from PIL import Image
 
 from kinodex.find import (
     OLDER_WHERE,
+    VECTORS_KEPT,
     WHERE,
     Finder,
     Floats,
     Query,
     ground_where,
+    held_vector,
     known_where,
+    plain_query,
     unit_vector,
     upright_pixels,
 )
@@ -46,7 +49,7 @@ def test_texts_pictures_and_both_are_unit_vectors_of_one_space(finder: Finder) -
     assert unit_vector(np.array([3.0, 4.0])).tolist() == pytest.approx([0.6, 0.8])
 
 
-def test_what_somebody_else_embedded_needs_no_tower(library: Path, finder: Finder) -> None:
+def test_a_query_is_embedded_once_in_a_process_however_it_is_written(library: Path, finder: Finder) -> None:
     vector = finder.embed("a black bird at sea")
     asked, meant = list[str](), list[str]()
 
@@ -54,10 +57,24 @@ def test_what_somebody_else_embedded_needs_no_tower(library: Path, finder: Finde
         asked.append(text)
         return vector
 
-    other = Finder(Library.open(str(library)), embed_text=embed, meaning_of=meant.append)
-    hits, parts = other.find_parts(Query("a bird", k=3))
+    first, second = (Finder(Library.open(str(library)), embed_text=embed, meaning_of=meant.append) for _ in range(2))
+    hits, parts = first.find_parts(Query(" a  bird", k=3))
     assert hits == finder.find(Query("a black bird at sea", k=3)) and parts is not None and parts.pictures
-    assert (asked, meant) == (["a bird"], ["a bird"])
+    assert second.find(Query("a bird ", k=3)) == hits
+    assert (asked, meant) == (["a bird"], [" a  bird", "a bird "])
+    assert plain_query(" a cafe\u0301") == "a caf\u00e9"  # also where its accent is a mark of its own
+    kept = first.embed("a bird")
+    with pytest.raises(ValueError, match="read-only"):
+        kept[0] = 0.0
+    picture = np.random.default_rng(5).integers(0, 256, (36, 64, 3), np.uint8)
+    assert first.embed(picture=picture) is second.embed(picture=picture)
+    assert first.embed(picture=picture.reshape(64, 36, 3)) is not first.embed(picture=picture)
+    others = finder.embed_texts(["a bird", "a red kite", "a  red kite"])
+    np.testing.assert_array_equal(others[1], others[2])
+    np.testing.assert_array_equal(others[0], vector)
+    for number in range(VECTORS_KEPT):
+        first.embed(f"word {number}")
+    assert held_vector(finder.library.fingerprint.digest, "a red kite") is None
 
 
 def test_a_photograph_is_turned_as_its_camera_was_held(tmp_path: Path) -> None:

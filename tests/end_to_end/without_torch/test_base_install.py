@@ -15,7 +15,7 @@ import pytest
 NOT_IN_BASE = (
     *("torch", "open_clip", "torchvision", "transformers", "timm", "safetensors"),  # clip and hf
     *("av", "charset_normalizer", "onnxruntime", "onnx", "onnxscript", "openvino"),  # decode and ingest
-    *("ray", "lancedb", "pandas", "matplotlib", "scipy", "threadpoolctl", "prometheus_client", "pynvml", "s3fs"),
+    *("ray", "lancedb", "pandas", "matplotlib", "scipy", "prometheus_client", "pynvml", "s3fs"),
     *("datasets", "trl", "peft", "sentencepiece", "llguidance", "decord", "torchcodec", "aiohttp"),
 )
 PYARROW_LOOKS_FOR = {"pandas"}

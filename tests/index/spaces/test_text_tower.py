@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from kinodex.index.errors import BadCheckpoint, TowersDamaged
 from kinodex.index.spaces.export_text import CHECK_TEXTS, export_tokenizer
@@ -33,7 +34,7 @@ from kinodex.index.spaces.text_tower import (
     words_of,
     write_vocabulary,
 )
-from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON
+from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON, one_blas_thread
 from tests.support.late import late
 
 open_clip, torch = late(import_open_clip), late("torch")
@@ -65,6 +66,24 @@ def test_a_text_has_one_vector_in_whatever_company_and_thread(tower):
     with ThreadPoolExecutor(8) as pool:
         for vectors, asked in zip(pool.map(tower.embed_text, several), several, strict=True):
             np.testing.assert_array_equal(vectors, tower.embed_text(asked))
+
+
+def test_weights_stay_in_memory_from_the_second_call_on_and_no_thread_spins_beside(copied):
+    tower = TextTower.open(copied)
+    first = tower.embed_text(["a red boat"])
+    second = tower.embed_text(["two dogs"])
+    (copied / "text.safetensors").write_bytes(b"")  # whose words alone are read from it now
+    assert tower._weights._kept.keys() >= {"blocks.0.mlp.in.weight", "projection.weight"}
+    np.testing.assert_allclose(TextTower.open(BUILTIN_TOWERS).embed_text(["two dogs"]), second, atol=1e-5)
+    assert first.shape == second.shape
+
+    def threads() -> set[int]:
+        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+    before = threads()
+    with one_blas_thread.held(), one_blas_thread.held():
+        assert threads() == {1}
+    assert threads() == before
 
 
 def test_a_folder_without_a_text_tower(tmp_path, copied):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kinodex.index.library import Library
+from kinodex.jobs.add.map import Map, function_of
 from kinodex.jobs.add.run import add
 from kinodex.pipeline.errors import WrongModel
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, rows_held
@@ -47,6 +48,14 @@ def test_lost_workers_leave_no_gap_and_no_double(library, executor, tmp_path):
     assert [row.video_id for row in library.additions.pending("detections", "dying")] == [stage.always]
     assert [failure.error_class for failure in library.ingest_log.failures()] == ["WorkerLost"]
     assert len(list(marks.iterdir())) >= 4  # 2 workers, 1 after the first loss, and those after the lasting one
+
+
+def test_a_function_of_a_file_is_sent_to_the_workers(library, executor, tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("import numpy as np\n\n\ndef norm(vectors):\n    return np.linalg.norm(vectors, axis=1)\n")
+    assert add(library, Map(function_of(f"{file}:norm"), "norm"), executor=executor).added == VIDEOS
+    rows = library.additions.mapped("norm")
+    assert rows.num_rows == library.info().frames and abs(rows["norm"].to_numpy() - 1).max() < 0.01
 
 
 def test_what_makes_the_whole_run_senseless_ends_it_in_the_workers_own_words(library, executor, tmp_path):

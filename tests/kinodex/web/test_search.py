@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 import json
+import shutil
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from urllib.error import HTTPError
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 from urllib.request import urlopen
 
 import numpy as np
@@ -17,9 +20,11 @@ from PIL import Image
 
 from kinodex.agent.environment import Environment
 from kinodex.find import WHERE, Finder, Query
-from kinodex.index.errors import KinodexError, TimeOutside, TorchMissing, UnknownVideo
+from kinodex.index.errors import KinodexError, QueryError, TimeOutside, TorchMissing, UnknownVideo
+from kinodex.index.library import Library
 from kinodex.index.rows import Hit
 from kinodex.index.spaces.load import load_text_tower
+from kinodex.index.store.schema import one_of
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ground import ground
 from kinodex.jobs.pictures import MOST_BYTES, read_picture
@@ -300,6 +305,53 @@ def test_a_tower_is_loaded_once_for_all_libraries_again_after_an_error_and_never
     gate.opened.set()
     first.result(LONG_S)
     assert gate.loads == ["one"]
+
+
+def test_texts_that_wait_are_embedded_together_and_a_fault_is_that_of_each(shown):
+    space, calls, gate = replace(shown.library.fingerprint, weights_sha256="1" * 64), [], threading.Event()
+
+    class Tower:
+        def embed_text(self, texts):
+            calls.append(list(texts))
+            assert gate.wait(LONG_S)
+            if "bad" in texts:
+                raise QueryError("no such text")
+            return np.eye(len(texts), 4, dtype=np.float32)
+
+    towers = TextTowers(lambda uri, digest: Tower())
+    first = towers.begin_text("one", space, "red")
+    while not calls:
+        time.sleep(0.001)
+    others = [towers.begin_text("one", space, text) for text in ("blue", " blue", "green", "red")]
+    gate.set()
+    assert [each.result(LONG_S) for each in (first, *others)] == [None] * 5
+    assert calls == [["red"], ["blue", "green"]]
+    assert towers.embed("one", space, "green").tolist() == [0.0, 1.0, 0.0, 0.0]
+    with pytest.raises(QueryError):
+        towers.begin_text("one", space, "bad").result(LONG_S)
+    towers.close()
+
+
+def test_a_reply_is_given_again_until_a_table_changes(shown, tmp_path):
+    library = Library.open(str(shutil.copytree(shown.library.uri, tmp_path / "library")))
+    with served(library.uri) as address:
+        connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=LONG_S)
+
+        def found(text):
+            connection.request("GET", f"/data/libraries/0/search?text={text}&in=speech")
+            return json.load(connection.getresponse())
+
+        first = found("sea")
+        seconds = []
+        for _ in range(20):
+            began = time.perf_counter()
+            assert found("sea") == first
+            seconds.append(time.perf_counter() - began)
+        assert min(seconds) < 0.02  # nothing waits 40 ms for a delayed acknowledgement
+        ids = [row.video_id for row in library.videos()]
+        library.tables.delete("transcript", one_of("video_id", ids))
+        assert first["count"] and not found("sea")["count"]
+        connection.close()
 
 
 def test_a_search_of_the_transcript_is_answered_while_another_waits_for_the_tower(shown):

@@ -12,7 +12,6 @@ import io
 import json
 import re
 import shutil
-import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question, Usage
 from kinodex.agent.trace import trace_to
+from kinodex.guards import listen
 from kinodex.index.library import Library
 from kinodex.index.rows import DetectionRow, FailureRow, SegmentRow, TranscriptRow, VideoRow
 from kinodex.index.spaces.load import load_text_tower
@@ -188,7 +188,7 @@ def chromium() -> Iterator[Browser]:
 @contextmanager
 def served(*places: object, space: str | None = None, towers: TextTowers | None = None) -> Iterator[str]:
     """The viewer's server on loopback, in a thread; gives its address."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = listen("127.0.0.1", 0)
     api = ViewerApi(classify_inputs([str(place) for place in places]), space, towers)
     app = make_app(Site(api))
     with serve_in_thread(app, listener) as address:

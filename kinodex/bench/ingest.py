@@ -111,9 +111,9 @@ def bench_ingest(
     report: Callable[[str], None] = lambda line: None,
 ) -> IngestFigures:
     """Measure an ingest of local videos, round by round; raises a PipelineError or SpaceError."""
-    from kinodex.index.spaces.load import load_image_tower
+    from kinodex.jobs.towers import load_embedder
 
-    space = load_image_tower(config.space, config.device)
+    space = load_embedder(config.space, config.device)
     no_script = reason_missing() if with_script else "not asked for"
     cores = len(os.sched_getaffinity(0))
     metadata = probe(paths[0])

@@ -122,32 +122,38 @@ CHILD_BYTES, CHILD_TIMES = 600_000_000, 3
 UNKNOWN_BYTES = 600_000_000
 """Taken for the size of a model that the hub may have to send first, as of ViT-B-32."""
 
-_children: dict[str, subprocess.Popen[str]] = {}
-"""Children that are at work, or have ended, by the name of their space; they end with this process."""
+_children: dict[str, tuple[subprocess.Popen[str], TowerKind]] = {}
+"""Children at work by the name of their space, each with the last tower that it makes; they end with this process."""
 
 
 def _export_in_child(name: str, kinds: Sequence[TowerKind], awaited: TowerKind) -> None:
     """Have a child process export towers, and wait for one of them; raises the child's error, or ExportRefused."""
-    child = _children.get(name)
-    if child is None:
+    if name not in _children:
         size = sum(file.stat().st_size for file in local_files(name)) or UNKNOWN_BYTES
         needed, free = CHILD_BYTES + CHILD_TIMES * size, free_memory_bytes()
         if free < needed:
             raise ExportRefused(f"that takes about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free")
         print_notes([f"exporting the towers of {name} for this machine, once"])
-        child = _children[name] = _start_child(name, kinds)
+        _children[name] = _start_child(name, kinds), kinds[-1]
+    child, last = _children[name]
     assert child.stdout is not None
     for line in child.stdout:
-        if line.strip() == awaited:
-            return
         kind, _, message = line.strip().partition(": ")
+        if message or kind == last:
+            _end_child(name)
         if message:
-            del _children[name]
             raise getattr(errors, kind, ExportRefused)(message)
-    code = _children.pop(name).wait()
-    if code:
+        if kind == awaited:
+            return
+    if code := _end_child(name):
         raise ExportRefused(f"the process that exports it ended with status {code}")
     _export_in_child(name, [awaited], awaited)  # it made others
+
+
+def _end_child(name: str) -> int:
+    child, _ = _children.pop(name)
+    child.communicate()
+    return child.returncode
 
 
 def _start_child(name: str, kinds: Sequence[TowerKind]) -> subprocess.Popen[str]:

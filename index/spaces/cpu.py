@@ -28,7 +28,10 @@ NO_TELEMETRY = "ORT_DISABLE_TELEMETRY"
 
 
 class ImageTower:
-    """The image tower of a space as an ONNX graph, which scales and normalises pixels itself."""
+    """The image tower of a space as an ONNX graph, which scales and normalises pixels itself.
+
+    A picture has the same vector, to the bit, in a batch of any size.
+    """
 
     device_type = "cpu"
 
@@ -49,8 +52,12 @@ class ImageTower:
         """Open the image tower of a folder; raises TowersDamaged, or ModuleNotFoundError without ONNX Runtime."""
         space, _ = read_whole(folder, "image")
         tower = cls(space, folder / IMAGE_ONNX)
-        tower._opened()
+        tower.warm()
         return tower
+
+    def warm(self) -> None:
+        """Read the graph, which takes a second, before the first picture is there."""
+        self._opened()
 
     @property
     def arithmetic(self) -> str:

@@ -18,9 +18,10 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from kinodex.index.errors import LibraryBusy
+from kinodex.index.errors import LibraryBusy, TowersDamaged
 from kinodex.index.library import Library
 from kinodex.index.rows import RunRow
+from kinodex.index.spaces.cpu import ImageTower
 from kinodex.index.spaces.space import absolute_name
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import is_local
@@ -144,6 +145,7 @@ def _read_new(
         ),
         frames_a_commit=config.frames_a_commit,
         allow_playlists=config.allow_playlists,
+        fill_batches=models.fill_batches,
     )
     limits = RunLimits(config.settings(), 0 if config.fail_fast else config.max_failures)
     work = WorkQueue(new.sources, new.sizes, config.bundle)
@@ -179,6 +181,7 @@ class _Models:
     begin_carrying: Callable[[str], Callable[[], list[str]]]
     arithmetic: Callable[[], str]
     watch: Watch | None = None
+    fill_batches: bool = True
 
 
 def _load_models(config: IngestConfig, library: Library | None) -> AbstractContextManager[_Models]:
@@ -200,13 +203,21 @@ def _load_here(config: IngestConfig, library: Library | None) -> Iterator[_Model
     workers = config.workers or min(cores, MOST_LOCAL_WORKERS)
 
     def start_workers(assignment: Assignment) -> AbstractContextManager[Executor]:
+        if isinstance(space, ImageTower):  # beside the start of the decoders
+            threading.Thread(target=_warm, args=(space,), daemon=True).start()
         return local_executor(assignment, workers, space.embed, space.device_type)
 
     def carry(uri: str) -> Callable[[], list[str]]:
         return begin_carrying(uri, space.fingerprint, config.towers)
 
     with space.threads(max(cores // workers, 1)):  # every worker embeds for itself
-        yield _Models(space.fingerprint, space.device_type == "cuda", start_workers, carry, lambda: space.arithmetic)
+        on_gpu, varies = space.device_type == "cuda", not isinstance(space, ImageTower)
+        yield _Models(space.fingerprint, on_gpu, start_workers, carry, lambda: space.arithmetic, fill_batches=varies)
+
+
+def _warm(tower: ImageTower) -> None:
+    with suppress(TowersDamaged):  # the first batch raises it
+        tower.warm()
 
 
 @contextmanager

@@ -171,11 +171,13 @@ def main() -> None:
     with suppress(OSError):  # where memory runs out, this process is the one to lose
         Path("/proc/self/oom_score_adj").write_text("500")
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    said = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # torch prints the graphs that it cannot export
     try:
         for kind in export_to_cache(sys.argv[1], sys.argv[2:]):  # type: ignore[arg-type]
-            print(kind, flush=True)
+            print(kind, file=said)
     except (KinodexError, ModuleNotFoundError) as error:
-        print(f"{type(error).__name__}: {str(error).splitlines()[0]}", flush=True)
+        print(f"{type(error).__name__}: {str(error).splitlines()[0]}", file=said)
 
 
 def _end_with_parent() -> None:

@@ -17,11 +17,11 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
-from io import BytesIO, StringIO
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -305,7 +305,7 @@ def _graph(space: Space, module: Any, pictures: NDArray[np.uint8]) -> Any:
     fast_path: Any = torch.backends.mha
     is_fast = fast_path.get_fastpath_enabled()
     try:
-        with torch.no_grad(), warnings.catch_warnings(), redirect_stdout(StringIO()):  # it prints graphs
+        with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fast_path.set_fastpath_enabled(False)  # its operator has no counterpart in ONNX
             torch.onnx.export(

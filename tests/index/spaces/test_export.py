@@ -128,7 +128,7 @@ def test_one_process_exports_at_a_time(name, cache):
 
 
 def wayward() -> Any:
-    """A tower that cannot be traced: it computes in numpy, by Python objects."""
+    """A tower with an operator that ONNX lacks."""
 
     class Wayward(torch.nn.Module):  # type: ignore[name-defined, misc]
         def forward(self, images):
@@ -151,13 +151,12 @@ def altered() -> Any:
 @pytest.mark.parametrize(
     ("tower", "why"), [(wayward, "torch cannot export the image tower of .*: "), (altered, "has a cosine of only")]
 )
-def test_a_tower_is_refused_with_its_reason(name, tmp_path: Path, tower, why, capfd):
+def test_a_tower_is_refused_with_its_reason(name, tmp_path: Path, tower, why):
     space = loaded(name)
     space._model.visual = tower()
     with pytest.raises(ExportRefused, match=why) as error:
         export_image_tower(space, tmp_path)
     assert "\n" not in str(error.value)
-    assert capfd.readouterr() == ("", "")
     assert list(tmp_path.iterdir()) == []
 
 

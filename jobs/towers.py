@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinodex.index import errors
 from kinodex.index.errors import (
+    BadCheckpoint,
     ExportRefused,
     KinodexError,
     LibraryBusy,
@@ -32,6 +33,7 @@ from kinodex.index.errors import (
     SpaceMismatch,
     StorageError,
     TowersDamaged,
+    UnknownModel,
     WeightsMissing,
 )
 from kinodex.index.library import Library
@@ -69,12 +71,12 @@ def load_embedder(name: str, device: str = "auto", library: Library | None = Non
     It is the one that `library` carries, else this machine's, which is exported now if it is missing; else torch's,
     where none can be had or torch is quicker. Raises as `load_image_tower` does.
     """
-    name = absolute_name(name)
     on_cpu = device == "cpu" or (device == "auto" and not any(map(os.path.exists, GPU_DEVICES)))
     if name == BUILTIN_SPACE or not on_cpu or find_spec("onnxruntime") is None:
         return load_image_tower(name, device)
     if library is not None and (carried := _carried_tower(library)):
         return carried
+    name = absolute_name(name)
     if _is_small(name):
         return load_image_tower(name, device)
     from kinodex.index.spaces.export import cached_image_tower, read_cached, read_trial, recall
@@ -83,7 +85,9 @@ def load_embedder(name: str, device: str = "auto", library: Library | None = Non
     if known is None or read_cached(known.digest, "image") is None:
         try:
             _export_in_child(name, ["image", "text"], "image")
-        except (KinodexError, ModuleNotFoundError) as error:
+        except (UnknownModel, WeightsMissing, BadCheckpoint):
+            raise  # so would loading it here
+        except KinodexError as error:
             why = f"not exported to ONNX Runtime: {error}"
         known = recall(name)
     if known is not None and (tower := cached_image_tower(known)):
@@ -176,8 +180,8 @@ def main() -> None:
     try:
         for kind in export_to_cache(sys.argv[1], sys.argv[2:]):  # type: ignore[arg-type]
             print(kind, file=said)
-    except (KinodexError, ModuleNotFoundError) as error:
-        print(f"{type(error).__name__}: {str(error).splitlines()[0]}", file=said)
+    except Exception as error:  # whatever it is, the parent says it
+        print(f"{type(error).__name__}: {[*str(error).splitlines(), 'no reason'][0]}", file=said)
 
 
 def _end_with_parent() -> None:

@@ -68,7 +68,7 @@ class VideoFigures:
 
 @dataclass(frozen=True, slots=True)
 class IngestFigures:
-    """What was measured, and why a program was left out."""
+    """Figures of all videos, and reasons why a program was left out."""
 
     videos: tuple[VideoFigures, ...]
     left_out: Mapping[str, str]

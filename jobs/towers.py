@@ -164,8 +164,8 @@ def _start_child(name: str, kinds: Sequence[TowerKind]) -> subprocess.Popen[str]
     path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "ORT_DISABLE_TELEMETRY": "1"}
     command = [sys.executable, "-P", "-m", "kinodex.jobs.towers", name, *kinds]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    return subprocess.Popen(command, text=True, env=environment, **pipes)  # type: ignore[call-overload, no-any-return]
+    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    return subprocess.Popen(command, text=True, env=environment, stdin=pipe, stdout=pipe, stderr=nowhere)
 
 
 def main() -> None:

@@ -158,12 +158,14 @@ def _export(space: Space, kind: TowerKind) -> None:
 
     if kind == "text":
         fetch_tokenizer(space.name)  # which may be missing; where it is not, it is there already
-    place, made, refusals = cached_place(space.fingerprint.digest, kind), {}, {}
+    place = cached_place(space.fingerprint.digest, kind)
+    made: dict[TowerKind, TowerFacts] = {}
+    refusals: dict[str, str] = {}
     with scratch_beside(place) as scratch:
         try:
-            made = {kind: (export_text_tower if kind == "text" else export_image_tower)(space, scratch)}
+            made[kind] = (export_text_tower if kind == "text" else export_image_tower)(space, scratch)
         except ExportRefused as error:
-            refusals = {kind: str(error)}
+            refusals[kind] = str(error)
         towers = SpaceTowers(space.fingerprint, made.get("text"), made.get("image"), refusals, sigmoid=space.sigmoid)
         write_towers(scratch, towers)
         put_whole(scratch, place, kind)
@@ -263,15 +265,15 @@ def check_pictures(space: Space) -> NDArray[np.uint8]:
 def _trial(space: Space, pictures: NDArray[np.uint8], expected: NDArray[Any], torch_s: float, onnx_s: float) -> Trial:
     """Judge the exported tower: its start without torch pays, unless torch in bf16 is much quicker here."""
     cpu, runtime = processor_facts()[0], f"float32, ONNX Runtime {version('onnxruntime')}"
-    seconds = {f"float32, torch {version('torch')}": torch_s, runtime: onnx_s}
+    seconds = {f"float32, torch {version('torch')}": round(torch_s, 5), runtime: round(onnx_s, 5)}
     if computes_bf16():
         low_s, found = _timed(space.embed, pictures)
         if not space.arithmetic.startswith("float32"):
-            seconds[space.arithmetic] = low_s
+            seconds[space.arithmetic] = round(low_s, 5)
             if low_s * MIN_CPU_SPEEDUP < onnx_s and _least_cosine(found, expected) >= MIN_COSINE:
                 return Trial(False, f"{space.arithmetic} takes {low_s / onnx_s:.2f} of its time", cpu, seconds)
     why = f"{onnx_s / torch_s:.2f} of the time of float32 by torch, and no torch to import"
-    return Trial(True, why, cpu, {name: round(each, 5) for name, each in seconds.items()})
+    return Trial(True, why, cpu, seconds)
 
 
 def _timed(

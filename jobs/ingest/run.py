@@ -86,7 +86,7 @@ def run_ingest(
             if models is None and (new.sources or lacks_towers(library, library.fingerprint, config.towers)):
                 models = stack.enter_context(_load_models(config, library))
                 library.check_space(models.fingerprint)
-            carried = models.begin_carrying(library.uri) if models is not None else list
+            carried: Callable[[], list[str]] = models.begin_carrying(library.uri) if models is not None else list
             began = time.monotonic() - looked_s
             report = _begun_report(config, library, new.left_out)
             library.ingest_log.add_run(_run_row(report, RUNNING))

@@ -186,7 +186,7 @@ def _environments(
     scratch: Path, peers: Sequence[str], report: Callable[[str], None]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Make an environment above this one for each peer; returns their Pythons, and why others have none."""
-    pythons, left_out = {SCRIPT: sys.executable}, {}
+    pythons, left_out = {SCRIPT: sys.executable}, dict[str, str]()
     for peer in peers:
         report(f"installing {PEERS[peer]} in an environment of its own")
         folder = scratch / f"{peer}-environment"

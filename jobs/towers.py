@@ -123,8 +123,8 @@ def _is_small(name: str) -> bool:
 
 CHILD_BYTES, CHILD_TIMES = 600_000_000, 3
 """Memory that a child needs: so much for torch and open_clip, and the model so many times."""
-UNKNOWN_BYTES = 600_000_000
-"""Taken for the size of a model that the hub may have to send first, as of ViT-B-32."""
+UNKNOWN_BYTES = 1_500_000_000
+"""Taken for the size of a model that the hub may have to send first: that of the default space."""
 
 _children: dict[str, tuple[subprocess.Popen[str], TowerKind]] = {}
 """Children at work by the name of their space, each with the last tower that it makes; they end with this process."""

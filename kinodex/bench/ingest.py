@@ -43,7 +43,7 @@ FIRST, NEXT, SCRIPT = "kinodex, first run", "kinodex, next library", "script"
 PEERS = {"pixeltable_peer": "pixeltable>=0.7", "daft_peer": "daft>=0.7"}
 """Programs of others and what is installed for each, in an environment of its own above this one."""
 KINODEX = "from kinodex.cli.main import main; main()"
-PROGRAMS = Path(__file__).parent / "peers"
+PEER = f"import sys; sys.path.insert(0, {str(Path(__file__).parent / 'peers')!r}); from {{}} import main; main()"
 INSTALL_LIMIT_S, RUN_LIMIT_S = 900.0, 3600.0
 
 
@@ -145,7 +145,7 @@ def _round(
         for program, python in pythons.items():
             if program in left_out:
                 continue
-            command = [python, str(PROGRAMS / f"{program}.py"), str(model), str(here / program), str(fps), str(video)]
+            command = [python, "-c", PEER.format(program), str(model), str(here / program), str(fps), str(video)]
             try:
                 yield program, _run(command, here)
             except Lost as error:

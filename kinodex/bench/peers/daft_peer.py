@@ -1,4 +1,4 @@
-"""Films into a Lance table by Daft, as it is documented: daft_peer.py MODEL OUT FPS FILM..."""
+"""Films into Parquet by Daft, as it is documented: MODEL OUT FPS FILM..."""
 
 from __future__ import annotations
 
@@ -38,15 +38,11 @@ class Clip:
 
 def main() -> None:
     """Index the films, one after the other: several paths at once hung."""
-    for number, film in enumerate(sys.argv[4:]):
+    for film in sys.argv[4:]:
         with av.open(film) as container:
             size = container.streams.video[0]
             shape = {"image_height": size.height, "image_width": size.width}
         frames = daft.read_video_frames(film, sample_interval_seconds=1 / float(sys.argv[3]), **shape)
         vector = Clip().embed(daft.col("data")).alias("vector")
         rows = frames.select("path", daft.col("frame_time").alias("time_s"), vector)
-        rows.write_lance(sys.argv[2], mode="append" if number else "overwrite")
-
-
-if __name__ == "__main__":
-    main()
+        rows.write_parquet(sys.argv[2])

@@ -1,4 +1,4 @@
-"""Films into Pixeltable with an embedding index, as it is documented: pixeltable_peer.py MODEL OUT FPS FILM..."""
+"""Films into Pixeltable with an embedding index, as it is documented: MODEL OUT FPS FILM..."""
 
 from __future__ import annotations
 
@@ -38,14 +38,9 @@ def embed_image(image: Batch[PIL.Image.Image]) -> Batch[pxt.Array[(DIM,), pxt.Fl
 
 def main() -> None:
     """Index the films."""
-    import pixeltable_peer  # this file, as a module: Pixeltable keeps its functions by name
     from pixeltable.functions.video import frame_iterator
 
     films = pxt.create_table("films", {"video": pxt.Video})
     frames = pxt.create_view("frames", films, iterator=frame_iterator(films.video, fps=float(sys.argv[3])))
-    frames.add_embedding_index("frame", image_embed=pixeltable_peer.embed_image, precision="fp32")
+    frames.add_embedding_index("frame", image_embed=embed_image, precision="fp32")
     films.insert([{"video": film} for film in sys.argv[4:]])
-
-
-if __name__ == "__main__":
-    main()

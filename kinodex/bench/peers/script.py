@@ -1,4 +1,4 @@
-"""Films into vectors on a CPU, as a competent person writes it in an afternoon: script.py MODEL OUT FPS FILM...
+"""Films into vectors on a CPU, as a competent person writes it in an afternoon: MODEL OUT FPS FILM...
 
 PyAV decodes in its own threads; a producer prepares pictures while the model embeds batches of 32; rows go into a Lance
 table. No pictures are kept, nothing is resumed, and a broken film ends it.
@@ -61,7 +61,3 @@ def main() -> None:
         column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.numpy().ravel()), vectors.shape[1])
         rows = {"video": [name for name, _, _ in batch], "time_s": [time_s for _, time_s, _ in batch]}
         lance.write_dataset(pa.table(rows | {"vector": column}), out, mode="append")
-
-
-if __name__ == "__main__":
-    main()

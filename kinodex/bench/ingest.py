@@ -102,7 +102,7 @@ def bench_ingest(
             metadata = probe(path)
             medians = {program: _median(runs) for program, runs in found.items()}
             picture = f"{metadata.width_px}x{metadata.height_px} {metadata.codec}"
-            videos.append(VideoFigures(path.name, picture, metadata.duration_s, medians))
+            videos.append(VideoFigures(path.name, picture, metadata.claimed_duration_s or 0.0, medians))
     name, flags = processor_facts()
     has = ", ".join(flag for flag in FLAGS if flag in flags)
     return IngestFigures(

@@ -230,7 +230,7 @@ def export_image_tower(space: Space, folder: Path) -> TowerFacts:
     module, pictures, file = _embedding_module(space), check_pictures(space), folder / IMAGE_ONNX
     graph, weights = _graph(space, module, pictures), _weights(module)
     torch_s, expected = _timed(_by_torch(module), pictures)
-    least = -1.0
+    least: float | None = None
     for is_half, needed in ((True, MIN_HALF_COSINE), (False, IMAGE_MIN_COSINE)):
         if sum(each.nbytes for each in weights.values()) / (2 if is_half else 1) > MOST_BYTES:
             continue
@@ -241,7 +241,7 @@ def export_image_tower(space: Space, folder: Path) -> TowerFacts:
             settings = {"weights": "float16" if is_half else "float32"}
             return tower_facts(folder, [IMAGE_ONNX], settings, PICTURES, round(least, 7))
     file.unlink(missing_ok=True)
-    if least < 0:
+    if least is None:
         raise ExportRefused(f"the image tower of {space.name} is larger than the 2 GB that one ONNX file can hold")
     raise ExportRefused(
         f"the exported image tower of {space.name} has a cosine of only {least:.5f} to the original on one of "

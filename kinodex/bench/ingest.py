@@ -19,6 +19,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -40,10 +41,10 @@ MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "onnxruntime", "py
 FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "asimd", "bf16")
 """Of the processor, those on which the speed of embedding hangs."""
 FIRST, NEXT, SCRIPT = "kinodex, first run", "kinodex, next library", "script"
-PEERS = {"pixeltable_peer": "pixeltable>=0.7", "daft_peer": "daft>=0.7"}
+PEERS = {"pixeltable": "pixeltable>=0.7", "daft": "daft>=0.7"}
 """Programs of others and what is installed for each, in an environment of its own above this one."""
 KINODEX = "from kinodex.cli.main import main; main()"
-PEER = f"import sys; sys.path.insert(0, {str(Path(__file__).parent / 'peers')!r}); from {{}} import main; main()"
+PEER = "from kinodex.bench.{} import main; main()"
 INSTALL_LIMIT_S, RUN_LIMIT_S = 900.0, 3600.0
 
 
@@ -145,7 +146,15 @@ def _round(
         for program, python in pythons.items():
             if program in left_out:
                 continue
-            command = [python, "-c", PEER.format(program), str(model), str(here / program), str(fps), str(video)]
+            command = [
+                python,
+                "-c",
+                PEER.format(f"peer_{program}"),
+                str(model),
+                str(here / program),
+                str(fps),
+                str(video),
+            ]
             try:
                 yield program, _run(command, here)
             except Lost as error:
@@ -192,7 +201,8 @@ def _environments(
         folder = scratch / f"{peer}-environment"
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
         (packages,) = folder.glob("lib/python*/site-packages")
-        (packages / "above.pth").write_text("\n".join(each for each in sys.path if each.endswith("-packages")) + "\n")
+        above = [str(Path(__file__).parents[2]), *(each for each in sys.path if each.endswith("-packages"))]
+        (packages / "above.pth").write_text("\n".join(above) + "\n")
         python = str(folder / "bin" / "python")
         install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", PEERS[peer]]
         try:
@@ -275,6 +285,24 @@ def ingest_films(films: Sequence[Path], config: IngestConfig, library: Path) -> 
         child_mb=usage.child_bytes / 1e6,
         gpu=usage.gpu,
     )
+
+
+@contextmanager
+def warm_processes(count: int) -> Iterator[Executor]:
+    context = get_context("spawn")
+    all_here = context.Barrier(count + 1)
+    with ProcessPoolExecutor(count, context, initializer=_warm, initargs=(all_here,)) as pool:
+        started = [pool.submit(int) for _ in range(count)]
+        all_here.wait()
+        for each in started:
+            each.result()
+        yield pool
+
+
+def _warm(all_here: threading.Barrier) -> None:
+    from kinodex.pipeline.decoding import pyav_reader  # noqa: F401
+
+    all_here.wait()
 
 
 # Run work in a fresh process, and measure the resources that it uses: memory of its processes, time of the GPU.

@@ -44,7 +44,7 @@ FIRST, NEXT, SCRIPT = "kinodex, first run", "kinodex, next library", "script"
 PEERS = {"pixeltable": "pixeltable>=0.7", "daft": "daft>=0.7"}
 """Programs of others and what is installed for each, in an environment of its own above this one."""
 KINODEX = "from kinodex.cli.main import main; main()"
-PEER = "from kinodex.bench.{} import main; main()"
+PEER = "from kinodex.bench.peer_{} import main; main()"
 INSTALL_LIMIT_S, RUN_LIMIT_S = 900.0, 3600.0
 
 
@@ -149,7 +149,7 @@ def _round(
             command = [
                 python,
                 "-c",
-                PEER.format(f"peer_{program}"),
+                PEER.format(program),
                 str(model),
                 str(here / program),
                 str(fps),

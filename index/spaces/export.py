@@ -304,13 +304,14 @@ def _graph(space: Space, module: Any, pictures: NDArray[np.uint8]) -> Any:
     import torch
 
     traced, buffer = torch.from_numpy(pictures[:2]), BytesIO()
+    export: Any = torch.onnx.export  # which takes a buffer too
     fast_path: Any = torch.backends.mha
     is_fast = fast_path.get_fastpath_enabled()
     try:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fast_path.set_fastpath_enabled(False)  # its operator has no counterpart in ONNX
-            torch.onnx.export(
+            export(
                 module,
                 (traced,),
                 buffer,

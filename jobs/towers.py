@@ -236,7 +236,7 @@ def carry_towers(library: Library, space: Fingerprint, kinds: Iterable[TowerKind
             made = Path(scratch) if builtin_tower(space.digest, kind) else _exported(space, kind, again)
             if made == Path(scratch):
                 _copy_builtin(kind, made)
-            held = keep_towers(library.uri, made)
+            held = keep_towers(library.uri, made, space)
     refused = tuple(kind for kind in done if held.tower(kind) is None)
     return Carried(held, tuple(kind for kind in done if kind not in refused), refused, time.monotonic() - began)
 

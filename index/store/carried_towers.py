@@ -124,14 +124,15 @@ def builtin_tower(digest: str, kind: TowerKind) -> Path | None:
     return BUILTIN_TOWERS
 
 
-def keep_towers(uri: str, made: Path) -> SpaceTowers:
+def keep_towers(uri: str, made: Path, space: Fingerprint | None = None) -> SpaceTowers:
     """Keep the towers of a folder with a library, beside or in place of those that it carries for the same space.
 
-    Returns all that it carries now. The caller holds the lease `LEASE`.
+    They may have been made by another name of it than the library's `space`. Returns all that it carries now. The caller holds the lease `LEASE`.
     """
     new = read_towers(made)
     if new is None:
         raise ValueError(f"got {made}, which holds no {TOWER_JSON}")
+    new = replace(new, space=space or new.space)
     digest = new.space.digest
     try:
         merged = _merged(held_towers(uri, digest), new)

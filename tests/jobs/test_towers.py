@@ -30,6 +30,11 @@ pytestmark = pytest.mark.slow
 TEXTS = ["a red boat on the sea", "ein blaues Auto", "", "東京の夜"]
 
 
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
 @pytest.fixture(scope="module")
 def model(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of a tiny CLIP, which tests may take away."""
@@ -138,9 +143,7 @@ LARGER = TINY | {"text_cfg": TINY["text_cfg"] | {"width": 256, "heads": 4}}
 """Large enough to be exported by a child: 65 MB, most of them in the table of words."""
 
 
-def test_the_first_ingest_exports_both_towers_in_a_child_and_the_next_imports_no_torch(
-    kinodex, film, tmp_path, monkeypatch
-):
+def test_the_first_ingest_exports_both_towers_in_a_child_and_the_next_imports_no_torch(kinodex, film, tmp_path):
     """Run as a user does, in processes of their own; a library's files are the cache's, under another name."""
     name = write_model(tmp_path / "model", LARGER)
     said, imported = [], []
@@ -163,5 +166,4 @@ finally:
     assert ["exporting" in each for each in said] == [True, False]
     first, second = (next((tmp_path / each / "towers").glob("*/text.safetensors")) for each in ("first", "next"))
     assert first.stat().st_ino == second.stat().st_ino
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert "image, on this machine, tower: as exported: " in kinodex("info", tmp_path / "next").out

@@ -127,7 +127,8 @@ def builtin_tower(digest: str, kind: TowerKind) -> Path | None:
 def keep_towers(uri: str, made: Path, space: Fingerprint | None = None) -> SpaceTowers:
     """Keep the towers of a folder with a library, beside or in place of those that it carries for the same space.
 
-    They may have been made by another name of it than the library's `space`. Returns all that it carries now. The caller holds the lease `LEASE`.
+    They may have been made by another name of it than `space` is. Returns all that it carries now. The caller holds
+    the lease `LEASE`.
     """
     new = read_towers(made)
     if new is None:

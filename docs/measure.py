@@ -1,6 +1,6 @@
 """Measure what docs/measured.md says: `python -m docs.measure NAME... [OPTIONS]` writes docs/results/NAME.json.
 
-Options, from the first word that begins with two dashes on, are for `ground` and `ground-parts`.
+Options, from the first word that begins with two dashes on, are for `ground`, `ground-parts` and `ingest`.
 
 A measurement is the lines of a shell, run in an empty folder, and what they print is kept beside them. Those that need
 the small real models of ../shared/MODELS.md find them in $PHOTO, $SPEECH, $SENTENCES, $LANGUAGE, real
@@ -158,8 +158,8 @@ MEASUREMENTS = {
         print bash -c "find base -name '*.pyc' -print0 | du -cm --apparent-size --files0-from=- | tail -1"
     """,
     "ingest": """
-        kinodex sample films --hours 0.17 --seed 4 --form independent
-        print kinodex lab bench ingest films/film-01.mp4 --space builtin
+        python -m tests.support.gpu.peer lengths films
+        print kinodex lab bench ingest films/*.mp4 $OPTIONS
     """,
     "search": """
         print kinodex lab bench search library

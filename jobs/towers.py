@@ -1,41 +1,214 @@
-"""Towers of a space exported and kept with a library, so that all who can read it can search it, without torch.
+"""Towers of a space: exported once for this machine, embedding on its CPU, and kept with each library.
 
-An ingest and `kinodex add vectors` do so by the way: what cannot be exported is said in a line, and a tower that was
-refused is not tried again. `kinodex add text-tower` does it on its own.
+Where the cache lacks the towers of a model (`index/spaces/export.py`), a child process makes them, so that this one
+imports neither torch nor open_clip, now or later. Frames wait for the image tower, which takes less than importing
+torch a second time would; the text tower is made beside them. What cannot be exported is said in a line.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from kinodex.index.errors import ExportRefused, LibraryBusy, SpaceError, SpaceMismatch, TowersDamaged, WeightsMissing
+from kinodex.index import errors
+from kinodex.index.errors import (
+    BadCheckpoint,
+    ExportRefused,
+    KinodexError,
+    LibraryBusy,
+    SpaceError,
+    SpaceMismatch,
+    StorageError,
+    TowersDamaged,
+    UnknownModel,
+    WeightsMissing,
+)
 from kinodex.index.library import Library
-from kinodex.index.spaces.cpu import CpuTower
-from kinodex.index.spaces.space import fetch_tokenizer
+from kinodex.index.spaces.load import load_image_tower
+from kinodex.index.spaces.space import BUILTIN_SPACE, Space, absolute_name, local_files
 from kinodex.index.spaces.towers import (
     BUILTIN_TOWERS,
     Fingerprint,
     ImageEmbedder,
-    Sigmoid,
     SpaceTowers,
-    TowerFacts,
     TowerKind,
+    cached_place,
     describe_tower,
     read_towers,
     write_towers,
 )
 from kinodex.index.store.carried_towers import LEASE, builtin_tower, find_tower, held_towers, keep_towers
+from kinodex.index.store.database import free_memory_bytes
 
 if TYPE_CHECKING:
+    from kinodex.index.spaces.cpu import ImageTower
     from kinodex.index.spaces.sentence_model import SentenceModel
+
+# The image tower that embeds many pictures on this machine.
+
+GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+"""One of them is there where torch may find a GPU that it calls cuda; looking so takes no torch."""
+SMALL_BYTES = 40_000_000
+"""Models of fewer bytes are loaded here, by torch: that is as quick, and the same on every machine."""
+
+
+def load_embedder(name: str, device: str = "auto", library: Library | None = None) -> ImageEmbedder:
+    """Load the image tower of the space called `name` for many pictures: on a CPU, as exported.
+
+    It is the one that `library` carries, else this machine's, which is exported now if it is missing; else torch's,
+    where none can be had or torch is quicker. Raises as `load_image_tower` does.
+    """
+    on_cpu = device == "cpu" or (device == "auto" and not any(map(os.path.exists, GPU_DEVICES)))
+    if name == BUILTIN_SPACE or not on_cpu or find_spec("onnxruntime") is None:
+        return load_image_tower(name, device)
+    if library is not None and (carried := _carried_tower(library)):
+        return carried
+    name = absolute_name(name)
+    if _is_small(name):
+        return load_image_tower(name, device)
+    from kinodex.index.spaces.export import cached_image_tower, read_cached, read_trial, recall
+
+    known, why = recall(name), ""
+    if known is None or read_cached(known.digest, "image") is None:
+        try:
+            _export_in_child(name, ["image", "text"], "image")
+        except (UnknownModel, WeightsMissing, BadCheckpoint):
+            raise  # so would loading it here
+        except KinodexError as error:
+            why = f"not exported to ONNX Runtime: {error}"
+        known = recall(name)
+    if known is not None and (tower := cached_image_tower(known)):
+        return tower
+    loaded = load_image_tower(name, device)
+    if isinstance(loaded, Space):
+        trial, held = read_trial(loaded.fingerprint.digest), read_cached(loaded.fingerprint.digest, "image")
+        refused = held.refusals.get("image", "") if held else ""
+        loaded.note = why or refused or (trial.why if trial and not trial.taken else "")
+    return loaded
+
+
+def _carried_tower(library: Library) -> ImageTower | None:
+    """Open the image tower that a library carries, unless torch is quicker here."""
+    from kinodex.index.spaces.cpu import IMAGE_ONNX, ImageTower
+    from kinodex.index.spaces.export import read_trial
+
+    space = library.fingerprint
+    trial = read_trial(space.digest)
+    if trial is None or trial.taken:
+        with suppress(TowersDamaged, StorageError):
+            if folder := find_tower(library.uri, space.digest, "image"):
+                return ImageTower(space, folder / IMAGE_ONNX)
+    return None
+
+
+def _is_small(name: str) -> bool:
+    files = local_files(name)
+    return bool(files) and sum(file.stat().st_size for file in files) < SMALL_BYTES
+
+
+# Export into the cache, by a child process: it takes memory, which a process gives back, and this one goes on.
+
+CHILD_BYTES, CHILD_TIMES = 600_000_000, 3
+"""Memory that a child needs: so much for torch and open_clip, and the model so many times."""
+UNKNOWN_BYTES = 1_500_000_000
+"""Taken for the size of a model that the hub may have to send first: that of the default space."""
+
+_children: dict[str, tuple[subprocess.Popen[str], TowerKind]] = {}
+"""Children at work by the name of their space, each with the last tower that it makes; they end with this process."""
+
+
+def _export_in_child(name: str, kinds: Sequence[TowerKind], awaited: TowerKind) -> None:
+    """Have a child process export towers, and wait for one of them; raises the child's error, or ExportRefused."""
+    if name not in _children:
+        size = sum(file.stat().st_size for file in local_files(name)) or UNKNOWN_BYTES
+        needed, free = CHILD_BYTES + CHILD_TIMES * size, free_memory_bytes()
+        if free < needed:
+            raise ExportRefused(f"that takes about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free")
+        print_notes([f"exporting the towers of {name} for this machine, once"])
+        _children[name] = _start_child(name, kinds), kinds[-1]
+    child, last = _children[name]
+    assert child.stdout is not None
+    for line in child.stdout:
+        kind, _, message = line.strip().partition(": ")
+        if message or kind == last:
+            _end_child(name)
+        if message:
+            raise getattr(errors, kind, ExportRefused)(message)
+        if kind == awaited:
+            return
+    if code := _end_child(name):
+        raise ExportRefused(f"the process that exports it ended with status {code}")
+    _export_in_child(name, [awaited], awaited)  # it made others
+
+
+def _end_child(name: str) -> int:
+    child, _ = _children.pop(name)
+    child.communicate()
+    return child.returncode
+
+
+def _start_child(name: str, kinds: Sequence[TowerKind]) -> subprocess.Popen[str]:
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "ORT_DISABLE_TELEMETRY": "1"}
+    command = [sys.executable, "-P", "-m", "kinodex.jobs.towers", name, *kinds]
+    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    return subprocess.Popen(command, text=True, env=environment, stdin=pipe, stdout=pipe, stderr=nowhere)
+
+
+def main() -> None:
+    """Export towers as a child of `_export_in_child`, say each on stdout as it is there, and end with the parent."""
+    from kinodex.index.spaces.export import export_to_cache
+
+    with suppress(OSError):  # where memory runs out, this process is the one to lose
+        Path("/proc/self/oom_score_adj").write_text("500")
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    said = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # torch prints the graphs that it cannot export
+    try:
+        for kind in export_to_cache(sys.argv[1], sys.argv[2:]):  # type: ignore[arg-type]
+            print(kind, file=said)
+    except Exception as error:  # whatever it is, the parent says it
+        print(f"{type(error).__name__}: {[*str(error).splitlines(), 'no reason'][0]}", file=said)
+
+
+def _end_with_parent() -> None:
+    """End this process when its standard input closes, into which the parent writes nothing."""
+    os.read(0, 1)  # not by `sys.stdin`, whose lock a thread may not hold when Python ends
+    os._exit(1)
+
+
+def _exported(space: Fingerprint, kind: TowerKind, again: bool) -> Path:
+    """Have a tower of a space in the cache, or its refusal; raises SpaceMismatch if its name is another space here."""
+    from kinodex.index.spaces.export import export_to_cache, read_cached, recall
+
+    place = cached_place(space.digest, kind)
+    if again:
+        shutil.rmtree(place, ignore_errors=True)
+    if read_cached(space.digest, kind) is None:
+        if "torch" in sys.modules or _is_small(space.name):
+            list(export_to_cache(space.name, [kind]))
+        else:
+            _export_in_child(absolute_name(space.name), [kind], kind)
+        here = recall(space.name)
+        if here is None or here.digest != space.digest:
+            raise SpaceMismatch(f"here {space.name} stands for other weights: {here} instead of {space}")
+    return place
+
+
+# Towers that a library carries, so that all who can read it can search it, without torch.
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +229,28 @@ def carry_towers(library: Library, space: Fingerprint, kinds: Iterable[TowerKind
     onnx.
     """
     began = time.monotonic()
-    made: dict[TowerKind, TowerFacts] = {}
-    refusals: dict[str, str] = {}
-    sigmoid: Sigmoid | None = None
     with library.lease(LEASE, "kinodex add text-tower"), TemporaryDirectory() as scratch:
-        folder, held = Path(scratch), _readable_towers(library.uri, space)
-        for kind in [kind for kind in kinds if again or not _is_settled(held, kind)]:
-            try:
-                made[kind], sigmoid = _make_tower(space, kind, folder)
-            except ExportRefused as error:
-                refusals[kind] = str(error)
-        if made or refusals:
-            towers = SpaceTowers(space, made.get("text"), made.get("image"), refusals, sigmoid=sigmoid)
-            write_towers(folder, towers)
-            held = keep_towers(library.uri, folder)
-    return Carried(held, tuple(made), tuple(refusals), time.monotonic() - began)
+        held = _readable_towers(library.uri, space)
+        done = [kind for kind in kinds if again or not _is_settled(held, kind)]
+        for kind in done:
+            made = Path(scratch) if builtin_tower(space.digest, kind) else _exported(space, kind, again)
+            if made == Path(scratch):
+                _copy_builtin(kind, made)
+            held = keep_towers(library.uri, made, space)
+    refused = tuple(kind for kind in done if held.tower(kind) is None)
+    return Carried(held, tuple(kind for kind in done if kind not in refused), refused, time.monotonic() - began)
+
+
+def begin_carrying(uri: str, space: Fingerprint, kinds: Sequence[TowerKind]) -> Callable[[], list[str]]:
+    """Carry towers in a thread beside other work; what is returned waits for it, and gives the lines of it to print."""
+    pool = ThreadPoolExecutor(1, "towers")
+    carried = pool.submit(partial(carry_or_note, Library.open(uri), space, kinds))
+    pool.shutdown(wait=False)
+    return carried.result
 
 
 def carry_or_note(library: Library, space: Fingerprint, kinds: Sequence[TowerKind]) -> list[str]:
-    """Carry towers beside other work; return lines to print about what was done, or why it could not be."""
+    """Carry towers; return lines to print about what was done, or why it could not be."""
     held = _readable_towers(library.uri, space)
     missing = [kind for kind in kinds if not _is_settled(held, kind)]
     return [line for kind in missing for line in _carried_or_note(library, space, kind)]
@@ -91,12 +267,10 @@ def _carried_or_note(library: Library, space: Fingerprint, kind: TowerKind) -> l
     later = f"`kinodex add text-tower {library.uri}{' --with-image-tower' * (kind == 'image')}` tries again"
     is_builtin = builtin_tower(space.digest, kind) is not None
     try:
-        if kind == "text" and not is_builtin:
-            fetch_tokenizer(space.name)  # of all that may be missing the only thing that nobody has needed yet
         carried = carry_towers(library, space, [kind])
     except WeightsMissing as error:
         return [f"note: {error}; frames are embedded without it, a search by words will need it"]
-    except (LibraryBusy, SpaceMismatch, SpaceError, ModuleNotFoundError) as error:
+    except (LibraryBusy, SpaceMismatch, SpaceError, StorageError, ModuleNotFoundError) as error:
         return [f"note: the {kind} tower of {space.name} was not exported: {error}; {later}"]
     if kind in carried.refused:
         why = carried.towers.refusals[kind]
@@ -130,12 +304,6 @@ def carry_sentences(library: Library, model: SentenceModel) -> list[str]:
     return [f"{space.name}: {describe_tower(held, 'text')}, exported in {time.monotonic() - began:.1f} s"]
 
 
-def offer_carried(tower: ImageEmbedder, uri: str) -> None:
-    """Let a tower on a CPU look for its exported graph with the library at `uri`, too; others need none."""
-    if isinstance(tower, CpuTower):
-        tower.offer(partial(find_tower, uri, tower.fingerprint.digest, "image"))
-
-
 def print_notes(lines: Iterable[str]) -> None:
     """Print lines on stderr."""
     for line in lines:
@@ -154,25 +322,21 @@ def _readable_towers(uri: str, space: Fingerprint) -> SpaceTowers:
         return SpaceTowers(space)
 
 
-def _make_tower(space: Fingerprint, kind: TowerKind, folder: Path) -> tuple[TowerFacts, Sigmoid | None]:
-    """Write the files of a tower into `folder`, and give the space's sigmoid beside it; built-in ones are copied."""
-    ready = read_towers(BUILTIN_TOWERS) if builtin_tower(space.digest, kind) else None
-    if ready is not None and (tower := ready.tower(kind)) is not None:
-        for name in tower.files:
-            shutil.copyfile(BUILTIN_TOWERS / name, folder / name)
-        return tower, ready.sigmoid
-    from kinodex.index.spaces.cpu import export_image_tower
-    from kinodex.index.spaces.export_text import export_text_tower
-    from kinodex.index.spaces.space import load_space
-
-    loaded = load_space(space.name, device="cpu", towers=kind)
-    if loaded.fingerprint.digest != space.digest:
-        raise SpaceMismatch(f"here {space.name} stands for other weights: {loaded.fingerprint} instead of {space}")
-    return (export_text_tower if kind == "text" else export_image_tower)(loaded, folder), loaded.sigmoid
+def _copy_builtin(kind: TowerKind, folder: Path) -> None:
+    ready = read_towers(BUILTIN_TOWERS)
+    tower = ready.tower(kind) if ready else None
+    if ready is None or tower is None:
+        raise ValueError(f"got {kind}, of which the built-in space has no tower")
+    for name in tower.files:
+        shutil.copyfile(BUILTIN_TOWERS / name, folder / name)
+    alone: dict[str, Any] = {"text": None, "image": None, kind: tower}
+    write_towers(folder, SpaceTowers(ready.space, **alone, sigmoid=ready.sigmoid))
 
 
 def tower_states(library: Library) -> list[dict[str, Any]]:
     """List the towers of every space of a library: text towers, and image towers of which something is known."""
+    from kinodex.index.spaces.export import read_trial
+
     states = []
     for space in library.spaces():
         try:
@@ -182,8 +346,16 @@ def tower_states(library: Library) -> list[dict[str, Any]]:
                 found["image"] = describe_tower(towers, "image")
         except TowersDamaged as error:
             found = {"text": str(error)}
+        if trial := read_trial(space.digest):
+            costs = ", ".join(f"{seconds:.3f} in {name}" for name, seconds in trial.cpu_s_a_picture.items())
+            chosen = "as exported" if trial.taken else "by torch"
+            found["image, on this machine,"] = f"{chosen}: {trial.why}; CPU seconds a picture: {costs}"
         states += [
             {"space": space.name, "digest": space.digest, "tower": kind, "state": state}
             for kind, state in found.items()
         ]
     return states
+
+
+if __name__ == "__main__":
+    main()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -30,7 +31,7 @@ from kinodex.index.spaces.text_tower import (
     words_of,
     write_vocabulary,
 )
-from kinodex.index.spaces.towers import Fingerprint, TextEmbedder, TowerFacts, tower_facts, write_arrays
+from kinodex.index.spaces.towers import Fingerprint, TowerFacts, tower_facts, write_arrays
 
 if TYPE_CHECKING:
     from kinodex.index.spaces.space import Space
@@ -42,20 +43,24 @@ CHECK_BATCH = 32
 CHECKS = json.loads((Path(__file__).parent / "check_texts.json").read_text(encoding="utf-8"))
 CHECK_TEXTS: tuple[str, ...] = tuple(CHECKS["towers"])
 """Texts on which an exported tower must agree with the original: many scripts, lengths, and what goes wrong."""
+VECTOR_TEXTS = CHECK_TEXTS[::8]
+"""Those whose vectors are compared: all 200 took ViT-B-32 26 CPU s, torch's transformer 18 of them."""
 
 
 def export_text_tower(space: Space, folder: Path) -> TowerFacts:
     """Write the text tower of a loaded space to `folder`, in half precision where that is near enough.
 
-    Raises ExportRefused with the reason if the tower is of a kind that is not covered, or if one of the check's texts
-    has other token ids, or a vector with a cosine below 0.9999.
+    Raises ExportRefused with the reason if the tower is of a kind that is not covered, if one of the check's texts has
+    other token ids, or one of every eighth of them a vector with a cosine below 0.9999.
     """
     model, tokenizer = space.text_parts()
     arrays, transformer = export_transformer(model)
     settings = TextSettings(transformer, export_tokenizer(tokenizer, folder))
     _check_ids(space.name, Tokenizer(folder, settings.tokenizer), tokenizer)
     what = f"the text tower of {space.name}"
-    return write_tower(folder, what, space.fingerprint, arrays, settings, _in_batches(space), _in_batches)
+    expected = space.embed_text(VECTOR_TEXTS)
+    embed = partial(TextTower.embed_text, texts=VECTOR_TEXTS)
+    return write_tower(folder, what, space.fingerprint, arrays, settings, VECTOR_TEXTS, expected, embed)
 
 
 def write_tower(
@@ -64,20 +69,21 @@ def write_tower(
     space: Fingerprint,
     arrays: Arrays,
     settings: TextSettings,
+    texts: Sequence[str],
     expected: NDArray[np.float32],
     embed: Callable[[TextTower], NDArray[np.float32]],
 ) -> TowerFacts:
-    """Write weights in the least precision that gives the `expected` vectors; raises ExportRefused if none does."""
+    """Write weights in the least precision that gives the texts' `expected` vectors; raises ExportRefused."""
     fits_half = all(np.abs(each).max(initial=0) <= LARGEST_HALF for each in arrays.values())
     least, worst = -1.0, ""
     for floats in ("F16", "F32") if fits_half else ("F32",):
         write_arrays(folder / WEIGHTS, arrays, floats)
         vectors = embed(TextTower(folder, space, settings))
         cosines = np.nan_to_num((vectors.astype(np.float64) * expected).sum(1), nan=-1.0)
-        least, worst = float(cosines.min()), CHECK_TEXTS[int(cosines.argmin())]
+        least, worst = float(cosines.min()), texts[int(cosines.argmin())]
         if least >= MIN_COSINE:
             names = (WEIGHTS, TOKENIZER_JSON, VOCABULARY)
-            return tower_facts(folder, names, asdict(settings), len(CHECK_TEXTS), round(least, 7))
+            return tower_facts(folder, names, asdict(settings), len(texts), round(least, 7))
     why = f"its vector of {worst[:60]!r} has a cosine of {least:.5f} to torch's, and {MIN_COSINE} is needed"
     raise ExportRefused(f"{what} cannot be exported: {why}")
 
@@ -89,10 +95,6 @@ def _check_ids(space_name: str, exported: Tokenizer, tokenizer: Any) -> None:
                 place = int((ours != theirs).argmax())
                 what = f"token {place} of {text[:60]!r} is {ours[place]}, and {theirs[place]} for open_clip"
                 raise ExportRefused(f"the tokenizer of {space_name} cannot be exported: {what}")
-
-
-def _in_batches(tower: TextEmbedder) -> NDArray[np.float32]:
-    return np.concatenate([tower.embed_text(batch) for batch in _batches()])
 
 
 def _batches() -> Iterator[list[str]]:

@@ -23,22 +23,15 @@ def load_image_tower(name: str, device: str = "auto") -> ImageEmbedder:
     """Load the image tower of a space by its name on a device.
 
     The built-in space has its exported one unless a GPU is named: it is as quick, and there in a twentieth of the time
-    that importing torch takes. On a CPU torch's tower is one that changes over to ONNX Runtime where that is quicker
-    (`CpuTower`).
-
-    Raises a SpaceError: TorchMissing, or DeviceMissing, where torch or open_clip is needed and not there.
+    that importing torch takes. Raises a SpaceError: TorchMissing, or DeviceMissing, where torch or open_clip is needed
+    and not there.
     """
     if name == BUILTIN_SPACE and device in CPU_DEVICES:
         from kinodex.index.spaces.resnet import open_image
 
         if exported := open_image(BUILTIN_TOWERS):
             return exported
-    loaded = _load_with_torch(name, device, "image")
-    if loaded.device_type != "cpu":
-        return loaded
-    from kinodex.index.spaces.cpu import CpuTower
-
-    return CpuTower(loaded)
+    return _load_with_torch(name, device, "image")
 
 
 def torch_package(error: ModuleNotFoundError) -> str | None:

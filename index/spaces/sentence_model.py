@@ -62,7 +62,7 @@ def export_sentence_model(model: SentenceModel, folder: Path) -> TowerFacts:
     def embed(tower: TextTower) -> NDArray[np.float32]:
         return SentenceTower(tower).embed_lines(CHECK_TEXTS)
 
-    return write_tower(folder, what, model.space, arrays, settings, expected, embed)
+    return write_tower(folder, what, model.space, arrays, settings, CHECK_TEXTS, expected, embed)
 
 
 def _transformer(model: SentenceModel) -> tuple[Arrays, TransformerSettings]:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import platform
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -268,8 +269,13 @@ class Space:
         transform: Any,
         tokenizer: Any,
         device: torch.device,
+        files: Sequence[Path] = (),
     ) -> None:
         self.fingerprint = fingerprint
+        self.files = files
+        """Those that say what the name stands for."""
+        self.note = ""
+        """Why torch embeds its pictures; said with the arithmetic."""
         self.name = fingerprint.name
         self.dim = fingerprint.dim
         self._model: Any = model
@@ -287,7 +293,9 @@ class Space:
     @property
     def arithmetic(self) -> str:
         """Arithmetic that makes the vectors of pictures; empty before the first batch, which chooses it."""
-        return arithmetic_of(self._model.visual) if self._is_settled else ""
+        if not self._is_settled:
+            return ""
+        return "; ".join(filter(None, [arithmetic_of(self._model.visual), self.note]))
 
     def threads(self, count: int) -> AbstractContextManager[None]:
         """Compute with so many threads within a block; they are the process's own number, for all spaces."""
@@ -374,14 +382,14 @@ def load_space(name: str, *, device: str = "auto", towers: Literal["both", "text
     named = model_name(open_clip, name)
     place = chosen_device(device)
     with quick_hub() if named.asks_hub else nullcontext(True) as online, silent_root_logger():
-        _fetch(open_clip, named, online)
+        files = _model_files(open_clip, named, online)
         model = _load_model(open_clip, named)
         tokenizer = None if towers == "image" else _load_tokenizer(open_clip, named, online)
         fingerprint = _fingerprint(open_clip, named, model)
     settings = open_clip.transform.PreprocessCfg(**model.visual.preprocess_cfg)
     transform = open_clip.transform.image_transform_v2(settings, is_train=False)
     _drop_tower(model, towers)
-    return Space(fingerprint, model.eval().to(place), transform, tokenizer, place)
+    return Space(fingerprint, model.eval().to(place), transform, tokenizer, place, files)
 
 
 def fetch_tokenizer(name: str) -> None:
@@ -407,16 +415,28 @@ def chosen_device(device: str) -> torch.device:
         raise DeviceMissing(f"got device {device!r}, which this machine does not have; use auto or cpu") from error
 
 
-def _fetch(open_clip: ModuleType, named: ModelName, online: bool) -> None:
-    """Fetch hub weights into the local cache, so that later errors are not the network's."""
+def _model_files(open_clip: ModuleType, named: ModelName, online: bool) -> list[Path]:
+    """List the files of a model; the hub's are fetched into its cache, so that later errors are not the network's."""
     try:
         if named.tag_settings:
-            open_clip.download_pretrained(named.tag_settings)
-        elif named.model.startswith(HUB):
-            open_clip.pretrained.download_pretrained_from_hf(named.hub_id, filename="open_clip_config.json")
-            open_clip.pretrained.download_pretrained_from_hf(named.hub_id)
+            return [Path(open_clip.download_pretrained(named.tag_settings))]
+        if named.model.startswith(HUB):
+            fetch = open_clip.pretrained.download_pretrained_from_hf
+            return [Path(fetch(named.hub_id, filename="open_clip_config.json")), Path(fetch(named.hub_id))]
     except (OSError, RuntimeError) as error:
         raise _missing("weights", named, error, online) from error
+    return local_files(named.given)
+
+
+def local_files(name: str) -> list[Path]:
+    """List the files of a model that a name gives by its path; none for one of the hub."""
+    name = absolute_name(name)
+    if not name.startswith(LOCAL):
+        path = Path(name.partition("/")[2])
+        return [path] if path.suffix in WEIGHT_SUFFIXES and path.is_file() else []
+    folder = Path(name.removeprefix(LOCAL))
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [file for file in files if file.suffix in (*WEIGHT_SUFFIXES, ".json", ".model", ".txt")]
 
 
 def _load_model(open_clip: ModuleType, named: ModelName) -> Any:
@@ -515,7 +535,7 @@ def quick_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module
         tower = last.to(memory_format=torch.channels_last)
     if sum(parameter.numel() for parameter in tower.parameters()) < SMALL_TOWER_PARAMETERS:
         return tower
-    if not on_cuda and images.device.type != "cpu":
+    if not on_cuda and (images.device.type != "cpu" or not computes_bf16()):
         return tower
     half = torch.float16 if on_cuda and not torch.cuda.is_bf16_supported() else torch.bfloat16
     trial = images[:TRIAL_IMAGES]
@@ -526,6 +546,23 @@ def quick_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module
     if cosine < MIN_COSINE or not (on_cuda or full_s > MIN_CPU_SPEEDUP * low_s):
         return tower
     return _in_quicker_layout(low, images) if on_cuda else low
+
+
+def computes_bf16() -> bool:
+    """True if the processor may have instructions for bfloat16; without them it was never quicker."""
+    flags = processor_facts()[1]
+    return not flags or bool(flags & {"avx512_bf16", "amx_bf16", "bf16"})
+
+
+def processor_facts() -> tuple[str, frozenset[str]]:
+    """Read the processor's name and its flags; where Linux does not say them, what Python knows, and no flags."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    facts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    flags = frozenset((facts.get("flags") or facts.get("Features") or "").split())
+    return facts.get("model name") or platform.processor() or platform.machine(), flags
 
 
 def features_of(tower: torch.nn.Module, images: torch.Tensor) -> torch.Tensor:

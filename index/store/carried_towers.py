@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -124,14 +124,16 @@ def builtin_tower(digest: str, kind: TowerKind) -> Path | None:
     return BUILTIN_TOWERS
 
 
-def keep_towers(uri: str, made: Path) -> SpaceTowers:
+def keep_towers(uri: str, made: Path, space: Fingerprint | None = None) -> SpaceTowers:
     """Keep the towers of a folder with a library, beside or in place of those that it carries for the same space.
 
-    Returns all that it carries now. The caller holds the lease `LEASE`.
+    They may have been made by another name of it than `space` is. Returns all that it carries now. The caller holds
+    the lease `LEASE`.
     """
     new = read_towers(made)
     if new is None:
         raise ValueError(f"got {made}, which holds no {TOWER_JSON}")
+    new = replace(new, space=space or new.space)
     digest = new.space.digest
     try:
         merged = _merged(held_towers(uri, digest), new)
@@ -175,13 +177,21 @@ def _write_here(folder: Path, made: Path, towers: SpaceTowers, names: list[str])
     for name in names:
         partial = folder / f".{name}.{os.getpid()}"
         try:
-            shutil.copyfile(made / name, partial)
-            with partial.open("rb+") as stream:  # on the disk before anything names it
-                os.fsync(stream.fileno())
+            _link_or_copy(made / name, partial)
             partial.replace(folder / name)
         finally:
             partial.unlink(missing_ok=True)
     write_towers(folder, towers)
+
+
+def _link_or_copy(file: Path, place: Path) -> None:
+    """Give a file a second name, or copy it to another disk; nothing here changes a tower's file in its place."""
+    with suppress(OSError):
+        place.hardlink_to(file)
+        return
+    shutil.copyfile(file, place)
+    with place.open("rb+") as stream:  # on the disk before anything names it
+        os.fsync(stream.fileno())
 
 
 def _upload(uri: str, digest: str, made: Path, towers: SpaceTowers, names: list[str]) -> None:

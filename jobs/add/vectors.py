@@ -15,7 +15,7 @@ from kinodex.index.rows import FrameVectors, VideoRow
 from kinodex.index.spaces.space import BUILTIN_SPACE
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.library import BATCHES_AHEAD, fetch_or_note, none_drawn, stored_pictures, undrawn_videos
-from kinodex.jobs.towers import carry_or_note, carry_sentences, offer_carried, print_notes
+from kinodex.jobs.towers import carry_or_note, carry_sentences, load_embedder, print_notes
 from kinodex.pipeline.sample import prefetch
 
 if TYPE_CHECKING:
@@ -47,9 +47,10 @@ class Vectors:
         return {"space": self.space}
 
     def prepare(self, library: Library) -> None:
-        from kinodex.index.spaces.space import fetch_tokenizer
+        from kinodex.index.spaces.space import Space, fetch_tokenizer
 
-        fingerprint = _tower(self.space, self.device).fingerprint
+        tower = _tower(self.space, self.device)
+        fingerprint = tower.fingerprint
         if fingerprint.name == BUILTIN_SPACE and fingerprint.digest != library.fingerprint.digest:
             others = undrawn_videos(library)
             if others and not self.anyway:
@@ -58,11 +59,11 @@ class Vectors:
         library.additions.add_space(fingerprint)
         if self.text_tower:
             print_notes(carry_or_note(library, fingerprint, ["text"]))
-        else:
+        elif isinstance(tower, Space):
             fetch_or_note(partial(fetch_tokenizer, self.space))
 
     def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
-        tower = _tower_of(self.space, self.device, library.uri)
+        tower = _tower(self.space, self.device)
         held = library.vectors(video.video_id)
         prepared = (
             np.stack([tower.prepare(np.asarray(picture)) for _, picture in batch])
@@ -79,17 +80,7 @@ class Vectors:
 
 @lru_cache(maxsize=1)
 def _tower(space: str, device: str) -> ImageEmbedder:
-    from kinodex.index.spaces.load import load_image_tower
-
-    return load_image_tower(space, device)
-
-
-@lru_cache(maxsize=1)
-def _tower_of(space: str, device: str, uri: str) -> ImageEmbedder:
-    """The same tower, which looks for its exported graph with the library at `uri`, too."""
-    tower = _tower(space, device)
-    offer_carried(tower, uri)
-    return tower
+    return load_embedder(space, device)
 
 
 # Lines of text as vectors of a sentence model: what is said, shown and captioned, searched by meaning.

@@ -27,6 +27,8 @@ class Assignment:
     limits: SandboxLimits
     frames_a_commit: int
     allow_playlists: bool = False
+    fill_batches: bool = True
+    """Fill a batch to its size by repeating its last picture: else a vector would depend on what else is in it."""
 
 
 @dataclass(frozen=True, slots=True)

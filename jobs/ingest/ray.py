@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,9 +55,9 @@ class Embedder:
 
     @cached_property
     def _space(self) -> ImageEmbedder:
-        from kinodex.index.spaces.load import load_image_tower
+        from kinodex.jobs.towers import load_embedder
 
-        return load_image_tower(self._name, self._device)
+        return load_embedder(self._name, self._device)
 
     def fingerprint(self) -> Fingerprint:
         return self._space.fingerprint
@@ -70,13 +70,13 @@ class Embedder:
 
         fetch_tokenizer(self._name)
 
-    def carry_towers(self, uri: str, kinds: Sequence[TowerKind]) -> list[str]:
-        from kinodex.index.library import Library
-        from kinodex.jobs.towers import carry_or_note, offer_carried
+    def begin_carrying(self, uri: str, kinds: Sequence[TowerKind]) -> None:
+        from kinodex.jobs.towers import begin_carrying
 
-        notes = carry_or_note(Library.open(uri), self._space.fingerprint, kinds)
-        offer_carried(self._space, uri)
-        return notes
+        self._carried = begin_carrying(uri, self._space.fingerprint, kinds)
+
+    def carried(self) -> list[str]:
+        return self._carried()
 
     def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:
         return self._space.embed(batch)
@@ -131,10 +131,10 @@ class RayWorker:
 
     def open(self) -> bool:
         """Open the library and load what is needed; raises the KinodexError that it meets."""
-        from kinodex.index.spaces.load import load_image_tower
+        from kinodex.jobs.towers import load_embedder
 
         assignment, space, device = self._start
-        self._space = load_image_tower(space, device) if space else None
+        self._space = load_embedder(space, device) if space else None
         self._at_end = ExitStack()
         folder = self._at_end.enter_context(scratch_folder())
         self._worker = Worker(assignment, folder, self._space.device_type if self._space else "cpu")
@@ -219,10 +219,10 @@ class RayExecutor:
         found: str = self._call_first("arithmetic")
         return found
 
-    def carry_towers(self, uri: str, kinds: Sequence[TowerKind]) -> list[str]:
-        """Keep the space's towers with the library at `uri`, exported by the first embedder; see `carry_or_note`."""
-        lines: list[str] = self._call_first("carry_towers", uri, kinds)
-        return lines
+    def begin_carrying(self, uri: str, kinds: Sequence[TowerKind]) -> Callable[[], list[str]]:
+        """Keep the space's towers with the library at `uri`, exported by the first embedder; see the function."""
+        self._call_first("begin_carrying", uri, kinds)
+        return partial(self._call_first, "carried")
 
     def _call_first(self, method: str, *arguments: Any) -> Any:
         import ray

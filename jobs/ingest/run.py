@@ -18,9 +18,10 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from kinodex.index.errors import LibraryBusy
+from kinodex.index.errors import LibraryBusy, TowersDamaged
 from kinodex.index.library import Library
 from kinodex.index.rows import RunRow
+from kinodex.index.spaces.cpu import ImageTower
 from kinodex.index.spaces.space import absolute_name
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import is_local
@@ -34,7 +35,7 @@ from kinodex.jobs.ingest.coordinator import Coordinator, RunLimits
 from kinodex.jobs.ingest.messages import Assignment, Executor, WorkQueue
 from kinodex.jobs.ingest.sources import IdSet, NewSources, complete_ids, new_sources
 from kinodex.jobs.library import fetch_or_note, none_drawn
-from kinodex.jobs.towers import carry_or_note, lacks_towers, offer_carried, print_notes
+from kinodex.jobs.towers import begin_carrying, lacks_towers, load_embedder, print_notes
 from kinodex.pipeline.errors import NotDrawn, SourceError, SourceMissing
 from kinodex.pipeline.fetch import SILENCE_S, Source, Stamp, is_remote, stamp
 from kinodex.pipeline.sandbox import SandboxLimits
@@ -64,7 +65,7 @@ def run_ingest(
         library = _known_library(config, uri)
         is_new = library is None and not Library.exists(uri)
         if library is None:
-            models = stack.enter_context(_load_models(config))
+            models = stack.enter_context(_load_models(config, None))
             library = Library.open_or_create(uri, library_settings(config.settings()), models.fingerprint)
         if given:
             given.check(library)
@@ -83,16 +84,16 @@ def run_ingest(
             looked_s = time.monotonic() - began
             # A run that finds nothing new needs no model, which takes seconds to load, nor a cluster.
             if models is None and (new.sources or lacks_towers(library, library.fingerprint, config.towers)):
-                models = stack.enter_context(_load_models(config))
+                models = stack.enter_context(_load_models(config, library))
                 library.check_space(models.fingerprint)
-            if models is not None:
-                print_notes(models.carry_towers(library.uri))
+            carried: Callable[[], list[str]] = models.begin_carrying(library.uri) if models is not None else list
             began = time.monotonic() - looked_s
             report = _begun_report(config, library, new.left_out)
             library.ingest_log.add_run(_run_row(report, RUNNING))
             if models is not None and new.sources:
                 watches = [each for each in (served, models.watch, watch) if each is not None]
                 report = _read_new(config, library, lease, models, new, complete, watches, report, began)
+            print_notes(carried())
             if given:
                 report = replace(report, metadata=asdict(set_metadata(library, given)))
             report = replace(report, seconds=time.monotonic() - began)
@@ -144,6 +145,7 @@ def _read_new(
         ),
         frames_a_commit=config.frames_a_commit,
         allow_playlists=config.allow_playlists,
+        fill_batches=models.fill_batches,
     )
     limits = RunLimits(config.settings(), 0 if config.fail_fast else config.max_failures)
     work = WorkQueue(new.sources, new.sizes, config.bundle)
@@ -176,24 +178,24 @@ class _Models:
     fingerprint: Fingerprint
     on_gpu: bool
     start_workers: Callable[[Assignment], AbstractContextManager[Executor]]
-    carry_towers: Callable[[str], list[str]]
+    begin_carrying: Callable[[str], Callable[[], list[str]]]
     arithmetic: Callable[[], str]
     watch: Watch | None = None
+    fill_batches: bool = True
 
 
-def _load_models(config: IngestConfig) -> AbstractContextManager[_Models]:
-    return _load_on_ray(config) if config.ray else _load_here(config)
+def _load_models(config: IngestConfig, library: Library | None) -> AbstractContextManager[_Models]:
+    return _load_on_ray(config) if config.ray else _load_here(config, library)
 
 
 @contextmanager
-def _load_here(config: IngestConfig) -> Iterator[_Models]:
+def _load_here(config: IngestConfig, library: Library | None) -> Iterator[_Models]:
     """Load the model in this process; it computes with a worker's share of the cores until the end."""
-    from kinodex.index.spaces.load import load_image_tower
-    from kinodex.index.spaces.space import fetch_tokenizer
+    from kinodex.index.spaces.space import Space, fetch_tokenizer
     from kinodex.jobs.ingest.worker import local_executor
 
-    space = load_image_tower(config.space, config.device)
-    if not config.text_tower:
+    space = load_embedder(config.space, config.device, library)
+    if not config.text_tower and isinstance(space, Space):  # else it came with the export
         fetch_or_note(partial(fetch_tokenizer, config.space))
     if config.decoder == "nvdec" and space.device_type == "cpu" != config.device:
         raise UsageError("got --decoder nvdec, and this machine has no GPU; use --decoder auto")
@@ -201,15 +203,21 @@ def _load_here(config: IngestConfig) -> Iterator[_Models]:
     workers = config.workers or min(cores, MOST_LOCAL_WORKERS)
 
     def start_workers(assignment: Assignment) -> AbstractContextManager[Executor]:
+        if isinstance(space, ImageTower):  # beside the start of the decoders
+            threading.Thread(target=_warm, args=(space,), daemon=True).start()
         return local_executor(assignment, workers, space.embed, space.device_type)
 
-    def carry(uri: str) -> list[str]:
-        notes = carry_or_note(Library.open(uri), space.fingerprint, config.towers)
-        offer_carried(space, uri)
-        return notes
+    def carry(uri: str) -> Callable[[], list[str]]:
+        return begin_carrying(uri, space.fingerprint, config.towers)
 
     with space.threads(max(cores // workers, 1)):  # every worker embeds for itself
-        yield _Models(space.fingerprint, space.device_type == "cuda", start_workers, carry, lambda: space.arithmetic)
+        on_gpu, varies = space.device_type == "cuda", not isinstance(space, ImageTower)
+        yield _Models(space.fingerprint, on_gpu, start_workers, carry, lambda: space.arithmetic, fill_batches=varies)
+
+
+def _warm(tower: ImageTower) -> None:
+    with suppress(TowersDamaged):  # the first batch raises it
+        tower.warm()
 
 
 @contextmanager
@@ -225,7 +233,7 @@ def _load_on_ray(config: IngestConfig) -> Iterator[_Models]:
         fingerprint = executor.fingerprint()
         if not config.text_tower:
             fetch_or_note(executor.fetch_tokenizer)
-        carry = partial(executor.carry_towers, kinds=config.towers)
+        carry = partial(executor.begin_carrying, kinds=config.towers)
         yield _Models(fingerprint, executor.is_on_gpu, executor.start_workers, carry, executor.arithmetic, ray_watch())
 
 

@@ -2,7 +2,7 @@
 
 A worker is a thread of this process (`LocalExecutor`) or a Ray actor (jobs/ingest/ray.py). While the child
 decodes one batch, a thread embeds the one before and the caller appends the one before that. Batches are filled across
-videos, and always of one size: so a vector does not depend on what else was in its batch, and two runs write the same.
+videos, and of one size where a vector depends on that: two runs write the same.
 """
 
 from __future__ import annotations
@@ -182,10 +182,11 @@ class Worker:
     def _embedded(
         self, frames: Sequence[tuple[int, SampledFrame]], ends: Mapping[int, ChunkEnd], embed: Embed
     ) -> _Batch:
-        """Embed frames, filled up to a whole batch, and make them rows."""
+        """Embed frames, filled up to a whole batch where that matters, and make them rows."""
         began = time.monotonic()
         inputs = [frame.model_input for _, frame in frames]
-        inputs += inputs[-1:] * (self._assignment.sampling.batch - len(frames))
+        if self._assignment.fill_batches:
+            inputs += inputs[-1:] * (self._assignment.sampling.batch - len(frames))
         vectors = embed(_stacked(inputs))[: len(frames)]
         embed_s = time.monotonic() - began
         rows: dict[int, list[FrameRow]] = defaultdict(list)

@@ -1,59 +1,243 @@
-"""Measure an ingest against each of its stages alone and against the plain script: `kinodex bench ingest`.
+"""Measure an ingest against a competent script and two other programs: `kinodex lab bench ingest`.
 
-Times of different runs do not compare on a shared machine. So everything is measured in turn, round by round, and the
-ratio that is reported is the median of the ratios of the rounds; rates are medians too.
-
-End to end is `run_ingest` into a fresh library, from the moment that the model is loaded until the rows are there, in
-a process of its own: hashing, starting the decoders, decoding, JPEGs, embedding, writing. The plain script also starts
-its clock with the model loaded, and writes nothing.
-
-Ratios of end to end judge the result: over the slower of decode only and embed only, on one core each (what perfect
-overlap of two cores reaches) and on all cores each; over what all cores would do that are never idle and do only the
-stages ("core use", CPU only); and over the plain script of decord and open_clip, one frame at a time and in batches.
+All are whole processes, from the command to its end: what a person waits for. Times of different runs do not compare
+on a shared machine, so everything is run in turn, round by round, and medians are reported; CPU seconds are of the
+process and all its children, memory is the largest sum of theirs (proportional, so shared pages count once).
+kinodex runs twice in a round: with an empty cache, and then into another library, as every time after the first.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import platform
 import resource
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from importlib.metadata import version
-from itertools import islice, repeat
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kinodex.jobs.ingest.config import IngestConfig
-from kinodex.pipeline.decoding.open import open_video, probe, split_video
-from kinodex.pipeline.fetch import FetchedVideo, Source
-from kinodex.pipeline.images import jpeg
-from kinodex.pipeline.sample import Chunk, SamplingSettings, rgb_samples
+from kinodex.index.spaces.space import processor_facts
+from kinodex.pipeline.decoding.open import probe
+from kinodex.pipeline.fetch import Source
 
 if TYPE_CHECKING:
-    from kinodex.index.spaces.towers import ImageEmbedder
+    from kinodex.jobs.ingest.config import IngestConfig
 
 T = TypeVar("T")
 
-MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "pylance")
-STAGES = ("decode", "decode, all cores", "embed", "embed, all cores", "prepare", "jpeg")
-SCRIPTS = {"script": "decord + open_clip, one frame at a time", "batched script": "decord + open_clip, in batches"}
+MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "onnxruntime", "pylance")
+FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "asimd", "bf16")
+"""Of the processor, those on which the speed of embedding hangs."""
+FIRST, NEXT, SCRIPT = "kinodex, first run", "kinodex, next library", "script"
+PEERS = {"pixeltable": "pixeltable>=0.7", "daft": "daft>=0.7"}
+"""Programs of others and what is installed for each, in an environment of its own above this one."""
+KINODEX = "from kinodex.cli.main import main; main()"
+PEER = "from kinodex.bench.peer_{} import main; main()"
+INSTALL_LIMIT_S, RUN_LIMIT_S = 900.0, 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRun:
+    """One run of a program: seconds, CPU seconds of all its processes, and their memory in MB at its peak."""
+
+    seconds: float
+    cpu_s: float
+    memory_mb: float
+
+
+@dataclass(frozen=True, slots=True)
+class VideoFigures:
+    """Medians over the rounds, by program, for one video."""
+
+    video: str
+    picture: str
+    video_s: float
+    runs: Mapping[str, WholeRun]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestFigures:
+    """Figures of all videos, and reasons why a program was left out."""
+
+    videos: tuple[VideoFigures, ...]
+    left_out: Mapping[str, str]
+    rounds: int
+    fps: float
+    machine: str
+    load: tuple[float, float]
+    """Programs that wanted a core, as the system counts them for a minute: before, and after."""
+    versions: str
+
+
+def bench_ingest(
+    paths: Sequence[Path],
+    model: Path,
+    rounds: int,
+    peers: Sequence[str] = (),
+    fps: float = 1.0,
+    report: Callable[[str], None] = lambda line: None,
+) -> IngestFigures:
+    """Measure ingests of each of these videos in the space of a folder with an open_clip model."""
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory(prefix="kinodex-bench-") as scratch:
+        pythons, left_out = _environments(Path(scratch), peers, report)
+        videos = []
+        for path in paths:
+            found: dict[str, list[WholeRun]] = defaultdict(list)
+            for number in range(rounds):
+                for program, run in _round(Path(scratch), path, model, fps, pythons, left_out):
+                    found[program].append(run)
+                    report(f"{path.name}, round {number + 1}, {program}: {run.seconds:.1f} s, {run.cpu_s:.1f} CPU s")
+            metadata = probe(path)
+            medians = {program: _median(runs) for program, runs in found.items()}
+            picture = f"{metadata.width_px}x{metadata.height_px} {metadata.codec}"
+            videos.append(VideoFigures(path.name, picture, metadata.claimed_duration_s or 0.0, medians))
+    name, flags = processor_facts()
+    has = ", ".join(flag for flag in FLAGS if flag in flags)
+    return IngestFigures(
+        videos=tuple(videos),
+        left_out=left_out,
+        rounds=rounds,
+        fps=fps,
+        machine=f"{len(os.sched_getaffinity(0))} cores of {name} ({has or 'no flags known'})",
+        load=(load, os.getloadavg()[0]),
+        versions=", ".join(f"{package} {version(package)}" for package in MEASURED_WITH),
+    )
+
+
+def table(figures: IngestFigures) -> str:
+    lines = [
+        f"{figures.machine}; {figures.versions}",
+        f"{figures.fps:g} frames a second; whole processes, the median of {figures.rounds} rounds in turn; "
+        f"load {figures.load[0]:.1f} before, {figures.load[1]:.1f} after",
+        "",
+        "| video | program | seconds | CPU s | memory MB |",
+        "|---|---|---:|---:|---:|",
+    ]
+    for each in figures.videos:
+        for program, run in each.runs.items():
+            what = f"{each.video}, {each.video_s:,.0f} s, {each.picture}"
+            lines.append(f"| {what} | {program} | {run.seconds:.1f} | {run.cpu_s:.1f} | {run.memory_mb:,.0f} |")
+    return "\n".join([*lines, *(f"{program} was left out: {why}" for program, why in figures.left_out.items())])
+
+
+def _round(
+    scratch: Path, video: Path, model: Path, fps: float, pythons: Mapping[str, str], left_out: dict[str, str]
+) -> Iterator[tuple[str, WholeRun]]:
+    """Run each program once on a video; a peer that fails is left out from then on."""
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        here = Path(folder)
+        ingest = [sys.executable, "-c", KINODEX, "ingest", str(video), "--space", f"local-dir:{model}"]
+        for program in (FIRST, NEXT):
+            command = [*ingest, "--fps", str(fps), "--device", "cpu", "--library", str(here / program)]
+            yield program, _run([*command], here)
+        for program, python in pythons.items():
+            if program in left_out:
+                continue
+            command = [
+                python,
+                "-c",
+                PEER.format(program),
+                str(model),
+                str(here / program),
+                str(fps),
+                str(video),
+            ]
+            try:
+                yield program, _run(command, here)
+            except Lost as error:
+                left_out[program] = str(error)
+
+
+def _run(command: Sequence[str], here: Path) -> WholeRun:
+    """Run a program in a folder, with caches of its own there; raises Lost if it fails."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(here / "cache"), "PIXELTABLE_HOME": str(here / "pixeltable")}
+    with tempfile.TemporaryFile() as output:
+        began, before = time.perf_counter(), _children_cpu_s()
+        child = subprocess.Popen(command, cwd=here, env=environment, stdout=output, stderr=output)
+        peak, over = [0], threading.Event()
+
+        def look() -> None:
+            peak[0] = max(peak[0], sum(map(_proportional_bytes, [child.pid, *_descendants(child.pid)])))
+
+        watch = threading.Thread(target=_every, args=(MEMORY_EVERY_S, over, look))
+        watch.start()
+        try:
+            code = child.wait(RUN_LIMIT_S)
+        except subprocess.TimeoutExpired as error:
+            raise Lost(f"it took more than {RUN_LIMIT_S:g} s") from error
+        finally:
+            child.kill()
+            child.wait()
+            over.set()
+            watch.join()
+        seconds, cpu_s = time.perf_counter() - began, _children_cpu_s() - before
+        output.seek(0)
+        said = output.read().decode(errors="replace").strip().splitlines()
+    if code:
+        raise Lost(f"it ended with status {code}: {said[-1][:200] if said else 'nothing was said'}")
+    return WholeRun(seconds, cpu_s, peak[0] / 1e6)
+
+
+def _environments(
+    scratch: Path, peers: Sequence[str], report: Callable[[str], None]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Make an environment above this one for each peer; returns their Pythons, and why others have none."""
+    pythons, left_out = {SCRIPT: sys.executable}, dict[str, str]()
+    for peer in peers:
+        report(f"installing {PEERS[peer]} in an environment of its own")
+        folder = scratch / f"{peer}-environment"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+        (packages,) = folder.glob("lib/python*/site-packages")
+        above = [str(Path(__file__).parents[2]), *(each for each in sys.path if each.endswith("-packages"))]
+        (packages / "above.pth").write_text("\n".join(above) + "\n")
+        python = str(folder / "bin" / "python")
+        install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", PEERS[peer]]
+        try:
+            done = subprocess.run(install, capture_output=True, text=True, check=False, timeout=INSTALL_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            left_out[peer] = f"its installation took more than {INSTALL_LIMIT_S:g} s"
+            continue
+        if done.returncode:
+            left_out[peer] = f"it does not install: {(done.stderr.strip().splitlines() or ['no reason'])[-1][:200]}"
+            continue
+        pythons[peer] = python
+    return pythons, left_out
+
+
+def _median(runs: Sequence[WholeRun]) -> WholeRun:
+    seconds, cpu_s, memory_mb = (
+        statistics.median(getattr(run, name) for run in runs) for name in ("seconds", "cpu_s", "memory_mb")
+    )
+    return WholeRun(round(seconds, 2), round(cpu_s, 2), round(memory_mb, 1))
+
+
+def _children_cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _proportional_bytes(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0  # it has ended meanwhile
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+
+
+# One ingest in this process, from the moment that the model is loaded: for `kinodex lab bench gpu`.
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,98 +259,6 @@ class WholeIngest:
     parent_mb: float
     child_mb: float
     gpu: dict[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class IngestFigures:
-    """Medians over the rounds. `rates` are frames a second by stage and for "end to end" and SCRIPTS.
-
-    `ratios` are explained at the top of this file; `spread` is the lowest and the highest of each in any round.
-    """
-
-    videos: tuple[str, ...]
-    picture: str
-    space: str
-    fps: float
-    rounds: int
-    frames: int
-    video_s: float
-    rates: dict[str, float]
-    ratios: dict[str, float]
-    spread: dict[str, tuple[float, float]]
-    parent_mb: float
-    child_mb: float
-    gpu: dict[str, float]
-    no_script: str | None
-    cores: int
-    machine: str
-    versions: str
-
-
-def bench_ingest(
-    paths: Sequence[Path],
-    config: IngestConfig,
-    rounds: int,
-    with_script: bool = True,
-    report: Callable[[str], None] = lambda line: None,
-) -> IngestFigures:
-    """Measure an ingest of local videos, round by round; raises a PipelineError or SpaceError."""
-    from kinodex.index.spaces.load import load_image_tower
-
-    space = load_image_tower(config.space, config.device)
-    no_script = reason_missing() if with_script else "not asked for"
-    cores = len(os.sched_getaffinity(0))
-    metadata = probe(paths[0])
-    settings = config.sampling(space.fingerprint.preprocess, space.device_type == "cuda")
-    whole, parts = make_chunks(paths, settings)
-    frames, batches = load_material(whole, settings)
-    as_jpeg = partial(jpeg, longest_px=settings.jpeg_side_px, quality=settings.jpeg_quality)
-    embed_rate(space, batches[:1] * 2, 1)  # the first batch settles the arithmetic
-    runs, rates, ratios = [], [], []
-    with warm_processes(cores) as pool:
-        for _ in range(rounds):
-            rate = {
-                "decode": decode_rate(pool, whole, settings, at_once=False),
-                "embed": embed_rate(space, batches, 1),
-            }
-            runs.append(run_alone(ingest_once, paths, config))
-            rate["end to end"] = runs[-1].frames / runs[-1].seconds
-            if not no_script:
-                rate |= _script_rates(paths, config, space.device_type, settings.batch)
-            rate |= {
-                "decode, all cores": decode_rate(pool, parts, settings, at_once=True),
-                "embed, all cores": embed_rate(space, batches, cores),
-                "jpeg": _rate(lambda: _each(frames, as_jpeg)),
-                "prepare": _rate(lambda: _each(frames, settings.input)),
-            }
-            rates.append(rate)
-            ratios.append(_ratios(rate, cores, space.device_type))
-            report(f"round {len(rates)}: " + ", ".join(f"{name} {part:.2f}" for name, part in ratios[-1].items()))
-    return IngestFigures(
-        videos=tuple(path.name for path in paths),
-        picture=f"{metadata.width_px}x{metadata.height_px} {metadata.codec}",
-        space=space.name,
-        fps=config.fps,
-        rounds=rounds,
-        frames=runs[-1].frames,
-        video_s=runs[-1].video_s,
-        rates=_over_rounds(rates, statistics.median),
-        ratios=_over_rounds(ratios, statistics.median),
-        spread=_over_rounds(rates, _spread) | _over_rounds(ratios, _spread),
-        parent_mb=max(run.parent_mb for run in runs),
-        child_mb=max(run.child_mb for run in runs),
-        gpu=_over_rounds([run.gpu for run in runs], statistics.median),
-        no_script=no_script,
-        cores=cores,
-        machine=f"{platform.system()} {platform.machine()}, {cores} cores, model on {space.device_type}",
-        versions=", ".join(f"{name} {version(name)}" for name in MEASURED_WITH),
-    )
-
-
-def ingest_once(paths: Sequence[Path], config: IngestConfig) -> WholeIngest:
-    """Index the videos into a library that is deleted again. For a process of its own."""
-    with tempfile.TemporaryDirectory(prefix="kinodex-bench-") as folder:
-        return ingest_films(paths, config, Path(folder) / "library")
 
 
 def ingest_films(films: Sequence[Path], config: IngestConfig, library: Path) -> WholeIngest:
@@ -195,108 +287,6 @@ def ingest_films(films: Sequence[Path], config: IngestConfig, library: Path) -> 
     )
 
 
-def table(figures: IngestFigures) -> str:
-    f = figures
-    speed = f.rates["end to end"] * f.video_s / f.frames
-    lines = [
-        f"{', '.join(f.videos)}: {f.picture}, {f.video_s:,.0f} s, {f.frames:,} frames at {f.fps:g} fps, {f.space}",
-        f"{f.machine}; {f.versions}",
-        f"median of {f.rounds} rounds (lowest to highest)",
-        "",
-        "frames a second",
-        _line("end to end", f.rates["end to end"], f, f"{speed:,.0f} s of video a second"),
-        *(_line(name, f.rates[name], f, "" if "all" in name else "on one core") for name in STAGES),
-        *(_line(name, f.rates[name], f, what) for name, what in SCRIPTS.items() if name in f.rates),
-        "",
-        "end to end, as a part of",
-        *(_line(name, ratio, f, _meaning(name, f.cores)) for name, ratio in f.ratios.items()),
-        "",
-        f"memory at most {f.parent_mb:,.0f} MB in the ingest with its model, {f.child_mb:,.0f} MB in a decoding child",
-        *(f"{name} {value:.0f} on average, end to end" for name, value in f.gpu.items()),
-    ]
-    if f.no_script:
-        lines.append(f"the plain script was not run: {f.no_script}")
-    return "\n".join(lines)
-
-
-def _script_rates(paths: Sequence[Path], config: IngestConfig, device: str, batch: int) -> dict[str, float]:
-    rates = {}
-    for name, size in zip(SCRIPTS, (1, batch), strict=True):
-        frames, seconds = run_alone(run_plain_script, paths, config.space, device, config.fps, size)
-        rates[name] = frames / seconds
-    return rates
-
-
-def _ratios(rate: dict[str, float], cores: int, device: str) -> dict[str, float]:
-    whole = rate["end to end"]
-    ratios = {
-        "one core each": whole / min(rate["decode"], rate["embed"]),
-        "all cores each": whole / min(rate["decode, all cores"], rate["embed, all cores"]),
-    }
-    if device == "cpu":
-        core_s = sum(1 / rate[stage] for stage in ("decode", "jpeg", "prepare", "embed"))
-        ratios["core use"] = whole * core_s / cores
-    return ratios | {f"over {name}": whole / rate[name] for name in SCRIPTS if name in rate}
-
-
-def _meaning(ratio: str, cores: int) -> str:
-    return {
-        "one core each": "the slower of decode and embed, each with one core to itself",
-        "all cores each": f"the slower of decode and embed, each with all {cores} cores to itself",
-        "core use": f"what {cores} cores would do that are never idle and do only the stages",
-        "over script": "the plain script, one frame at a time",
-        "over batched script": "the plain script, in batches",
-    }[ratio]
-
-
-def _over_rounds(rounds: Sequence[dict[str, float]], combine: Callable[[list[float]], T]) -> dict[str, T]:
-    return {name: combine([each[name] for each in rounds]) for name in rounds[0]}
-
-
-def _spread(values: list[float]) -> tuple[float, float]:
-    return min(values), max(values)
-
-
-def _line(name: str, value: float, figures: IngestFigures, remark: str) -> str:
-    lowest, highest = figures.spread[name]
-    shown = "  {:<20} {:>9,.2f}  ({:,.2f} to {:,.2f})" if value < 10 else "  {:<20} {:>9,.1f}  ({:,.1f} to {:,.1f})"
-    return f"{shown.format(name, value, lowest, highest):<56} {remark}".rstrip()
-
-
-# Rates of the stages of an ingest, each alone: frames a second on one core, and on all of them.
-
-MATERIAL_FRAMES = 256
-"""Frames held in memory for all stages but decoding, however long the videos."""
-
-Item = TypeVar("Item")
-Rgb = NDArray[np.uint8]
-
-
-def make_chunks(paths: Sequence[Path], settings: SamplingSettings) -> tuple[list[Chunk], list[Chunk]]:
-    whole = [Chunk(FetchedVideo(Source(str(path), path.name), str(path), "", path.stat().st_size)) for path in paths]
-    parts: list[Chunk] = []
-    for chunk in whole:
-        path = Path(chunk.video.path)
-        spans = split_video(path, path.name, settings.fps, settings.cut_s) if settings.cut_s else ()
-        parts += [Chunk(chunk.video, span, len(spans), index) for index, span in enumerate(spans)] or [chunk]
-    return whole, parts
-
-
-def load_material(chunks: Sequence[Chunk], settings: SamplingSettings) -> tuple[list[Rgb], list[NDArray[np.uint8]]]:
-    """Decode the first frames `[H, W, 3]`, and make batches `[n, 3, h, w]` of inputs of them; raises PipelineError."""
-    frames: list[Rgb] = []
-    for chunk in chunks:
-        path = Path(chunk.video.path)
-        with open_video(path, path.name, decoder=settings.decoder) as video:
-            samples = rgb_samples(video, chunk, settings, defaultdict(float))
-            frames += [rgb for _, _, rgb in islice(samples, MATERIAL_FRAMES - len(frames))]
-            samples.close()
-    size = min(settings.batch, len(frames))
-    inputs = [settings.input(rgb) for rgb in frames]
-    batches = [np.stack(inputs[first : first + size]) for first in range(0, len(inputs) - size + 1, size)]
-    return frames, batches
-
-
 @contextmanager
 def warm_processes(count: int) -> Iterator[Executor]:
     context = get_context("spawn")
@@ -309,40 +299,10 @@ def warm_processes(count: int) -> Iterator[Executor]:
         yield pool
 
 
-def decode_rate(pool: Executor, chunks: Sequence[Chunk], settings: SamplingSettings, at_once: bool) -> float:
-    if at_once:
-        return _rate(lambda: sum(pool.map(_decode, chunks, repeat(settings))))
-    return _rate(lambda: sum(pool.submit(_decode, chunk, settings).result() for chunk in chunks))
-
-
-def embed_rate(tower: ImageEmbedder, batches: Sequence[NDArray[np.uint8]], cores: int) -> float:
-    """Measure embedding by `cores` threads of this process, each on a core of its own. On a GPU they only feed it."""
-    with tower.threads(1), ThreadPoolExecutor(cores) as pool:
-        return _rate(lambda: sum(map(len, pool.map(tower.embed, batches))))
-
-
 def _warm(all_here: threading.Barrier) -> None:
     from kinodex.pipeline.decoding import pyav_reader  # noqa: F401
 
     all_here.wait()
-
-
-def _decode(chunk: Chunk, settings: SamplingSettings) -> int:
-    path = Path(chunk.video.path)
-    with open_video(path, path.name, decoder=settings.decoder) as video:
-        return sum(1 for _ in rgb_samples(video, chunk, settings, defaultdict(float)))
-
-
-def _each(items: Sequence[Item], work: Callable[[Item], object]) -> int:
-    for item in items:
-        work(item)
-    return len(items)
-
-
-def _rate(work: Callable[[], int]) -> float:
-    began = time.perf_counter()
-    items = work()
-    return items / (time.perf_counter() - began)
 
 
 # Run work in a fresh process, and measure the resources that it uses: memory of its processes, time of the GPU.
@@ -456,52 +416,3 @@ def _sample_gpu(samples: dict[str, list[float]]) -> None:
         values = [float(value) for value in column if value.replace(".", "").isdigit()]
         if values:
             samples[name].append(max(values))
-
-
-# The script that people write to embed a video, to compare an ingest with: decord and open_clip, nothing stored.
-
-
-def reason_missing() -> str | None:
-    """Give the reason why the plain script cannot run here, if there is one."""
-    return None if importlib.util.find_spec("decord") else "decord is not installed; pip install decord"
-
-
-def run_plain_script(paths: Sequence[Path], space: str, device: str, fps: float, batch: int) -> tuple[int, float]:
-    """Embed the videos; returns the number of frames and the seconds spent, with the model loaded.
-
-    In fp32, as open_clip loads a model, with open_clip's own preprocessing of the full picture, and with as many
-    threads as its libraries take by themselves. Run it in a fresh process.
-    """
-    import torch
-
-    from kinodex.pipeline.decoding.others import plain_frames
-
-    model, preprocess = _load(space, device)
-    from PIL import Image
-
-    count = 0
-    began = time.perf_counter()
-    with torch.inference_mode():
-        for path in paths:
-            for frames in plain_frames(path, fps, batch):
-                images = torch.stack([preprocess(Image.fromarray(frame)) for frame in frames])
-                features = torch.nn.functional.normalize(model.encode_image(images.to(device)), dim=-1)
-                count += len(features.cpu().numpy())
-    return count, time.perf_counter() - began
-
-
-def _load(space: str, device: str) -> tuple[Any, Any]:
-    """Load the model and its preprocessing as open_clip does by name."""
-    from kinodex.index.spaces.space import import_open_clip, model_name
-
-    open_clip = import_open_clip()
-    named = model_name(open_clip, space)
-    model = open_clip.create_model(
-        named.model,
-        pretrained=named.pretrained,
-        force_quick_gelu=named.quick_gelu,
-        force_preprocess_cfg=dict(named.preprocess),
-        device=device,
-    )
-    settings = open_clip.transform.PreprocessCfg(**model.visual.preprocess_cfg)
-    return model.eval(), open_clip.transform.image_transform_v2(settings, is_train=False)

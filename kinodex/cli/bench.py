@@ -21,27 +21,26 @@ RoundsOption = Annotated[int, typer.Option(min=1, help="Rounds; medians are prin
 
 @app.command()
 def ingest(
-    video: Annotated[list[Path], typer.Argument(exists=True, help="The videos to measure on.")],
-    space: Annotated[str, typer.Option(help="Embedding space.")] = "builtin",
+    video: Annotated[list[Path], typer.Argument(exists=True, help="The videos, each measured by itself.")],
+    model: Annotated[
+        Path | None, typer.Option(exists=True, help="Folder of an open_clip model. Default: ViT-B-32, random weights.")
+    ] = None,
     fps: FpsOption = 1.0,
-    rounds: RoundsOption = 3,
-    decoder: Annotated[str, typer.Option(help="auto, pyav, decord, torchcodec or nvdec.")] = "auto",
-    device: Annotated[str, typer.Option(help="Where the model runs: auto, cpu, cuda, mps.")] = "auto",
-    ray: Annotated[bool, typer.Option("--ray/--local", help="On a Ray started here, or in threads.")] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes that decode. Default: one a core.")] = None,
-    script: Annotated[bool, typer.Option(help="Also run the plain decord + open_clip script.")] = True,
+    rounds: RoundsOption = 5,
+    peers: Annotated[bool, typer.Option("--peers", help="Also Pixeltable and Daft, which it installs apart.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Measure frames a second end to end, against each stage alone and against a plain script of decord and open_clip.
+    """Measure whole ingests on a CPU, the first on a machine and the next, against a competent script in turn."""
+    from tempfile import TemporaryDirectory
 
-    Other settings come from the environment, such as KINODEX_INGEST_CUT_S=300.
-    """
-    from kinodex.bench.ingest import bench_ingest, table
-    from kinodex.jobs.ingest.config import resolve
+    from kinodex.bench.ingest import PEERS, bench_ingest, table
+    from kinodex.bench.random_space import make_random_space
 
-    flags = {"space": space, "fps": fps, "decoder": decoder, "device": device, "ray": ray, "workers": workers}
-    flags["anyway"] = True  # nothing is searched
-    figures = bench_ingest(video, resolve(flags, {}, os.environ, None, {}).config, rounds, script, tell)
+    with TemporaryDirectory() as scratch:
+        if model is None:
+            model = Path(make_random_space(Path(scratch) / "model", "ViT-B-32").removeprefix("local-dir:"))
+        paths = [each.absolute() for each in video]
+        figures = bench_ingest(paths, model.absolute(), rounds, list(PEERS) if peers else [], fps, tell)
     if json:
         print_json(asdict(figures))
     else:

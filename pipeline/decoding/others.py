@@ -188,20 +188,6 @@ def decord_frames(path: Path) -> FrameSource:
     return len(reader), decode
 
 
-def plain_frames(path: Path, fps: float, batch: int) -> Iterator[NDArray[np.uint8]]:
-    """Read a video as plain scripts do, for `bench ingest`: RGB `[n, height, width, 3]`, `batch` at a time."""
-    from decord import VideoReader
-
-    video = VideoReader(str(path))
-    step = video.get_avg_fps() / fps
-    numbers = [round(index * step) for index in range(int((len(video) - 1) / step) + 1)]
-    for first in range(0, len(numbers), batch):
-        if batch == 1:
-            yield video[numbers[first]].asnumpy()[None]
-        else:
-            yield video.get_batch(numbers[first : first + batch]).asnumpy()
-
-
 # torchcodec as a list of frames: on the CPU, or decoded by NVDEC and copied to the host.
 #
 # It loads the machine's own FFmpeg libraries. Its index is exact: it reads all packets when it opens a file.

@@ -10,7 +10,7 @@ from mktestdocs import check_md_file
 from PIL import Image
 
 from kinodex.index.library import Library
-from kinodex.index.spaces.cpu import TrialRule
+from kinodex.index.spaces.export import IMAGE_MIN_COSINE, PICTURES
 from kinodex.index.spaces.space import (
     DEFAULT_SPACE,
     MIN_COSINE,
@@ -21,6 +21,7 @@ from kinodex.index.spaces.space import (
 from kinodex.index.spaces.towers import BUILTIN
 from kinodex.jobs.add.vectors import Vectors
 from kinodex.jobs.ingest.config import CPU_BATCH, GPU_BATCH
+from kinodex.jobs.towers import CHILD_BYTES, CHILD_TIMES, SMALL_BYTES
 from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.models.tiny_models import TINY, write_model
 
@@ -44,12 +45,10 @@ def test_the_numbers_are_those_of_the_code(page: Path) -> None:
     text = " ".join(page.read_text().split())
     assert f"| (nothing) | `{DEFAULT_SPACE}` |" in text
     assert f"{SMALL_TOWER_PARAMETERS // 10**6} million parameters or more" in text
-    assert f"at least {MIN_CPU_SPEEDUP} times quicker" in text
-    assert f"a cosine of at least {MIN_COSINE} " in text
-    rule = TrialRule()
-    assert f"for towers of {rule.min_parameters // 10**6} million parameters or more" in text
-    assert f"at least {rule.min_speedup} times as quick, with a cosine of at least {rule.min_cosine}. " in text
-    assert rule.export_after_s == 60 and "once torch has computed for a minute:" in text
+    assert f"bf16 is at least {MIN_CPU_SPEEDUP} times as quick, with a cosine of at least {MIN_COSINE}. " in text
+    assert f"torch's vectors to a cosine of at least {IMAGE_MIN_COSINE}; " in text
+    assert f"less than {SMALL_BYTES // 10**6} MB" in text and PICTURES == 8 and "eight pictures" in text
+    assert (CHILD_BYTES, CHILD_TIMES) == (600_000_000, 3) and "0.6 GB and three times the model" in text
     assert f"{CPU_BATCH} frames on a CPU, where more is no quicker, {GPU_BATCH} on a GPU" in text
     assert f"for `add vectors` {Vectors(DEFAULT_SPACE).batch}," in text
 

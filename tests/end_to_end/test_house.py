@@ -62,6 +62,8 @@ def test_no_room_is_imported_by_its_bare_name(every_source: list[Source]) -> Non
 def test_no_room_imports_upward(sources: list[Source]) -> None:
     wrong = []
     for source in sources:
+        if source.path.name.startswith("peer_"):  # programs in the place of other people's, each a process of its own
+            continue
         room = source.path.parts[0]
         for module, name in source.imports:
             head = room_of(module, name) or module.partition(".")[0]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,12 +14,12 @@ import pytest
 
 from kinodex.index.errors import SpaceMismatch
 from kinodex.index.library import Library
-from kinodex.index.spaces.cpu import CpuTower, TrialRule
+from kinodex.index.spaces.cpu import ImageTower
 from kinodex.index.spaces.space import Space, load_space
 from kinodex.index.spaces.text_tower import TextTower
 from kinodex.index.spaces.towers import TextEmbedder
 from kinodex.index.store.carried_towers import LEASE, held_towers
-from kinodex.jobs.towers import carry_or_note, carry_towers, offer_carried
+from kinodex.jobs.towers import carry_or_note, carry_towers, load_embedder
 from tests.support.command import bad, json_of
 from tests.support.libraries.random_library import SETTINGS
 from tests.support.models.stage_models import tiny_film
@@ -25,6 +28,11 @@ from tests.support.models.tiny_models import TINY, write_model
 pytestmark = pytest.mark.slow
 
 TEXTS = ["a red boat on the sea", "ein blaues Auto", "", "東京の夜"]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 @pytest.fixture(scope="module")
@@ -125,17 +133,37 @@ def test_an_ingest_or_a_further_space_exports_the_tower_and_says_so_or_leaves_it
     assert_agree(Library.open(str(other)).load_space(space, "text"), torch_space)
 
 
-def test_an_ingest_on_a_cpu_finds_the_image_tower_that_its_library_carries(library, model, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def test_an_ingest_on_a_cpu_takes_the_image_tower_that_its_library_carries(library, model):
+    assert isinstance(load_embedder(f"local-dir:{model}", "cpu", library), Space), "a small model is torch's"
     assert carry_towers(library, library.fingerprint, ["image"]).exported == ("image",)
-    taken = TrialRule(min_parameters=0, min_speedup=0.0)
-    arithmetic = []
-    for is_offered in (True, False):
-        tower = CpuTower(load_space(f"local-dir:{model}", device="cpu", towers="image"), taken)
-        if is_offered:
-            offer_carried(tower, library.uri)
-        tower.embed(np.zeros((2, 3, 64, 64), np.uint8))
-        arithmetic.append(tower.arithmetic)
-    assert arithmetic[0].startswith("float32, ONNX Runtime ")
-    assert arithmetic[1].startswith("float32, torch ")
-    offer_carried(load_space(f"local-dir:{model}", device="cpu", towers="image"), library.uri)  # is of no use to it
+    assert isinstance(load_embedder(f"local-dir:{model}", "cpu", library), ImageTower)
+
+
+LARGER = TINY | {"text_cfg": TINY["text_cfg"] | {"width": 256, "heads": 4}}
+"""Large enough to be exported by a child: 65 MB, most of them in the table of words."""
+
+
+def test_the_first_ingest_exports_both_towers_in_a_child_and_the_next_imports_no_torch(kinodex, film, tmp_path):
+    """Run as a user does, in processes of their own; a library's files are the cache's, under another name."""
+    name = write_model(tmp_path / "model", LARGER)
+    said, imported = [], []
+    for library in ("first", "next"):
+        code = f"""
+import sys
+from kinodex.cli.main import main
+sys.argv = ["kinodex", "ingest", {str(film)!r}, "--library", {str(tmp_path / library)!r}, "--space", {name!r}]
+try:
+    main()
+finally:
+    print(sorted({{"torch", "open_clip", "transformers", "onnx"}} & set(sys.modules)))
+"""
+        environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+        ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+        said.append(ran.stderr)
+        imported.append(ran.stdout.splitlines()[-1])
+    assert imported == ["[]", "[]"]
+    assert f"exporting the towers of {name} for this machine, once" in said[0]
+    assert ["exporting" in each for each in said] == [True, False]
+    first, second = (next((tmp_path / each / "towers").glob("*/text.safetensors")) for each in ("first", "next"))
+    assert first.stat().st_ino == second.stat().st_ino
+    assert "image, on this machine, tower: as exported: " in kinodex("info", tmp_path / "next").out

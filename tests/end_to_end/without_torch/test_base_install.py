@@ -142,7 +142,9 @@ LINUX_CALLS = {
 }
 LINUX_FOLDERS = ("/proc", "/sys", "/dev")
 PORTABLE_ANYWAY = {
-    ("index/spaces/cpu.py", "/proc"): "the child that exports a tower runs in an ingest alone",
+    ("jobs/towers.py", "/proc"): "the child that exports a tower runs in an ingest alone",
+    ("jobs/towers.py", "/dev"): "without them there is no GPU that torch would call cuda",
+    ("index/spaces/space.py", "/proc"): "without it Python names the processor, and bf16 is tried",
     ("index/store/leases.py", "/proc"): "without it no process is taken for dead: a lease runs out by its time",
     ("index/store/database.py", "/proc"): "without it half of all memory counts as free",
     ("index/store/database.py", "/sys"): "without it there is no container with a limit",

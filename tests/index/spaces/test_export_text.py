@@ -15,6 +15,7 @@ from kinodex.index.errors import ExportRefused
 from kinodex.index.spaces.export_text import (
     CHECK_TEXTS,
     MIN_COSINE,
+    VECTOR_TEXTS,
     export_text_tower,
     export_tokenizer,
     export_transformer,
@@ -56,7 +57,7 @@ def test_an_exported_tower_embeds_as_the_space_does(tmp_path):
     space = space_of()
     facts = export_text_tower(space, tmp_path)
     assert (facts.samples, sorted(facts.files)) == (
-        200,
+        len(VECTOR_TEXTS),
         ["text.safetensors", "tokenizer.json", "vocabulary.safetensors"],
     )
     assert facts.least_cosine >= MIN_COSINE

@@ -1,6 +1,7 @@
 """Films into vectors on a GPU as a competent person writes it, to compare an ingest with; no pictures are kept.
 
 python -m tests.support.gpu.peer films FOLDER COUNT                     draw films of five minutes
+python -m tests.support.gpu.peer lengths FOLDER                         draw a clip of 1 s, one of 20 s and such a film
 python -m tests.support.gpu.peer torchcodec|pyav SPACE OUT THREADS FILM...   a frame a second into a Lance table
 python -m tests.support.gpu.peer alone FILM...                          NVDEC by torchcodec, and nothing else
 """
@@ -28,6 +29,17 @@ def draw(folder: Path, count: int) -> None:
     folder.mkdir()
     draw_film(folder / "film.mp4", 20, 15)
     number_copies([folder / "film.mp4"], folder, count)
+
+
+def draw_lengths(folder: Path) -> None:
+    """Draw a clip of a second, one of 20 s, and a film of five minutes that repeats it."""
+    from kinodex.bench.gpu import draw_film
+    from kinodex.pipeline.images import repeat_video
+
+    folder.mkdir()
+    draw_film(folder / "clip-1-s.mp4", 1, 1)
+    draw_film(folder / "clip-20-s.mp4", 20, 1)
+    repeat_video(folder / "clip-20-s.mp4", folder / "film-5-min.mp4", 15)
 
 
 def from_pyav(path: Path, transform: Any) -> Iterator[tuple[list[float], Any]]:
@@ -135,6 +147,8 @@ if __name__ == "__main__":
     how, *rest = sys.argv[1:]
     if how == "films":
         draw(Path(rest[0]), int(rest[1]))
+    elif how == "lengths":
+        draw_lengths(Path(rest[0]))
     elif how == "alone":
         alone([Path(each) for each in rest])
     else:

@@ -85,8 +85,8 @@ def open(uri: str | Path, *, space: str | None = None) -> Library:
     return Library(reader, space)
 
 
-def _reopened(uri: str, space: str | None) -> Library:
-    return open(uri, space=space)
+def _reopened(uri: str, space: str | None, condition: str | None) -> Library:
+    return open(uri, space=space).where(condition)
 
 
 class Library:
@@ -107,7 +107,7 @@ class Library:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Open it again where it is unpickled, in the state of that moment."""
-        return _reopened, (self.uri, self.space)
+        return _reopened, (self.uri, self.space, self._reader.condition)
 
     def __enter__(self) -> Library:
         return self
@@ -474,7 +474,7 @@ class Library:
         from kinodex.jobs.add.run import add
 
         opened = Tables.open(self._reader.uri)
-        chosen = opened.select(names_of(videos) if videos else (), where)
+        chosen = opened.where(self._reader.condition).select(names_of(videos) if videos else (), where)
         name = into or str(getattr(function, "__name__", ""))
         stage = Map(function, name, over, batch, pictures_each, version, replace)
         with ExitStack() as stack:
@@ -492,7 +492,7 @@ class Library:
         """
         from kinodex.index.library import Library as Tables
 
-        return Tables.open(self._reader.uri).additions.mapped(name, where)
+        return Tables.open(self._reader.uri).where(self._reader.condition).additions.mapped(name, where)
 
     # Asking
 

@@ -441,10 +441,7 @@ def map_function(
     function: Annotated[str, typer.Argument(metavar="FILE.py:NAME", help="The function, in a file of Python.")],
     into: Annotated[str | None, typer.Option(help="Name of what it makes. Default: the function's.")] = None,
     over: Annotated[str, typer.Option(help="What it is called for: frames, segments or videos.")] = "frames",
-    where: Annotated[
-        str | None, typer.Option(help="Only videos for whose columns this condition of SQL holds.")
-    ] = None,
-    video: VideoOption = None,
+    among: Among = ALL,
     batch: Annotated[int, typer.Option(min=1, help="Frames or segments of one call.")] = 32,
     pictures_each: Annotated[int, typer.Option(min=1, help="Pictures of each segment or video, at most.")] = 8,
     version: Annotated[str, typer.Option(help="A mark for changes that the function's own text does not show.")] = "",
@@ -458,12 +455,9 @@ def map_function(
     """
     from kinodex.jobs.add.map import Map, Over, function_of
 
-    opened, name = open_library(library), function.rpartition(":")[2]
-    chosen = opened.select(video or (), where)
-    stage = Map(function_of(function), into or name, cast(Over, over), batch, pictures_each, version, replaces=replace)
-    report = add_rows(opened, stage, None if chosen is None else [row.video_id for row in chosen], sharing, ())
-    show(report, json)
-    raise typer.Exit(SOME_FAILED if report.failed else OK)
+    name = into or function.rpartition(":")[2]
+    stage = Map(function_of(function), name, cast(Over, over), batch, pictures_each, version, replaces=replace)
+    run(library, stage, among, sharing, json)
 
 
 # `kinodex add`: results of more models for the videos of a library.

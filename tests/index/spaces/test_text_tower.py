@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
 
 from kinodex.index.errors import BadCheckpoint, TowersDamaged
 from kinodex.index.spaces.export_text import CHECK_TEXTS, export_tokenizer
@@ -34,7 +33,7 @@ from kinodex.index.spaces.text_tower import (
     words_of,
     write_vocabulary,
 )
-from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON, one_blas_thread
+from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON, one_blas_thread, thread_pools
 from tests.support.late import late
 
 open_clip, torch = late(import_open_clip), late("torch")
@@ -78,7 +77,7 @@ def test_weights_stay_in_memory_from_the_second_call_on_and_no_thread_spins_besi
     assert first.shape == second.shape
 
     def threads() -> set[int]:
-        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+        return {each["num_threads"] for each in thread_pools().info() if each["user_api"] == "blas"}
 
     before = threads()
     with one_blas_thread.held(), one_blas_thread.held():

@@ -25,6 +25,7 @@ from kinodex.agent.protocol import Question
 from kinodex.agent.trace import Decided, Event, Expanded, Scored
 from kinodex.agent.variants.eea import reward_entropy
 from kinodex.evaluation import evaluate, show_progress
+from kinodex.index.spaces.towers import thread_pools
 from kinodex.jobs.errors import CostReached, UsageError
 from kinodex.jobs.eval import solve
 from kinodex.jobs.eval.contenders import Contender, ItemInput, ItemResult, Solve, SolvedItem
@@ -528,12 +529,10 @@ def test_what_was_looked_at_is_every_frame_shown_and_nothing_else(environment):
 
 
 def test_threads_and_the_switch_interval_are_given_back_by_the_last_run() -> None:
-    from threadpoolctl import threadpool_info
-
     torch = pytest.importorskip("torch")
 
     def state() -> tuple[object, ...]:
-        blas = {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+        blas = {each["num_threads"] for each in thread_pools().info() if each["user_api"] == "blas"}
         return torch.get_num_threads(), blas, pytest.approx(sys.getswitchinterval())
 
     before = state()

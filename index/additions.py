@@ -23,9 +23,10 @@ from kinodex.index.errors import LibraryError
 from kinodex.index.rows import AddedFacts, AddedSource, FrameVectors, VideoRow, moved, moved_s
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables, is_local, space_tables
-from kinodex.index.store.indexes import ensure_table, present
+from kinodex.index.store.indexes import ensure_table, extract_tables, present
 from kinodex.index.store.schema import (
     ADDED_DIGEST,
+    EXTRACTS_PREFIX,
     LATE_TABLES,
     SENTENCES_PREFIX,
     STAGE_TABLES,
@@ -243,12 +244,20 @@ def stage_rows(tables: Tables, stage: str, model: str) -> tuple[str, list[Filter
     """Find the table that holds a stage's rows, and the filter for those of one model."""
     if checked_stage(stage) in STAGE_TABLES:
         return STAGE_TABLES[stage], [equal("model", model)]
+    held = {known: table for table, known in own_tables(tables, stage).items()}
+    if model not in held:
+        has = ", ".join(held) or "none"
+        raise LibraryError(f"got {stage} {model}, which {tables.uri} does not hold ({has}); add it first")
+    return held[model], []
+
+
+def own_tables(tables: Tables, stage: str) -> dict[str, str]:
+    """List the tables of a stage with one for each space, or version of an extract, with the model's name of each."""
+    if stage == "extracts":
+        cut = len(EXTRACTS_PREFIX)
+        return {name: "@".join(name[cut:].rsplit("_", 1)) for name in extract_tables(tables)}
     prefix = SENTENCES_PREFIX if stage == "sentences" else VECTORS_PREFIX
-    spaces = {fingerprint.digest: table for table, fingerprint in space_tables(tables, prefix).items()}
-    if model not in spaces:
-        held = ", ".join(spaces) or "none"
-        raise LibraryError(f"got space {model} of {stage}, which {tables.uri} does not hold ({held}); add it first")
-    return spaces[model], []
+    return {table: fingerprint.digest for table, fingerprint in space_tables(tables, prefix).items()}
 
 
 def _words(line: Any) -> list[dict[str, str | float]] | None:

@@ -43,6 +43,7 @@ from kinodex.index.errors import (
     SpaceMismatch,
     TimeOutside,
 )
+from kinodex.index.extracts import Extracts
 from kinodex.index.metadata import Metadata
 from kinodex.index.rows import (
     CaptionRow,
@@ -76,6 +77,7 @@ from kinodex.index.store.database import (
 from kinodex.index.store.indexes import create_table
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease, Pace, check_commits, check_lease
 from kinodex.index.store.schema import (
+    EXTRACTS_PREFIX,
     LAST_FRAME_NO,
     SENTENCES_PREFIX,
     SHOTS,
@@ -158,6 +160,11 @@ class LibraryReader:
     def sentences(self) -> Sentences:
         """Lines of text by meaning."""
         return Sentences(self.tables, self.visible)
+
+    @cached_property
+    def extracts(self) -> Extracts:
+        """Tables that a model filled in under a schema."""
+        return Extracts(self.tables, self.visible)
 
     @cached_property
     def speakers(self) -> Speakers:
@@ -475,7 +482,7 @@ def _matrix(column: pa.ChunkedArray) -> NDArray[np.float16]:
 OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
     "failures", "sources", "runs", "leases", "clips", "screen_text", "scenes", "speakers", "undrawn", "metadata",
-    "shots", SENTENCES_PREFIX,
+    "shots", SENTENCES_PREFIX, EXTRACTS_PREFIX,
     "videos",
 )  # fmt: skip
 CREATION = "creation"

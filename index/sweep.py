@@ -16,19 +16,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kinodex.index.additions import own_tables
 from kinodex.index.annotations import CLIPS_TABLE, grouped
 from kinodex.index.errors import LibraryDamaged
 from kinodex.index.library import Library
-from kinodex.index.store.database import Tables, space_tables
+from kinodex.index.store.database import Tables
 from kinodex.index.store.indexes import present
 from kinodex.index.store.leases import Process, is_known, is_running
 from kinodex.index.store.schema import (
     ADDED_DIGEST,
     CHECKSUM,
-    SENTENCES_PREFIX,
     STAGE_TABLES,
     STAGES,
-    VECTORS_PREFIX,
     VIDEO_DIGESTS,
     Filter,
     all_of,
@@ -137,10 +136,9 @@ def _held(
     held: Counter[Key] = Counter()
     digests: Counter[Key] = Counter()
     if stage not in STAGE_TABLES:
-        prefix = SENTENCES_PREFIX if stage == "sentences" else VECTORS_PREFIX
-        spaces = space_tables(tables, prefix)
-        others = {name: space.digest for name, space in spaces.items() if name != library.vectors_table}
-        for name, digest in others.items():
+        for name, digest in own_tables(tables, stage).items():
+            if name == library.vectors_table:
+                continue
             for batch in _batches(tables, name, chosen, ["video_id"], reads_values):
                 counts = batch.column("video_id").value_counts().to_pylist()
                 held.update({(each["values"], digest): each["counts"] for each in counts})

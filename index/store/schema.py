@@ -139,6 +139,7 @@ LIKENESS_KEY = b"kinodex.likeness"
 """Metadata of a table of sentences: the cosines of texts that have nothing in common (`sentence_model.Likeness`)."""
 VECTORS_PREFIX = "vectors_"
 SENTENCES_PREFIX = "sentences_"
+EXTRACTS_PREFIX = "extract_"
 KEY_BITS = 24
 """Bits of a stored key that hold a frame's number; larger numbers than they hold change the upper bits, too."""
 FRAME_NO_BITS = 32
@@ -160,8 +161,8 @@ STAGE_TABLES = {
     "summaries": "scenes",
     "shots": "shots",
 }
-"""Tables of the optional stages. Vectors, and those of sentences, have a table for each space instead."""
-STAGES = (*STAGE_TABLES, "vectors", "sentences")
+"""Tables of the optional stages. Vectors and sentences have one for each space instead, extracts for each version."""
+STAGES = (*STAGE_TABLES, "vectors", "sentences", "extracts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +279,25 @@ def sentences_schema(fingerprint: Fingerprint, likeness: Mapping[str, float]) ->
         vector=pa.list_(pa.float16(), fingerprint.dim),
     )
     return columns.with_metadata(_identity(fingerprint) | {LIKENESS_KEY: json.dumps(dict(likeness), sort_keys=True)})
+
+
+def extract_table(key: str) -> str:
+    """Name the table of a version of an extract, by its key NAME@DIGEST."""
+    return f"{EXTRACTS_PREFIX}{key.replace('@', '_')}"
+
+
+def extracts_schema(columns: pa.Schema) -> pa.Schema:
+    """Make the schema of an extract, with the columns of its own between part and evidence."""
+    part = _table(video_id=TEXT, part_no=INT32, row_no=INT32, start_s=FLOAT64, end_s=FLOAT64)
+    rest = _table(
+        evidence_start_s=nullable(FLOAT64),
+        evidence_end_s=nullable(FLOAT64),
+        text=TEXT,  # all texts of the row, by which it is found
+        model=TEXT,
+        cost=FLOAT64,  # of its reply, divided among the rows of that
+        fault=nullable(TEXT),  # why the part has no row: no reply could be used
+    )
+    return pa.schema([*part, *columns, *rest])
 
 
 def _identity(fingerprint: Fingerprint) -> dict[bytes, str]:

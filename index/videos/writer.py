@@ -27,7 +27,7 @@ from kinodex.index.rows import (
     moved,
 )
 from kinodex.index.store.database import Tables, is_local, space_tables
-from kinodex.index.store.indexes import ensure_table, present
+from kinodex.index.store.indexes import ensure_table, extract_tables, present
 from kinodex.index.store.schema import (
     CHECKSUM,
     FRAME_NO_BITS,
@@ -426,6 +426,7 @@ class VideoWriter:
                 *present(tables, ("clips", "undrawn", "metadata", *STAGE_TABLES.values())),
                 *space_tables(tables),
                 *space_tables(tables, SENTENCES_PREFIX),
+                *extract_tables(tables),
             ):
                 tables.delete(name, one_of("video_id", ids))
 

@@ -73,6 +73,7 @@ def run_at_model(
     again: Callable[[Library], list[str]] | None = None,
     unit: str = "segments",
     frames_needed: bool = True,
+    where: str | None = None,
 ) -> None:
     """Run an addition by a model as its options say: forecast it, by batches, or as any other."""
     from kinodex.jobs.models import ModelChoice
@@ -80,9 +81,9 @@ def run_at_model(
     if stage.base_url:
         announce(ModelChoice(stage.served, stage.base_url))
     if not (writing.dry_run or writing.batch_api):
-        run(uri, stage, names, writing, as_json, again, frames_needed)
+        run(uri, stage, names, writing, as_json, again, frames_needed, where)
     library = open_library(uri)
-    ids, repeated = _chosen(library, names, frames_needed), again(library) if again else ()
+    ids, repeated = _chosen(library, names, frames_needed, where), again(library) if again else ()
     if writing.dry_run:
         from kinodex.jobs.add.batch_api import PRICE_SHARE
         from kinodex.jobs.add.run import pending_videos
@@ -466,6 +467,7 @@ def run(
     as_json: bool,
     again: Callable[[Library], list[str]] | None = None,
     frames_needed: bool = True,
+    where: str | None = None,
 ) -> None:
     """Add a stage, show what was done, and exit with 3 if it could not be done for some videos.
 
@@ -473,17 +475,20 @@ def run(
     get it too.
     """
     library = open_library(uri)
-    ids = _chosen(library, videos, frames_needed)
+    ids = _chosen(library, videos, frames_needed, where)
     report = add_rows(library, stage, ids, sharing, again(library) if again else ())
     show(report, as_json)
     raise typer.Exit(SOME_FAILED if report.failed else OK)
 
 
-def _chosen(library: Library, names: list[str] | None, frames_needed: bool) -> list[str] | None:
+def _chosen(
+    library: Library, names: list[str] | None, frames_needed: bool, where: str | None = None
+) -> list[str] | None:
     """The ids of the videos that are named, or of those with frames if these are needed; None for all."""
     if frames_needed:
         return with_frames(library, names)
-    return [row.video_id for row in library.videos_named(names)] if names else None
+    chosen = library.select(names or (), where)
+    return None if chosen is None else [row.video_id for row in chosen]
 
 
 def add_rows(

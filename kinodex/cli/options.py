@@ -386,6 +386,10 @@ class MomentOptions:
     trace: Annotated[
         Path | None, typer.Option(help="The evidence of the answer in this trace of `kinodex ask --trace`.")
     ] = None
+    from_sql: Annotated[
+        str | None,
+        typer.Option(help="The rows of this SELECT: columns video_id, start_s, end_s, label, score (`kinodex sql`)."),
+    ] = None
     of: Annotated[
         str | None,
         typer.Option(

@@ -46,7 +46,7 @@ def search(
             "--in",
             help="Where to look: pictures (by meaning), words (said, on screen and captions, by words, and by meaning "
             "after `kinodex add sentences`), speech (by words), screen-text (by words, typos forgiven), captions (by "
-            "words and meaning), chapters (by titles and summaries), detections (by label), or all: but these two.",
+            "words and meaning), chapters (by titles and summaries), detections (by label), an extract by its name, or all: but these three.",
         ),
     ] = "all",
     label: Annotated[str | None, typer.Option(help="Only detections of this label.")] = None,
@@ -68,7 +68,7 @@ def search(
 
     choice = looking.choice(used=looking.verify is not None)
     opened = Library.open(library)
-    where = _where(where, query, image, label, space)
+    where = _where(opened, where, query, image, label, space)
     finder = Finder(opened, space)
     if finder.missing(where):
         what = "text on screen" if where == "screen-text" else where
@@ -116,11 +116,11 @@ def _note_invalid(looked: Looked) -> None:
         )
 
 
-def _where(where: str, query: str, image: Path | None, label: str | None, space: str | None) -> str:
+def _where(library: Library, where: str, query: str, image: Path | None, label: str | None, space: str | None) -> str:
     """Where to look; raises UsageError for options that do not fit together."""
     from kinodex.find import known_where
 
-    where = known_where(where)
+    where = known_where(where, library)
     if label is not None and where == "all":
         where = "detections"
     if (image is not None or space is not None) and where not in ("all", "pictures"):

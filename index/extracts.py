@@ -99,9 +99,9 @@ class Extracts:
         where = None if video_ids is None else one_of("video_id", list(video_ids))
         stored = self._tables.rows(version.table, where)
         stored = stored.filter(pc.is_in(stored["video_id"], pa.array(list(order), pa.string())))
-        places = pa.array([order[id_] for id_ in stored["video_id"].to_pylist()], pa.int64())
-        in_order = [(name, "ascending") for name in ("place", "part_no", "row_no")]
-        stored = stored.append_column("place", places).sort_by(in_order).drop_columns(["place"])
+        keys = zip(*(stored[name].to_pylist() for name in ("video_id", "part_no", "row_no")), strict=True)
+        ranks = [(order[id_], *numbers) for id_, *numbers in keys]
+        stored = stored.take(sorted(range(len(ranks)), key=ranks.__getitem__))
         return self._on_player_clock(stored)
 
     def held(self, key: str, video_id: str) -> list[dict[str, Any]]:
@@ -112,6 +112,8 @@ class Extracts:
 
     def faulty(self, key: str) -> list[str]:
         """List the complete videos that have parts of which no reply could be used."""
+        if not self._tables.has(extract_table(key)):
+            return []
         rows = self._tables.rows(extract_table(key), Filter("fault IS NOT NULL"), ["video_id"])
         found = set(rows["video_id"].to_pylist())
         models = self._visible.models(STAGE)

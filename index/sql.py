@@ -47,10 +47,10 @@ def query(library: LibraryReader, sql: str) -> duckdb.DuckDBPyRelation:
         if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
             got = ", ".join(each.type.name for each in statements) or "nothing"
             raise QueryError(f"got {got} as SQL; give one SELECT: a library is read, and nothing of it is written")
-        for name in sorted(_named(connection, sql, views)):
+        for name in _named(sql, views):
             views[name](connection, name)
         connection.execute("SET lock_configuration = true")
-        rows = connection.execute(sql).to_arrow_table()
+        rows = connection.sql(sql).to_arrow_table()
     except duckdb.Error as error:
         raise _query_error(library, sql, str(error), list(views)) from error
     return connection.from_arrow(rows)
@@ -60,10 +60,9 @@ View = Callable[["duckdb.DuckDBPyConnection", str], None]
 """Makes the view of a name."""
 
 
-def _named(connection: duckdb.DuckDBPyConnection, sql: str, views: Mapping[str, View]) -> set[str]:
-    """The tables that a query reads, as far as there are such."""
-    found = {name.strip('"').lower() for name in connection.get_table_names(sql)}
-    return {name for name in views if name.lower() in found}
+def _named(sql: str, views: Mapping[str, View]) -> list[str]:
+    """The tables whose names stand in a query: the others are not opened."""
+    return [name for name in views if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sql, re.IGNORECASE)]
 
 
 def _views(library: LibraryReader) -> dict[str, View]:

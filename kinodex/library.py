@@ -272,7 +272,7 @@ class Library:
         from kinodex.jobs.add.extract import extraction, schema_of
         from kinodex.jobs.add.run import add
 
-        given = {"each": "search" if search else each, "search": search, "base_url": base_url, **settings}
+        given = {"part": "search" if search else each, "search": search, "base_url": base_url, **settings}
         given.setdefault("batch", default_batch(base_url))
         stage = extraction(into, schema_of(row), asks=model, again=retry_failed, **given)
         tables = Tables.open(self.uri)

@@ -1,6 +1,6 @@
 """Rows of a table from each part of a video, by a model under a schema: `kinodex extract`.
 
-stage = extraction("goals", schema, each="scene", asks="gpt-4o", base_url="https://api.openai.com/v1")
+stage = extraction("goals", schema, part="scene", asks="gpt-4o", base_url="https://api.openai.com/v1")
 add(library, stage)
 library.extracts.rows("goals")
 """
@@ -73,7 +73,8 @@ class Extraction(EndpointAddition):
     asks: str = ""
     schema: str = ""
     """As `RowSchema.as_json` writes it."""
-    each: str = "scene"
+    part: str = "scene"
+    """The unit of a row: one of `EACH`, "window:SECONDS", or "search"."""
     search: str = ""
     hits: int = 5
     """Of a video that are looked at, where moments are found by `search`."""
@@ -102,9 +103,9 @@ class Extraction(EndpointAddition):
         library.extracts.make(version, arrow_columns(self.rows_schema))
 
     def parts_of(self, video: VideoRow) -> int:
-        if self.each in ("video", SEARCH):
+        if self.part in ("video", SEARCH):
             return 1
-        window = WINDOW.fullmatch(self.each)
+        window = WINDOW.fullmatch(self.part)
         return video.segments if window is None else int(video.duration_s / float(window[1])) + 1
 
     def rounds(self, library: Library, video: VideoRow) -> Rounds:
@@ -144,17 +145,17 @@ class Extraction(EndpointAddition):
         library.extracts.add(rows, self.model)
 
     def _parts(self, library: LibraryReader, video: VideoRow) -> list[Part]:
-        window = WINDOW.fullmatch(self.each)
+        window = WINDOW.fullmatch(self.part)
         if window is not None:
             return _windows(video, float(window[1]))
-        match self.each:
+        match self.part:
             case "video":
                 return [Part(video.start_s, video.end_s)]
             case "shot":
                 return [Part(row.start_s, row.end_s) for row in library.segments(video.video_id)]
             case "search":
                 return _found(library, video, self.search, self.hits)
-        level = "chapter" if self.each == "chapter" else "scene"
+        level = "chapter" if self.part == "chapter" else "scene"
         stored = library.scenes.rows(video.video_id, level)
         if stored or not video.segments:
             return [Part(row.start_s, row.end_s) for row in stored] or [Part(video.start_s, video.end_s)]
@@ -215,7 +216,7 @@ def extraction(into: str, schema: object, *, asks: str, **settings: Any) -> Extr
             f"none of {', '.join(TAKEN)}"
         )
     read = read_schema(schema, extracts_schema(pa.schema([])).names)
-    each, search = settings.get("each", "scene"), settings.get("search", "")
+    each, search = settings.get("part", "scene"), settings.get("search", "")
     window = WINDOW.fullmatch(each)
     if (search and each != SEARCH) or (each not in (*EACH, SEARCH) and (window is None or not float(window[1]))):
         raise UsageError(
@@ -229,7 +230,7 @@ def extraction(into: str, schema: object, *, asks: str, **settings: Any) -> Extr
             "folder as constrained:FOLDER"
         )
     made = Extraction("", asks=asks, schema=read.as_json(), **settings)
-    depends = ("asks", "schema", "each", "search", "hits", "frames_a_part", "lines_a_part")
+    depends = ("asks", "schema", "part", "search", "hits", "frames_a_part", "lines_a_part")
     prompt = (FOLDER / f"{ExtractRows.template}.jinja").read_text(encoding="utf-8")
     facts = json.dumps([prompt, *(getattr(made, name) for name in depends)])
     return replace(made, model=f"{into}@{hashlib.sha256(facts.encode()).hexdigest()[:8]}")

@@ -53,7 +53,7 @@ def extract(
 
     if each is not None and search is not None:
         raise UsageError("got --each and --search; leave one out")
-    parts = {"each": "search", "search": search, "hits": hits} if search is not None else {"each": each or "scene"}
+    parts = {"part": "search", "search": search, "hits": hits} if search is not None else {"part": each or "scene"}
     common = writing.settings(model)
     stage = extraction(
         into,

@@ -46,7 +46,8 @@ def search(
             "--in",
             help="Where to look: pictures (by meaning), words (said, on screen and captions, by words, and by meaning "
             "after `kinodex add sentences`), speech (by words), screen-text (by words, typos forgiven), captions (by "
-            "words and meaning), chapters (by titles and summaries), detections (by label), an extract by its name, or all: but these three.",
+            "words and meaning), chapters (by titles and summaries), detections (by label), an extract by its name, "
+            "or all: but these three.",
         ),
     ] = "all",
     label: Annotated[str | None, typer.Option(help="Only detections of this label.")] = None,

@@ -5,10 +5,15 @@ from __future__ import annotations
 import pytest
 
 from kinodex.index.library import Library
+from kinodex.index.sweep import audit
+from kinodex.jobs.add.extract import extraction
 from kinodex.jobs.add.run import add
 from kinodex.pipeline.errors import WrongModel
+from tests.jobs.add.test_extract import WHERE, row_of
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, rows_held
 from tests.support.models.dying_stage import Dying
+from tests.support.scenes.chaptered_film import make_film
+from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.ray_node import RayCluster
 
 pytest.importorskip("ray")
@@ -47,6 +52,17 @@ def test_lost_workers_leave_no_gap_and_no_double(library, executor, tmp_path):
     assert [row.video_id for row in library.additions.pending("detections", "dying")] == [stage.always]
     assert [failure.error_class for failure in library.ingest_log.failures()] == ["WorkerLost"]
     assert len(list(marks.iterdir())) >= 4  # 2 workers, 1 after the first loss, and those after the lasting one
+
+
+def test_an_extract_has_the_rows_of_a_run_in_one_process(executor, tmp_path, monkeypatch):
+    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
+    library = make_film(tmp_path / "films", "aa", "bb", "cc")
+    with ChatServer(row_of) as server:
+        stages = [extraction(name, WHERE, asks="tester", base_url=server.base_url) for name in ("here", "there")]
+        assert [add(library, stages[0]).rows, add(library, stages[1], executor=executor).rows] == [12, 12]
+    columns = ["video_id", "part_no", *WHERE["properties"], "evidence_start_s"]
+    here, there = (library.extracts.rows(name).select(columns) for name in ("here", "there"))
+    assert here == there and audit(library, deep=True).problems == ()
 
 
 def test_what_makes_the_whole_run_senseless_ends_it_in_the_workers_own_words(library, executor, tmp_path):

@@ -101,7 +101,7 @@ class Extracts:
         stored = stored.filter(pc.is_in(stored["video_id"], pa.array(list(order), pa.string())))
         keys = zip(*(stored[name].to_pylist() for name in ("video_id", "part_no", "row_no")), strict=True)
         ranks = [(order[id_], *numbers) for id_, *numbers in keys]
-        stored = stored.take(sorted(range(len(ranks)), key=ranks.__getitem__))
+        stored = stored.take(pa.array(sorted(range(len(ranks)), key=ranks.__getitem__), pa.int64()))
         return self._on_player_clock(stored)
 
     def held(self, key: str, video_id: str) -> list[dict[str, Any]]:

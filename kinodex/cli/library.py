@@ -132,7 +132,10 @@ def videos(
 def added(
     library: LibraryArgument,
     stage: Annotated[
-        str, typer.Argument(help="captions, detections, speech, screen-text, chapters, vectors, sentences, or clips.")
+        str,
+        typer.Argument(
+            help="captions, detections, speech, screen-text, chapters, vectors, sentences, extracts, or clips."
+        ),
     ],
     model: Annotated[str, typer.Argument(help="Its name in `kinodex info`; for vectors and sentences a digest.")],
     video: VideoOption = None,

@@ -15,6 +15,7 @@ from kinodex.jobs.add.summaries import Film, Summaries, read_film
 from tests.support.command import json_of
 from tests.support.libraries.random_library import spoken
 from tests.support.scenes.chaptered_film import PLACES, add_film, make_film
+from tests.support.servers.batch_server import BatchServer, serving
 from tests.support.servers.chat_server import ChatServer, cut_off, failing, in_turn
 from tests.support.servers.wire import role
 
@@ -132,7 +133,7 @@ def contents(body: dict) -> dict:
     return {"title": f"At the {place}", "summary": f"A {place} is seen for a minute."}
 
 
-def command(library: Library, server: ChatServer, *more: object) -> tuple[object, ...]:
+def command(library: Library, server: ChatServer | BatchServer, *more: object) -> tuple[object, ...]:
     return ("add", "chapters", library.uri, "--model", "tester", "--base-url", server.base_url, *more)
 
 
@@ -152,6 +153,16 @@ def test_summaries_are_made_once_and_found_by_words(kinodex, library):
     assert server.seen[0].schema == "PartSummary"
     assert {hit.video_id for hit in library.search.chapters("harbour")} == {"aa", "bb"}
     assert [fact.stage for fact in library.info().added] == ["captions", "summaries"]
+
+
+def test_chapters_by_batches_follow_those_of_their_scenes(kinodex, library, monkeypatch, tmp_path):
+    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
+    with serving(BatchServer(contents)) as server:
+        server.gate.set()
+        made = json_of(kinodex, *command(library, server, "--batch-api"))
+    several = sum(len(each.children) > 1 for row in library.videos() for each in read_film(library, row).chapters)
+    assert (made["added"], server.online, len(server.batches)) == (2, 0, 1 + (several > 0))
+    assert [row.title for row in library.scenes.rows("film aa", "scene")] == [f"At the {place}" for place in PLACES]
 
 
 def test_parts_without_a_title_are_told_and_retried(kinodex, library):

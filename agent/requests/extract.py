@@ -242,15 +242,11 @@ class ExtractRows(Request[Reply]):
         """The request whose replies fit a schema."""
         return _request_under(schema.as_json())
 
-    def rows(self, reply: Any) -> list[Any]:
-        """The rows of a reply."""
-        return list(reply.rows) if hasattr(reply, ROWS) else [reply]
-
     def check(self, reply: Reply) -> None:
         """Refuse evidence that was not shown, and texts that are refusals or loops."""
         frames, notes = citation_numbers(self.frames, self.notes)
         known = [*frames, *notes]
-        for row in self.rows(reply):
+        for row in rows_of_reply(reply):
             unknown = [number for number in row.evidence if number not in known]
             if unknown:
                 shown = f"the numbers are 1 to {known[-1]}" if known else "nothing is numbered here, so leave it empty"
@@ -269,6 +265,11 @@ def _request_under(text: str) -> type[ExtractRows]:
         listed = (list[reply], ExtractedRows.model_fields[ROWS])  # type: ignore[valid-type]
         reply = create_model(f"{name}Rows", __base__=ExtractedRows, rows=listed)
     return type("ExtractRows", (ExtractRows,), {"Reply": reply, "purpose": schema.description, "__module__": __name__})
+
+
+def rows_of_reply(reply: Any) -> list[Any]:
+    """The rows of a reply under any schema."""
+    return list(reply.rows) if isinstance(reply, ExtractedRows) else [reply]
 
 
 def texts_in(value: object) -> list[str]:

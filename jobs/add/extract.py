@@ -23,7 +23,7 @@ from kinodex.agent.errors import BadSettings
 from kinodex.agent.prompts import FOLDER
 from kinodex.agent.protocol import CAPTION, SCREEN_TEXT, SUBTITLE, Model, Note, Request, Segment, ShownFrame
 from kinodex.agent.replies import NAMED, Schema
-from kinodex.agent.requests.extract import EVIDENCE, ExtractRows, RowSchema, read_schema, texts_in
+from kinodex.agent.requests.extract import EVIDENCE, ExtractRows, RowSchema, read_schema, rows_of_reply, texts_in
 from kinodex.index.extracts import NAME, ExtractVersion, made_now
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import Scope, VideoRow
@@ -52,6 +52,7 @@ TAKEN = (
 
 
 NOTHING_KNOWN: Outcome[Any] = Outcome(None)
+"""Of a part that no frame and no line is known of."""
 
 
 class Part(NamedTuple):
@@ -89,7 +90,7 @@ class Extraction(EndpointAddition):
 
     @property
     def rows_schema(self) -> RowSchema:
-        return read_schema(json.loads(self.schema))
+        return _read_schema(self.schema)
 
     def prepare(self, library: Library) -> None:
         if self.base_url is None:
@@ -116,19 +117,17 @@ class Extraction(EndpointAddition):
         faulty = {row["part_no"] for row in before if row["fault"]}
         chosen = [at for at in range(len(parts)) if not is_there or at in faulty]
         known = [at for at in chosen if self._sees(video) or _lines(notes, parts[at], 1)]
-        asked: dict[int, ExtractRows] = {}
+        shown_s: dict[int, list[Part]] = {}  # the times alone: requests hold pictures
 
         def make(places: Sequence[int]) -> list[ExtractRows]:
             made = self._requests(library, video, {known[at]: parts[known[at]] for at in places}, notes)
-            asked.update((request.part.number, request) for request in made)
+            shown_s.update((request.part.number, citable_s(request, video)) for request in made)
             return made
 
         outcomes = yield Round(len(known), make)
         of_part = dict(zip(known, outcomes, strict=True))
         rows = [
-            row
-            for at in chosen
-            for row in self._rows(video, at, parts[at], asked.get(at), of_part.get(at, NOTHING_KNOWN))
+            row for at in chosen for row in self._rows(at, parts[at], shown_s.get(at), of_part.get(at, NOTHING_KNOWN))
         ]
         held = [row for row in before if not row["fault"]]
         missing = len(chosen) - sum(each.reply is not None for each in outcomes)
@@ -182,22 +181,23 @@ class Extraction(EndpointAddition):
         ]
 
     def _rows(
-        self, video: VideoRow, number: int, part: Part, asked: ExtractRows | None, outcome: Outcome[Any]
+        self, number: int, part: Part, shown_s: Sequence[Part] | None, outcome: Outcome[Any]
     ) -> list[dict[str, Any]]:
         """The rows of a part; one with a fault where no reply could be used."""
         names = self.rows_schema.columns
         common = {"part_no": number, "start_s": part.start_s, "end_s": part.end_s, "model": self.asks}
-        if outcome.reply is None or asked is None:
-            known = "no reply could be used" if asked is not None else "no frame and no line is known of it"
+        if outcome.reply is None or shown_s is None:
+            known = "no reply could be used" if shown_s is not None else "no frame and no line is known of it"
             why = known if outcome.refused is None else str(outcome.refused)
             empty = dict.fromkeys([*names, "evidence_start_s", "evidence_end_s"])
             return [common | empty | {"row_no": 0, "text": "", "cost": outcome.usage.cost, "fault": why}]
-        found = asked.rows(outcome.reply)
+        found = rows_of_reply(outcome.reply)
         made = []
         for at, row in enumerate(found):
             values = row.model_dump(mode="json")
             cited = values.pop(EVIDENCE)
-            start_s, end_s = evidence_s(asked, cited, video)
+            start_s = min((shown_s[each - 1].start_s for each in cited), default=None)
+            end_s = max((shown_s[each - 1].end_s for each in cited), default=None)
             times = {"evidence_start_s": start_s, "evidence_end_s": end_s}
             text = "; ".join(each for each in texts_in(values) if each.strip())
             rest = {"row_no": at, "text": text, "cost": outcome.usage.cost / len(found), "fault": None}
@@ -313,13 +313,16 @@ def _lines(notes: Sequence[Note], part: Part, most: int) -> tuple[Note, ...]:
     return tuple(within[int((number + 0.5) * len(within) / most)] for number in range(most))
 
 
-def evidence_s(asked: ExtractRows, cited: Sequence[int], video: VideoRow) -> tuple[float | None, float | None]:
-    """The time from the first to the last of the frames and lines that a row cites; None without any."""
+def citable_s(asked: ExtractRows, video: VideoRow) -> list[Part]:
+    """The times of the frames and lines of a request, in the order of the numbers by which a row cites them."""
     lasts_s = 1 / video.sample_fps if video.sample_fps else 0.0
-    times_s = [(frame.time_s, min(frame.time_s + lasts_s, video.end_s)) for frame in asked.frames]
-    times_s += [(note.start_s, note.end_s) for note in asked.notes]
-    chosen = [times_s[number - 1] for number in cited]
-    return (min(start for start, _ in chosen), max(end for _, end in chosen)) if chosen else (None, None)
+    frames = [Part(each.time_s, min(each.time_s + lasts_s, video.end_s)) for each in asked.frames]
+    return [*frames, *(Part(each.start_s, each.end_s) for each in asked.notes)]
+
+
+@lru_cache(maxsize=16)
+def _read_schema(text: str) -> RowSchema:
+    return read_schema(json.loads(text))
 
 
 @lru_cache(maxsize=1)

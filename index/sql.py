@@ -21,7 +21,7 @@ from kinodex.index.store.indexes import present
 if TYPE_CHECKING:
     import duckdb
 
-LOCKED = {
+LOCKED: dict[str, Any] = {
     "enable_external_access": "false",
     "python_enable_replacements": "false",
     "autoload_known_extensions": "false",

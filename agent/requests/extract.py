@@ -242,7 +242,7 @@ class ExtractRows(Request[Reply]):
         """The request whose replies fit a schema."""
         return _request_under(schema.as_json())
 
-    def check(self, reply: Reply) -> None:
+    def check(self, reply: Any) -> None:
         """Refuse evidence that was not shown, and texts that are refusals or loops."""
         frames, notes = citation_numbers(self.frames, self.notes)
         known = [*frames, *notes]

@@ -117,6 +117,15 @@ class EndpointAddition:
     """The way of requests to the endpoint, if it is not HTTP."""
     stop_at_cost: float | None = None
     """No request begins once those before cost so much; the replies that came are kept for the next run."""
+    name: str = ""
+
+    def prepare(self, library: Library) -> None:
+        """See `kinodex.jobs.add.run.Addition`."""
+        raise NotImplementedError
+
+    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
+        """See `kinodex.jobs.add.run.Addition`."""
+        raise NotImplementedError
 
     def rounds(self, library: Library, video: VideoRow) -> Rounds:
         """Ask about the parts of one video that lack rows, and make these."""

@@ -154,7 +154,7 @@ class Extraction(EndpointAddition):
                 return [Part(row.start_s, row.end_s) for row in library.segments(video.video_id)]
             case "search":
                 return _found(library, video, self.search, self.hits)
-        level = "chapter" if self.part == "chapter" else "scene"
+        level: Literal["chapter", "scene"] = "chapter" if self.part == "chapter" else "scene"
         stored = library.scenes.rows(video.video_id, level)
         if stored or not video.segments:
             return [Part(row.start_s, row.end_s) for row in stored] or [Part(video.start_s, video.end_s)]

@@ -489,7 +489,8 @@ class Writing(Sharing):
             other = "--batch-api, which sends all requests before one is paid" if self.batch_api else "--ray"
             raise UsageError(f"got --stop-at-cost with {other}; leave one out, and see the bill with --dry-run")
         prices = {"input_price": self.input_price, "output_price": self.output_price}
-        check_cost(ModelChoice(model, self.base_url, **prices), None, self.stop_at_cost)
+        choice = ModelChoice(model, self.base_url, input_price=self.input_price, output_price=self.output_price)
+        check_cost(choice, None, self.stop_at_cost)
         return {
             "model": model if self.base_url else local_name(model),
             "base_url": self.base_url,

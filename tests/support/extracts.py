@@ -104,8 +104,11 @@ def main(uri: str, films: Path) -> None:
     for sight, errors in EYES.items():
         for frames in FRAMES:
             with ChatServer(Observer(eyes, errors), models=[f"observer-{sight}"]) as server:
-                asked = {"model": f"observer-{sight}", "base_url": server.base_url, "frames_a_part": frames}
-                table = opened.extract(Scene, into="scenes_told", **asked).to_pylist()
+                model = f"observer-{sight}"
+                told = opened.extract(
+                    Scene, into="scenes_told", model=model, base_url=server.base_url, frames_a_part=frames
+                )
+                table = told.to_pylist()
             true = [
                 truth(library, stages[titles[row["video_id"]]], row["video_id"], row["start_s"], row["end_s"])
                 for row in table
@@ -114,8 +117,8 @@ def main(uri: str, films: Path) -> None:
             for column in Scene.model_fields:
                 pairs = [(values(row, column), values(right, column)) for row, right in zip(table, true, strict=True)]
                 good = sum(len(said & right) for said, right in pairs)
-                told, there = sum(len(said) for said, _ in pairs), sum(len(right) for _, right in pairs)
-                print(f"  {column}: precision {good / max(told, 1):.3f} ({good} of {told}), ", end="")
+                said_all, there = sum(len(said) for said, _ in pairs), sum(len(right) for _, right in pairs)
+                print(f"  {column}: precision {good / max(said_all, 1):.3f} ({good} of {said_all}), ", end="")
                 print(f"recall {good / max(there, 1):.3f} ({good} of {there})")
 
 

@@ -16,7 +16,7 @@ from kinodex.index.library import Library
 from kinodex.index.sweep import audit
 from tests.jobs.add.test_extract import WHERE, row_of, told
 from tests.support.scenes.chaptered_film import PLACES, make_film
-from tests.support.servers.chat_server import ChatServer, failing
+from tests.support.servers.chat_server import Behaviour, ChatServer, failing
 
 pytestmark = pytest.mark.slow
 ROUNDS = 8
@@ -31,7 +31,7 @@ def test_killed_and_run_again(tmp_path: Path) -> None:
     children: list[subprocess.Popen[bytes]] = []
     kill_at = [0]
 
-    def reply(body: dict) -> object:
+    def reply(body: dict) -> dict | Behaviour:
         """Answer, or kill who asks before it hears an answer: then nothing is paid."""
         kill_at[0] -= 1
         if kill_at[0] == 0:

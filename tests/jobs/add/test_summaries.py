@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
+from typing import cast
 
 import pytest
 
@@ -54,7 +57,7 @@ def test_notes_are_captions_and_what_is_said_each_once(film):
 
 def outcomes(asked: Round, requests: list[SummarizePart], *fails: int, refused: bool = False) -> list[Outcome]:
     """Replies that number the parts of a round; scenes of some numbers get none."""
-    made = asked.make(range(asked.count))
+    made = cast(Sequence[SummarizePart], asked.make(range(asked.count)))
     requests += made
     usage, error = Usage(input_tokens=10), ModelRejected("it will not") if refused else None
     return [
@@ -107,12 +110,16 @@ def part(number: int = 0, *texts: str) -> SummarizePart:
     return SummarizePart(part=Segment(number, "v", 0.0, 30.0), level="scene", notes=notes)
 
 
+def one(request: SummarizePart, numbers: Sequence[int]) -> list[SummarizePart]:
+    return [request for _ in numbers]
+
+
 def test_an_endpoint_is_asked_once_more_and_no_more(kinodex):
     loop = {"title": "Kites", "summary": "Kites fly in it. " * 9}
     replies = in_turn({"title": "", "summary": "x"}, GOOD, loop, cut_off(str(loop)), loop, failing(400, "no"))
     with ChatServer(replies) as server, open_model_thread(role(server)) as thread:
         asked = (part(0), part(1, "a boat"), part(2, "a cat"))
-        first, second, third = (answer_at(thread, Round(1, lambda _, each=each: [each]))[0] for each in asked)
+        first, second, third = (answer_at(thread, Round(1, partial(one, each)))[0] for each in asked)
     assert server.problems == []
     assert first.reply == PartSummary(**GOOD)
     assert "the title is empty" in server.seen[1].text

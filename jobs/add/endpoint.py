@@ -1,4 +1,4 @@
-"""What a model writes of the parts of videos: captions, titles, extracts.
+"""Additions whose rows a model writes of the parts of videos: captions, titles, extracts.
 
 Such an addition yields rounds of requests and makes rows of their replies. Where these come from is no concern of it:
 an endpoint, which is kept full with requests of several videos together, a local model, the Batch API, or a dry run.

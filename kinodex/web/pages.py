@@ -13,7 +13,7 @@ from kinodex.jobs.eval.folder import PAGE as REPORT_PAGE
 from kinodex.jobs.pictures import MOST_BYTES
 from kinodex.web.inputs import ViewerApi
 from kinodex.web.page import Posters, parts, served_page
-from kinodex.web.search import read_ground_request, read_request, whole_number
+from kinodex.web.search import read_ground_request, whole_number
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -97,12 +97,14 @@ def _text_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Handler:
     """Wait for the text tower here and not in the slow thread: searches without one, and in other libraries, go on."""
 
     async def tower(request: Request) -> None:
-        load = api.tower_of(request.path_params["library"], read_request(request.query_params))
+        number = request.path_params["library"]
+        load = api.tower_of(number, api.read_search(number, request.query_params))
         if load is not None:
             await asyncio.shield(asyncio.wrap_future(load))  # a client who goes away does not end it for all others
 
     def search(request: Request) -> Response:
-        return json_response(api.search(request.path_params["library"], read_request(request.query_params)))
+        number = request.path_params["library"]
+        return json_response(api.search(number, api.read_search(number, request.query_params)))
 
     return answering(search, worker, tower)
 
@@ -133,7 +135,7 @@ def _picture_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Handler:
                 return json_response({"error": f"give a picture of at most {MOST_BYTES // 1_000_000} MB"}, status=413)
 
         def search(request: Request) -> Response:
-            asked = read_request(request.query_params)
+            asked = api.read_search(request.path_params["library"], request.query_params)
             return json_response(api.search_picture(request.path_params["library"], bytes(content), asked))
 
         return await answering(search, worker)(request)

@@ -19,6 +19,7 @@ from kinodex.index.library import Library
 from kinodex.index.sweep import audit
 from kinodex.jobs.add.extract import extraction
 from kinodex.jobs.errors import UsageError
+from kinodex.web.search import LibrarySearch, read_request
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.scenes.chaptered_film import PLACES, make_film
 from tests.support.servers.batch_server import BatchServer, serving
@@ -110,6 +111,9 @@ def test_a_scene_is_a_row_that_is_asked_for_once_and_found_in_sql_by_words_and_a
         ("aa", 60.0, "extracts"),
         ("bb", 60.0, "extracts"),
     }
+    asked = read_request({"text": "kitchen", "in": "places"}, library)
+    (moment,) = LibrarySearch(library, library.fingerprint).search(asked)["groups"][0]["hits"]
+    assert (moment["frame_no"], moment["end_s"]) == (65, 70.0), "the page shows a picture of the evidence"
 
 
 def test_several_rows_a_part_from_python_and_a_changed_schema_beside_it(library: Library) -> None:

@@ -29,7 +29,7 @@ const PAUSE_MS = 120;
  * The form and the place for its hits, as `elements`; `fields` are those of the address, and `filled` is a promise of
  * their hits.
  */
-export function search(key, fields, { space, searched }, there) {
+export function search(key, fields, { space, searched, extracts = [] }, there) {
   const hits = el("div", { class: "hits" });
   const said = el("p", { class: "quiet", role: "status" });
   const subject = el("div", { class: "subject" });
@@ -106,7 +106,7 @@ export function search(key, fields, { space, searched }, there) {
     el("button", { type: "submit", class: "plain strong" }, "Search"),
     ...(ask_ ? [ask_] : []),
     ...pictureButton(form, (name) => by("picture", name)),
-    filters(key, chosen),
+    filters(key, chosen, extracts),
     ...(problem ? [problem] : []),
   );
   for (const [name, value] of Object.entries(chosen)) if (form.elements[name]) form.elements[name].value = value;
@@ -116,7 +116,8 @@ export function search(key, fields, { space, searched }, there) {
 }
 
 /** Where to search: folded on a phone, unless something is chosen there. */
-function filters(key, chosen) {
+function filters(key, chosen, extracts) {
+  const places = [...Object.entries(PLACES), ...extracts.map((name) => [name, `table ${name}`])];
   const isSet = ["in", "video", "from", "to"].some((name) => chosen[name]);
   return el(
     "details",
@@ -125,7 +126,7 @@ function filters(key, chosen) {
     el(
       "div",
       { class: "row" },
-      field("in", el("select", { name: "in" }, Object.entries(PLACES).map(([value, name]) => el("option", { value }, name)))),
+      field("in", el("select", { name: "in" }, places.map(([value, name]) => el("option", { value }, name)))),
       field("of video", ...titleField(key)),
       field("from", time("from")),
       field("to", time("to")),

@@ -185,7 +185,9 @@ def _frames(library: LibraryReader, span: Span) -> list[ShownFrame]:
     return [ShownFrame(**asdict(frame)) for frame in stored]
 
 
-def lines_in(library: LibraryReader, span: Span, *, captions: bool = True) -> list[Note]:
+def lines_in(
+    library: LibraryReader, span: Span, *, captions: bool = True, most: int | None = LINES_A_MOMENT
+) -> list[Note]:
     """Read the lines said and on screen in a moment, and with `captions` those that were written about it."""
     time_s, id_ = (span.start_s, span.end_s), span.video_id
     notes = [Note(id_, row.start_s, row.end_s, SUBTITLE, row.text) for row in library.transcript(id_, *time_s)]
@@ -194,7 +196,7 @@ def lines_in(library: LibraryReader, span: Span, *, captions: bool = True) -> li
     written = library.captions(id_) if captions else []
     within = [row for row in written if row.end_s > span.start_s and row.start_s < span.end_s]
     notes += [Note(id_, row.start_s, row.end_s, CAPTION, row.text) for row in within]
-    return notes[:LINES_A_MOMENT]
+    return notes[:most]
 
 
 def _one_line(text: str) -> str:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.prompts import FOLDER
-from kinodex.agent.protocol import CAPTION, SCREEN_TEXT, SUBTITLE, Model, Note, Request, Segment, ShownFrame
+from kinodex.agent.protocol import Model, Note, Request, Segment, ShownFrame
 from kinodex.agent.replies import NAMED, Schema
 from kinodex.agent.requests.extract import EVIDENCE, ExtractRows, RowSchema, read_schema, rows_of_reply, texts_in
 from kinodex.index.extracts import NAME, ExtractVersion, made_now
@@ -35,6 +35,7 @@ from kinodex.jobs.add.summaries import read_film, thinned
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.library import frames_between
 from kinodex.jobs.models import LOCAL, run_now
+from kinodex.jobs.verify import Span, lines_in
 
 Each = Literal["video", "chapter", "scene", "shot"]
 EACH = get_args(Each)
@@ -298,10 +299,7 @@ def _found(library: LibraryReader, video: VideoRow, text: str, hits: int) -> lis
 
 def _notes(library: LibraryReader, video: VideoRow) -> list[Note]:
     """All lines of a video, said, on screen and captions, by time."""
-    id_ = video.video_id
-    notes = [Note(id_, row.start_s, row.end_s, SUBTITLE, row.text) for row in library.transcript(id_)]
-    notes += [Note(id_, row.start_s, row.end_s, SCREEN_TEXT, row.text) for row in library.screen_text.rows(id_)]
-    notes += [Note(id_, row.start_s, row.end_s, CAPTION, row.text) for row in library.captions(id_)]
+    notes = lines_in(library, Span(video.video_id, video.start_s, video.end_s), most=None)
     return sorted(notes, key=lambda note: (note.start_s, note.end_s))
 
 

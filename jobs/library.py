@@ -6,6 +6,7 @@ import io
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -59,6 +60,18 @@ def frames_between(
     latest_s = video.end_s - 1e-6  # a segment may end by rounding a little after the video
     frames = library.frames_at(video.video_id, [min(time_s, latest_s) for time_s in times_s], mode="shown")
     return [list({frame.frame_no: frame for frame in each}.values()) for each in batched(frames, count)]
+
+
+def shown_between(
+    library: LibraryReader, video: VideoRow, spans_s: Sequence[tuple[float, float]], count: int
+) -> list[tuple[ShownFrame, ...]]:
+    """The same frames as a request to a model has them; none for a `count` of 0."""
+    from kinodex.agent.protocol import ShownFrame
+
+    if not (count and spans_s):
+        return [() for _ in spans_s]
+    found = frames_between(library, video, spans_s, count)
+    return [tuple(ShownFrame(**asdict(frame)) for frame in each) for each in found]
 
 
 def picture_of(frame: StoredFrame | ShownFrame) -> Image:

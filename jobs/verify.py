@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kinodex.agent.errors import TakesNoPictures
@@ -21,7 +21,7 @@ from kinodex.index.library import LibraryReader
 from kinodex.index.rows import ClipRow, Hit, part_name
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment
-from kinodex.jobs.library import batched, frames_between
+from kinodex.jobs.library import batched, shown_between
 from kinodex.jobs.models import ModelChoice, endpoint_roles, role_models, run_now
 
 if TYPE_CHECKING:
@@ -181,8 +181,8 @@ def _frames(library: LibraryReader, span: Span) -> list[ShownFrame]:
     video = library.video(span.video_id)
     if not video.frames:
         return []
-    (stored,) = frames_between(library, video, [(span.start_s, span.end_s)], FRAMES_A_MOMENT)
-    return [ShownFrame(**asdict(frame)) for frame in stored]
+    (shown,) = shown_between(library, video, [(span.start_s, span.end_s)], FRAMES_A_MOMENT)
+    return list(shown)
 
 
 def lines_in(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.protocol import Request, Segment, ShownFrame
+from kinodex.agent.protocol import Request, Segment
 from kinodex.agent.requests.describe import DescribeSegment, Description
 from kinodex.index.library import Library
 from kinodex.index.rows import SegmentRow, VideoRow
 from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, refusals
 from kinodex.jobs.add.run import AddedRows, check_settings, hub_for
-from kinodex.jobs.library import batched, frames_between, picture_of
+from kinodex.jobs.library import batched, picture_of, shown_between
 
 if TYPE_CHECKING:
     from kinodex.index.spaces.towers import TextEmbedder
@@ -75,11 +75,11 @@ class Captions(EndpointAddition):
 
     def _requests(self, library: Library, video: VideoRow, segments: Sequence[SegmentRow]) -> list[DescribeSegment]:
         spans_s = [(segment.start_s, segment.end_s) for segment in segments]
-        shown = frames_between(library, video, spans_s, self.frames_a_segment)
+        shown = shown_between(library, video, spans_s, self.frames_a_segment)
         return [
             DescribeSegment(
                 segment=Segment(segment.segment_no, segment.video_id, segment.start_s, segment.end_s),
-                frames=tuple(ShownFrame(**asdict(frame)) for frame in frames),
+                frames=frames,
             )
             for segment, frames in zip(segments, shown, strict=True)
         ]

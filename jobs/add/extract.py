@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.prompts import FOLDER
-from kinodex.agent.protocol import Model, Note, Request, Segment, ShownFrame
+from kinodex.agent.protocol import Model, Note, Request, Segment
 from kinodex.agent.replies import NAMED, Schema
 from kinodex.agent.requests.extract import EVIDENCE, ExtractRows, RowSchema, read_schema, rows_of_reply, texts_in
 from kinodex.index.extracts import NAME, ExtractVersion, made_now
@@ -33,7 +33,7 @@ from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, 
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.summaries import read_film, thinned
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.library import frames_between
+from kinodex.jobs.library import shown_between
 from kinodex.jobs.models import LOCAL, run_now
 from kinodex.jobs.verify import Span, lines_in
 
@@ -170,13 +170,13 @@ class Extraction(EndpointAddition):
         self, library: LibraryReader, video: VideoRow, parts: Mapping[int, Part], notes: Sequence[Note]
     ) -> list[ExtractRows]:
         count = self.frames_a_part if self._sees(video) else 0
-        shown = frames_between(library, video, list(parts.values()), count) if count else [[] for _ in parts]
+        shown = shown_between(library, video, list(parts.values()), count)
         kind = ExtractRows.under(self.rows_schema)
         return [
             kind(
                 part=Segment(number, video.video_id, *part),
                 notes=_lines(notes, part, self.lines_a_part),
-                frames=tuple(ShownFrame(**asdict(frame)) for frame in frames),
+                frames=frames,
             )
             for (number, part), frames in zip(parts.items(), shown, strict=True)
         ]

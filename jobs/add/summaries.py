@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.errors import InvalidReply, NoUsableReply
-from kinodex.agent.protocol import Note, Request, Segment, ShownFrame
+from kinodex.agent.protocol import Note, Request, Segment
 from kinodex.agent.requests.answer import check_not_echoed
 from kinodex.agent.requests.describe import PartSummary, SummarizePart
 from kinodex.index.library import Library
 from kinodex.index.rows import SceneRow, SegmentRow, VideoRow
 from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, refusals
 from kinodex.jobs.add.run import AddedRows, check_settings, hub_for
-from kinodex.jobs.library import frames_between, picture_of
+from kinodex.jobs.library import picture_of, shown_between
 from kinodex.pipeline.scenes import find_structure
 
 if TYPE_CHECKING:
@@ -254,14 +254,14 @@ def _scene_requests(library: Library, film: Film, frames_a_scene: int, numbers: 
     scenes = [film.scenes[number] for number in numbers]
     known = {scene.number: sum(len(note.text.split()) for note in film.notes[scene.number]) for scene in scenes}
     wordless = [scene for scene in scenes if film.video.frames and known[scene.number] < FEW_WORDS]
-    shown = frames_between(library, film.video, [(scene.start_s, scene.end_s) for scene in wordless], frames_a_scene)
+    shown = shown_between(library, film.video, [(scene.start_s, scene.end_s) for scene in wordless], frames_a_scene)
     frames = {scene.number: some for scene, some in zip(wordless, shown, strict=True)}
     return [
         SummarizePart(
             part=Segment(scene.number, film.video.video_id, scene.start_s, scene.end_s),
             level="scene",
             notes=thinned(film.notes[scene.number]),
-            frames=tuple(ShownFrame(**asdict(frame)) for frame in frames.get(scene.number, ())),
+            frames=frames.get(scene.number, ()),
         )
         for scene in scenes
     ]

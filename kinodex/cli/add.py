@@ -81,7 +81,7 @@ def run_at_model(
     if stage.base_url:
         announce(ModelChoice(stage.served, stage.base_url))
     if not (writing.dry_run or writing.batch_api):
-        run(uri, stage, names, writing, as_json, again, frames_needed, where)
+        return run(uri, stage, names, writing, as_json, again, frames_needed, where)
     library = open_library(uri)
     ids, repeated = _chosen(library, names, frames_needed, where), again(library) if again else ()
     if writing.dry_run:
@@ -91,8 +91,7 @@ def run_at_model(
 
         videos = pending_videos(library, stage.model, ids, repeated, stage.name)
         share = PRICE_SHARE if writing.batch_api else 1.0
-        print(table([forecast_addition(library, stage, videos, share)], unit))
-        return
+        return print(table([forecast_addition(library, stage, videos, share)], unit))
     from kinodex.jobs.add.batch_api import by_batches
 
     with by_batches(library, stage, ids, repeated, tell) as batched:

@@ -463,7 +463,10 @@ class Writing(Sharing):
     device: DeviceOption = "auto"
     input_price: InputPriceOption = 0.0
     output_price: OutputPriceOption = 0.0
-    stop_at_cost: StopAtCostOption = None
+    stop_at_cost: Annotated[
+        float | None,
+        rare(help="No request begins once those of this run cost so much; run again to go on with what came."),
+    ] = None
     batch_api: Annotated[
         bool,
         typer.Option(

@@ -27,7 +27,7 @@ from kinodex.pipeline.media.source import open_source
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from kinodex.agent.protocol import ShownFrame
+    from kinodex.agent.protocol import Note, ShownFrame
 
 NAMED = 5
 """Films that an error names."""
@@ -72,6 +72,19 @@ def shown_between(
         return [() for _ in spans_s]
     found = frames_between(library, video, spans_s, count)
     return [tuple(ShownFrame(**asdict(frame)) for frame in each) for each in found]
+
+
+def notes_between(
+    library: LibraryReader, video_id: str, start_s: float, end_s: float, *, captions: bool = True
+) -> list[Note]:
+    """Read the lines said and on screen in a part, and with `captions` those that were written about it."""
+    from kinodex.agent.protocol import CAPTION, SCREEN_TEXT, SUBTITLE, Note
+
+    spoken, shown = library.transcript(video_id, start_s, end_s), library.screen_text.rows(video_id, start_s, end_s)
+    written = library.captions(video_id) if captions else []
+    within = [row for row in written if row.end_s > start_s and row.start_s < end_s]
+    kinds = ((SUBTITLE, spoken), (SCREEN_TEXT, shown), (CAPTION, within))
+    return [Note(video_id, row.start_s, row.end_s, kind, row.text) for kind, rows in kinds for row in rows]
 
 
 def picture_of(frame: StoredFrame | ShownFrame) -> Image:

@@ -33,9 +33,8 @@ from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, 
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.summaries import read_film, thinned
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.library import shown_between
+from kinodex.jobs.library import notes_between, shown_between
 from kinodex.jobs.models import LOCAL, run_now
-from kinodex.jobs.verify import Span, lines_in
 
 Each = Literal["video", "chapter", "scene", "shot"]
 EACH = get_args(Each)
@@ -299,7 +298,7 @@ def _found(library: LibraryReader, video: VideoRow, text: str, hits: int) -> lis
 
 def _notes(library: LibraryReader, video: VideoRow) -> list[Note]:
     """All lines of a video, said, on screen and captions, by time."""
-    notes = lines_in(library, Span(video.video_id, video.start_s, video.end_s), most=None)
+    notes = notes_between(library, video.video_id, video.start_s, video.end_s)
     return sorted(notes, key=lambda note: (note.start_s, note.end_s))
 
 

@@ -83,7 +83,7 @@ MEASUREMENTS = {
         print python -m tests.support.scenes.measure_cuts filter clips clips_s
     """,
     "extracts": """
-        kinodex sample films --form story --hours 0.5 --seed 3228
+        kinodex sample films --form story --hours 0.3 --seed 3227
         kinodex ingest films --library library --space builtin
         print python -m tests.support.extracts library films
     """,

@@ -82,6 +82,11 @@ MEASUREMENTS = {
         print echo "real clips, by ffmpeg's select='gt(scene,0.4)'"
         print python -m tests.support.scenes.measure_cuts filter clips clips_s
     """,
+    "extracts": """
+        kinodex sample films --form story --hours 0.3 --seed 3227
+        kinodex ingest films --library library --space builtin
+        print python -m tests.support.extracts library films
+    """,
     "screen-text": """
         kinodex sample films --hours 0.15 --seed 5 --form story
         kinodex ingest films --library library --space builtin

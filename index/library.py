@@ -45,6 +45,7 @@ from kinodex.index.errors import (
     TimeOutside,
     UnknownVideo,
 )
+from kinodex.index.extracts import Extracts
 from kinodex.index.metadata import Metadata
 from kinodex.index.rows import (
     CaptionRow,
@@ -79,6 +80,7 @@ from kinodex.index.store.database import (
 from kinodex.index.store.indexes import create_table
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease, Pace, check_commits, check_lease
 from kinodex.index.store.schema import (
+    EXTRACTS_PREFIX,
     LAST_FRAME_NO,
     MAPPED_PREFIX,
     SENTENCES_PREFIX,
@@ -112,7 +114,7 @@ from kinodex.index.videos.writer import IngestLog, VideoWriter
 FRAME_COLUMNS = ["video_id", "frame_no", "time_s", "width_px", "height_px", "jpeg"]
 EXACT_S = 1e-6
 GLOB = re.compile(r"[*?\[]")
-PARTS_OF_VIDEOS = ("search", "additions", "clips", "screen_text", "scenes")
+PARTS_OF_VIDEOS = ("search", "additions", "clips", "screen_text", "scenes", "extracts")
 """Parts of an open library that look at the videos that are seen."""
 
 
@@ -193,6 +195,11 @@ class LibraryReader:
     def sentences(self) -> Sentences:
         """Lines of text by meaning."""
         return Sentences(self.tables, self.visible)
+
+    @cached_property
+    def extracts(self) -> Extracts:
+        """Tables that a model filled in under a schema."""
+        return Extracts(self.tables, self.visible)
 
     @cached_property
     def speakers(self) -> Speakers:
@@ -537,7 +544,7 @@ def _opened(uri: str, condition: str | None) -> Library:
 OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
     "failures", "sources", "runs", "leases", "clips", "screen_text", "scenes", "speakers", "undrawn", "metadata",
-    "shots", SENTENCES_PREFIX, MAPPED_PREFIX,
+    "shots", SENTENCES_PREFIX, MAPPED_PREFIX, EXTRACTS_PREFIX,
     "videos",
 )  # fmt: skip
 CREATION = "creation"

@@ -406,3 +406,5 @@ def remove_added(library: Library, stage: str, model: str, *video_ids: str) -> N
         return
     with Lease(library.tables, addition_lease(stage), REMOVE_OWNER, DEFAULT_LEASE):
         library.additions.discard(stage, model, *video_ids)
+        if stage == "extracts":
+            library.extracts.forget_empty(model)

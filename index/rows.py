@@ -291,7 +291,7 @@ class Hit:
     frame_no: int | None
     score: float
     text: str | None
-    source: Literal["frame", "transcript", "text", "caption", "chapter", "detection", "both"]
+    source: Literal["frame", "transcript", "text", "caption", "chapter", "detection", "extract", "both"]
     cosine: float | None = None
     bm25: float | None = None
     speaker: str | None = None

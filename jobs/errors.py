@@ -43,6 +43,7 @@ EXTRAS = {
     "transformers": "hf",
     "rapidocr": "text",
     "scipy": "eval",  # hf brings it too, but what tracks detections has met transformers first
+    "duckdb": "sql",
     "mcp": "mcp",
     "opentelemetry": "otel",
     "opentelemetry.sdk": "otel",

@@ -26,14 +26,13 @@ from kinodex.agent.models.sight import sight_key
 from kinodex.agent.prompts import PictureRule, estimate_tokens, text_tokens
 from kinodex.agent.protocol import INSUFFICIENT, AnswerRules, Exchange, Question, R, Request, Usage
 from kinodex.agent.requests.answer import Recall
-from kinodex.agent.requests.describe import DescribeSegment, Summarize, SummarizePart
+from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.trace import PriorEvidence
 from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.longvideoagent_training import MASTER_REQUESTS
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import ClipRow, Hit, VideoRow
-from kinodex.jobs.add.captions import description_request
-from kinodex.jobs.add.summaries import Written, read_film, write_contents
+from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, run_rounds
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, RunContext
 from kinodex.jobs.eval.folder import PLAN, RunPlan, comparable, read_plan, read_results
@@ -41,7 +40,6 @@ from kinodex.jobs.eval.run import MAX_FRAMES, RunRequest, check_same, is_asked_a
 from kinodex.jobs.eval.solve import environments_of
 from kinodex.jobs.export.moments import Moment
 from kinodex.jobs.known_answers import KnownQuestion
-from kinodex.jobs.library import frames_between
 from kinodex.jobs.models import ModelChoice, cache_file, endpoint_roles
 from kinodex.jobs.train.rollouts import MasterSettings
 from kinodex.jobs.verify import Span, kept_verdicts, looking_role, requests_for
@@ -369,27 +367,42 @@ def _folders(out: Path) -> list[Path]:
     return sorted(times, key=lambda path: (path == out, times[path]), reverse=True)
 
 
-# Forecast of `kinodex add captions` at an endpoint: its requests are made from the library, for some segments.
+# Forecast of additions by a model at an endpoint (captions, chapters, extracts): videos are gone through as in a run,
+# some of the requests of each round are made, and example replies take the place of the others.
 
-SEGMENTS_A_VIDEO, SAMPLED_VIDEOS = 4, 16
-"""Segments that are counted, spread evenly over some videos."""
+SAMPLED_VIDEOS, SAMPLED_REQUESTS = 16, 8
+"""Videos that are gone through, and requests of each round of one that are made, spread evenly."""
 
 
-def forecast_captions(
-    library: Library, videos: Sequence[VideoRow], role: Role, frames_a_segment: int, price_share: float = 1.0
+def forecast_addition(
+    library: Library, addition: EndpointAddition, videos: Sequence[VideoRow], price_share: float = 1.0
 ) -> Forecast:
-    """The costs of captions of these videos: each segment one call, of the mean size of those counted."""
-    requests: list[DescribeSegment] = []
-    for row in videos[:: max(1, len(videos) // SAMPLED_VIDEOS)]:
-        of_video = library.segments(row.video_id)
-        some = of_video[:: max(1, len(of_video) // SEGMENTS_A_VIDEO)]
-        shown = frames_between(library, row, [(each.start_s, each.end_s) for each in some], frames_a_segment)
-        requests += [description_request(*each) for each in zip(some, shown, strict=True)]
-    segments = sum(row.segments for row in videos)
-    share = segments / max(1, len(requests))
-    sent, replies, cost = (share * each for each in _sizes(requests, role))
-    frames = share * sum(len(each.frames) for each in requests)
-    return Forecast("captions", segments, segments, frames, sent, replies, price_share * cost, "segments")
+    """The costs of an addition to these videos: what those gone through cost, by the seconds of all."""
+    some, role = spread(videos, SAMPLED_VIDEOS), addition.role
+    sums = dict.fromkeys(COSTS, 0.0)
+    rows = 0
+
+    def answer(asked: Round) -> list[Outcome[Any]]:
+        requests = addition_requests(asked)
+        share = asked.count / max(1, len(requests))
+        of_some = (sum(len(each.frames) for each in requests), *_sizes(requests, role))
+        for name, cost in zip(COSTS, (asked.count, *(share * each for each in of_some)), strict=True):
+            sums[name] += cost
+        replies = [request.Reply.model_validate(request.example()) for request in requests]
+        return [Outcome(reply) for reply in replies[:1] * asked.count]
+
+    for video in some:
+        rows += len(run_rounds(addition.rounds(library, video), answer).rows)
+    gone_through_s = sum(row.duration_s for row in some)
+    times = sum(row.duration_s for row in videos) / gone_through_s if gone_through_s else 1.0
+    costs = {name: times * each for name, each in sums.items()} | {"cost": price_share * times * sums["cost"]}
+    return Forecast(addition.name, round(times * rows), **costs, basis="library")
+
+
+def addition_requests(asked: Round) -> Sequence[Request[Any]]:
+    """Some requests of a round."""
+    numbers = spread(range(asked.count), SAMPLED_REQUESTS)
+    return asked.make(numbers) if numbers else ()
 
 
 def _sizes(requests: Sequence[Request[Any]], role: Role) -> tuple[int, int, float]:
@@ -398,31 +411,6 @@ def _sizes(requests: Sequence[Request[Any]], role: Role) -> tuple[int, int, floa
     replies = [text_tokens(json.dumps(each.example())) for each in requests]
     costs = (role.price.usage(*each, 0).cost for each in zip(sent, replies, strict=True))
     return sum(sent), sum(replies), sum(costs)
-
-
-# Forecast of `kinodex add chapters` at an endpoint: some videos are gone through, with made-up replies.
-
-SUMMARY_VIDEOS = 8
-"""Videos that are gone through, spread evenly over all: what they cost is taken for the others, second by second."""
-
-
-def forecast_summaries(library: Library, videos: Sequence[VideoRow], role: Role, frames_a_scene: int) -> Forecast:
-    """The costs of summaries of these videos; nothing is sent."""
-    some = videos[:: max(1, len(videos) // SUMMARY_VIDEOS)]
-    requests: list[SummarizePart] = []
-
-    def write(batch: Sequence[SummarizePart]) -> list[Written]:
-        requests.extend(batch)
-        return [Written(each.example()["title"], each.example()["summary"]) for each in batch]
-
-    films = [read_film(library, row) for row in some]
-    for film in films:
-        write_contents(library, film, write, frames_a_scene, role.at_once)
-    counted_s = sum(row.duration_s for row in some)
-    share = sum(row.duration_s for row in videos) / counted_s if counted_s else 1.0
-    parts, frames = sum(film.parts for film in films), sum(len(each.frames) for each in requests)
-    costs = [share * each for each in (len(requests), frames, *_sizes(requests, role))]
-    return Forecast("summaries", round(share * parts), **dict(zip(COSTS, costs, strict=True)), basis="library")
 
 
 # Forecast of `--verify`: the requests are made, for the moments that no verdict is kept of.

@@ -6,6 +6,7 @@ import io
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -26,7 +27,7 @@ from kinodex.pipeline.media.source import open_source
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from kinodex.agent.protocol import ShownFrame
+    from kinodex.agent.protocol import Note, ShownFrame
 
 NAMED = 5
 """Films that an error names."""
@@ -59,6 +60,31 @@ def frames_between(
     latest_s = video.end_s - 1e-6  # a segment may end by rounding a little after the video
     frames = library.frames_at(video.video_id, [min(time_s, latest_s) for time_s in times_s], mode="shown")
     return [list({frame.frame_no: frame for frame in each}.values()) for each in batched(frames, count)]
+
+
+def shown_between(
+    library: LibraryReader, video: VideoRow, spans_s: Sequence[tuple[float, float]], count: int
+) -> list[tuple[ShownFrame, ...]]:
+    """The same frames as a request to a model has them; none for a `count` of 0."""
+    from kinodex.agent.protocol import ShownFrame
+
+    if not (count and spans_s):
+        return [() for _ in spans_s]
+    found = frames_between(library, video, spans_s, count)
+    return [tuple(ShownFrame(**asdict(frame)) for frame in each) for each in found]
+
+
+def notes_between(
+    library: LibraryReader, video_id: str, start_s: float, end_s: float, *, captions: bool = True
+) -> list[Note]:
+    """Read the lines said and on screen in a part, and with `captions` those that were written about it."""
+    from kinodex.agent.protocol import CAPTION, SCREEN_TEXT, SUBTITLE, Note
+
+    spoken, shown = library.transcript(video_id, start_s, end_s), library.screen_text.rows(video_id, start_s, end_s)
+    written = library.captions(video_id) if captions else []
+    within = [row for row in written if row.end_s > start_s and row.start_s < end_s]
+    kinds = ((SUBTITLE, spoken), (SCREEN_TEXT, shown), (CAPTION, within))
+    return [Note(video_id, row.start_s, row.end_s, kind, row.text) for kind, rows in kinds for row in rows]
 
 
 def picture_of(frame: StoredFrame | ShownFrame) -> Image:

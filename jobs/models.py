@@ -132,7 +132,7 @@ async def chosen_models(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
     elif choice.is_local:
         from kinodex.agent.models.rules import RuleBasedModel
 
-        local = _open_local(choice.model)
+        local = open_local(choice.model)
         yield lambda environment: {"policy": local, "default": RuleBasedModel(environment)}
     else:
         async with role_models(choice) as models:
@@ -193,10 +193,10 @@ async def role_models(choice: ModelChoice) -> AsyncIterator[Mapping[str, Model]]
 
 
 def _local_model(role: Role) -> Model:
-    return _open_local(role.model, temperature=role.temperature, max_new_tokens=role.max_tokens)
+    return open_local(role.model, temperature=role.temperature, max_new_tokens=role.max_tokens)
 
 
-def _open_local(name: str, **settings: Any) -> Model:
+def open_local(name: str, **settings: Any) -> Model:
     """Load the model in this process that a name such as "local:FOLDER" or "constrained:FOLDER" says."""
     from kinodex.agent.models.local import CONSTRAINED, load_local_model
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kinodex.agent.errors import TakesNoPictures
 from kinodex.agent.limits import gather_all
-from kinodex.agent.protocol import CAPTION, SCREEN_TEXT, SUBTITLE, Model, Models, Note, ShownFrame, Usage, model_for
+from kinodex.agent.protocol import Model, Models, Note, ShownFrame, Usage, model_for
 from kinodex.agent.requests.describe import FoundMoment, JudgeMoments, MomentVerdict
 from kinodex.index.errors import LibraryBusy, StorageError, StorageFull
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import ClipRow, Hit, part_name
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment
-from kinodex.jobs.library import batched, frames_between
+from kinodex.jobs.library import batched, notes_between, shown_between
 from kinodex.jobs.models import ModelChoice, endpoint_roles, role_models, run_now
 
 if TYPE_CHECKING:
@@ -181,20 +181,13 @@ def _frames(library: LibraryReader, span: Span) -> list[ShownFrame]:
     video = library.video(span.video_id)
     if not video.frames:
         return []
-    (stored,) = frames_between(library, video, [(span.start_s, span.end_s)], FRAMES_A_MOMENT)
-    return [ShownFrame(**asdict(frame)) for frame in stored]
+    (shown,) = shown_between(library, video, [(span.start_s, span.end_s)], FRAMES_A_MOMENT)
+    return list(shown)
 
 
 def lines_in(library: LibraryReader, span: Span, *, captions: bool = True) -> list[Note]:
-    """Read the lines said and on screen in a moment, and with `captions` those that were written about it."""
-    time_s, id_ = (span.start_s, span.end_s), span.video_id
-    notes = [Note(id_, row.start_s, row.end_s, SUBTITLE, row.text) for row in library.transcript(id_, *time_s)]
-    shown = library.screen_text.rows(id_, *time_s)
-    notes += [Note(id_, row.start_s, row.end_s, SCREEN_TEXT, row.text) for row in shown]
-    written = library.captions(id_) if captions else []
-    within = [row for row in written if row.end_s > span.start_s and row.start_s < span.end_s]
-    notes += [Note(id_, row.start_s, row.end_s, CAPTION, row.text) for row in within]
-    return notes[:LINES_A_MOMENT]
+    """The first lines of a moment, of each kind in turn: see `notes_between`."""
+    return notes_between(library, span.video_id, span.start_s, span.end_s, captions=captions)[:LINES_A_MOMENT]
 
 
 def _one_line(text: str) -> str:

@@ -53,6 +53,7 @@ FOUND_IN = {
     "caption": "captions",
     "chapter": "chapters",
     "detection": "detections",
+    "extract": "extracts",
     "both": "several",
 }
 """The word of `Where` for the `source` of a hit; "several" for one that was found in pictures and in words."""
@@ -136,7 +137,7 @@ class Finder:
 
     def find_parts(self, query: Query) -> tuple[list[Hit], Parts | None]:
         """The hits, and of a search everywhere what it joined; raises as `find` does."""
-        where = checked_where(query)
+        where = checked_where(query, self.library)
         among = self.library.where(query.condition)
         ids = among.ids_named(query.videos)
         hits, parts = self._found(among, query, where, ids)
@@ -147,7 +148,7 @@ class Finder:
         return [replace(hit, noise=noise, title=self.library.video(hit.video_id).title) for hit in hits], parts
 
     def _found(
-        self, among: LibraryReader, query: Query, where: Where, ids: tuple[str, ...] | None
+        self, among: LibraryReader, query: Query, where: str, ids: tuple[str, ...] | None
     ) -> tuple[list[Hit], Parts | None]:
         scope, search = Scope(ids, query.start_s, query.end_s), among.search
         limits = scope, query.k, query.min_gap_s
@@ -168,6 +169,8 @@ class Finder:
                 return search.chapters(query.words, scope, query.k), None
             case "detections":
                 return search.detections(query.words, query.min_score, *limits), None
+        if where not in WHERE:
+            return search.extract(where, query.words, *limits), None
         vector, meaning = self.embed(query.words, query.picture), self._meaning_of(query.words)
         wider = scope, 4 * query.k, query.min_gap_s
         parts = Parts(*search.by_each(query.words, vector, *wider, self.space, meaning))
@@ -289,9 +292,9 @@ def _with_probability(hit: Hit, sigmoid: Sigmoid) -> Hit:
     return replace(hit, basis="probability", probability=sigmoid.probability(hit.cosine))
 
 
-def checked_where(query: Query) -> Where:
+def checked_where(query: Query, library: LibraryReader | None = None) -> str:
     """Where a query is looked for; raises UsageError for one that makes no sense there."""
-    where = known_where(query.where)
+    where = known_where(query.where, library)
     if query.picture is None:
         if not query.words.strip():
             raise UsageError("got an empty query; give some words to look for, or a picture")
@@ -301,13 +304,20 @@ def checked_where(query: Query) -> Where:
     return where if query.words.strip() else "pictures"
 
 
-def known_where(name: str) -> Where:
-    """The place of a name, which may be one of version 2, or written with `_`; raises UsageError for any other."""
+def known_where(name: str, library: LibraryReader | None = None) -> str:
+    """The place of a name, which may be one of version 2, or written with `_`, or an extract of the library.
+
+    Raises UsageError for any other.
+    """
     plain = name.replace("_", "-")
     found = next((each for each in WHERE if each == plain), OLDER_WHERE.get(plain))
-    if found is None:
-        raise UsageError(f"got {name!r} for where to look; it is one of {', '.join(WHERE)}")
-    return found
+    if found is not None:
+        return found
+    extracts = [] if library is None else library.extracts.versions()
+    if not any(name in (each.name, each.key) for each in extracts):
+        places = (*WHERE, *dict.fromkeys(each.name for each in extracts))
+        raise UsageError(f"got {name!r} for where to look; it is one of {', '.join(places)}")
+    return name
 
 
 def ground_where(name: str) -> Literal["both", "pictures", "words"]:

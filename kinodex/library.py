@@ -28,11 +28,13 @@ from kinodex.index.rows import VideoRow
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
+    import duckdb
     import numpy as np
     import pyarrow as pa
     import ray.data
     from numpy.typing import NDArray
     from PIL.Image import Image
+    from pydantic import BaseModel
 
     from kinodex.agent.environment import Environment
     from kinodex.agent.limits import Budget, StopSignal
@@ -278,6 +280,57 @@ class Library:
         from kinodex.jobs.addresses import relocate
 
         return relocate(Tables.open(self._reader.uri), str(old), str(new), dry_run=dry_run)
+
+    # Tables
+
+    @checked
+    def extract(
+        self,
+        row: type[BaseModel] | Any,
+        *,
+        into: str,
+        model: str,
+        base_url: str | None = None,
+        each: str = "scene",
+        search: str = "",
+        videos: VideoName | Sequence[VideoName] = (),
+        where: str | None = None,
+        retry_failed: bool = False,
+        **settings: Any,
+    ) -> pa.Table:
+        """Fill in the table `into` from each part of these videos, by a model under a schema, and give its rows.
+
+        `row` is a pydantic model, `list[MODEL]` for several rows a part, or a JSON schema. `each` is "video",
+        "chapter", "scene", "shot" or "window:SECONDS"; with `search` the parts are moments that these words find.
+        Videos that have the same already are not asked about again; `retry_failed` asks about parts without a usable
+        reply. `settings` are those of `kinodex.jobs.add.extract.Extraction`: `frames_a_part`, `input_price`,
+        `stop_at_cost`, ... Rows of parts without a usable reply have a `fault`.
+        """
+        from kinodex.index.library import Library as Tables
+        from kinodex.jobs.add.endpoint import default_batch
+        from kinodex.jobs.add.extract import extraction, schema_of
+        from kinodex.jobs.add.run import add
+
+        given = {"part": "search" if search else each, "search": search, "base_url": base_url, **settings}
+        given.setdefault("batch", default_batch(base_url))
+        stage = extraction(into, schema_of(row), asks=model, again=retry_failed, **given)
+        tables = Tables.open(self.uri)
+        chosen = tables.select(names_of(videos), where)
+        ids = None if chosen is None else [each.video_id for each in chosen]
+        again = tables.extracts.faulty(stage.model) if retry_failed else ()
+        add(tables, stage, ids, again=again)
+        return self._reader.extracts.rows(stage.model, ids)
+
+    @checked
+    def sql(self, select: str) -> duckdb.DuckDBPyRelation:
+        """Run one SELECT over all tables, as DuckDB has it; `.to_arrow_table()`, `.df()` and `.pl()` give its rows.
+
+        Tables are videos, frames, segments, lines, detections, chapters, additions, failures, and each extract by its
+        name. It reads the library and nothing else, and writes nothing.
+        """
+        from kinodex.index.sql import query
+
+        return query(self._reader, select)
 
     # Reading
 

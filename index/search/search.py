@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.additions import plain_label
 from kinodex.index.annotations import LINE_SOURCES, SCENES, SCENES_STAGE, Source, Speakers, shown_speaker
+from kinodex.index.extracts import Extracts
 from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.index.search.fusion import apart, distinct, followed, fuse, fuse_same, shares_words, suppress_neighbours
 from kinodex.index.search.in_memory import HeldFrames, held_frames, unit_query
@@ -197,6 +198,30 @@ class Search:
 
         return search_until_k(fetch, to_hits, k, k, limits)
 
+    def extract(
+        self, name: str, text: str, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0
+    ) -> list[Hit]:
+        """Find the `k` rows of an extract whose texts match best by BM25; the time of a hit is that of its evidence."""
+        check_scope(self._visible, scope, k, min_gap_s)
+        check_words(text)
+        version = Extracts(self._tables, self._visible).version(name)
+        if version is None:
+            return []
+        columns = ["video_id", "start_s", "end_s", "evidence_start_s", "evidence_end_s", "text"]
+
+        def fetch(limit: int, where: Filter | None) -> Rows:
+            return _best_first(matching_rows(self._tables, version.table, text, columns, where, limit))
+
+        def to_hits(rows: Rows) -> list[Hit]:
+            ids = {row["video_id"] for row in rows}
+            models, videos = self._visible.models(version.stage, ids), self._visible.videos(ids)
+            shown = [_on_evidence(row) for row in rows if version.key in models.get(row["video_id"], ())]
+            hits = [_extract_hit(row) for row in on_player_clock(shown, videos)]
+            return suppress_neighbours(distinct(hits), min_gap_s)
+
+        limits = limits_of(self._visible, scope, overlapping)
+        return search_until_k(fetch, to_hits, k, 4 * k if min_gap_s else k, limits)
+
     def detections(
         self, label: str, min_score: float = 0.0, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0
     ) -> list[Hit]:
@@ -347,6 +372,18 @@ def _line_hit(row: Mapping[str, Any], source: Source, names: Mapping[str, str]) 
     cosine = 1.0 - row["_distance"] if "_distance" in row else None
     hit = Hit(row["video_id"], row["start_s"], row["end_s"], None, bm25 or 0.0, row["text"], source, cosine, bm25)
     return replace(hit, speaker=shown_speaker(row.get("speaker"), names), language=row.get("language"))
+
+
+def _on_evidence(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of an extract at the time of its evidence, where it names some."""
+    if row["evidence_start_s"] is None:
+        return dict(row)
+    return {**row, "start_s": row["evidence_start_s"], "end_s": row["evidence_end_s"]}
+
+
+def _extract_hit(row: Mapping[str, Any]) -> Hit:
+    score = row["_score"]
+    return Hit(row["video_id"], row["start_s"], row["end_s"], None, score, row["text"], "extract", None, score)
 
 
 def _chapter_hit(row: Mapping[str, Any]) -> Hit:

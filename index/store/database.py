@@ -29,7 +29,6 @@ from kinodex.index.spaces.space import absolute_name
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.quiet_lance import Session, lance
 from kinodex.index.store.schema import (
-    MAPPED_PREFIX,
     OWN_TABLES,
     VECTORS_PREFIX,
     Filter,
@@ -405,11 +404,14 @@ def space_tables(tables: Tables, prefix: str = VECTORS_PREFIX) -> dict[str, Fing
 
 
 def own_tables(tables: Tables, stage: str) -> dict[str, str]:
-    """The tables of a stage that has one for each model, by model: the digest of a space, or the name of a map."""
-    if stage == "map":
-        names = [name for name in tables.names() if name.startswith(MAPPED_PREFIX)]
-        return {name.removeprefix(MAPPED_PREFIX): name for name in names if tables.has(name)}
-    return {space.digest: name for name, space in space_tables(tables, OWN_TABLES[stage]).items()}
+    """The tables of a stage that has one for each model, by model: a space's digest, a map's name, an extract's key."""
+    prefix = OWN_TABLES[stage]
+    if stage not in ("map", "extracts"):
+        return {space.digest: name for name, space in space_tables(tables, prefix).items()}
+    names = [name for name in tables.names() if name.startswith(prefix) and tables.has(name)]
+    models = [name.removeprefix(prefix) for name in names]
+    keys = models if stage == "map" else ["@".join(each.rsplit("_", 1)) for each in models]
+    return dict(zip(keys, names, strict=True))
 
 
 def find_space(tables: Tables, name: str) -> tuple[str, Fingerprint]:

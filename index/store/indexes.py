@@ -23,7 +23,7 @@ from kinodex.index.store.database import (
     storage_errors,
 )
 from kinodex.index.store.leases import awaited_lease
-from kinodex.index.store.schema import LATE_TABLES, MAPPED_PREFIX, SENTENCES_PREFIX
+from kinodex.index.store.schema import EXTRACTS_PREFIX, LATE_TABLES, MAPPED_PREFIX, SENTENCES_PREFIX
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -102,8 +102,9 @@ def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
     """Make the indexes that pay by now, update stale ones, join fragments and delete outdated files; none need stop."""
     spaces = list(space_tables(tables))
     sentences = list(space_tables(tables, SENTENCES_PREFIX))
-    late = [*present(tables, OF_VIDEOS), *own_tables(tables, "map").values()]
-    written = present(tables, WORDED)
+    extracts = own_tables(tables, "extracts").values()
+    late = [*present(tables, OF_VIDEOS), *own_tables(tables, "map").values(), *extracts]
+    written = [*present(tables, WORDED), *extracts]
     with storage_errors(tables.uri):
         join_fragments(tables, "frames", when.picture_fragments, when)
         for name in (*SMALL, *late):
@@ -133,6 +134,11 @@ def delete_old_states(tables: Tables, when: Thresholds) -> None:
         for name in tables.names():
             if tables.has(name):
                 _clean(tables, name, when)
+
+
+def is_worded(name: str) -> bool:
+    """True for a table that is searched by words."""
+    return name in WORDED or name.startswith(EXTRACTS_PREFIX)
 
 
 def index_text(tables: Tables, name: str) -> None:
@@ -208,7 +214,7 @@ def _join(tables: Tables, name: str, when: Thresholds) -> None:
 
 
 def _has_many_lines(tables: Tables, name: str) -> bool:
-    return name in WORDED and tables[name].count_rows() > MOST_MERGED_LINES
+    return is_worded(name) and tables[name].count_rows() > MOST_MERGED_LINES
 
 
 def _drop_words(table: LanceDataset) -> None:
@@ -403,7 +409,7 @@ def ensure_table(tables: Tables, name: str, schema: pa.Schema | None = None) -> 
 def create_table(tables: Tables, name: str, schema: pa.Schema) -> None:
     """Create a table, with an index of words where it is searched by them: without one nothing would be found."""
     tables.create(name, schema)
-    if name in WORDED:
+    if is_worded(name):
         index_text(tables, name)
 
 

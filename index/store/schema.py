@@ -141,6 +141,8 @@ VECTORS_PREFIX = "vectors_"
 SENTENCES_PREFIX = "sentences_"
 MAPPED_PREFIX = "mapped_"
 """Of tables of what a user's function makes, by the name that its rows were given."""
+EXTRACTS_PREFIX = "extract_"
+"""Of tables of rows that a model fills in under a schema, one for each version."""
 KEY_BITS = 24
 """Bits of a stored key that hold a frame's number; larger numbers than they hold change the upper bits, too."""
 FRAME_NO_BITS = 32
@@ -162,8 +164,13 @@ STAGE_TABLES = {
     "summaries": "scenes",
     "shots": "shots",
 }
-"""Tables of the optional stages. Vectors, those of sentences, and what functions make have a table of each model's."""
-OWN_TABLES = {"vectors": VECTORS_PREFIX, "sentences": SENTENCES_PREFIX, "map": MAPPED_PREFIX}
+"""Tables of the optional stages that have one for all models."""
+OWN_TABLES = {
+    "vectors": VECTORS_PREFIX,
+    "sentences": SENTENCES_PREFIX,
+    "map": MAPPED_PREFIX,
+    "extracts": EXTRACTS_PREFIX,
+}
 """Prefixes of the tables of the stages that have one for each model."""
 STAGES = (*STAGE_TABLES, *OWN_TABLES)
 
@@ -294,6 +301,25 @@ def sentences_schema(fingerprint: Fingerprint, likeness: Mapping[str, float]) ->
 def identity(fingerprint: Fingerprint) -> dict[bytes, str]:
     """Make the metadata that name a space."""
     return {SPACE_KEY: json.dumps(asdict(fingerprint), sort_keys=True)}
+
+
+def extract_table(key: str) -> str:
+    """Name the table of a version of an extract, by its key NAME@DIGEST."""
+    return f"{EXTRACTS_PREFIX}{key.replace('@', '_')}"
+
+
+def extracts_schema(columns: pa.Schema) -> pa.Schema:
+    """Make the schema of an extract, with the columns of its own between part and evidence."""
+    part = _table(video_id=TEXT, part_no=INT32, row_no=INT32, start_s=FLOAT64, end_s=FLOAT64)
+    rest = _table(
+        evidence_start_s=nullable(FLOAT64),
+        evidence_end_s=nullable(FLOAT64),
+        text=TEXT,  # all texts of the row, by which it is found
+        model=TEXT,
+        cost=FLOAT64,  # of its reply, divided among the rows of that
+        fault=nullable(TEXT),  # why the part has no row: no reply could be used
+    )
+    return pa.schema([*part, *columns, *rest])
 
 
 def captions_space(schema: pa.Schema, own: str | None) -> str | None:

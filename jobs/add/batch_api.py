@@ -1,36 +1,41 @@
-"""Captions by the Batch API, at half the price: `kinodex add captions --batch-api`.
+"""Captions, titles and extracts by the Batch API, at half the price: `--batch-api`.
 
 The requests are those of an ordinary run, byte for byte, but for replies that the cache holds. They are written to
 files while the library is read, sent as jobs, and waited for; then the ordinary run follows, which finds
 each reply where it would have asked for it. A reply that cannot be used is asked for once more, by another job. Nothing
-is asked for outside of jobs: a segment whose request the server refused, or did not come to, has no caption, and the
-next run with --retry-failed sends it again.
+is asked for outside of jobs: a part whose request the server refused, or did not come to, has no row, and the next run
+with --retry-failed sends it again.
 """
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import hashlib
 import json
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kinodex.agent.errors import ModelRejected
-from kinodex.agent.models.roles import ResponseCache
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
-from kinodex.jobs.add.captions import Captions, describe_all, uncaptioned
+from kinodex.jobs.add.endpoint import (
+    EndpointAddition,
+    NotInBatch,
+    Outcome,
+    Round,
+    answer_at,
+    open_model_thread,
+    run_rounds,
+)
 from kinodex.jobs.add.run import pending_videos
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.folder import write_whole
-from kinodex.jobs.library import batched, frames_between
 from kinodex.jobs.models import cache_file
 from kinodex.pipeline.errors import PipelineError
 
@@ -38,7 +43,6 @@ if TYPE_CHECKING:
     import openai
     from openai.types import Batch
 
-    from kinodex.agent.models.openai_model import OpenAIModel
     from kinodex.agent.models.roles import Role
 
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
@@ -55,38 +59,42 @@ class Limits:
 
 
 UNCHANGED = Limits()
-ROUNDS = 3
-"""Jobs after jobs: the requests, those for replies that could not be used, and those that expired."""
+ROUNDS = 4
+"""Jobs after jobs: the requests, those made of their replies (chapters), of replies that could not be used, expired."""
 PRICE_SHARE = 0.5
 """Of the ordinary price (OpenAI's pricing of batches)."""
 ID_CHARACTERS = 48
 
 
+A = TypeVar("A", bound=EndpointAddition)
+
+
 @contextmanager
-def caption_by_batches(
+def by_batches(
     library: Library,
-    addition: Captions,
+    addition: A,
     video_ids: Collection[str] | None,
     again: Collection[str],
     report: Callable[[str], object],
     limits: Limits = UNCHANGED,
-) -> Iterator[Captions]:
-    """Have captions made by batches, and give the addition that adds them; the next run goes on with open jobs."""
+) -> Iterator[A]:
+    """Have what an addition asks answered by batches, and give the one that adds it; the next run goes on with jobs."""
     addition.prepare(library)
     videos = pending_videos(library, addition.model, video_ids, again, addition.name)
-    root = cache_file().parent / "batches"
-    with job_folder(root, library, addition.role, addition.frames_a_segment, limits) as folder:
-        sender = work_off(folder, addition.role, library, videos, addition.frames_a_segment, report)
+    with job_folder(cache_file().parent / "batches", library, addition, limits) as folder:
+        sender = work_off(folder, addition, library, videos, report)
         prices = PRICE_SHARE * addition.input_price, PRICE_SHARE * addition.output_price
         yield replace(addition, send=sender, input_price=prices[0], output_price=prices[1])
         shutil.rmtree(folder.path)
 
 
 @contextmanager
-def job_folder(root: Path, library: Library, role: Role, frames_a_segment: int, limits: Limits) -> Iterator[JobFolder]:
-    """Open the folder of the jobs that caption a library; raises `UsageError` if another process has it."""
+def job_folder(root: Path, library: Library, addition: EndpointAddition, limits: Limits) -> Iterator[JobFolder]:
+    """Open the folder of the jobs of an addition to a library; raises `UsageError` if another process has it."""
     place = str(Path(library.uri).resolve()) if "://" not in library.uri else library.uri
-    task = json.dumps([place, role.model, role.base_url, frames_a_segment])
+    free = ("input_price", "output_price", "max_new_tokens")
+    settings = {name: each for name, each in addition.settings.items() if name not in free}
+    task = json.dumps([place, addition.name, addition.model, settings], sort_keys=True)
     path = root / hashlib.sha256(task.encode()).hexdigest()[:16]
     path.mkdir(parents=True, exist_ok=True)
     with (path / "lock").open("w") as lock:
@@ -99,73 +107,53 @@ def job_folder(root: Path, library: Library, role: Role, frames_a_segment: int, 
 
 def work_off(
     folder: JobFolder,
-    role: Role,
+    addition: EndpointAddition,
     library: Library,
     videos: Sequence[VideoRow],
-    frames_a_segment: int,
     report: Callable[[str], object],
 ) -> BatchSender:
-    """Have all requests for captions of these videos answered by jobs; gives the sender that knows their replies."""
+    """Have all requests of an addition to these videos answered by jobs; gives the sender that knows their replies."""
     import openai
 
     from kinodex.agent.models.roles import api_key
 
+    role = addition.role
     with (
         openai.OpenAI(base_url=role.base_url, api_key=api_key(role), timeout=role.timeout_s) as client,
         _explained(role, folder),
     ):
         folder.work(client, report)  # those of a run that was killed
         for _ in range(ROUNDS):
-            sender = BatchSender(folder.replies())
-            count = folder.add_requests(_missing(sender, role, library, videos, frames_a_segment))
-            if not count:
+            with folder.requests() as requests:
+                _collect(BatchSender(folder.replies(), requests), addition, library, videos)
+            if not requests.count:
                 break
-            report(f"{count:,} requests are sent as batches")
+            report(f"{requests.count:,} requests are sent as batches")
             folder.work(client, report)
     return BatchSender(folder.replies())
 
 
-def _missing(
-    sender: BatchSender, role: Role, library: Library, videos: Iterable[VideoRow], frames_a_segment: int
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The requests of these videos that no job has answered, each once, some at a time: pictures fill no memory."""
-    given: set[str] = set()
-    with asyncio.Runner() as runner:
-        cache, model = runner.run(_open(role, sender))
-        try:
-            for video in videos:
-                for some in batched(uncaptioned(library, video, role.model), role.at_once):
-                    spans_s = [(each.start_s, each.end_s) for each in some]
-                    shown = frames_between(library, video, spans_s, frames_a_segment)
-                    runner.run(describe_all(model, some, shown))
-                    yield from ((each, sender.missing[each]) for each in sender.missing if each not in given)
-                    given.update(sender.missing)
-                    sender.missing.clear()
-        finally:
-            runner.run(model.close())
-            cache.close()
+def _collect(sender: BatchSender, addition: EndpointAddition, library: Library, videos: Sequence[VideoRow]) -> None:
+    """Go through these videos as a run does, so that the sender gets each request that can be made by now."""
 
+    def answer(asked: Round) -> list[Outcome[Any]]:
+        outcomes = answer_at(thread, asked)
+        for waits in (each.refused for each in outcomes if isinstance(each.refused, NotInBatch)):
+            raise waits  # the next round may depend on its reply
+        return outcomes
 
-async def _open(role: Role, sender: BatchSender) -> tuple[ResponseCache, OpenAIModel]:
-    from kinodex.agent.models.openai_model import OpenAIModel
-
-    cache = _ReadCache(cache_file())
-    return cache, OpenAIModel(role, cache=cache, send=sender)
-
-
-class _ReadCache(ResponseCache):
-    """The cache of replies, into which the ordinary run alone writes: it counts what is new as paid."""
-
-    def put(self, key: str, reply: Mapping[str, object], *, instead: Mapping[str, object] | None = None) -> None:
-        """Store nothing."""
+    with open_model_thread(addition.role, sender, keep=False) as thread:
+        for video in videos:
+            with suppress(NotInBatch):
+                run_rounds(addition.rounds(library, video), answer)
 
 
 @dataclass(slots=True)
 class BatchSender:
-    """Gives the replies of jobs in the place of an endpoint; requests without one are collected, and refused."""
+    """Gives the replies of jobs in the place of an endpoint; requests without one are written down, and refused."""
 
     replies: Replies
-    missing: dict[str, dict[str, object]] = field(default_factory=dict)
+    missing: Requests | None = None
 
     async def __call__(self, body: dict[str, object]) -> object:
         """Send one request; raises `ModelRejected` if the server refused it, `NotInBatch` if no job has answered it."""
@@ -174,7 +162,8 @@ class BatchSender:
             return self.replies.completions[custom_id]
         if custom_id in self.replies.refusals:
             raise ModelRejected(f"the server refused a request of the batch: {self.replies.refusals[custom_id]}")
-        self.missing[custom_id] = body
+        if self.missing is not None:
+            self.missing.add(custom_id, body)
         raise NotInBatch("no batch has answered this request yet; run the same command again")
 
 
@@ -252,15 +241,19 @@ class JobFolder:
         state = self.path / STATE
         return [Job(**each) for each in json.loads(state.read_text())] if state.exists() else []
 
-    def add_requests(self, requests: Iterable[tuple[str, dict[str, Any]]]) -> int:
-        """Write requests, each with its id, to the files of as many new jobs as they need; returns their number."""
-        new, count = [], 0
-        for lines in _portions(requests, self.limits):
+    @contextmanager
+    def requests(self) -> Iterator[Requests]:
+        """Take requests, which are written to the files of as many new jobs as they need."""
+        new: list[Job] = []
+
+        def write(lines: Sequence[bytes]) -> None:
             new.append(Job(uuid.uuid4().hex))
             self._file(new[-1], "requests").write_bytes(b"".join(lines))
-            count += len(lines)
+
+        requests = Requests(self.limits, write)
+        yield requests
+        requests.write_lines()
         self._write([*self.jobs, *new])
-        return count
 
     def work(self, client: openai.OpenAI, report: Callable[[str], object]) -> None:
         """Send the jobs that were not sent, and wait until all have ended and their replies are here."""
@@ -328,10 +321,6 @@ class BatchFailed(PipelineError):
     """A batch that the server refused as a whole: the file, the account or the model."""
 
 
-class NotInBatch(ModelRejected):
-    """A request that no job has answered yet."""
-
-
 def _named(job: Job, client: openai.OpenAI) -> Batch | None:
     """Find the batch of a job in the server's list by the name that it carries.
 
@@ -367,20 +356,35 @@ def _create(job: Job, client: openai.OpenAI) -> Batch:
         return known
 
 
-def _portions(requests: Iterable[tuple[str, dict[str, Any]]], limits: Limits) -> Iterator[list[bytes]]:
-    """Lines of requests, in portions that one file may hold."""
-    lines: list[bytes] = []
-    size = 0
-    for custom_id, body in requests:
+@dataclass(slots=True)
+class Requests:
+    """Requests for jobs, each once, written in portions that one file may hold: pictures fill no memory."""
+
+    limits: Limits
+    write: Callable[[Sequence[bytes]], object]
+    given: set[str] = field(default_factory=set)
+    lines: list[bytes] = field(default_factory=list)
+    bytes: int = 0
+
+    @property
+    def count(self) -> int:
+        return len(self.given)
+
+    def add(self, custom_id: str, body: Mapping[str, object]) -> None:
+        if custom_id in self.given:
+            return
+        self.given.add(custom_id)
         entry = {"custom_id": custom_id, "method": "POST", "url": ENDPOINT, "body": body}
         line = json.dumps(entry, ensure_ascii=False).encode() + b"\n"
-        if lines and (len(lines) == limits.requests or size + len(line) > limits.bytes):
-            yield lines
-            lines, size = [], 0
-        lines.append(line)
-        size += len(line)
-    if lines:
-        yield lines
+        if len(self.lines) == self.limits.requests or self.bytes + len(line) > self.limits.bytes:
+            self.write_lines()
+        self.lines.append(line)
+        self.bytes += len(line)
+
+    def write_lines(self) -> None:
+        if self.lines:
+            self.write(self.lines)
+        self.lines, self.bytes = [], 0
 
 
 def _read_line(line: dict[str, Any], replies: Replies) -> None:

@@ -28,7 +28,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import FailureRow, RunRow, VideoRow
 from kinodex.index.spaces.towers import joined_arithmetic
 from kinodex.index.store.indexes import refresh
-from kinodex.jobs.errors import UsageError
+from kinodex.jobs.errors import CostReached, UsageError
 from kinodex.pipeline.errors import ModelUnusable, PipelineError
 
 NO_COST = Usage()
@@ -161,6 +161,7 @@ Executor = Callable[[Library, Addition, Sequence[VideoRow], LeaseKey], Generator
 """Makes and writes the rows of videos, a few at a time, in any order."""
 Made = tuple[VideoOutcome, AddedRows | None]
 UNHEARD = {ModelUnreachable.__name__, NoCompletion.__name__}
+SPENT = CostReached.__name__
 
 
 def add(
@@ -229,13 +230,13 @@ def add_in_process(
 
 
 def _heard(library: Library, addition: Addition, videos: Iterable[VideoRow]) -> Generator[Made, None, None]:
-    """Make the rows of each video until an endpoint is gone; what is in flight then is awaited.
+    """Make the rows of each video until an endpoint is gone, or has cost enough; what is in flight then is awaited.
 
     It is gone if several videos in a row, or all of them, get no reply: that is no failure of theirs.
     """
     unheard: list[Made] = []
-    gone, anything_heard = "", False
-    work, until_gone = partial(add_to_video, library), takewhile(lambda _: not gone, videos)
+    gone, spent, anything_heard = "", "", False
+    work, until_gone = partial(add_to_video, library), takewhile(lambda _: not (gone or spent), videos)
     made_each: Generator[Made, None, None]
     if isinstance(addition, ConcurrentAddition):
         made_each = addition.each(work, until_gone)
@@ -243,7 +244,9 @@ def _heard(library: Library, addition: Addition, videos: Iterable[VideoRow]) -> 
         made_each = (work(addition.rows_of, video) for video in until_gone)
     with closing(made_each) as each:
         for made in each:
-            if made[0].error_class in UNHEARD:
+            if made[0].error_class == SPENT:
+                spent = made[0].problem or SPENT
+            elif made[0].error_class in UNHEARD:
                 unheard.append(made)
                 if len(unheard) >= GONE_AFTER:
                     gone = gone or unheard[0][0].problem or "no reply"
@@ -257,6 +260,8 @@ def _heard(library: Library, addition: Addition, videos: Iterable[VideoRow]) -> 
     if gone:
         raise ModelUnreachable(gone)
     yield from unheard
+    if spent:
+        raise CostReached(spent)
 
 
 def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> Made:
@@ -265,7 +270,7 @@ def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> Made:
         made = rows_of(library, video)
     except (ModelUnusable, CancelledError, *ENDS_ALL):
         raise
-    except (PipelineError, ModelRejected, ModelUnreachable, NoUsableReply, DamagedRows) as error:
+    except (PipelineError, ModelRejected, ModelUnreachable, NoUsableReply, DamagedRows, CostReached) as error:
         return VideoOutcome.failed(video, str(error), type(error).__name__), None
     except UnknownVideo:
         if library.visible.videos([video.video_id]):

@@ -9,28 +9,27 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.errors import InvalidReply, ModelRejected, NoUsableReply
-from kinodex.agent.protocol import Note, Segment, ShownFrame, Usage
+from kinodex.agent.errors import InvalidReply, NoUsableReply
+from kinodex.agent.protocol import Note, Request, Segment
 from kinodex.agent.requests.answer import check_not_echoed
 from kinodex.agent.requests.describe import PartSummary, SummarizePart
 from kinodex.index.library import Library
 from kinodex.index.rows import SceneRow, SegmentRow, VideoRow
-from kinodex.jobs.add.endpoint import EndpointAddition, ModelThread, ask_again
-from kinodex.jobs.add.run import NO_COST, AddedRows, check_settings, hub_for
-from kinodex.jobs.library import batched, frames_between, picture_of
+from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, refusals
+from kinodex.jobs.add.run import AddedRows, check_settings, hub_for
+from kinodex.jobs.library import picture_of, shown_between
 from kinodex.pipeline.scenes import find_structure
 
 if TYPE_CHECKING:
-    from kinodex.agent.models.openai_model import OpenAIModel
     from kinodex.pipeline.scenes import Writer
 
 
@@ -52,22 +51,45 @@ class Summaries(EndpointAddition):
         else:
             self.check_key()
 
-    def rows_here(self, library: Library, video: VideoRow) -> AddedRows:
-        writer = open_writer(self.model, self.device, self.max_new_tokens)
-        return self._rows(local_writer(writer), library, video)
-
-    def rows_at(self, thread: ModelThread, library: Library, video: VideoRow) -> AddedRows:
-        return self._rows(endpoint_writer(thread), library, video)
-
-    def _rows(self, write: Write, library: Library, video: VideoRow) -> AddedRows:
-        contents = write_contents(library, read_film(library, video), write, self.frames_a_scene, self.batch)
+    def rounds(self, library: Library, video: VideoRow) -> Rounds:
+        """Write of each scene, then of each chapter from what was written of its scenes; one of one scene has that."""
+        film = read_film(library, video)
+        scenes = yield Round(len(film.scenes), partial(_scene_requests, library, film, self.frames_a_scene))
+        several = [chapter for chapter in film.chapters if len(chapter.children) > 1]
+        replies = yield Round(
+            len(several), lambda numbers: [_chapter_request(film, several[n], scenes) for n in numbers]
+        )
+        outcomes = dict(zip((chapter.number for chapter in several), replies, strict=True))
+        chapters = [outcomes.get(each.number, scenes[each.children[0]]) for each in film.chapters]
+        pairs = [*zip(film.scenes, scenes, strict=True), *zip(film.chapters, chapters, strict=True)]
         held = library.scenes.rows(video.video_id) if self.again else []
-        rows = added_rows(contents, self.model, (row for row in held if row.model == self.model))
-        has_titles = any(each.title for each in contents.written)
-        if self.again and not has_titles and library.scenes.has_titles(video, self.model):
+        before = {_place(row): row for row in held if row.model == self.model}
+        rows = [_row(film, part, outcome.reply, self.model) for part, outcome in pairs]
+        if self.again and not any(row.title for row in rows) and library.scenes.has_titles(video, self.model):
             why = "no scene or chapter got a title that could be used; those that were there before stay"
-            return replace(rows, failed=rows.failed or NoUsableReply(why))
-        return rows
+            return AddedRows((), 0, failed=NoUsableReply(why))
+        rows = [row if row.title else before.get(_place(row), row) for row in rows]
+        return AddedRows(rows, len(rows), _problem([*scenes, *chapters], [*scenes, *replies]))
+
+    def replies_here(self, requests: Sequence[Request[Any]]) -> list[Outcome[Any]]:
+        """Have the local model write; one that reads no pictures has nothing to say of a part without words."""
+        from kinodex.pipeline.scenes import PROMPT, PartLines
+
+        writer = open_writer(self.model, self.device, self.max_new_tokens)
+        instructions = PROMPT.read_text(encoding="utf-8")
+        asked = cast(Sequence[SummarizePart], requests)
+        parts = [
+            PartLines(
+                tuple(note.text for note in request.notes),
+                tuple(map(picture_of, request.frames)),
+                request.part.end_s - request.part.start_s,
+            )
+            for request in asked
+        ]
+        return [
+            NOTHING_KNOWN if reply is None else Outcome(read_entry(request, *reply, instructions))
+            for request, reply in zip(asked, writer.write(parts), strict=True)
+        ]
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         if self.again:
@@ -204,158 +226,68 @@ FEW_WORDS = 4
 """A scene of which fewer words are known is shown to the model by some frames."""
 
 
-class Written(NamedTuple):
-    """Title and summary of a part; both are empty where the reply could not be used, or the request was refused."""
-
-    title: str = ""
-    text: str = ""
-    usage: Usage = NO_COST
-    refused: ModelRejected | None = None
-    nothing_known: bool = False
-    """No word is known of the part, and the model reads no pictures."""
-
-
-Write = Callable[[Sequence[SummarizePart]], list[Written]]
-"""Writes some parts at once, in order."""
-
-
-@dataclass(slots=True)
-class Contents:
-    """Table of contents of a film while it is written: a text for each scene, then for each chapter."""
-
-    film: Film
-    scenes: list[Written] = field(default_factory=list)
-    chapters: list[Written] = field(default_factory=list)
-    failed: ModelRejected | None = None
-    """The last refusal, where all requests of a batch were refused before anything was written."""
-
-    @property
-    def written(self) -> list[Written]:
-        return [*self.scenes, *self.chapters]
-
-
-def write_contents(library: Library, film: Film, write: Write, frames_a_scene: int, at_once: int) -> Contents:
-    """Have each part of a film written, some at once, until a batch `failed`; a chapter of one scene has that text."""
-    contents = Contents(film)
-    for some in batched(range(len(film.scenes)), at_once):
-        contents.scenes += write(_scene_requests(library, film, some, frames_a_scene))
-        refused = [each.refused for each in contents.scenes if each.refused is not None]
-        if refused and len(refused) == len(contents.scenes):
-            contents.failed = refused[-1]
-            return contents
-    several = [chapter for chapter in film.chapters if len(chapter.children) > 1]
-    replies: dict[int, Written] = {}
-    for chapters in batched(several, at_once):
-        written = write([_chapter_request(contents, chapter) for chapter in chapters])
-        replies |= {chapter.number: text for chapter, text in zip(chapters, written, strict=True)}
-    for chapter in film.chapters:
-        alone = contents.scenes[chapter.children[0]]
-        same = Written(alone.title, alone.text, nothing_known=alone.nothing_known)
-        contents.chapters.append(replies.get(chapter.number) or same)
-    return contents
-
-
-def added_rows(contents: Contents, model: str, held: Iterable[SceneRow] = ()) -> AddedRows:
-    """Rows of what was written, or else those `held` of parts without a title, and the problem of these."""
-    film, usage = contents.film, sum((text.usage for text in contents.written), NO_COST)
-    if contents.failed is not None:
-        return AddedRows((), 0, usage=usage, failed=contents.failed)
-    pairs = [*zip(film.scenes, contents.scenes, strict=True), *zip(film.chapters, contents.chapters, strict=True)]
-    before = {_place(row): row for row in held}
-    rows = [_row(film, part, text, model) for part, text in pairs]
-    rows = [row if row.title else before.get(_place(row), row) for row in rows]
-    return AddedRows(rows, len(rows), _problem(contents.written), usage)
+NOTHING_KNOWN: Outcome[PartSummary] = Outcome(None)
+"""Of a part of which no word is known, by a model that reads no pictures."""
 
 
 def _place(row: SceneRow) -> tuple[Any, ...]:
     return row.level, row.number, row.start_s, row.end_s
 
 
-def _problem(written: Sequence[Written]) -> str | None:
-    missing = sum(not each.title for each in written)
+def _problem(outcomes: Sequence[Outcome[PartSummary]], asked: Sequence[Outcome[PartSummary]]) -> str | None:
+    missing = sum(each.reply is None for each in outcomes)
     if not missing:
         return None
-    refused = [each.refused for each in written if each.refused is not None]
-    why = f"; requests refused: {len(refused)}, the last because {refused[-1]}" if refused else ""
-    unknown = sum(each.nothing_known for each in written)
-    if unknown:
-        why = f"; of {unknown} nothing is known in words, and the model reads no pictures: add captions first{why}"
-    return f"{missing} of {len(written)} scenes and chapters got no title that could be used{why}"
+    unknown = sum(each is NOTHING_KNOWN for each in outcomes)
+    why = f"; of {unknown} nothing is known in words, and the model reads no pictures: add captions first"
+    told = f"{missing} of {len(outcomes)} scenes and chapters got no title that could be used"
+    return f"{told}{why if unknown else ''}{refusals(asked)}"
 
 
-def _row(film: Film, part: FilmPart, text: Written, model: str) -> SceneRow:
+def _row(film: Film, part: FilmPart, text: PartSummary | None, model: str) -> SceneRow:
     span = part.start_s, part.end_s, part.first_segment, part.segments
-    return SceneRow(film.video.video_id, part.level, part.number, *span, text.title, text.text, model)
+    title, summary = ("", "") if text is None else (plain_line(text.title), plain_line(text.summary))
+    return SceneRow(film.video.video_id, part.level, part.number, *span, title, summary, model)
 
 
-def _scene_requests(library: Library, film: Film, numbers: Sequence[int], frames_a_scene: int) -> list[SummarizePart]:
+def _scene_requests(library: Library, film: Film, frames_a_scene: int, numbers: Sequence[int]) -> list[SummarizePart]:
     scenes = [film.scenes[number] for number in numbers]
-    video = film.video
     known = {scene.number: sum(len(note.text.split()) for note in film.notes[scene.number]) for scene in scenes}
-    wordless = [scene for scene in scenes if video.frames and known[scene.number] < FEW_WORDS]
-    spans_s = [(scene.start_s, scene.end_s) for scene in wordless]
-    shown = frames_between(library, film.video, spans_s, frames_a_scene)
+    wordless = [scene for scene in scenes if film.video.frames and known[scene.number] < FEW_WORDS]
+    shown = shown_between(library, film.video, [(scene.start_s, scene.end_s) for scene in wordless], frames_a_scene)
     frames = {scene.number: some for scene, some in zip(wordless, shown, strict=True)}
     return [
         SummarizePart(
             part=Segment(scene.number, film.video.video_id, scene.start_s, scene.end_s),
             level="scene",
             notes=thinned(film.notes[scene.number]),
-            frames=tuple(ShownFrame(**asdict(frame)) for frame in frames.get(scene.number, ())),
+            frames=frames.get(scene.number, ()),
         )
         for scene in scenes
     ]
 
 
-def _chapter_request(contents: Contents, chapter: FilmPart) -> SummarizePart:
+def _chapter_request(film: Film, chapter: FilmPart, scenes: Sequence[Outcome[PartSummary]]) -> SummarizePart:
     """Make the request for a chapter from its scenes; a scene without a title is given by its own lines."""
-    video_id = contents.film.video.video_id
+    video_id = film.video.video_id
     notes: list[Note] = []
     for number in chapter.children:
-        scene, text = contents.film.scenes[number], contents.scenes[number]
-        if text.title:
-            notes.append(Note(video_id, scene.start_s, scene.end_s, "scene", f"{text.title}. {text.text}"))
+        scene, text = film.scenes[number], scenes[number].reply
+        if text is not None:
+            told = f"{plain_line(text.title)}. {plain_line(text.summary)}"
+            notes.append(Note(video_id, scene.start_s, scene.end_s, "scene", told))
         else:
-            notes += thinned(contents.film.notes[number], 400)
+            notes += thinned(film.notes[number], 400)
     part = Segment(chapter.number, video_id, chapter.start_s, chapter.end_s)
     return SummarizePart(part=part, level="chapter", notes=thinned(notes))
 
 
-# The models that write titles and summaries: one behind an OpenAI-compatible endpoint, or a local one.
+# What a local model writes of a part, in its own words.
 
 MARKS = "#*_\"'`“”: "
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 HEADING = re.compile(r"\W*(?:title|summary)\W*?:\s*", re.IGNORECASE)
 SENTENCE_END = re.compile(r"[.!?…](?=[\s\"'”’)\]]|$)|[。！？]")
-
-
-def endpoint_writer(thread: ModelThread) -> Write:
-    """Write with an endpoint's model, all parts of a batch at once."""
-    return lambda requests: thread.submit(_ask_all(thread.model, requests)).result()
-
-
-def local_writer(writer: Writer) -> Write:
-    """Write with a local model; one that reads no pictures has nothing to say of a part without words."""
-    from kinodex.pipeline.scenes import PROMPT, PartLines
-
-    instructions = PROMPT.read_text(encoding="utf-8")
-
-    def write(requests: Sequence[SummarizePart]) -> list[Written]:
-        parts = [
-            PartLines(
-                tuple(note.text for note in request.notes),
-                tuple(map(picture_of, request.frames)),
-                request.part.end_s - request.part.start_s,
-            )
-            for request in requests
-        ]
-        pairs = zip(requests, writer.write(parts), strict=True)
-        return [
-            Written(nothing_known=True) if reply is None else read_entry(request, *reply, instructions)
-            for request, reply in pairs
-        ]
-
-    return write
 
 
 @lru_cache(maxsize=1)
@@ -367,7 +299,7 @@ def open_writer(model: str, device: str, max_new_tokens: int) -> Writer:
         return load_writer(model, device, max_new_tokens)
 
 
-def read_entry(request: SummarizePart, text: str, is_whole: bool = True, instructions: str = "") -> Written:
+def read_entry(request: SummarizePart, text: str, is_whole: bool = True, instructions: str = "") -> PartSummary | None:
     """Read what a local model wrote: a title in its first line, the summary after it.
 
     Headings ("Title:") and marks are taken off, and the sentence that breaks off. A reply of one line, a refusal, a
@@ -380,8 +312,8 @@ def read_entry(request: SummarizePart, text: str, is_whole: bool = True, instruc
         request.check(reply)
         check_not_echoed(text, instructions)
     except InvalidReply:
-        return Written()
-    return Written(plain_line(reply.title), plain_line(reply.summary))
+        return None
+    return reply
 
 
 def plain_line(text: str) -> str:
@@ -394,16 +326,3 @@ def _whole_sentences(text: str) -> str:
     before, line_end, last = text.rstrip().rpartition("\n")
     ends = [found.end() for found in SENTENCE_END.finditer(last)]
     return f"{before}{line_end}{last[: ends[-1] if ends else 0]}"
-
-
-async def _ask_all(model: OpenAIModel, requests: Sequence[SummarizePart]) -> list[Written]:
-    from kinodex.agent.limits import gather_all
-
-    return await gather_all([_ask(model, request) for request in requests])
-
-
-async def _ask(model: OpenAIModel, request: SummarizePart) -> Written:
-    outcome = await ask_again(model, request)
-    reply = outcome.reply
-    title, summary = ("", "") if reply is None else (plain_line(reply.title), plain_line(reply.summary))
-    return Written(title, summary, outcome.usage, outcome.refused)

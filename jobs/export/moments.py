@@ -29,12 +29,13 @@ from kinodex.jobs.open import load_text_tower
 
 @dataclass(frozen=True, slots=True)
 class MomentChoice:
-    """Choice of moments, at most one of `ranges`, `search`, `trace` and `rows`; videos and times limit all of them."""
+    """Choice of moments, at most one of `ranges`, `search`, `trace`, `sql` and `rows`; videos and times limit all."""
 
     ranges: Path | None = None
     search: str | None = None
     hits: int = 10
     trace: Path | None = None
+    sql: str | None = None
     rows: str | None = None
     videos: tuple[str, ...] = ()
     start_s: float | None = None
@@ -70,7 +71,8 @@ def choose_moments(
 
 
 def _check(choice: MomentChoice, usual_rows: str | None) -> None:
-    named = {"--ranges": choice.ranges, "--search": choice.search, "--trace": choice.trace, "--of": choice.rows}
+    named = {"--ranges": choice.ranges, "--search": choice.search, "--trace": choice.trace}
+    named |= {"--from-sql": choice.sql, "--of": choice.rows}
     given = [name for name, value in named.items() if value is not None]
     if len(given) > 1:
         raise UsageError(f"got {' and '.join(given)}; give one of them")
@@ -84,8 +86,8 @@ def _check(choice: MomentChoice, usual_rows: str | None) -> None:
         raise UsageError("got an empty --search; give some words to look for")
     if not given and not _is_range(choice) and usual_rows is None:
         raise UsageError(
-            "got no moments; give --ranges FILE, --search WORDS, --trace FILE, --video NAME --from S --to S, or "
-            f"--of {'|'.join(ROWS)}"
+            "got no moments; give --ranges FILE, --search WORDS, --trace FILE, --from-sql SELECT, --video NAME "
+            f"--from S --to S, or --of {'|'.join(ROWS)}"
         )
 
 
@@ -98,6 +100,8 @@ def _found(library: Library, choice: MomentChoice, usual_rows: str | None) -> It
     videos = library.select(choice.videos)
     if choice.ranges is not None:
         yield from _among(read_ranges(choice.ranges, whole), videos)
+    elif choice.sql is not None:
+        yield from _among(_of_sql(choice.sql, whole), videos)
     elif choice.trace is not None:
         yield from _among(evidence(whole, read_trace(choice.trace), str(choice.trace)), videos)
     elif choice.search is not None:
@@ -316,9 +320,26 @@ def read_ranges(path: Path, library: LibraryReader) -> list[Moment]:
 
     Times are those that a player shows: seconds, or clocks such as 1:02:03.5. Raises UsageError with the line.
     """
+    moments = list(_of_rows(_rows(path), lambda line: f"{path}, line {line}", library))
+    if not moments:
+        raise UsageError(f"got {path}, which holds no range; give rows with the columns video, start_s and end_s")
+    return moments
+
+
+def _of_sql(sql: str, library: LibraryReader) -> list[Moment]:
+    """The moments that the rows of a SELECT name, in their order."""
+    from kinodex.index.sql import query
+
+    rows = query(library, sql).to_arrow_table().to_pylist()
+    return list(_of_rows(enumerate(rows, start=1), lambda row: f"row {row} of --from-sql", library))
+
+
+def _of_rows(
+    rows: Iterable[tuple[int, Mapping[str, Any]]], place: Callable[[int], str], library: LibraryReader
+) -> Iterator[Moment]:
+    """Make moments of rows with columns of `NAMES`; raises UsageError with the place of a row that names none."""
     find = lru_cache(maxsize=None)(partial(library.video, whole_name=True))
-    moments = []
-    for line, row in _rows(path):
+    for number, row in rows:
         try:
             values = {
                 key: next((row[it] for it in names if row.get(it) not in (None, "")), None)
@@ -331,12 +352,9 @@ def read_ranges(path: Path, library: LibraryReader) -> list[Moment]:
                 raise ValueError(f"it ends at {end_s:g} s, before it begins at {start_s:g} s")
             score = None if values["score"] is None else float(values["score"])
             str(values["label"] or "").encode()  # half a surrogate pair, which JSON can hold, is no text
-            moments.append(Moment(find(str(values["video"])), start_s, end_s, str(values["label"] or ""), score))
+            yield Moment(find(str(values["video"])), start_s, end_s, str(values["label"] or ""), score)
         except (ValueError, UnknownVideo) as error:
-            raise UsageError(f"{path}, line {line}: {error}") from error
-    if not moments:
-        raise UsageError(f"got {path}, which holds no range; give rows with the columns video, start_s and end_s")
-    return moments
+            raise UsageError(f"{place(number)}: {error}") from error
 
 
 def plain_cell(value: object) -> object:

@@ -13,16 +13,16 @@ import typer
 from kinodex.cli.options import (
     ALL,
     HERE,
+    WRITING,
     Among,
     DeviceOption,
-    DryRunOption,
-    InputPriceOption,
     JsonOption,
     LibraryArgument,
     LocalModelOption,
-    OutputPriceOption,
     Sharing,
+    Writing,
     announce,
+    local_name,
     open_library,
     with_groups,
 )
@@ -33,15 +33,10 @@ from kinodex.output import console, error_console, print_json, tell
 if TYPE_CHECKING:
     from kinodex.index.library import Library
     from kinodex.index.rows import SpeakerRow
-    from kinodex.jobs.add.captions import Captions
+    from kinodex.jobs.add.endpoint import EndpointAddition
     from kinodex.jobs.add.run import Addition, AddReport
-    from kinodex.jobs.add.summaries import Summaries
 
 # `kinodex add captions`: every segment in words.
-
-BaseUrlOption = Annotated[
-    str | None, typer.Option(help="An OpenAI-compatible endpoint, http://HOST:PORT/v1, instead of a local model.")
-]
 
 
 @with_groups
@@ -50,28 +45,13 @@ def captions(
     model: Annotated[
         str, typer.Option("--model", help="A model of transformers (hub id or folder), or one that --base-url serves.")
     ],
-    base_url: BaseUrlOption = None,
+    writing: Writing = WRITING,
     among: Among = ALL,
     frames_a_segment: Annotated[int, typer.Option(min=1, max=64, help="Frames that the model is shown.")] = 4,
-    batch: Annotated[
-        int | None,
-        typer.Option(min=1, help="Segments at once, of several videos together at an endpoint. Default: 4, there 32."),
-    ] = None,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest caption of a local model.")] = 96,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Also caption the segments that got no caption before.")
     ] = False,
-    input_price: InputPriceOption = 0.0,
-    output_price: OutputPriceOption = 0.0,
-    device: DeviceOption = "auto",
-    sharing: Sharing = HERE,
-    batch_api: Annotated[
-        bool,
-        typer.Option(
-            "--batch-api", help="Send the requests by the endpoint's Batch API: half the price, done within a day."
-        ),
-    ] = False,
-    dry_run: DryRunOption = False,
     json: JsonOption = False,
 ) -> None:
     """Describe every segment in words, from some of its stored frames.
@@ -79,57 +59,42 @@ def captions(
     With --batch-api the command waits for the batches; if it is ended, the same command waits for the same ones.
     """
     from kinodex.jobs.add.captions import Captions
-    from kinodex.jobs.add.endpoint import default_batch
+
+    common = writing.settings(model)
+    stage = Captions(**common, max_new_tokens=max_new_tokens, frames_a_segment=frames_a_segment)
+    run_at_model(library, stage, among, writing, json, stage.incomplete_videos if retry_failed else None)
+
+
+def run_at_model(
+    uri: str,
+    stage: EndpointAddition,
+    among: Among,
+    writing: Writing,
+    as_json: bool,
+    again: Callable[[Library], list[str]] | None = None,
+    unit: str = "segments",
+    frames_needed: bool = True,
+) -> None:
+    """Run an addition by a model as its options say: forecast it, by batches, or as any other."""
     from kinodex.jobs.models import ModelChoice
 
-    name, device = (model, "cpu") if base_url else (local_name(model), device)
-    batch = batch or default_batch(base_url)
-    prices = input_price, output_price
-    stage = Captions(name, base_url, batch, max_new_tokens, device, *prices, frames_a_segment=frames_a_segment)
-    if base_url:
-        announce(ModelChoice(model, base_url))
-    again = stage.incomplete_videos if retry_failed else None
-    if batch_api or dry_run:
-        _check_endpoint(base_url, batch_api and (sharing.ray or sharing.ray_address is not None))
-    if dry_run:
-        _show_forecast(library, stage, among, again, batch_api)
-        return
-    if batch_api:
-        _add_by_batches(library, stage, among, json, again)
-        return
-    run(library, stage, among, sharing, json, again)
-
-
-def _check_endpoint(base_url: str | None, on_ray: bool) -> None:
-    if base_url is None:
-        raise UsageError("got --batch-api or --dry-run for a local model, which costs nothing; give --base-url")
-    if on_ray:
-        raise UsageError(
-            "got --batch-api with --ray; batches are sent and waited for by this process, so leave one out"
-        )
-
-
-def _show_forecast(
-    uri: str, stage: Captions, among: Among, again: Callable[[Library], list[str]] | None, batch_api: bool
-) -> None:
-    from kinodex.jobs.add.batch_api import PRICE_SHARE
-    from kinodex.jobs.add.run import pending_videos
-    from kinodex.jobs.forecast import forecast_captions, table
-
+    if stage.base_url:
+        announce(ModelChoice(stage.served, stage.base_url))
+    if not (writing.dry_run or writing.batch_api):
+        return run(uri, stage, among, writing, as_json, again, frames_needed)
     library = open_library(uri)
-    videos = pending_videos(library, stage.model, with_frames(library, among), again(library) if again else ())
-    share = PRICE_SHARE if batch_api else 1.0
-    print(table([forecast_captions(library, videos, stage.role, stage.frames_a_segment, share)], "segments"))
+    ids, repeated = _chosen(library, among, frames_needed), again(library) if again else ()
+    if writing.dry_run:
+        from kinodex.jobs.add.batch_api import PRICE_SHARE
+        from kinodex.jobs.add.run import pending_videos
+        from kinodex.jobs.forecast import forecast_addition, table
 
+        videos = pending_videos(library, stage.model, ids, repeated, stage.name)
+        share = PRICE_SHARE if writing.batch_api else 1.0
+        return print(table([forecast_addition(library, stage, videos, share)], unit))
+    from kinodex.jobs.add.batch_api import by_batches
 
-def _add_by_batches(
-    uri: str, stage: Captions, among: Among, as_json: bool, again: Callable[[Library], list[str]] | None
-) -> None:
-    from kinodex.jobs.add.batch_api import caption_by_batches
-
-    library = open_library(uri)
-    ids, repeated = with_frames(library, among), again(library) if again else ()
-    with caption_by_batches(library, stage, ids, repeated, tell) as batched:
+    with by_batches(library, stage, ids, repeated, tell) as batched:
         report = add_rows(library, batched, ids, HERE, repeated)
     show(report, as_json)
     raise typer.Exit(SOME_FAILED if report.failed else OK)
@@ -255,44 +220,30 @@ def speech(
 
 # `kinodex add chapters`: scenes and chapters, with titles and summaries.
 
-SummaryModelOption = Annotated[
-    str,
-    typer.Option(
-        "--model",
-        help="A model of transformers (hub id or folder; one for text alone will do), or one that --base-url serves.",
-    ),
-]
-FramesOption = Annotated[
-    int, typer.Option(min=1, max=64, help="Frames by which scenes are shown of which nothing is known in words.")
-]
-BatchOption = Annotated[
-    int | None,
-    typer.Option(min=1, help="Scenes at once, of several videos together at an endpoint. Default: 4, there 32."),
-]
-RetryOption = Annotated[
-    bool, typer.Option("--retry-failed", help="Also the videos of which a scene or chapter got no title.")
-]
-RenewOption = Annotated[
-    bool, typer.Option("--renew", help="Also videos that got captions, speech or text after their summaries.")
-]
-
 
 @with_groups
 def summaries(
     library: LibraryArgument,
-    model: SummaryModelOption,
-    base_url: BaseUrlOption = None,
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            help="A model of transformers (hub id or folder; one for text alone will do), or one that --base-url "
+            "serves.",
+        ),
+    ],
+    writing: Writing = WRITING,
     among: Among = ALL,
-    frames_a_scene: FramesOption = 4,
-    batch: BatchOption = None,
+    frames_a_scene: Annotated[
+        int, typer.Option(min=1, max=64, help="Frames by which scenes are shown of which nothing is known in words.")
+    ] = 4,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest title and summary of a local model.")] = 128,
-    retry_failed: RetryOption = False,
-    renew: RenewOption = False,
-    input_price: InputPriceOption = 0.0,
-    output_price: OutputPriceOption = 0.0,
-    device: DeviceOption = "auto",
-    sharing: Sharing = HERE,
-    dry_run: DryRunOption = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Also the videos of which a scene or chapter got no title.")
+    ] = False,
+    renew: Annotated[
+        bool, typer.Option("--renew", help="Also videos that got captions, speech or text after their summaries.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Join segments to scenes and scenes to chapters, and give each a title and a summary.
@@ -300,37 +251,13 @@ def summaries(
     They are joined without a model, by pictures, words and silence. The model writes from captions, speech and text on
     screen, so add these first.
     """
-    from kinodex.jobs.add.endpoint import default_batch
     from kinodex.jobs.add.summaries import Summaries
-    from kinodex.jobs.models import ModelChoice
 
-    name, device = (model, "cpu") if base_url else (local_name(model), device)
-    batch = batch or default_batch(base_url)
     again = retry_failed or renew
-    prices = input_price, output_price
-    stage = Summaries(
-        name, base_url, batch, max_new_tokens, device, *prices, frames_a_scene=frames_a_scene, again=again
-    )
-    if base_url:
-        announce(ModelChoice(model, base_url))
-    if dry_run:
-        _show_summaries_forecast(library, stage, among, retry_failed, renew)
-        return
+    common = writing.settings(model)
+    stage = Summaries(**common, max_new_tokens=max_new_tokens, frames_a_scene=frames_a_scene, again=again)
     repeated = partial(stage.repeated, untitled=retry_failed, outdated=renew)
-    run(library, stage, among, sharing, json, repeated, frames_needed=False)
-
-
-def _show_summaries_forecast(uri: str, stage: Summaries, among: Among, retry_failed: bool, renew: bool) -> None:
-    from kinodex.jobs.add.run import pending_videos
-    from kinodex.jobs.forecast import forecast_summaries, table
-
-    if stage.base_url is None:
-        raise UsageError("got --dry-run for a local model, which costs nothing; give --base-url")
-    library = open_library(uri)
-    again = stage.repeated(library, retry_failed, renew)
-    ids = chosen_ids(library, among)
-    videos = pending_videos(library, stage.model, ids, again, "summaries")
-    print(table([forecast_summaries(library, videos, stage.role, stage.frames_a_scene)], "scenes and chapters"))
+    run_at_model(library, stage, among, writing, json, repeated, "scenes and chapters", frames_needed=False)
 
 
 # `kinodex add screen-text`: what pictures show in letters.
@@ -560,14 +487,6 @@ def show_report(report: AddReport) -> None:
 # Run a stage on a library: here or on Ray, with a progress bar and a report.
 
 
-def local_name(model: str) -> str:
-    """Resolve a folder to its whole path, so that it is one model from any working directory; keep a hub id."""
-    from pathlib import Path
-
-    folder = Path(model).expanduser()
-    return str(folder.resolve()) if folder.is_dir() else model
-
-
 def run(
     uri: str,
     stage: Addition,
@@ -583,10 +502,15 @@ def run(
     get it too.
     """
     library = open_library(uri)
-    ids = with_frames(library, among) if frames_needed else chosen_ids(library, among)
+    ids = _chosen(library, among, frames_needed)
     report = add_rows(library, stage, ids, sharing, again(library) if again else ())
     show(report, as_json)
     raise typer.Exit(SOME_FAILED if report.failed else OK)
+
+
+def _chosen(library: Library, among: Among, frames_needed: bool) -> list[str] | None:
+    """The ids of the videos that are chosen, or of those with frames if these are needed; None for all."""
+    return with_frames(library, among) if frames_needed else chosen_ids(library, among)
 
 
 def add_rows(

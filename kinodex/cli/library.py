@@ -136,7 +136,9 @@ def added(
     library: LibraryArgument,
     stage: Annotated[
         str,
-        typer.Argument(help="captions, detections, speech, screen-text, chapters, vectors, sentences, map or clips."),
+        typer.Argument(
+            help="captions, detections, speech, screen-text, chapters, vectors, sentences, map, extracts or clips."
+        ),
     ],
     model: Annotated[str, typer.Argument(help="Its name in `kinodex info`; for vectors and sentences a digest.")],
     video: VideoOption = None,

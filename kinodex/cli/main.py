@@ -35,6 +35,8 @@ COMMANDS = {
     "ground": Place("kinodex.cli.search:ground", "Find the times at which something happens.", START),
     "info": Place("kinodex.cli.library:info", "Show a library: videos, failures, runs.", START),
     "add": Place("kinodex.cli.add:app", "Add captions, speech, text on screen, chapters, ...", MORE),
+    "extract": Place("kinodex.cli.extract:extract", "Fill in a table from scenes, by a schema.", MORE),
+    "sql": Place("kinodex.cli.extract:sql", "Run SQL over a library.", MORE),
     "import": Place("kinodex.cli.library:import_app", "Bring in captions or transcripts made elsewhere.", MORE),
     "speakers": Place("kinodex.cli.add:speakers", "List and name the people who speak.", MORE),
     "duplicates": Place("kinodex.cli.search:duplicates", "Find videos that show the same.", MORE),

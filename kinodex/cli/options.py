@@ -404,6 +404,10 @@ class MomentOptions:
     trace: Annotated[
         Path | None, typer.Option(help="The evidence of the answer in this trace of `kinodex ask --trace`.")
     ] = None
+    from_sql: Annotated[
+        str | None,
+        typer.Option(help="The rows of this SELECT: columns video_id, start_s, end_s, label, score (`kinodex sql`)."),
+    ] = None
     of: Annotated[
         str | None,
         typer.Option(
@@ -463,6 +467,70 @@ class Sharing:
 
 
 HERE = Sharing()
+
+
+@dataclass(frozen=True)
+class Writing(Sharing):
+    """The model that writes of parts of videos, and how it is asked, for `with_groups`."""
+
+    base_url: Annotated[
+        str | None, typer.Option(help="An OpenAI-compatible endpoint, http://HOST:PORT/v1, instead of a local model.")
+    ] = None
+    batch: Annotated[
+        int | None,
+        typer.Option(min=1, help="Parts at once, of several videos together at an endpoint. Default: 4, there 32."),
+    ] = None
+    device: DeviceOption = "auto"
+    input_price: InputPriceOption = 0.0
+    output_price: OutputPriceOption = 0.0
+    stop_at_cost: Annotated[
+        float | None,
+        rare(help="No request begins once those of this run cost so much; run again to go on with what came."),
+    ] = None
+    batch_api: Annotated[
+        bool,
+        typer.Option(
+            "--batch-api", help="Send the requests by the endpoint's Batch API: half the price, done within a day."
+        ),
+    ] = False
+    dry_run: DryRunOption = False
+
+    def settings(self, model: str) -> dict[str, Any]:
+        """The fields of an `EndpointAddition` by this model; raises UsageError for options that do not go together."""
+        from kinodex.jobs.add.endpoint import default_batch
+        from kinodex.jobs.errors import UsageError
+        from kinodex.jobs.models import ModelChoice
+
+        on_ray = self.ray or self.ray_address is not None
+        if self.base_url is None and (self.batch_api or self.dry_run):
+            raise UsageError("got --batch-api or --dry-run for a local model, which costs nothing; give --base-url")
+        if self.batch_api and on_ray:
+            raise UsageError(
+                "got --batch-api with --ray; batches are sent and waited for by this process, so leave one out"
+            )
+        if self.stop_at_cost is not None and (self.batch_api or on_ray):
+            other = "--batch-api, which sends all requests before one is paid" if self.batch_api else "--ray"
+            raise UsageError(f"got --stop-at-cost with {other}; leave one out, and see the bill with --dry-run")
+        prices = {"input_price": self.input_price, "output_price": self.output_price}
+        choice = ModelChoice(model, self.base_url, input_price=self.input_price, output_price=self.output_price)
+        check_cost(choice, None, self.stop_at_cost)
+        return {
+            "model": model if self.base_url else local_name(model),
+            "base_url": self.base_url,
+            "batch": self.batch or default_batch(self.base_url),
+            "device": "cpu" if self.base_url else self.device,
+            **prices,
+            "stop_at_cost": self.stop_at_cost,
+        }
+
+
+WRITING = Writing()
+
+
+def local_name(model: str) -> str:
+    """Resolve a folder to its whole path, so that it is one model from any working directory; keep a hub id."""
+    folder = Path(model).expanduser()
+    return str(folder.resolve()) if folder.is_dir() else model
 
 
 # Groups of options that commands share.

@@ -47,7 +47,8 @@ def search(
             "--in",
             help="Where to look: pictures (by meaning), words (said, on screen and captions, by words, and by meaning "
             "after `kinodex add sentences`), speech (by words), screen-text (by words, typos forgiven), captions (by "
-            "words and meaning), chapters (by titles and summaries), detections (by label), or all: but these two.",
+            "words and meaning), chapters (by titles and summaries), detections (by label), an extract by its name, "
+            "or all: but these three.",
         ),
     ] = "all",
     label: Annotated[str | None, typer.Option(help="Only detections of this label.")] = None,
@@ -68,7 +69,7 @@ def search(
 
     choice = looking.choice(used=looking.verify is not None)
     opened = options.open_library(library, where)
-    place = _place(place, query, image, label, space)
+    place = _place(opened, place, query, image, label, space)
     finder = Finder(opened, space)
     if finder.missing(place):
         what = "text on screen" if place == "screen-text" else place
@@ -116,11 +117,11 @@ def _note_invalid(looked: Looked) -> None:
         )
 
 
-def _place(place: str, query: str, image: Path | None, label: str | None, space: str | None) -> str:
+def _place(library: Library, place: str, query: str, image: Path | None, label: str | None, space: str | None) -> str:
     """Where to look; raises UsageError for options that do not fit together."""
     from kinodex.find import known_where
 
-    place = known_where(place)
+    place = known_where(place, library)
     if label is not None and place == "all":
         place = "detections"
     if (image is not None or space is not None) and place not in ("all", "pictures"):

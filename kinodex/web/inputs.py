@@ -44,6 +44,7 @@ from kinodex.web.search import (
     ground_in,
     needs_vector,
     play_range,
+    read_request,
 )
 from kinodex.web.trace_view import TraceView, curves, evidence_frames, shots, shown_frames, trace_view
 
@@ -145,6 +146,7 @@ class ViewerApi:
         return asdict(library.info()) | {
             "searched": library.space(self._space).name,
             "noise": library.noise(self._space),
+            "extracts": list(dict.fromkeys(each.name for each in library.extracts.versions())),
         }
 
     def facets(self, number: int, condition: str | None) -> dict[str, Any]:
@@ -204,6 +206,10 @@ class ViewerApi:
 
     def close(self) -> None:
         self._towers.close()
+
+    def read_search(self, number: int, query: Mapping[str, str]) -> SearchRequest:
+        """Read a search of a library from a query string; raises as `read_request` does."""
+        return read_request(query, self._library(number))
 
     def search(self, number: int, request: SearchRequest) -> dict[str, Any]:
         return self._search_of(number).search(request)

@@ -14,7 +14,7 @@ from kinodex.jobs.eval.folder import PAGE as REPORT_PAGE
 from kinodex.jobs.pictures import MOST_BYTES
 from kinodex.web.inputs import ViewerApi
 from kinodex.web.page import Posters, parts, served_page
-from kinodex.web.search import read_ground_request, read_request, whole_number
+from kinodex.web.search import SearchRequest, read_ground_request, whole_number
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -109,20 +109,24 @@ def _text_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Handler:
     """
     kept: OrderedDict[Any, bytes] = OrderedDict()
 
+    def asked_of(request: Request) -> tuple[int, SearchRequest]:
+        number = request.path_params["library"]
+        return number, api.read_search(number, request.query_params)
+
     async def embedded(request: Request) -> None:
-        number, asked = request.path_params["library"], read_request(request.query_params)
+        number, asked = asked_of(request)
         load = api.tower_of(number, asked)
         if load is not None:
             await asyncio.shield(asyncio.wrap_future(load))  # a client who goes away does not end it for all others
             await asyncio.shield(asyncio.wrap_future(api.begin_text(number, asked.text)))
 
     def search(request: Request) -> Response:
-        return json_response(api.search(request.path_params["library"], read_request(request.query_params)))
+        return json_response(api.search(*asked_of(request)))
 
     found = answering(search, worker, embedded)
 
     async def respond(request: Request) -> Response:
-        number, asked = request.path_params["library"], read_request(request.query_params)
+        number, asked = asked_of(request)
         stamp = api.stamp(number)
         key = number, asked, stamp
         if key in kept:
@@ -164,7 +168,7 @@ def _picture_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Handler:
                 return json_response({"error": f"give a picture of at most {MOST_BYTES // 1_000_000} MB"}, status=413)
 
         def search(request: Request) -> Response:
-            asked = read_request(request.query_params)
+            asked = api.read_search(request.path_params["library"], request.query_params)
             return json_response(api.search_picture(request.path_params["library"], bytes(content), asked))
 
         return await answering(search, worker)(request)

@@ -124,11 +124,14 @@ class LibrarySearch:
 # A search that the page asks for, read from a query string within its bounds.
 
 
-def read_request(query: Mapping[str, str]) -> SearchRequest:
-    """Read a search from a query string; raises UsageError or QueryError for a value that makes no sense."""
+def read_request(query: Mapping[str, str], library: Library | None = None) -> SearchRequest:
+    """Read a search from a query string; raises UsageError or QueryError for a value that makes no sense.
+
+    The extracts of the library are places to search in.
+    """
     start_s, end_s = numbers(query, "from", "to")
     text, like = query.get("text", ""), query.get("like")
-    where = known_where(query.get("in") or query.get("kind") or "all")
+    where = known_where(query.get("in") or query.get("kind") or "all", library)
     if len(text) > LONGEST_TEXT:
         raise QueryError(f"got a search of {len(text)} characters; give at most {LONGEST_TEXT}")
     most = whole_number(query.get("most") or "36", "most", f"give a number of hits from 1 to {MOST_HITS}", 1, MOST_HITS)
@@ -172,7 +175,7 @@ EmbedText = Callable[[str], Floats]
 MIN_GAP_S = 2.0
 """Between two moments of one video; of frames like one, also from that one."""
 PARTS = {"frame": "frame", "transcript": "line", "text": "shown", "caption": "caption"}
-PARTS |= {"chapter": "caption", "detection": "detection"}
+PARTS |= {"chapter": "caption", "extract": "caption", "detection": "detection"}
 """Of a hit's source, the part of a moment that it is."""
 
 

@@ -122,6 +122,7 @@ CACHED = {
     "Decide decide": "da1989123c25",
     "DescribeSegment describe_segment": "bd8922593cc8",
     "DiscoverQueries discover_queries": "1f977c3e66d7",
+    "ExtractRows extract_rows": "032115322d00",
     "FindMissing find_missing": "c226f7b7589f",
     "FocusClip videoseek_focus": "a9de7cbb02f7",
     "Guess guess": "414cdb9dca00",
@@ -216,7 +217,8 @@ CHOICES = {"action", "option", "score", "confidence", "relevance", "found", "suf
 """Names of what a model decides: words of its own come before."""
 WORDS = {REASONING, "description", "text", "caption", "steps"}
 DESCRIPTIONS = {
-    *("Description", "Summary", "Observation", "DescribedFrames", "SkimmedFrames", "FrameCaptions", "PartSummary")
+    *("Description", "Summary", "Observation", "DescribedFrames", "SkimmedFrames", "FrameCaptions", "PartSummary"),
+    "Extracted",  # its columns are the user's
 }
 """Replies that say what is seen: their text is the first thing in them, and reasons before it would double its cost."""
 SCORED = {"SegmentScores", "ScoresAndQueries", "MomentVerdicts"}

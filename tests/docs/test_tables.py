@@ -13,7 +13,14 @@ from mktestdocs import check_md_file
 
 from kinodex.index.library import Library
 from kinodex.index.rows import ClipRow
-from kinodex.index.store.schema import FORMAT_VERSION, LATE_TABLES, sentences_schema, table_schemas, vectors_table
+from kinodex.index.store.schema import (
+    FORMAT_VERSION,
+    LATE_TABLES,
+    extracts_schema,
+    sentences_schema,
+    table_schemas,
+    vectors_table,
+)
 from tests.support.libraries.random_library import (
     DIM,
     OTHER_DIM,
@@ -40,6 +47,7 @@ def page(root: Path) -> Path:
 
 def schemas() -> dict[str, pa.Schema]:
     known = {**table_schemas(SETTINGS, fingerprint()), **LATE_TABLES}
+    known["extract_<name>_<digest>"] = extracts_schema(pa.schema([]))
     known["sentences_<model>"] = sentences_schema(fingerprint(), {})
     known["vectors_<space>"] = known.pop(vectors_table(fingerprint()))
     return known

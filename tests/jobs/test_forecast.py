@@ -29,9 +29,8 @@ from kinodex.jobs.forecast import (
     DryRun,
     Forecast,
     add_up,
-    forecast_captions,
+    forecast_addition,
     forecast_question,
-    forecast_summaries,
     forecast_tasks,
     past_forecast,
     spread,
@@ -177,8 +176,8 @@ def test_a_forecast_of_captions_is_near_their_bill(
     with CaptionServer(lambda body: REPLY, models=["tester"]) as server:
         stage = Captions("tester", server.base_url, input_price=2.0, output_price=8.0)
         videos = pending_videos(library, "tester", None, ())
-        expected = forecast_captions(library, videos, stage.role, stage.frames_a_segment)
-        half = forecast_captions(library, videos, stage.role, stage.frames_a_segment, 0.5)
+        expected = forecast_addition(library, stage, videos)
+        half = forecast_addition(library, stage, videos, 0.5)
         assert server.seen == []
         report = add(library, stage)
     assert expected.calls == report.rows == sum(row.segments for row in videos)
@@ -194,14 +193,14 @@ def test_a_forecast_of_summaries_is_what_a_run_sends(kinodex: Kinodex, tmp_path:
         options = ("add", "chapters", library.uri, "--model", "tester", "--base-url", server.base_url)
         dry = kinodex(*options, "--dry-run")
         assert dry.code == 0 and server.seen == [] and "scenes and chapters" in dry.out
-        role = Summaries("tester", server.base_url, input_price=1.0).role
-        expected = forecast_summaries(library, library.videos(), role, 4)
+        stage = Summaries("tester", server.base_url, input_price=1.0)
+        expected = forecast_addition(library, stage, library.videos())
         assert kinodex(*options).code == 0
         assert expected.calls == len(server.seen)
         assert expected.frames == 0 and expected.cost > 0
         rows = sum(len(library.scenes.rows(video.video_id)) for video in library.videos())
         assert expected.questions == rows
-    assert forecast_summaries(library, [], role, 4).calls == 0
+    assert forecast_addition(library, stage, []).calls == 0
 
 
 # Past runs: those that asked alike alone, and no neighbour's damage ends it.

@@ -37,7 +37,10 @@ def jobs(place: Path, limits: Limits = QUICK, opened: bool = True, **server: Any
         if opened:
             serve.gate.set()
         folder = JobFolder(place, limits)
-        assert folder.add_requests(REQUESTS) == 5
+        with folder.requests() as requests:
+            for each in (*REQUESTS, REQUESTS[0]):
+                requests.add(*each)
+        assert requests.count == 5
         yield Jobs(serve, client, folder)
 
 

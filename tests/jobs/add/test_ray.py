@@ -5,11 +5,16 @@ from __future__ import annotations
 import pytest
 
 from kinodex.index.library import Library
+from kinodex.index.sweep import audit
+from kinodex.jobs.add.extract import extraction
 from kinodex.jobs.add.map import Map, function_of
 from kinodex.jobs.add.run import add
 from kinodex.pipeline.errors import WrongModel
+from tests.jobs.add.test_extract import WHERE, row_of
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, rows_held
 from tests.support.models.dying_stage import Dying
+from tests.support.scenes.chaptered_film import make_film
+from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.ray_node import RayCluster
 
 pytest.importorskip("ray")
@@ -56,6 +61,17 @@ def test_a_function_of_a_file_is_sent_to_the_workers(library, executor, tmp_path
     assert add(library, Map(function_of(f"{file}:norm"), "norm"), executor=executor).added == VIDEOS
     rows = library.additions.mapped("norm")
     assert rows.num_rows == library.info().frames and abs(rows["norm"].to_numpy() - 1).max() < 0.01
+
+
+def test_an_extract_has_the_rows_of_a_run_in_one_process(executor, tmp_path, monkeypatch):
+    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
+    library = make_film(tmp_path / "films", "aa", "bb", "cc")
+    with ChatServer(row_of) as server:
+        stages = [extraction(name, WHERE, asks="tester", base_url=server.base_url) for name in ("here", "there")]
+        assert [add(library, stages[0]).rows, add(library, stages[1], executor=executor).rows] == [12, 12]
+    columns = ["video_id", "part_no", *WHERE["properties"], "evidence_start_s"]
+    here, there = (library.extracts.rows(name).select(columns) for name in ("here", "there"))
+    assert here == there and audit(library, deep=True).problems == ()
 
 
 def test_what_makes_the_whole_run_senseless_ends_it_in_the_workers_own_words(library, executor, tmp_path):

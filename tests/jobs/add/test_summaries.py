@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from itertools import pairwise
+from typing import cast
 
 import pytest
 
 from kinodex.agent.errors import ModelRejected
 from kinodex.agent.protocol import Note, Segment, Usage
-from kinodex.agent.requests.describe import SummarizePart
+from kinodex.agent.requests.describe import PartSummary, SummarizePart
 from kinodex.index.library import Library
-from kinodex.jobs.add.endpoint import open_model_thread
-from kinodex.jobs.add.summaries import (
-    Film,
-    Written,
-    added_rows,
-    endpoint_writer,
-    read_film,
-    write_contents,
-)
+from kinodex.jobs.add.endpoint import Outcome, Round, answer_at, open_model_thread, run_rounds
+from kinodex.jobs.add.summaries import Film, Summaries, read_film
 from tests.support.command import json_of
 from tests.support.libraries.random_library import spoken
 from tests.support.scenes.chaptered_film import PLACES, add_film, make_film
+from tests.support.servers.batch_server import BatchServer, serving
 from tests.support.servers.chat_server import ChatServer, cut_off, failing, in_turn
 from tests.support.servers.wire import role
 
@@ -60,58 +55,49 @@ def test_notes_are_captions_and_what_is_said_each_once(film):
         assert said == [f"We are at the {place} now."]
 
 
-def one_chapter(library: Library, name: str) -> Film:
-    film = read_film(library, library.video(name))
-    whole = replace(film.chapters[0], end_s=film.chapters[-1].end_s, children=range(len(film.scenes)))
-    return replace(film, chapters=(whole,))
-
-
-class Writer:
-    """Numbers what it writes; the parts of some numbers get nothing."""
-
-    def __init__(self, *fails: int, refused: bool = False) -> None:
-        self.batches: list[Sequence[SummarizePart]] = []
-        self.fails, self.refused = fails, ModelRejected("it will not") if refused else None
-
-    def __call__(self, requests):
-        self.batches.append(requests)
-        return [self.one(request) for request in requests]
-
-    def one(self, request):
-        number, usage = request.part.number, Usage(input_tokens=10)
-        if request.level == "scene" and number in self.fails:
-            return Written(usage=usage, refused=self.refused)
-        return Written(f"{request.level} {number}", "It happens.", usage)
-
-
-def test_chapters_are_written_from_their_scenes(films):
-    film, writer = one_chapter(films, "film aa"), Writer()
-    rows = added_rows(write_contents(films, film, writer, 2, 3), "m")
-    assert [len(batch) for batch in writer.batches] == [3, 1, 1]
-    assert [note.text for note in writer.batches[2][0].notes] == [f"scene {n}. It happens." for n in range(4)]
-    assert writer.batches[0][0].frames == ()
-    assert [(row.level, row.number, row.title) for row in rows.rows] == [
-        *(("scene", n, f"scene {n}") for n in range(4)),
-        ("chapter", 0, "chapter 0"),
+def outcomes(asked: Round, requests: list[SummarizePart], *fails: int, refused: bool = False) -> list[Outcome]:
+    """Replies that number the parts of a round; scenes of some numbers get none."""
+    made = cast(Sequence[SummarizePart], asked.make(range(asked.count)))
+    requests += made
+    usage, error = Usage(input_tokens=10), ModelRejected("it will not") if refused else None
+    return [
+        Outcome(None, usage, error)
+        if each.level == "scene" and each.part.number in fails
+        else Outcome(PartSummary(title=f"{each.level} {each.part.number}", summary="It happens."), usage)
+        for each in made
     ]
-    assert rows.count == 5 and rows.problem is None and rows.usage.input_tokens == 50
 
 
-def test_parts_without_a_title_are_counted_and_given_by_their_lines(films):
-    writer = Writer(1)
-    rows = added_rows(write_contents(films, one_chapter(films, "film aa"), writer, 2, 8), "m")
-    assert rows.count == 5
-    assert [row.title for row in rows.rows if row.level == "scene"] == ["scene 0", "", "scene 2", "scene 3"]
-    assert rows.problem == "1 of 5 scenes and chapters got no title that could be used"
-    texts = [note.text for note in writer.batches[-1][0].notes]
-    assert texts[0] == "scene 0. It happens." and any("kitchen" in text for text in texts)
+@pytest.mark.parametrize(
+    ("fails", "refused", "problem"),
+    [
+        ((), False, None),
+        ((1,), False, "of {} scenes and chapters got no title that could be used"),
+        ((2,), True, "requests refused: 1, the last because it will not"),
+    ],
+)
+def test_chapters_are_written_from_their_scenes(films, fails, refused, problem):
+    film, requests = films.video("film aa"), list[SummarizePart]()
+    whole = read_film(films, film)
+    rows = run_rounds(
+        Summaries("m").rounds(films, film), lambda asked: outcomes(asked, requests, *fails, refused=refused)
+    )
+    titles = [row.title for row in rows.rows if row.level == "scene"]
+    assert titles == ["" if number in fails else f"scene {number}" for number in range(4)]
+    assert rows.count == whole.parts and rows.usage.input_tokens == 10 * len(requests)
+    assert (rows.problem is None) if problem is None else problem.format(whole.parts) in (rows.problem or "")
+    assert requests[0].frames == ()
+    for request in requests[4:]:
+        texts = [note.text for note in request.notes]
+        children = whole.chapters[request.part.number].children
+        assert all((f"scene {number}. It happens." in texts) == (number not in fails) for number in children)
+        assert any("kitchen" in text for text in texts) == (1 in fails and 1 in children)
 
 
-def test_refused_requests(films):
-    film = one_chapter(films, "film aa")
-    rows = added_rows(write_contents(films, film, Writer(2, refused=True), 2, 8), "m")
-    assert rows.problem is not None and rows.problem.endswith("requests refused: 1, the last because it will not")
-    rows = added_rows(write_contents(films, film, Writer(0, 1, 2, 3, refused=True), 2, 8), "m")
+def test_a_film_whose_scenes_are_all_refused_fails(films):
+    requests = list[SummarizePart]()
+    rounds = Summaries("m").rounds(films, films.video("film aa"))
+    rows = run_rounds(rounds, lambda asked: outcomes(asked, requests, 0, 1, 2, 3, refused=True))
     assert isinstance(rows.failed, ModelRejected) and (rows.count, rows.rows) == (0, ())
     assert rows.usage.input_tokens > 0  # what a video that fails has cost is counted
 
@@ -124,17 +110,21 @@ def part(number: int = 0, *texts: str) -> SummarizePart:
     return SummarizePart(part=Segment(number, "v", 0.0, 30.0), level="scene", notes=notes)
 
 
+def one(request: SummarizePart, numbers: Sequence[int]) -> list[SummarizePart]:
+    return [request for _ in numbers]
+
+
 def test_an_endpoint_is_asked_once_more_and_no_more(kinodex):
     loop = {"title": "Kites", "summary": "Kites fly in it. " * 9}
     replies = in_turn({"title": "", "summary": "x"}, GOOD, loop, cut_off(str(loop)), loop, failing(400, "no"))
     with ChatServer(replies) as server, open_model_thread(role(server)) as thread:
-        write = endpoint_writer(thread)
-        (first,), (second,), (third,) = write([part(0)]), write([part(1, "a boat")]), write([part(2, "a cat")])
+        asked = (part(0), part(1, "a boat"), part(2, "a cat"))
+        first, second, third = (answer_at(thread, Round(1, partial(one, each)))[0] for each in asked)
     assert server.problems == []
-    assert (first.title, first.text) == (GOOD["title"], GOOD["summary"])
+    assert first.reply == PartSummary(**GOOD)
     assert "the title is empty" in server.seen[1].text
-    assert second.title == "" and second.refused is None and second.usage.input_tokens > 0
-    assert third.title == "" and third.refused is not None
+    assert second.reply is None and second.refused is None and second.usage.input_tokens > 0
+    assert third.reply is None and third.refused is not None
     assert len(server.seen) == 6
 
 
@@ -150,7 +140,7 @@ def contents(body: dict) -> dict:
     return {"title": f"At the {place}", "summary": f"A {place} is seen for a minute."}
 
 
-def command(library: Library, server: ChatServer, *more: object) -> tuple[object, ...]:
+def command(library: Library, server: ChatServer | BatchServer, *more: object) -> tuple[object, ...]:
     return ("add", "chapters", library.uri, "--model", "tester", "--base-url", server.base_url, *more)
 
 
@@ -170,6 +160,16 @@ def test_summaries_are_made_once_and_found_by_words(kinodex, library):
     assert server.seen[0].schema == "PartSummary"
     assert {hit.video_id for hit in library.search.chapters("harbour")} == {"aa", "bb"}
     assert [fact.stage for fact in library.info().added] == ["captions", "summaries"]
+
+
+def test_chapters_by_batches_follow_those_of_their_scenes(kinodex, library, monkeypatch, tmp_path):
+    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
+    with serving(BatchServer(contents)) as server:
+        server.gate.set()
+        made = json_of(kinodex, *command(library, server, "--batch-api"))
+    several = sum(len(each.children) > 1 for row in library.videos() for each in read_film(library, row).chapters)
+    assert (made["added"], server.online, len(server.batches)) == (2, 0, 1 + (several > 0))
+    assert [row.title for row in library.scenes.rows("film aa", "scene")] == [f"At the {place}" for place in PLACES]
 
 
 def test_parts_without_a_title_are_told_and_retried(kinodex, library):

@@ -46,7 +46,7 @@ def test_models_and_options_that_cannot_be_used_are_refused_in_one_line(kinodex,
 
 
 def test_the_folder_of_a_model_is_one_model_from_everywhere(tiny_model, monkeypatch):
-    from kinodex.cli.add import local_name
+    from kinodex.cli.options import local_name
 
     folder = tiny_model("rt_detr")
     monkeypatch.chdir(folder.parent)

@@ -30,7 +30,7 @@ const PAUSE_MS = 120;
  * The form and the place for its hits, as `elements`; `fields` are those of the address, and `filled` is a promise of
  * their hits. `among(where)` gets the condition that videos have to fulfil.
  */
-export function search(key, fields, { space, searched }, there, among) {
+export function search(key, fields, { space, searched, extracts = [] }, there, among) {
   const hits = el("div", { class: "hits" });
   const said = el("p", { class: "quiet", role: "status" });
   const subject = el("div", { class: "subject" });
@@ -109,7 +109,7 @@ export function search(key, fields, { space, searched }, there, among) {
     el("button", { type: "submit", class: "plain strong" }, "Search"),
     ...(ask_ ? [ask_] : []),
     ...pictureButton(form, (name) => by("picture", name)),
-    filters(key, chosen, where.label),
+    filters(key, chosen, where.label, extracts),
     where.choices,
     ...(problem ? [problem] : []),
   );
@@ -120,7 +120,8 @@ export function search(key, fields, { space, searched }, there, among) {
 }
 
 /** Where to search: folded on a phone, unless something is chosen there. */
-function filters(key, chosen, where) {
+function filters(key, chosen, where, extracts) {
+  const places = [...Object.entries(PLACES), ...extracts.map((name) => [name, `table ${name}`])];
   const isSet = ["in", "video", "from", "to", "where"].some((name) => chosen[name]);
   return el(
     "details",
@@ -129,7 +130,7 @@ function filters(key, chosen, where) {
     el(
       "div",
       { class: "row" },
-      field("in", el("select", { name: "in" }, Object.entries(PLACES).map(([value, name]) => el("option", { value }, name)))),
+      field("in", el("select", { name: "in" }, places.map(([value, name]) => el("option", { value }, name)))),
       field("of video", ...titleField(key)),
       field("from", time("from")),
       field("to", time("to")),

@@ -1,0 +1,232 @@
+"""SQL over all tables of a library, by DuckDB, which reads and never writes: `kinodex sql`, `library.sql`.
+
+Rows are those that readers see: of complete videos, of the newest model, at times that a player shows. A query has no
+access to files, to the network, or to variables of Python.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from kinodex.index.annotations import LINE_SOURCES, SCENES, SCENES_STAGE
+from kinodex.index.errors import QueryError, checked_text
+from kinodex.index.library import LibraryReader
+from kinodex.index.store.indexes import present
+
+if TYPE_CHECKING:
+    import duckdb
+
+LOCKED: dict[str, Any] = {
+    "enable_external_access": "false",
+    "python_enable_replacements": "false",
+    "autoload_known_extensions": "false",
+}
+LATE = "CASE WHEN s.zero_s = 0 THEN r.{name} ELSE round(r.{name} - s.zero_s, 9) END AS {name}"
+SOURCES = {"transcript": "speech", "text": "screen-text", "caption": "captions"}
+"""The words of `--in` for the kinds of lines."""
+TABLES = ("videos", "frames", "segments", "lines", "detections", "chapters", "additions", "failures")
+
+
+def query(library: LibraryReader, sql: str) -> duckdb.DuckDBPyRelation:
+    """Run one SELECT; its result as a relation of DuckDB: `.to_arrow_table()`, `.df()`, `.pl()`, `.fetchall()`.
+
+    Raises QueryError, which names the tables there are, for anything else and for a query that cannot be run.
+    """
+    import duckdb
+
+    checked_text(sql)
+    connection = duckdb.connect(config=LOCKED)
+    views = _views(library)
+    try:
+        statements = connection.extract_statements(sql)
+        if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
+            got = ", ".join(each.type.name for each in statements) or "nothing"
+            raise QueryError(f"got {got} as SQL; give one SELECT: a library is read, and nothing of it is written")
+        for name in _named(sql, views):
+            views[name](connection, name)
+        connection.execute("SET lock_configuration = true")
+        rows = connection.sql(sql).to_arrow_table()
+    except duckdb.Error as error:
+        raise _query_error(library, sql, str(error), list(views)) from error
+    return connection.from_arrow(rows)
+
+
+View = Callable[["duckdb.DuckDBPyConnection", str], None]
+"""Makes the view of a name."""
+
+
+def _named(sql: str, views: Mapping[str, View]) -> list[str]:
+    """The tables whose names stand in a query: the others are not opened."""
+    return [name for name in views if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sql, re.IGNORECASE)]
+
+
+def _views(library: LibraryReader) -> dict[str, View]:
+    makers: dict[str, Callable[[LibraryReader, duckdb.DuckDBPyConnection, str], None]] = {
+        "videos": _videos,
+        "frames": _frames,
+        "segments": _segments,
+        "lines": _lines,
+        "detections": _detections,
+        "chapters": _chapters,
+        "additions": _plain,
+        "failures": _plain,
+    }
+    versions = library.extracts.versions()
+    names = dict.fromkeys([*(each.name for each in versions), *(each.key for each in versions)])
+
+    def of(make: Callable[[LibraryReader, duckdb.DuckDBPyConnection, str], None]) -> View:
+        return lambda connection, name: make(library, connection, name)
+
+    return {**{name: of(make) for name, make in makers.items()}, **dict.fromkeys(names, of(_extract))}
+
+
+def _videos(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """The complete videos with the library's own columns."""
+    shown = [name for name in library.tables.schema("videos").names if name not in ("digests", "state", "start_s")]
+    videos = library.video_columns(shown)
+    rows = library.visible.videos()
+    starts = pa.array([rows[id_].start_s for id_ in videos["video_id"].to_pylist()], pa.float64())
+    ends = pa.array([rows[id_].end_s for id_ in videos["video_id"].to_pylist()], pa.float64())
+    connection.register("_videos", videos.append_column("start_s", starts).append_column("end_s", ends))
+    if not present(library.tables, ["metadata"]) or not library.metadata.columns():
+        connection.execute(f"CREATE VIEW {_quoted(name)} AS SELECT * FROM _videos")
+        return
+    connection.register("_metadata", library.tables["metadata"])
+    connection.execute(f"CREATE VIEW {_quoted(name)} AS SELECT * FROM _videos LEFT JOIN _metadata USING (video_id)")
+
+
+def _frames(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """The stored frames without their pictures."""
+    columns = ["video_id", "frame_no", "time_s", "width_px", "height_px"]
+    _shown(library, connection, name, "frames", columns, None)
+
+
+def _segments(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Shots on their frames where they were added, else the segments of ingest."""
+    columns = ["video_id", "segment_no", "start_s", "end_s", "kind"]
+    _shown(library, connection, "_of_ingest", "segments", columns, None)
+    if not present(library.tables, ["shots"]):
+        connection.execute(f"CREATE VIEW {_quoted(name)} AS SELECT * FROM _of_ingest")
+        return
+    _shown(library, connection, "_shots", "shots", columns, "shots")
+    connection.execute(
+        f"CREATE VIEW {_quoted(name)} AS SELECT * FROM _shots UNION ALL BY NAME "
+        "SELECT * FROM _of_ingest WHERE video_id NOT IN (SELECT video_id FROM _shots)"
+    )
+
+
+def _lines(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """All lines that are said, on screen or captions."""
+    selects = []
+    names = library.speakers.names()
+    spoken = pa.table(
+        {"speaker": pa.array(list(names), pa.string()), "name": pa.array(list(names.values()), pa.string())}
+    )
+    connection.register("_speakers", spoken)
+    for source, (table, stage) in LINE_SOURCES.items():
+        if not present(library.tables, [table]):
+            continue
+        said = ["speaker", "language"] if source == "transcript" else ["language"] if source == "text" else []
+        view = f"_{source}"
+        _shown(library, connection, view, table, ["video_id", "start_s", "end_s", "text", "model", *said], stage)
+        selects.append(f"SELECT *, '{SOURCES[source]}' AS source FROM {_quoted(view)}")
+    connection.execute(
+        f"CREATE VIEW {_quoted(name)} AS "
+        "SELECT l.* REPLACE (coalesce(n.name, replace(l.speaker, '-', ' ')) AS speaker) "
+        f"FROM ({' UNION ALL BY NAME '.join(selects)}) l LEFT JOIN _speakers n ON n.speaker = l.speaker"
+    )
+
+
+def _detections(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Boxes of things in frames, by all models."""
+    columns = ["video_id", "frame_no", "time_s", "label", "score", "box", "track_id", "model"]
+    _shown(library, connection, name, "detections", columns, "detections", every_model=True)
+
+
+def _chapters(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Scenes and chapters, by `level`."""
+    columns = ["video_id", "level", "number", "start_s", "end_s", "title", "text", "model"]
+    _shown(library, connection, name, SCENES, columns, SCENES_STAGE)
+
+
+def _plain(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """A table as it is."""
+    rows = library.tables.rows(name)
+    connection.register(name, rows.drop_columns([each for each in ("digest",) if each in rows.column_names]))
+
+
+def _extract(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """The rows of an extract; of parts without a reply none."""
+    rows = library.extracts.rows(name)
+    connection.register(name, rows.filter(rows["fault"].is_null()).drop_columns(["fault"]))
+
+
+def _shown(
+    library: LibraryReader,
+    connection: duckdb.DuckDBPyConnection,
+    view: str,
+    table: str,
+    columns: list[str],
+    stage: str | None,
+    *,
+    every_model: bool = False,
+) -> None:
+    """Make a view of the rows of a table that readers see; they are read when a query asks, and only its columns."""
+    tables = library.tables
+    columns = [name for name in columns if name in tables.schema(table).names] if present(tables, [table]) else columns
+    models = library.visible.models(stage) if stage else {}
+    pairs = [
+        (id_, model, row.zero_s)
+        for id_, row in library.visible.videos().items()
+        for model in _models_of(models.get(id_, ()), stage, table, every_model)
+    ]
+    ids, names, zeros_s = zip(*pairs, strict=True) if pairs else ((), (), ())
+    seen = pa.table(
+        {
+            "video_id": pa.array(ids, pa.string()),
+            "seen": pa.array(names, pa.string()),
+            "zero_s": pa.array(zeros_s, pa.float64()),
+        }
+    )
+    connection.register(f"{view}_seen", seen)
+    if not present(tables, [table]):
+        rows: Any = pa.table({name: pa.array([], pa.string()) for name in columns})
+    elif any(name == "vector" for name in tables.schema(table).names):  # of 16 bits, which DuckDB does not know
+        rows = tables.rows(table, None, columns)
+    else:
+        rows = tables[table]
+    connection.register(f"{view}_rows", rows)
+    shown = [LATE.format(name=name) if name.endswith("_s") else f"r.{name}" for name in columns]
+    of_model = "AND s.seen IS NOT DISTINCT FROM r.model" if stage else ""
+    connection.execute(
+        f"CREATE VIEW {_quoted(view)} AS SELECT {', '.join(shown)} FROM {_quoted(f'{view}_rows')} r "
+        f"JOIN {_quoted(f'{view}_seen')} s ON s.video_id = r.video_id {of_model}"
+    )
+
+
+def _models_of(models: tuple[str, ...], stage: str | None, table: str, every_model: bool) -> tuple[str | None, ...]:
+    if stage is None:
+        return (None,)
+    shown = models if every_model else models[-1:]
+    return (None, *shown) if table == "transcript" else shown  # subtitles have no model
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _query_error(library: LibraryReader, sql: str, text: str, names: list[str]) -> QueryError:
+    """The error of a query that cannot be run, in one line."""
+    reason = " ".join(text.split("\n\nLINE")[0].split())
+    reason = reason.partition(" Did you mean")[0] if "Table with name" in reason else reason
+    if unknown := re.search(r"Table with name (\S+) does not exist", reason):
+        near = get_close_matches(unknown[1].lower(), names, n=1, cutoff=0.5)
+        reason = f"there is no table {unknown[1]}{f'; did you mean {near[0]}?' if near else ''}"
+    if "file system operations are disabled" in reason:
+        reason = f"{reason}: SQL reads the library alone"
+    return QueryError(f"got {sql!r:.200}: {reason}; the tables of {library.uri} are {', '.join(names)}")

@@ -38,14 +38,14 @@ class MomentChoice:
     sql: str | None = None
     rows: str | None = None
     videos: tuple[str, ...] = ()
+    where: str | None = None
+    """Only of videos for which this condition holds."""
     start_s: float | None = None
     end_s: float | None = None
     label: str = ""
     pad_s: float | None = None
     join_s: float | None = None
     snap: bool = False
-    where: str | None = None
-    """Only of videos for which this condition holds."""
 
     def rule(self, is_watched: bool) -> MomentRule:
         """The rule that is asked for; hits and evidence that are to be watched are `PLAYED` without one."""

@@ -428,11 +428,10 @@ class MomentOptions:
         from kinodex.jobs.export.moments import MomentChoice, choose_moments
 
         given = {**vars(self), "video": tuple(self.video or ())}
-        where = given.pop("where")
         given["of"] = {"speech": "transcript", "screen-text": "text"}.get(self.of or "", self.of)  # as they are stored
         if self.search is not None and (noise := library.noise()):
             print(f"note: {noise}", file=sys.stderr)
-        return choose_moments(library, MomentChoice(*given.values(), where), usual_rows, is_watched)
+        return choose_moments(library, MomentChoice(*given.values()), usual_rows, is_watched)
 
 
 # The option that sends runs of agents to a collector.

@@ -55,8 +55,10 @@ class Trap:
     def start(self, *lines: Sequence[object]) -> subprocess.Popen[str]:
         """Start one process that runs these command lines one after another."""
         command = [sys.executable, str(self._script), json.dumps([list(map(str, line)) for line in lines])]
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen(command, cwd=self.folder, env=self.environment, text=True, **pipes)
+        null, pipe = subprocess.DEVNULL, subprocess.PIPE
+        return subprocess.Popen(
+            command, cwd=self.folder, env=self.environment, text=True, stdin=null, stdout=pipe, stderr=pipe
+        )
 
     def run(self, *lines: Sequence[object]) -> dict[str, int]:
         """The exit code of each command."""

@@ -24,6 +24,7 @@ from kinodex.index.errors import KinodexError, QueryError, TimeOutside, TorchMis
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit
 from kinodex.index.spaces.load import load_text_tower
+from kinodex.index.spaces.towers import TextEmbedder
 from kinodex.index.store.schema import one_of
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ground import ground
@@ -318,7 +319,7 @@ def test_texts_that_wait_are_embedded_together_and_a_fault_is_that_of_each(shown
                 raise QueryError("no such text")
             return np.eye(len(texts), 4, dtype=np.float32)
 
-    towers = TextTowers(lambda uri, digest: Tower())
+    towers = TextTowers(lambda uri, digest: cast(TextEmbedder, Tower()))
     first = towers.begin_text("one", space, "red")
     while not calls:
         time.sleep(0.001)

@@ -149,8 +149,11 @@ def _export_in_child(name: str, kinds: Sequence[TowerKind], awaited: TowerKind) 
             raise getattr(errors, kind, ExportRefused)(message)
         if kind == awaited:
             return
-    if code := _end_child(name):
-        raise ExportRefused(f"the process that exports it ended with status {code}")
+        if kind == last:
+            break
+    else:
+        if code := _end_child(name):
+            raise ExportRefused(f"the process that exports it ended with status {code}")
     _export_in_child(name, [awaited], awaited)  # it made others
 
 

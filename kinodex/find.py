@@ -220,7 +220,9 @@ class Finder:
 
     @cached_property
     def _digest(self) -> str:
-        return self.library.space(self.space).digest
+        from kinodex.jobs.open import find_space
+
+        return find_space(self.library, self.space).digest
 
     @cached_property
     def _in_own_space(self) -> bool:

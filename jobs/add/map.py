@@ -169,7 +169,7 @@ class Map:
             yield spans, {name: given[name] for name in wanted}
 
     def _columns(self, count: int, made: Any) -> pa.Table:
-        """What the function returned as a table of so many rows; raises UsageError for what is none."""
+        """A table of so many rows from what the function returned; raises UsageError for what is none."""
         name = _name(self.function)
         try:
             columns = _as_columns(made, self.into)

@@ -44,7 +44,7 @@ COMMANDS = {
     "remove": Place("kinodex.cli.library:remove_app", "Remove videos, what was added, or voices.", MORE),
     "maintain": Place("kinodex.cli.library:maintain", "Clean up a library, or check it.", MORE),
     "upgrade": Place("kinodex.cli.library:upgrade", "Bring an older library to this version.", MORE),
-    "use-space": Place("kinodex.cli.library:use_space", "Ask in a space that was added.", MORE),
+    "use-space": Place("kinodex.cli.library:use_space"),
     "set": Place("kinodex.cli.library:set_app", "Set columns about the videos: metadata.", MORE),
     "relocate": Place("kinodex.cli.library:relocate", "Say where moved files are by now.", MORE),
     "clean": Place("kinodex.cli.clean:clean", "Free caches and old traces.", MORE),
@@ -142,7 +142,7 @@ def kinodex(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Index a video library once, then answer questions about it for the price of a few frames."""
+    """Index a video library once, then ask about it for the price of a few frames."""
 
 
 def main() -> None:

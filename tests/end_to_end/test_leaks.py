@@ -132,8 +132,8 @@ EVERYONE = parse_contenders(SPECS)
 VERIFIED = parse_contenders(["eea:form=paper", "videoagent2:rounds=2,segment_s=15"])
 VERIFYING = AnswerRules(verify=True)
 
-NOT_OF_A_RUN = {"Recall", "JudgeAnswer", "SummarizePart", "JudgeMoments"}
-"""Requests of follow-up questions, of the judge, who is given what is true, of `add chapters` and of `--verify`."""
+NOT_OF_A_RUN = {"Recall", "JudgeAnswer", "SummarizePart", "JudgeMoments", "ExtractRows"}
+"""Requests of follow-up questions, of the judge, who is given what is true, of `add chapters`, `--verify`, `extract`."""
 
 
 @pytest.fixture(scope="module")

@@ -87,7 +87,12 @@ def test_facts_of_a_file_that_still_holds_the_video(tmp_path):
 
 
 SPACE = "hf-hub:someone/tiny"
-OFFLINE = "huggingface_hub.constants.HF_HUB_OFFLINE"
+
+
+def go_offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither this process nor its children ask the hub from now on."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +125,9 @@ def hub(models: Path) -> Iterator[None]:
 
 @pytest.fixture
 def cache(hub: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The hub's cache, empty."""
+    """The hub's cache, empty, and that of exported towers."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -134,7 +141,7 @@ def test_after_an_ingest_and_after_vectors_are_added_words_are_searched_without_
     assert kinodex("add", "vectors", other, "--space", SPACE, "--no-text-tower").code == 0
     ran = kinodex("ingest", film, "--library", library, "--space", SPACE, "--no-text-tower")
     assert (ran.code, ran.err) == (0, "")
-    monkeypatch.setattr(OFFLINE, True)
+    go_offline(monkeypatch)
     ran = kinodex("search", library, "red boat", "-k", 1, "--only", "frames")
     assert ran.code == 0, ran.err
     assert "boat" in ran.out
@@ -150,12 +157,13 @@ def test_what_is_missing_is_said_and_the_frames_are_embedded_all_the_same(
     shutil.copytree(models / "someone" / "tiny", kept / "snapshots" / COMMIT)
     (kept / "refs").mkdir()
     (kept / "refs" / "main").write_text(COMMIT)
-    monkeypatch.setattr(OFFLINE, True)
+    go_offline(monkeypatch)
     note = f"note: the tokenizer of {SPACE} cannot be had: the hub does not answer and its cache here lacks it; "
     library = tmp_path / "library"
     ran = kinodex("ingest", film, "--library", library, "--space", SPACE)
     assert ran.code == 0
-    assert [line.startswith(note) for line in ran.err.splitlines()] == [True]
+    exporting, *noted = ran.err.splitlines()
+    assert exporting.startswith("exporting ") and [line.startswith(note) for line in noted] == [True]
     assert "1 indexed" in ran.out
     ran = kinodex("search", library, "red boat", "--only", "frames")
     assert (ran.code, "the tokenizer of" in ran.error_line) == (2, True)

@@ -58,18 +58,18 @@ def test_a_query_is_embedded_once_in_a_process_however_it_is_written(library: Pa
         return vector
 
     first, second = (Finder(Library.open(str(library)), embed_text=embed, meaning_of=meant.append) for _ in range(2))
-    hits, parts = first.find_parts(Query(" a  bird", k=3))
+    hits, parts = first.find_parts(Query(" a  purple bird", k=3))
     assert hits == finder.find(Query("a black bird at sea", k=3)) and parts is not None and parts.pictures
-    assert second.find(Query("a bird ", k=3)) == hits
-    assert (asked, meant) == (["a bird"], [" a  bird", "a bird "])
+    assert second.find(Query("a purple bird ", k=3)) == hits
+    assert (asked, meant) == (["a purple bird"], [" a  purple bird", "a purple bird "])
     assert plain_query(" a cafe\u0301") == "a caf\u00e9"  # also where its accent is a mark of its own
-    kept = first.embed("a bird")
+    kept = first.embed("a purple bird")
     with pytest.raises(ValueError, match="read-only"):
         kept[0] = 0.0
     picture = np.random.default_rng(5).integers(0, 256, (36, 64, 3), np.uint8)
     assert first.embed(picture=picture) is second.embed(picture=picture)
     assert first.embed(picture=picture.reshape(64, 36, 3)) is not first.embed(picture=picture)
-    others = finder.embed_texts(["a bird", "a red kite", "a  red kite"])
+    others = finder.embed_texts(["a purple bird", "a red kite", "a  red kite"])
     np.testing.assert_array_equal(others[1], others[2])
     np.testing.assert_array_equal(others[0], vector)
     for number in range(VECTORS_KEPT):

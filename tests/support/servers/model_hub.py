@@ -20,7 +20,7 @@ NOBODY_THERE = "http://127.0.0.1:9"
 
 @contextmanager
 def hub_at(address: str) -> Iterator[None]:
-    """Send every request to the hub that this process makes within this block to `address`.
+    """Send every request to the hub that this process, or a child of it, makes within this block to `address`.
 
     HF_ENDPOINT is read once, at import, and two objects keep the address that they were made with: the `api` of
     huggingface_hub, and the one that transformers makes at its first request. A test that changes the address alone
@@ -30,6 +30,7 @@ def hub_at(address: str) -> Iterator[None]:
     import transformers.utils.hub
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_ENDPOINT", address)
         patch.setattr("huggingface_hub.constants.ENDPOINT", address)
         patch.setattr(huggingface_hub.hf_api.api, "endpoint", address)
         template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"

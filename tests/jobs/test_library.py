@@ -165,7 +165,7 @@ def test_what_is_missing_is_said_and_the_frames_are_embedded_all_the_same(
     exporting, *noted = ran.err.splitlines()
     assert exporting.startswith("exporting ") and [line.startswith(note) for line in noted] == [True]
     assert "1 indexed" in ran.out
-    ran = kinodex("search", library, "red boat", "--only", "frames")
+    ran = kinodex("search", library, "a boat that is red", "--only", "frames")
     assert (ran.code, "the tokenizer of" in ran.error_line) == (2, True)
 
     own = library_of(tmp_path / "own", [film]).uri

@@ -1,7 +1,7 @@
 # Two commands for a fresh machine, each doing its own set-up:
 #   make demo   sample films, a library, a search, three questions with evidence, all offline after set-up
 #   make test   the tests, in two processes; its set-up adds what the demo does not need, torch first
-#   make quick  the tests that start no Ray, no browser and kill nothing: three minutes
+#   make quick  the tests that start no Ray, no browser, kill nothing and take a second of a core at most
 #   make third-parties  the tests before servers and language models of others, which CI runs too
 PYTHON ?= python3
 VENV   := .venv

@@ -366,6 +366,7 @@ def by_example(request):
     return dict(request.example())
 
 
+@pytest.mark.slow
 def test_agents_that_plan_or_call_tools_read_the_list_first(library):
     for agent, kind in READERS.items():
         settings = {"tree_search": False} if agent == "vca" else {}

@@ -234,6 +234,7 @@ def objects(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield from objects(each.get("items", each))
 
 
+@pytest.mark.slow
 def test_the_example_is_accepted_byte_for_byte_by_the_schema_that_is_sent() -> None:
     for kind in WRITTEN:
         for accepts in ACCEPTS:

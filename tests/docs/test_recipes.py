@@ -9,6 +9,7 @@ import pytest
 from tests.docs.test_python import BLOCK, run
 
 
+@pytest.mark.slow
 def test_recipes(root: Path, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "films").symlink_to(films)
     monkeypatch.chdir(tmp_path)

@@ -44,6 +44,7 @@ class _Asked(HTMLParser):
             self.links.append(given["href"] or "")
 
 
+@pytest.mark.slow
 def test_every_page_shows_without_a_network(site):
     pages = sorted(site.glob("*.html"))
     assert {path.stem for path in (ROOT / "docs").glob("*.md")} <= {page.stem for page in pages}

@@ -31,6 +31,7 @@ def page(root: Path) -> Path:
     return root / "docs" / "spaces.md"
 
 
+@pytest.mark.slow
 def test_the_examples_run(page: Path, tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     library = library_of(Path("mine"), [tiny_film(tmp_path / "film.mp4", 3, 0)])

@@ -196,6 +196,7 @@ def every(variants: Sequence[Variant]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("variant", variants, ids=lambda each: each.name)
 
 
+@pytest.mark.slow
 @every(ASKED)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_cannot_be_used_is_no_answer(variant: Variant, fault: str, spoken: Environment) -> None:
@@ -207,6 +208,7 @@ def test_what_cannot_be_used_is_no_answer(variant: Variant, fault: str, spoken: 
     assert answer.ledger.invalid_replies == sum(event.exchange.reply is None for event in exchanges)
 
 
+@pytest.mark.slow
 @every(SEEING)
 def test_exploring_without_end_ends_within_every_budget(variant: Variant, spoken: Environment) -> None:
     explores: Said = Rules(Unseeing("fog"))
@@ -219,6 +221,7 @@ def test_exploring_without_end_ends_within_every_budget(variant: Variant, spoken
         assert ledger.input_tokens + ledger.output_tokens <= (budget.tokens or 10**9)
 
 
+@pytest.mark.slow
 @every(SEEING)
 def test_orders_in_subtitles_captions_and_titles_stay_quotations(variant: Variant, environment: Environment) -> None:
     answer, exchanges = run(variant, environment, Rules(Unseeing(ORDER)), Budget(rounds=4), variant.name)
@@ -234,6 +237,7 @@ def test_orders_in_subtitles_captions_and_titles_stay_quotations(variant: Varian
         )
 
 
+@pytest.mark.slow
 def test_an_echo_is_no_caption(library: Path, kinodex: Kinodex, tmp_path: Path) -> None:
     copied = shutil.copytree(library, tmp_path / "library")
     for name, said in ECHOES.items():

@@ -42,6 +42,7 @@ def environments(tmp_path_factory: pytest.TempPathFactory) -> list[Environment]:
     return [environment_of(library, "kites"), environment_of(library, "kites", "boats"), environment_of(words)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.__name__}-{kind.template}")
 def test_a_reply_is_read_or_its_fault_is_said_in_one_line(kind: type[Request[Any]]) -> None:
     random = Random(f"{SEED} {kind.__name__} {kind.template}")
@@ -87,6 +88,7 @@ class Fuzzing:
         return json.dumps({**request.example()})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", VARIANTS, ids=lambda agent: agent.name)
 def test_every_agent_comes_to_an_end(agent: Any, environments: list[Environment]) -> None:
     questions = [Question("What is red?", ("the kite", "the boat", "a dog")), Question("What happens to the kite?")]

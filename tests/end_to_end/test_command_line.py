@@ -88,6 +88,7 @@ def test_without_a_decoder_ingest_says_what_is_missing(
     assert kinodex("search", library, "a boat").code == 0
 
 
+@pytest.mark.slow
 def test_bad_files_are_rows_and_the_rest_is_indexed(kinodex: Kinodex, media: Path, tmp_path: Path) -> None:
     awkward = media / "awkward"
     forbidden = tmp_path / "forbidden.mp4"

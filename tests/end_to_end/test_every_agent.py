@@ -90,6 +90,7 @@ def check_bill(answer: Answer, environment: Environment, events: list[Event]) ->
         assert videos[part.video_id].start_s <= part.start_s < part.end_s <= videos[part.video_id].end_s
 
 
+@pytest.mark.slow
 @every(VARIANTS)
 def test_a_run_over_the_wire_ends_with_a_bill_and_its_trace_replays(
     variant: Variant, sketch: SketchLibrary, server: ChatServer, tmp_path: Path
@@ -115,6 +116,7 @@ def without_clock(answer: Answer) -> Answer:
     return replace(answer, ledger=replace(answer.ledger, seconds=0.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "ablation"), ABLATIONS, ids=[f"{variant.name}, {name}" for variant, name in ABLATIONS]
 )
@@ -128,6 +130,7 @@ def test_an_ablation_is_understood_and_played(
     assert answer.ledger.invalid_replies == 0
 
 
+@pytest.mark.slow
 @every(SEEING)
 def test_what_sees_the_video_does_better_than_chance(
     variant: Variant, sketch: SketchLibrary, server: ChatServer
@@ -139,6 +142,7 @@ def test_what_sees_the_video_does_better_than_chance(
     assert right > max(len(answers) / 4, given / 2)
 
 
+@pytest.mark.slow
 @every(VARIANTS)
 def test_an_open_question_about_several_videos_is_answered_in_words_or_not_at_all(
     variant: Variant, sketch: SketchLibrary, server: ChatServer

@@ -48,6 +48,7 @@ def room_of(module: str, name: str | None) -> str:
     return "" if parts[0] != "kinodex" else parts[1] if parts[1] in ROOMS else "kinodex"
 
 
+@pytest.mark.slow
 def test_no_room_is_imported_by_its_bare_name(every_source: list[Source]) -> None:
     """It would load each module a second time, with classes that are not those of kinodex."""
     wrong = [

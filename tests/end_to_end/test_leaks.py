@@ -133,7 +133,7 @@ VERIFIED = parse_contenders(["eea:form=paper", "videoagent2:rounds=2,segment_s=1
 VERIFYING = AnswerRules(verify=True)
 
 NOT_OF_A_RUN = {"Recall", "JudgeAnswer", "SummarizePart", "JudgeMoments", "ExtractRows"}
-"""Requests of follow-up questions, of the judge, who is given what is true, of `add chapters`, `--verify`, `extract`."""
+"""Requests of follow-up questions, of the judge, who knows the truth, of `add chapters`, `--verify` and `extract`."""
 
 
 @pytest.fixture(scope="module")
@@ -296,6 +296,7 @@ def test_the_forms_are_all_there_is_and_hold_what_is_looked_for(tmp_path: Path) 
     assert secret("a kite at 31.42 s") and secret("[1, 42.4242]") and secret(f"from {CLOCK.partition('-')[0]}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRUTHS)
 def test_nothing_of_the_truth_reaches_who_answers_and_another_truth_changes_nothing(
     name: str, library: Library, tmp_path: Path
@@ -309,6 +310,7 @@ def test_nothing_of_the_truth_reaches_who_answers_and_another_truth_changes_noth
     assert [*map(request_key, same.requests)] == [*map(request_key, watched.requests)]
 
 
+@pytest.mark.slow
 def test_ablations_and_every_tool_say_nothing_of_it_either(library: Library, tmp_path: Path) -> None:
     truth = TRUTHS["longtvqa"][0]
     watched = put(library, "longtvqa", truth, tmp_path / "run", parse_contenders(SPECS, ablations=True))
@@ -321,6 +323,7 @@ def test_ablations_and_every_tool_say_nothing_of_it_either(library: Library, tmp
     assert all(f'"{tool}"' in traces for tool in ("overview", "skim", "focus", *(call["tool"] for call in CALLS)))
 
 
+@pytest.mark.slow
 def test_over_the_wire_every_byte_is_the_same_whatever_is_true(library: Library, tmp_path: Path) -> None:
     bodies: list[list[str]] = []
     for row in TRUTHS["longtvqa"]:
@@ -332,6 +335,7 @@ def test_over_the_wire_every_byte_is_the_same_whatever_is_true(library: Library,
     assert bodies[0] == bodies[1]
 
 
+@pytest.mark.slow
 def test_nobody_who_asks_imports_what_knows_the_truth() -> None:
     modules = "kinodex.jobs.eval.solve, kinodex.jobs.workers, kinodex.agent.ask"
     code = f"import sys, {modules}; print(*sys.modules)"

@@ -43,6 +43,7 @@ def mixed(films: Path, clip: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return place
 
 
+@pytest.mark.slow
 def test_a_real_film_is_refused_by_name_and_leaves_no_library_and_anyway_takes_it(
     kinodex: Kinodex, films: Path, clip: Path, tmp_path: Path
 ) -> None:
@@ -63,6 +64,7 @@ def test_a_real_film_is_refused_by_name_and_leaves_no_library_and_anyway_takes_i
     assert json_of(kinodex, "search", place, WHAT)[0]["noise"] is None, "it is gone, and what is left is drawn"
 
 
+@pytest.mark.slow
 def test_every_face_says_that_the_ranking_is_noise(kinodex: Kinodex, mixed: Path, tmp_path: Path) -> None:
     noise = NOISE.format("1 of the 2")
     opened = package.open(mixed)
@@ -109,6 +111,7 @@ def test_what_is_found_by_its_words_or_in_a_drawn_film_is_no_noise(kinodex: Kino
     assert json_of(kinodex, "ground", mixed, WHAT, "--in", "words")["noise"] is None
 
 
+@pytest.mark.slow
 def test_another_space_takes_it_and_the_built_in_one_is_not_added_unless_anyway(
     kinodex: Kinodex, tiny_model: Callable[[str], Path], clip: Path, tmp_path: Path
 ) -> None:

@@ -114,6 +114,7 @@ def episode(tmp_path_factory: pytest.TempPathFactory) -> Library:
     return text_library.text_library(tmp_path_factory.mktemp("episode"), {}, lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context_tokens", [None, 6_000])
 def test_an_episode_of_speech_is_answered_from_its_40_clips(episode, rules, context_tokens):
     question = Question("What is Penny doing?", DINNER.options)

@@ -64,6 +64,7 @@ def pending(library: Library, stage: str, model: str) -> list[str]:
     return [row.video_id for row in library.additions.pending(stage, model)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stage", "model"), STAGES)
 def test_a_stage_is_pending_until_it_is_complete_and_leftovers_are_deleted(library, stage, model):
     counts = add(library, stage, model, "aaaa", "cccc")
@@ -81,6 +82,7 @@ def test_a_stage_is_pending_until_it_is_complete_and_leftovers_are_deleted(libra
     assert pending(library, stage, model) == ["cccc"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stage", "model"), STAGES)
 def test_two_runs_on_one_video_are_noticed_and_additions_go_with_their_video(library, stage, model):
     add(library, stage, model, "aaaa")

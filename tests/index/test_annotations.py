@@ -63,6 +63,7 @@ def test_clips_come_back_by_video_and_model_in_order_of_time_and_are_no_captions
     assert len(films.clips.read("aaaa", "m")) == 3
 
 
+@pytest.mark.slow
 def test_many_small_writes_are_joined_without_a_refresh(films):
     for number in range(MANY_FRAGMENTS + 2):
         films.clips.add([clip("aaaa", number)])

@@ -119,6 +119,7 @@ COLUMNS = ["video_id", "frame_no", "title", "jpeg", "vector"]
 ORDER = ["dddd", "bbbb", "aaaa"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_rows", [3, 100, 10_000])
 def test_frames_come_in_the_order_of_videos_and_numbers(patchy: Library, batch_rows: int) -> None:
     tables = list(frames_by_video(patchy, COLUMNS, ORDER, batch_rows=batch_rows))

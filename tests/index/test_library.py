@@ -66,6 +66,7 @@ def test_another_kind_of_uri(tmp_path):
     assert Library.open(f"{tmp_path}/library").has_video("aaaa")
 
 
+@pytest.mark.slow
 def test_several_that_make_one_library_at_once(tmp_path):
     def make_and_write(number: int) -> bool:
         start.wait()
@@ -112,6 +113,7 @@ def test_leftovers_are_invisible_and_discarded(library):
     assert library.search.frames(query, k=1)[0].video_id == "bbbb"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["", "file-object-store://"])
 def test_a_library_that_was_made_again_with_as_many_commits_is_another(tmp_path, scheme):
     place = tmp_path / "library"

@@ -143,6 +143,7 @@ def test_nothing_of_a_removed_video_is_left(monkeypatch, capsys, thirty: Library
     bad(kinodex, "maintain", thirty.uri, "--check", "--purge", code=2, says="--check, which deletes nothing")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, GONE, VIDEOS - 1])
 def test_wherever_it_was_in_its_file(thirty: Library, number: int) -> None:
     """At a file's end nothing is seen to be missing."""

@@ -77,6 +77,7 @@ def rows_of(place: Path) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != "ingested_at"} for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "use",
     [
@@ -137,6 +138,7 @@ def test_what_is_lost_is_said(place: Path) -> None:
     assert [each.text for each in repaired.captions("aaaa")] == ["a kite"], "what models wrote is no leftover"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["leases", "sources", "failures", "runs", "frames", "captions", "transcript"])
 def test_a_table_that_is_missing_is_named_and_made_again(place: Path, name: str) -> None:
     lose(place, name)

@@ -238,6 +238,7 @@ DEEP = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "column", "change", "problem"), [*PLAIN, *DEEP])
 def test_altered_values_are_found_vectors_and_frames_by_a_deep_check(filled, table, column, change, problem) -> None:
     assert audit(filled, deep=True).problems == ()
@@ -257,6 +258,7 @@ def test_joined_files_have_the_same_digests(filled: Library) -> None:
     assert filled.tables.rows("videos", None, ["video_id", VIDEO_DIGESTS]).to_pylist() == before
 
 
+@pytest.mark.slow
 def test_what_was_altered_goes_on_request_and_the_rest_stays(filled: Library) -> None:
     alter(filled, OWN, "vector", flipped)
     alter(filled, EMBEDDED, "vector", flipped)

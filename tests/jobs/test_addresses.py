@@ -45,6 +45,7 @@ def swap(films: Path) -> None:
     (films / "hold").rename(films / "b.flv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "states", "addresses"),
     [
@@ -102,6 +103,7 @@ def test_a_place_is_gone_only_where_its_own_file_system_says_so(tmp_path: Path) 
             assert {place: look(place).state for place in places} == dict.fromkeys(places, state)
 
 
+@pytest.mark.slow
 def test_a_film_that_moved_on_the_web_is_followed_and_one_of_a_server_that_is_down_is_not(
     media: Path, tmp_path: Path
 ) -> None:
@@ -119,6 +121,7 @@ def test_a_film_that_moved_on_the_web_is_followed_and_one_of_a_server_that_is_do
     assert (video.uri, video.title) == (f"{address}/b.mkv", "b")
 
 
+@pytest.mark.slow
 def test_prefixes_are_relocated_as_a_dry_run_says_and_back_all_at_once_or_not(kinodex, media, tmp_path):
     films, new, place = tmp_path / "films", tmp_path / "disk 2" / "films", tmp_path / "library"
     films.mkdir()

@@ -118,6 +118,7 @@ def test_nothing_is_sent_and_nothing_written(sketches: SketchLibrary) -> None:
         forecast_question(question, environment, ModelChoice(), "videoseek", {}, Budget(), AnswerRules())
 
 
+@pytest.mark.slow
 def test_many_questions_are_run_in_part(sketches: SketchLibrary) -> None:
     """Twenty times the same question costs twenty times what one costs, but for what is kept of a film."""
     known = sketches.known[0]

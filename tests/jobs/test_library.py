@@ -132,6 +132,7 @@ def cache(hub: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cache")
 def test_after_an_ingest_and_after_vectors_are_added_words_are_searched_without_a_network(
     kinodex: Kinodex, monkeypatch: pytest.MonkeyPatch, film: Path, tmp_path: Path

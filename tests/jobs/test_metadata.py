@@ -124,6 +124,7 @@ def test_tags_of_containers_come_under_one_name_each():
     assert known_tags({"creation_time": "1904-01-01T00:00:00Z", "date": "2019", "comment": "drawn"}) == {}
 
 
+@pytest.mark.slow
 def test_an_ingest_sets_columns_and_set_metadata_does_so_later_without_reading(kinodex, films, tmp_path):
     folder = tmp_path / "front"
     folder.mkdir()

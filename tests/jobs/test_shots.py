@@ -65,6 +65,7 @@ def check_cut(found: SegmentRow, time_s: float, entry: str) -> None:
     assert found.fade_start_s <= found.start_s <= found.fade_end_s
 
 
+@pytest.mark.slow
 def test_cuts_lie_on_their_frames_and_all_that_goes_by_shots_uses_them(ingested: Library, films: Path) -> None:
     video = ingested.video(FILM)
     sampled = [each.start_s for each in ingested.segments(video.video_id)][1:]
@@ -105,6 +106,7 @@ def test_it_goes_on_where_it_was_ended_and_can_be_taken_back(ingested: Library) 
     assert ingested.segments(video.video_id) == exact
 
 
+@pytest.mark.slow
 def test_real_clips_that_ffmpeg_joined_are_cut_where_it_joined_them(media: Path, tmp_path: Path) -> None:
     out, clips = tmp_path / "joined.mp4", media / "clips"
     same = "scale=320:180,fps=25,setsar=1,format=yuv420p,settb=1/25,setpts=N"

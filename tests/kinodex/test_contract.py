@@ -214,6 +214,7 @@ def contract(photographs: dict[str, Path]) -> dict[str, tuple[Asked, Found]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("face", FACES)
 def test_every_face_finds_the_same(face: str, filmed: Path, photographs: dict[str, Path], kinodex: Kinodex) -> None:
     for name, (asked, expected) in contract(photographs).items():

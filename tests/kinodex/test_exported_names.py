@@ -46,6 +46,7 @@ def test_importing_it_loads_nothing_heavy() -> None:
     assert not HEAVY & set(loaded)
 
 
+@pytest.mark.slow
 def test_searching_and_asking_load_neither_ray_nor_a_decoder(library: Path) -> None:
     script = (
         "import kinodex, sys; library = kinodex.open(sys.argv[1]); library.search('a red boat', k=1); "

@@ -36,6 +36,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 def test_a_playlist_is_refused_by_every_decoder_and_has_no_identity(films: Path, tmp_path: Path) -> None:
     for name, (kind, text) in KINDS.items():
         path = films / name

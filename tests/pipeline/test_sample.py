@@ -26,6 +26,7 @@ from kinodex.pipeline.sources import list_sources
 from tests.support.ffmpeg import COLOURS, READING, ColourTower, ffmpeg, needs_ffmpeg, read_whole, whole
 
 
+@pytest.mark.slow
 def test_pictures_and_summary_of_a_clip(media: Path) -> None:
     summary, pictures = read_whole(media / "clips" / "moviepy__sintel_trailer_52s.mp4")
     assert [picture.number for picture in pictures] == list(range(53))

@@ -220,6 +220,7 @@ def huge_video(path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_child_is_small_and_knows_neither_torch_nor_lance(sintel: Chunk, reader: SandboxSampler) -> None:
     assert pictures(reader, sintel)
     metadata = Path(f"/proc/{child()}")
@@ -228,6 +229,7 @@ def test_a_child_is_small_and_knows_neither_torch_nor_lance(sintel: Chunk, reade
     assert int(peak.split()[1]) < 200 * 1024
 
 
+@pytest.mark.slow
 def test_stopping_early_ends_the_child_and_closing_leaves_nothing_behind(sintel: Chunk) -> None:
     before = open_fds()
     reader = SandboxSampler(SandboxLimits())
@@ -243,6 +245,7 @@ def test_stopping_early_ends_the_child_and_closing_leaves_nothing_behind(sintel:
     assert open_fds() == before
 
 
+@pytest.mark.slow
 def test_one_child_serves_all_threads_and_survives_them(sintel: Chunk, reader: SandboxSampler) -> None:
     found: list[int] = []
     for _ in range(2):

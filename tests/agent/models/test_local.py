@@ -163,6 +163,7 @@ def exchanges(bound_model: LocalModel) -> dict[str, list[Exchange[Any]]]:
     return {name: came[TIMES * at : TIMES * (at + 1)] for at, name in enumerate(REQUESTS)}
 
 
+@pytest.mark.slow
 def test_random_weights_give_valid_replies(exchanges: dict[str, list[Exchange[Any]]]) -> None:
     for name in REQUESTS:
         assert {each.invalid for each in exchanges[name]} <= {None, NO_OPTION}, name

@@ -75,6 +75,7 @@ def notes(*texts: str, confidence: float | None = None) -> tuple[Note, ...]:
     return tuple(Note("v" * 32, 10.0 * at, 10.0 * at + 1, "caption", text, confidence) for at, text in enumerate(texts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "options", "right", "start_s", "end_s"), QUESTIONS)
 def test_search_finds_twelve_seconds_in_an_hour(environment, text, options, right, start_s, end_s):
     answer, _ = answered(environment, text, options)

@@ -77,6 +77,7 @@ def test_a_model_without_sight_is_refused_before_any_question(environment: Envir
             assert server.seen and not tries(server), "an agent that can read is not held up"
 
 
+@pytest.mark.slow
 def test_one_that_sees_is_shown_one_picture_once(environment: Environment, tmp_path: Path) -> None:
     with ChatServer(Rules(), models=(MODEL,)) as server, ResponseCache(tmp_path / "replies.sqlite") as cache:
         plain = answer(environment, server).ledger.calls

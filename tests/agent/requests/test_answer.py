@@ -171,6 +171,7 @@ def test_no_option_is_guessed() -> None:
         assert named_option(text, COLOURS) is None, text
 
 
+@pytest.mark.slow
 def test_the_real_options_of_egoschema_are_read(benchmarks: Path) -> None:
     """All of them in the first form, those of each eighth question in the others."""
     held = json.loads((benchmarks / "egoschema" / "subset_anno.json").read_text(encoding="utf-8")).values()

@@ -118,6 +118,7 @@ def test_what_is_invalid_twice_is_left_out_counted_and_said(library):
     assert sorted(later.starts_s()) == [8, 20]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("budget", "asked"),
     [(Budget(frames=41), 5), (Budget(tokens=22_100), 8), (Budget(cost=7.0), 3), (Budget(frames=6), 0)],

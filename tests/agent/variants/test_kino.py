@@ -51,6 +51,7 @@ def planning(where: str, *queries: str) -> Callable[[Request[Any]], Any]:
     )
 
 
+@pytest.mark.slow
 def test_the_question_decides_where_the_first_frames_go(environment: Environment) -> None:
     _, [first, *_], model = run(environment, planning("moment", "red kite desert"))
     times_s = [frame.time_s for frame in first.frames]

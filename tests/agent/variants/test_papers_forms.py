@@ -195,6 +195,7 @@ def span_of(segment: Any) -> Span:
     return segment.start_s, segment.end_s
 
 
+@pytest.mark.slow
 def test_eea_is_algorithm_1_of_its_paper(environment: Environment) -> None:
     proposals = {1: ["green tree forest"], 2: ["RED kite desert", "black dog city"], 3: []}
     settings = {"frames": 4, "anchor_frames": 2, "memory": CAPACITY, "rounds": ROUNDS}

@@ -247,6 +247,7 @@ def of_length(reply: Callable[[dict], Any], most: int) -> Callable[[dict], Any]:
     return said
 
 
+@pytest.mark.slow
 def test_an_overview_of_more_than_an_hour_is_read_whole(tmp_path: Path) -> None:
     """64 frames of about 50 words: in one reply where it may be so long, else what was cut off is asked for alone."""
     long = environment_of(make_library(tmp_path / "library", {"long": film(3, 3700)}, frame(1, size=(8, 8)).jpeg))

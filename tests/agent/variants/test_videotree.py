@@ -88,6 +88,7 @@ def deepened_s(events):
     return [note.start_s for note in deepened.notes]
 
 
+@pytest.mark.slow
 def test_it_doubles_the_clusters_until_enough_are_highly_relevant(library):
     assert sizes(run(library, script())[2]) == [8, 16, 32]
     assert sizes(run(library, script(lambda number, note: 3 if number <= 4 else 1))[2]) == [8]
@@ -218,6 +219,7 @@ def test_each_part_is_a_cluster_joined_or_halved_to_the_breadth(places):
     assert clusters_of(places, "bare")[0] == [], "a video without parts is clustered as usual"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_deepens_nothing_and_is_no_guess(library):
     usual = script()
     answer, events, _ = run(
@@ -235,6 +237,7 @@ def test_what_cannot_be_read_deepens_nothing_and_is_no_guess(library):
     assert 0 < len(read_s(model)) < 32 and max(read_s(model)) <= 600, "frames without a caption are not judged"
 
 
+@pytest.mark.slow
 def test_relevances_are_of_the_clusters_and_on_the_scale():
     film = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
     notes = tuple(Note(film.video_id, at_s, at_s + 1, "caption", "A kite.", 0.8) for at_s in (20.0, 50.0))

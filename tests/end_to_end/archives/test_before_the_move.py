@@ -95,5 +95,6 @@ def assert_holds(now: object, earlier: object) -> None:
         assert now == earlier
 
 
+@pytest.mark.slow
 def test_all_of_it_is_shown_in_the_viewer(kinodex: Kinodex, archive: Path, library: Path, tmp_path: Path) -> None:
     assert_shown(kinodex, archive, library, tmp_path / "page.html")

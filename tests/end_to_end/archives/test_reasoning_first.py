@@ -30,6 +30,7 @@ from tests.support.servers.rule_server import MODEL
 ARCHIVE = "reasoning_first.tar.xz"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRACES)
 def test_a_trace_is_replayed_to_the_same_answer(kinodex: Kinodex, archive: Path, library: Path, name: str) -> None:
     assert_replayed(kinodex, library, archive / f"{name}.jsonl")
@@ -42,6 +43,7 @@ def test_the_built_in_model_gives_the_same_answer(kinodex: Kinodex, archive: Pat
     assert_same_ledger(answer, trace)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", AGENTS)
 def test_cached_replies_are_found_and_no_request_is_sent(
     kinodex: Kinodex, archive: Path, library: Path, tmp_path: Path, agent: str
@@ -60,5 +62,6 @@ def test_the_report_of_a_run_is_made_again_with_the_same_figures(
     assert report == earlier
 
 
+@pytest.mark.slow
 def test_all_of_it_is_shown_in_the_viewer(kinodex: Kinodex, archive: Path, library: Path, tmp_path: Path) -> None:
     assert_shown(kinodex, archive, library, tmp_path / "page.html")

@@ -67,6 +67,7 @@ def asked_over_http(
     return answered, [each.body for each in server.seen]
 
 
+@pytest.mark.slow
 def test_a_sight_is_what_the_script_shows_and_its_words_say_all_of_it(folder: Path, stage: Stage) -> None:
     script = json.loads((folder / "film-01.script.json").read_text(encoding="utf-8"))
     assert as_json(stage.film) == script
@@ -90,6 +91,7 @@ def test_every_agent_is_answered_over_http(folder: Path, environment: Environmen
         assert answered["right"] or agent in ("blind", "videotree"), agent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", ["eea", "kino", "uniform"])
 def test_it_knows_no_truth(agent: str, folder: Path, environment: Environment, eyes: Eyes) -> None:
     rows = questions(folder)
@@ -103,6 +105,7 @@ def test_it_knows_no_truth(agent: str, folder: Path, environment: Environment, e
     assert any(one["right"] for one in first)
 
 
+@pytest.mark.slow
 def test_in_this_process_it_answers_as_over_http(folder: Path, environment: Environment, eyes: Eyes) -> None:
     rows = questions(folder)
     over_http, _ = asked_over_http("vca", rows, environment, Observer(eyes))
@@ -114,6 +117,7 @@ def test_in_this_process_it_answers_as_over_http(folder: Path, environment: Envi
         ]
 
 
+@pytest.mark.slow
 def test_it_errs_as_it_is_set_and_alike_each_time(folder: Path, environment: Environment, eyes: Eyes) -> None:
     rows = questions(folder)
     _, bodies = asked_over_http("eea:quotes=false", rows, environment, Observer(eyes))  # lines are no matter of eyes

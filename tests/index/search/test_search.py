@@ -399,6 +399,7 @@ def test_chapters_by_titles_and_summaries_of_the_newest_model(library):
     assert (chapters("onions"), chapters("lighthouse tower")) == ([], [("aa", 0.0)])
 
 
+@pytest.mark.slow
 def test_an_index_finds_the_same(library):
     videos = [made(f"{n:04d}", 60, seed=n) for n in range(30)]
     library.writer.add_frames({video.video_id: video.frame_rows() for video in videos})

@@ -53,6 +53,7 @@ def opened(space: Space, facts: TowerFacts, folder: Path) -> TextTower:
     return TextTower.open(folder)
 
 
+@pytest.mark.slow
 def test_an_exported_tower_embeds_as_the_space_does(tmp_path):
     space = space_of()
     facts = export_text_tower(space, tmp_path)
@@ -68,6 +69,7 @@ def test_an_exported_tower_embeds_as_the_space_does(tmp_path):
     assert tower.settings == TextSettings.from_json(json.loads(json.dumps(facts.settings)))
 
 
+@pytest.mark.slow
 def test_a_tower_that_gives_other_vectors_is_refused_with_text_and_figure(tmp_path):
     space = space_of()
     space.text_parts()[0].ln_final.register_forward_hook(lambda _module, _given, states: states * states)

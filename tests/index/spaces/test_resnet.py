@@ -21,6 +21,7 @@ from kinodex.index.spaces.space import load_space
 from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON, read_towers
 
 
+@pytest.mark.slow
 def test_the_shipped_tower_gives_the_vectors_of_the_torch_tower_in_batches_of_any_size():
     shipped, space = ResNetTower.open(BUILTIN_TOWERS), load_space("builtin", device="cpu", towers="image")
     assert shipped.fingerprint == space.fingerprint

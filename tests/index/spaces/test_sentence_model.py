@@ -82,6 +82,7 @@ def check_agreement(model: SentenceModel, tower: SentenceTower) -> None:
         np.testing.assert_allclose((ours(AGREED_TEXTS) * theirs(AGREED_TEXTS)).sum(1), 1.0, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pooling", [{"pooling_mode_mean_tokens": True}, {"pooling_mode_cls_token": True}, {"pooling_mode": "lasttoken"}]
 )

@@ -164,6 +164,7 @@ def test_damaged_weights_and_those_of_another_model(tmp_path):
 # Arithmetic is chosen by measuring, and keeps the vectors.
 
 
+@pytest.mark.slow
 def test_arithmetic_is_chosen_by_size_and_gives_the_same_vectors():
     def visual(**vision: Any) -> Any:
         torch.manual_seed(0)

@@ -98,6 +98,7 @@ def test_what_is_cut_off_or_gone_is_said_with_a_way_out(library, harm, what):
         damaged.transcript("aaaa")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["videos", "transcript", "leases", "frames"])
 def test_a_bit_of_a_files_own_description_that_is_another_is_said_or_changes_nothing(library, name):
     """The altered values themselves are found by their digests."""

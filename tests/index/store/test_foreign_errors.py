@@ -137,6 +137,7 @@ def test_a_local_error_matches(sign: Sign, tmp_path: Path) -> None:
     assert sign.meaning in meanings_of(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", sorted(NOT_PROVOKED))
 def test_words_that_cannot_be_provoked_are_in_the_library(text: str) -> None:
     spec = find_spec("lance")

@@ -204,6 +204,7 @@ def test_what_is_new_becomes_parts_and_several_small_ones_are_joined():
     assert planned(drawn, {7: 10}, 1000) == [part(0, 1, 2, 3, 4, 5, 7, rows=250)]
 
 
+@pytest.mark.slow
 def test_a_library_that_grows_is_indexed_in_parts_and_finds_what_numpy_finds(library):
     videos = [made(f"{n:04d}", ROWS, seed=n) for n in range(12)]
     name, seen = library.vectors_table, []

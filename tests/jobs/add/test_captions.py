@@ -46,6 +46,7 @@ def test_captions_are_made_once_and_found_by_words_and_by_meaning(kinodex, libra
     assert library.ingest_log.runs()[0].report["rows"] == segments
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unusable", BAD[1:])
 def test_segments_without_a_caption_get_one_when_asked_again(kinodex, library, unusable):
     first = library.videos()[0]
@@ -73,6 +74,7 @@ def answer(reply: dict | Behaviour, body: dict) -> dict | Behaviour:
     return reply
 
 
+@pytest.mark.slow
 def test_a_retry_in_vain_keeps_the_captions_and_counts_its_costs(kinodex, library, monkeypatch, tmp_path):
     film = library.video("film-1")
     chosen = ("--model", "tester", "--video", film.title, "--input-price", 2.0)

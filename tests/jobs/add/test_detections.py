@@ -35,6 +35,7 @@ def test_detections_have_boxes_and_tracks_and_are_found_by_label(kinodex, librar
     assert {hit.time_s for hit in hits} == {row.time_s for row in rows if row.label == label}
 
 
+@pytest.mark.slow
 def test_an_open_vocabulary_is_an_addition_of_its_own(kinodex, library, tiny_model):
     common = ("detections", library.uri, "--model", tiny_model("owlv2"), "--min-score", 0.02, "--video", "film-1")
     assert json_of(kinodex, "add", *common, "--labels", "Red  Kite, boat")["added"] == 1

@@ -39,6 +39,7 @@ def bring(library: Library, videos: Mapping[str, Sequence[str]], model: str = "s
     return import_text(library, "speech", model, "here", texts(videos), {}, **rest)
 
 
+@pytest.mark.slow
 def test_a_library_of_captions_alone(kinodex, tmp_path):
     source, uri = written(tmp_path / "lavila.json", CAPTIONS), tmp_path / "library"
     common = ("import", "captions", source, uri, "--model", "lavila")
@@ -70,6 +71,7 @@ def test_a_library_of_captions_alone(kinodex, tmp_path):
     bad(kinodex, "frames", uri, "--video", "q-1", "--at", 0, code=2, says="was imported as text and has no frames")
 
 
+@pytest.mark.slow
 def test_new_videos_are_added_and_old_ones_replaced_when_asked(kinodex, tmp_path):
     uri = tmp_path / "library"
     common = ("import", "captions", tmp_path / "lavila.json", uri, "--model", "lavila", "--space", "builtin")
@@ -102,6 +104,7 @@ def test_a_transcript_alone_has_windows_for_segments(kinodex, tmp_path):
     assert audit(library).problems == ()
 
 
+@pytest.mark.slow
 def test_an_import_that_is_interrupted_goes_on_where_it_was(tmp_path):
     videos = {f"video {number}": [f"line {number}", "and on"] for number in range(20)}
     whole, broken = (make_library(tmp_path / name, {"other": ["sea"]}) for name in ("whole", "broken"))

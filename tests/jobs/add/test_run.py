@@ -74,6 +74,7 @@ def test_a_video_that_fails_in_any_way_fails_alone_and_is_tried_again(library):
         library.additions.discard("captions", "sick", *library.video_ids())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [ModelUnreachable, AllRejected])
 def test_an_endpoint_that_is_gone_ends_the_run_and_what_was_made_is_kept(tmp_path, error):
     library = make_film(tmp_path / "library", "aa", "bb", "cc", "dd", "ee")

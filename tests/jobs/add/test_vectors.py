@@ -44,6 +44,7 @@ def held(library: Library, digest: str) -> list[tuple[str, str, str | None]]:
     return sorted((library.video(row["video_id"]).title, row["text"], row["model"]) for row in rows)
 
 
+@pytest.mark.slow
 def test_lines_are_embedded_once_and_again_where_they_changed(films, bert, kinodex):
     first = json_of(kinodex, "add", "sentences", films.uri, "--model", bert)
     assert (first["added"], first["rows"], first["failed"]) == (3, 4, 0)
@@ -95,6 +96,7 @@ def test_a_query_without_a_common_word_is_found_by_the_real_model(films, kinodex
     assert found[0]["text"] == SAID["drive"][0][2]
 
 
+@pytest.mark.slow
 def test_another_space_gives_every_frame_a_second_vector(kinodex, library, tiny_model):
     name = f"local-dir:{tiny_model('space')}"
     made = json_of(kinodex, "add", "vectors", library.uri, "--space", name, "--batch", 4)

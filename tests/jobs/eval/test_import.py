@@ -43,6 +43,7 @@ def predictions(tmp_path: Path, content: object) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_predictions_are_a_contender_of_every_table(run: Path, tmp_path: Path, kinodex: Kinodex) -> None:
     file = predictions(tmp_path, {"a": "A", "b": "red", "c": "(A) red", "d": "The answer is blue.", "e": 0, "f": 1})
     ran = kinodex("eval", "import", run, file, "--markdown")
@@ -179,6 +180,7 @@ REAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("benchmark", REAL)
 @pytest.mark.parametrize("form", ["index", "letter", "words", "sentence"])
 def test_the_truth_of_real_questions_is_read_as_right_in_every_form(

@@ -100,6 +100,7 @@ WRONG = (
 )
 
 
+@pytest.mark.slow
 def test_a_reply_that_is_no_score_is_data_and_asked_for_again_later(tmp_path: Path, kinodex: Kinodex) -> None:
     for number, wrong in enumerate(WRONG):
         run = make_run(tmp_path / str(number))

@@ -164,6 +164,7 @@ CHANGES: dict[str, tuple[Callable[[Inputs], object], int | str]] = {
 }
 
 
+@pytest.mark.slow
 def test_a_result_is_kept_only_if_all_that_it_depends_on_is_the_same(
     library: Path, tmp_path: Path, kinodex: Kinodex
 ) -> None:

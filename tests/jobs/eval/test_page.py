@@ -74,6 +74,7 @@ def read(path):
     return Page(path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_every_plot_is_on_the_page_and_beside_it(report, written):
     text, folder = written.read_text(encoding="utf-8"), written.parent / "figures"
     assert {plot.name for plot in plots(report)} == EVERY_PLOT

@@ -110,6 +110,7 @@ def space_command(two_spaces: Path, out: Path, *options: object) -> tuple[object
     return (*asked, "--no-controls", "--no-page", "--anyway", *options)
 
 
+@pytest.mark.slow
 def test_a_run_is_of_one_space_and_says_of_which(two_spaces: Path, kinodex: Kinodex, tmp_path: Path) -> None:
     library, own, there = Library.open(str(two_spaces / "library")), tmp_path / "own", tmp_path / "there"
     first, other = library.spaces()
@@ -268,6 +269,7 @@ MATTERS: dict[str, tuple[Callable[[Inputs], None], str]] = {
 """Changes, and what is said of them; those of which nothing is said do not matter."""
 
 
+@pytest.mark.slow
 def test_each_input_is_changed_in_turn(
     inputs: Inputs, kinodex: Kinodex, server: ChatServer, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -367,6 +367,7 @@ HOSTILE: tuple[object, ...] = (
 """Values that a field of a row may have by somebody's mistake."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", kit.PUBLISHED)
 def test_whatever_stands_in_a_field_is_a_defect_of_its_row_and_no_traceback(name: str, tmp_path: Path) -> None:
     file, write, row = kit.PUBLISHED[name]

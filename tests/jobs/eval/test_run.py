@@ -230,6 +230,7 @@ def answers_but(hard: Behaviour | None) -> Callable[[dict], Behaviour]:
     return lambda body: hard if hard is not None and is_hard(body) else good
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "at_once"), [*((kind, 8) for kind in (*FAULTS, *REPLIES)), ("exception", 1), ("lasting 500", 1)]
 )

@@ -34,6 +34,7 @@ def test_the_report_is_printed_as_a_table_and_kept(kinodex: Kinodex, tmp_path: P
     assert not (run / "report.html").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rules", "says"),
     [

@@ -154,6 +154,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_resume_with_another_input_is_refused_and_says_which(kind: str, described: Path, tmp_path: Path) -> None:
     library = Library.open(str(described))

@@ -128,6 +128,7 @@ DISTURBED: dict[str, tuple[int, Callable[[FinishedTask], bool], Change, int]] = 
 }
 
 
+@pytest.mark.slow
 def test_what_is_disturbed_is_read_again_and_leaves_the_same_rows(
     few: Path, undisturbed: Library, tmp_path: Path
 ) -> None:
@@ -138,6 +139,7 @@ def test_what_is_disturbed_is_read_again_and_leaves_the_same_rows(
         assert contents(library) == contents(undisturbed), name
 
 
+@pytest.mark.slow
 def test_a_source_that_loses_its_worker_each_time_fails_with_its_duplicates(few: Path, tmp_path: Path) -> None:
     lost, changed = changing(ALWAYS, is_read_of("film-000.mp4", "again-000.mp4"), lose)
     library, coordinator = run(few, tmp_path / "library", changed)
@@ -156,6 +158,7 @@ def test_a_source_that_loses_its_worker_each_time_fails_with_its_duplicates(few:
     assert len(library.videos()) == 1
 
 
+@pytest.mark.slow
 def test_a_file_that_is_swapped_between_hash_and_decoding_is_identified_again(
     few: Path, corpus: Path, tmp_path: Path
 ) -> None:
@@ -176,6 +179,7 @@ def test_a_file_that_is_swapped_between_hash_and_decoding_is_identified_again(
     assert [each.state for each in coordinator.outcomes] == ["indexed"] * 3
 
 
+@pytest.mark.slow
 def test_a_file_that_changes_each_time_is_left_to_the_next_run(few: Path, tmp_path: Path) -> None:
     films = shutil.copytree(few, tmp_path / "films")
     growing = films / "film-001.mp4"

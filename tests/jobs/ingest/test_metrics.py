@@ -74,6 +74,7 @@ def assert_right(metrics: Metrics, report: IngestReport) -> None:
     assert stages["embed"] == pytest.approx(report.seconds_by_stage["embed"], abs=1e-3)
 
 
+@pytest.mark.slow
 def test_an_ingest_here_tells_how_it_goes_until_it_is_over(corpus: Path, tmp_path: Path) -> None:
     port, seen = free_port(), []
 

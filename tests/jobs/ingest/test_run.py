@@ -37,6 +37,7 @@ from tests.support.servers.ray_node import log_of, named
 SMALL: dict[str, Any] = {"space": "builtin", "workers": 2}
 
 
+@pytest.mark.slow
 def test_every_source_has_its_outcome_and_a_video_of_two_names_is_one(corpus: Path, tmp_path: Path) -> None:
     told: list[Progress] = []
     report = run_ingest(IngestConfig(**SMALL), list_sources([str(corpus)]), str(tmp_path / "library"), told.append)
@@ -102,6 +103,7 @@ def test_a_library_without_its_videos_is_left_as_it_is_until_it_is_repaired(
     assert audit(mended).problems == ()
 
 
+@pytest.mark.slow
 def test_a_video_that_cannot_be_kept_is_a_failure_and_the_others_are_there(tmp_path: Path) -> None:
     films = [tiny_film(tmp_path / f"{name}.mp4", 2, number) for number, name in enumerate(("boat", "kite"))]
     sources = [Source(str(films[0]), "half a letter: \ud800"), Source(str(films[1]), "kite")]
@@ -233,6 +235,7 @@ def test_an_interrupted_ingest_says_how_to_go_on_and_leaves_no_process(tmp_path:
     assert [run.state for run in Library.open(str(place)).ingest_log.runs()] == ["done", "interrupted"]
 
 
+@pytest.mark.slow
 def test_a_playlist_is_refused_wherever_it_lies_and_indexed_where_it_is_allowed(tmp_path: Path) -> None:
     films = make_films(tmp_path / "films")
     secret = tmp_path / "secret.ts"

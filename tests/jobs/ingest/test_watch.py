@@ -164,6 +164,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     s3fs.S3FileSystem.clear_instance_cache()
 
 
+@pytest.mark.slow
 def test_objects_are_taken_as_they_arrive_under_a_prefix(bucket: str, small_films: list[Path], tmp_path: Path) -> None:
     client = pytest.importorskip("boto3").client("s3")
 
@@ -191,6 +192,7 @@ def wait_until_joined(library: Library) -> None:
         time.sleep(SOON_S)
 
 
+@pytest.mark.slow
 def test_fragments_are_joined_beside_a_run_and_an_error_there_is_raised_at_its_end(tmp_path: Path) -> None:
     library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
     with refreshing_indexes(library.uri, SOON_S):

@@ -143,6 +143,7 @@ def worker_of(library: Library, folder: Path) -> Iterator[Worker]:
         worker.close()
 
 
+@pytest.mark.slow
 def test_an_error_of_the_model_reaches_the_caller_and_ends_the_threads(
     library: Library, films: tuple[bytes, bytes], tmp_path: Path
 ) -> None:
@@ -169,6 +170,7 @@ def test_an_error_of_the_model_reaches_the_caller_and_ends_the_threads(
             assert sweep(library) == bool(good_batches), "what was written before is left over, and nothing else"
 
 
+@pytest.mark.slow
 def test_a_source_that_changes_between_hash_and_decoding_leaves_no_row(
     library: Library, films: tuple[bytes, bytes], tmp_path: Path
 ) -> None:

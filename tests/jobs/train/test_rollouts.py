@@ -50,6 +50,7 @@ def test_only_what_the_master_said_is_its_own(home):
     assert valid
 
 
+@pytest.mark.slow
 def test_long_transcripts_are_shortened_to_the_context_of_the_master(home, tmp_path):
     model = load_local_model(str(home / "model"), max_new_tokens=4)
     words = "word " * 60

@@ -38,6 +38,7 @@ def hold_memory(seconds):
     return load, len(held)
 
 
+@pytest.mark.slow
 def test_a_fresh_process_gives_what_it_made_what_it_raised_or_how_it_ended():
     assert run_alone(sum, [1, 2, 3]) == 6
     with pytest.raises(ZeroDivisionError):

@@ -17,6 +17,7 @@ from tests.support.command import Kinodex
 SIZE = Size(videos=12, frames=30, lines=5, dim=16, jpeg_bytes=50)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_cone", [False, True])
 def test_figures(tmp_path, is_cone):
     figures = bench_search(tmp_path / "library", SIZE._replace(is_cone=is_cone), 3, lambda done: None)

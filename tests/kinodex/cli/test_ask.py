@@ -42,6 +42,7 @@ def test_ask_prints_tree_answer_and_writes_a_trace_that_replays(
         assert live[key] == replayed[key]
 
 
+@pytest.mark.slow
 def test_ask_looks_for_frames_in_another_space(kinodex: Kinodex, described: Path, tmp_path: Path) -> None:
     trace, other = tmp_path / "trace.jsonl", Library.open(str(described)).spaces()[1]
     question = ("ask", described, "What is to be seen?", "--option", "a boat", "--option", "a cat")

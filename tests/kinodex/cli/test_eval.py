@@ -93,6 +93,7 @@ def test_check_counts_the_part(kinodex: Kinodex, library: Path, tmp_path: Path):
 OWN_SEARCH = {"text": "a red kite", "video": "harbour", "relevant": [[0, 2]]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "nearest"),
     [

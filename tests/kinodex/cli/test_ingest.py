@@ -58,6 +58,7 @@ def test_settings_from_a_file_last_and_are_told_with_their_origin(
     assert kinodex("ingest", films / "film-01.mp4", "--library", library, "--config", again).code == 0
 
 
+@pytest.mark.slow
 def test_a_manifest_names_videos_and_failures_are_left_out_until_they_are_retried(
     kinodex: Kinodex, films: Path, tmp_path: Path
 ) -> None:
@@ -91,6 +92,7 @@ def test_a_manifest_names_videos_and_failures_are_left_out_until_they_are_retrie
     assert [(Path(row["uri"]).name, row["attempts"]) for row in info["failures"]] == [("c.mp4", 3)]
 
 
+@pytest.mark.slow
 def test_enough_failures_end_a_run(kinodex: Kinodex, tmp_path: Path) -> None:
     folder = tmp_path / "films"
     folder.mkdir()

@@ -97,6 +97,7 @@ def checked(kinodex: Kinodex, library: Library, *options: str) -> tuple[int, dic
     return ran.code, json.loads(ran.out)
 
 
+@pytest.mark.slow
 def test_a_library_in_order_stays_so(kinodex: Kinodex, library: Library) -> None:
     code, told = checked(kinodex, library)
     assert (code, told["problems"], told["notes"]) == (0, [], [])
@@ -109,6 +110,7 @@ def test_a_library_in_order_stays_so(kinodex: Kinodex, library: Library) -> None
     assert "every row belongs to a complete video or addition" in kinodex("maintain", library.uri).out
 
 
+@pytest.mark.slow
 def test_a_look_changes_nothing_and_maintenance_removes(kinodex: Kinodex, library: Library) -> None:
     write(library, made("left", 7, seed=8), complete=False)
     for stage in STAGE_MODELS:
@@ -133,6 +135,7 @@ def test_a_look_changes_nothing_and_maintenance_removes(kinodex: Kinodex, librar
     assert len(library.vectors("aaaa", OTHER.digest).frame_no) == FRAMES
 
 
+@pytest.mark.slow
 def test_a_picture_with_other_bytes_is_found_if_every_picture_is_read(kinodex: Kinodex, library: Library) -> None:
     library.tables.update("frames", equal("frame_key", frame_key("bbbb", 3)), {CHECKSUM: 1})
     assert checked(kinodex, library, "--check")[0] == 0
@@ -145,6 +148,7 @@ def test_a_picture_with_other_bytes_is_found_if_every_picture_is_read(kinodex: K
     assert library.video_ids() == {"aaaa", "cccc"}
 
 
+@pytest.mark.slow
 def test_additions_that_lost_rows_are_broken(kinodex: Kinodex, library: Library, tables: Tables) -> None:
     of_first = equal("video_id", "aaaa")
     for stage in STAGE_MODELS:
@@ -161,6 +165,7 @@ def test_additions_that_lost_rows_are_broken(kinodex: Kinodex, library: Library,
         assert [row.video_id for row in library.additions.pending(stage, model)] == ["aaaa", "cccc"], stage
 
 
+@pytest.mark.slow
 def test_a_broken_video_goes_only_when_asked(kinodex: Kinodex, library: Library, tables: Tables) -> None:
     tables.delete("frames", equal("video_id", "aaaa") & equal("frame_no", 3))
     again = {"bbbb": made("bbbb", FRAMES, seed=1).frame_rows()[:2]}

@@ -64,6 +64,7 @@ def test_searches_that_are_refused(kinodex: Kinodex, library: Path, tmp_path: Pa
         bad(kinodex, "search", library, *arguments, code=2, says=says)
 
 
+@pytest.mark.slow
 def test_ranges_are_printed_written_as_a_table_and_cut_out(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
     table, clip = tmp_path / "ranges.csv", tmp_path / "boat.mp4"
     made = json_of(kinodex, "ground", library, "a boat", "-k", 3, "--csv", table)

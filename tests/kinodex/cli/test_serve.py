@@ -33,6 +33,7 @@ COMMAND = [sys.executable, "-c", "from kinodex.cli.main import main; main()"]
 TOKEN = "correct-horse-battery-staple"
 
 
+@pytest.mark.slow
 def test_what_serve_refuses(kinodex: Kinodex, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     for arguments, says in (

@@ -68,6 +68,7 @@ def test_a_server_of_one_picture_that_counts_no_tokens() -> None:
     assert "set images = 1 for the role" in found["several images"].todo
 
 
+@pytest.mark.slow
 def test_the_rule_server_stands_every_check() -> None:
     """Its rules know agents' requests; what the doctor asks ended in a closed connection."""
     with RuleServer(Rules()) as server:

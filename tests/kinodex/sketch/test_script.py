@@ -7,6 +7,7 @@ from pathlib import Path
 
 import av
 import numpy as np
+import pytest
 
 from kinodex.sketch.scenes import COLOUR_NAMES, NUMBERS, THING_NAMES, Group, Scene, TitleCard
 from kinodex.sketch.script import (
@@ -59,6 +60,7 @@ def groups(shot: Shot) -> tuple[Group, ...]:
     return shot.scene.groups if isinstance(shot.scene, Scene) else ()
 
 
+@pytest.mark.slow
 def test_every_kind_of_question_is_asked_and_exactly_one_option_is_true() -> None:
     for duration_s, seed in ((60, 0), (60, 1), (900, 2), (900, 3), (3600, 1)):
         script = write_script("film", duration_s, seed)
@@ -136,6 +138,7 @@ def asks_about(text: str, asks: str, shot: Shot, group: Group) -> bool:
     return group.thing == noun and (colour is None or group.colour == colour) and in_place
 
 
+@pytest.mark.slow
 def test_encoded_times_are_the_scripts(films: Path) -> None:
     """Every shot's first frame is at start_s in the file, shows the shot, and the next shot begins at end_s."""
     script = write_script("film-02", 30, 3)

@@ -33,6 +33,7 @@ def rows(seed: int, duration_s: float = 1800.0) -> list[dict[str, Any]]:
     return [asdict(each) for each in write_questions(film(seed, duration_s), "film.mp4", 10_000)]
 
 
+@pytest.mark.slow
 def test_exactly_one_option_is_true() -> None:
     for seed in SEEDS:
         for duration_s, least in ((90.0, 3), (1800.0, 60)):
@@ -65,6 +66,7 @@ def test_what_needs_no_order_stays_true_when_the_shots_are_shuffled(seed: int) -
         assert true == [row["options"][row["answer"]]], row
 
 
+@pytest.mark.slow
 def test_nothing_but_the_film_tells_the_answer() -> None:
     """Two is the most frequent number, and a lighthouse tells of boats: a guess from that finds no option."""
     places, kinds = Counter[int](), Counter[str]()
@@ -95,6 +97,7 @@ def test_nothing_but_the_film_tells_the_answer() -> None:
     assert abs(true - false) < 0.05, (true, false)
 
 
+@pytest.mark.slow
 def test_words_are_answered_by_what_is_said_not_by_what_is_likely() -> None:
     """An answer that is heard in the films is a false option as often as others are."""
     right, options = Counter[str](), Counter[str]()

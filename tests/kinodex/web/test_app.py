@@ -96,6 +96,7 @@ BODIES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 def test_no_number_is_a_fault_of_the_server(client, library):
     video = Library.open(str(library)).video("film-01").video_id
     for address in ADDRESSES:

@@ -54,6 +54,7 @@ def playback(client, video_id, query=""):
     return reply.json
 
 
+@pytest.mark.slow
 def test_the_way_fits_the_file_and_those_that_failed_are_followed_by_the_next(playing, ids):
     for name, way in WAYS.items():
         found = playback(playing, ids[name], "from=5")

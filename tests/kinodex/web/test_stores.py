@@ -103,6 +103,7 @@ def change(what: str, library: Library, kinodex: Kinodex, folder: Path) -> None:
     assert ran.code == 0, (ran.out, ran.err)
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_what_a_server_that_starts_now_would_read(
     own: Library, kinodex: Kinodex, tmp_path: Path
 ) -> None:

@@ -53,6 +53,7 @@ def test_verdicts_over_http_are_paid_from_the_money_of_the_day(looking: tuple[Cl
     assert refused[-1] == 429, "the money of the day is spent"
 
 
+@pytest.mark.slow
 def test_the_page_offers_it_only_with_a_model_that_sees(looking: tuple[Client, ChatServer], client: Client) -> None:
     assert client.get("/data/home").json["serve"]["looks"] is None, "the built-in model does not see"
     with browser_context() as context, pages(context) as open_page:

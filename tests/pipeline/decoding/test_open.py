@@ -22,6 +22,7 @@ from kinodex.pipeline.decoding.stream import Span, SpanDamaged, VideoReader
 from tests.support.ffmpeg import MADE, needs_ffmpeg
 
 
+@pytest.mark.slow
 def test_the_frame_of_an_instant_is_exact(media: Path) -> None:
     """Against every frame decoded by itself: bit for bit the last one whose time is not after the instant."""
     import av
@@ -93,6 +94,7 @@ def assert_joined_spans_are_the_whole(path: Path, fps: float, span_s: float) -> 
     return spans
 
 
+@pytest.mark.slow
 @needs_ffmpeg
 @pytest.mark.parametrize("kind", [*MADE, "ten_bits.mkv"])
 def test_neither_a_plan_nor_a_span_changes_a_bit(made: Callable[[str], Path], kind: str) -> None:

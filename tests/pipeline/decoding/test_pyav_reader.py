@@ -88,6 +88,7 @@ def times_at(path: Path, fps: float = 1) -> tuple[list[tuple[int, float]], float
         return found, video.end_s, video.decode_errors
 
 
+@pytest.mark.slow
 def test_awkward_files_give_what_they_hold_or_say_in_one_line_what_they_are(media: Path) -> None:
     paths = sorted((media / "awkward").iterdir())
     assert {path.name for path in paths} == {*READABLE, *BROKEN}
@@ -104,6 +105,7 @@ def test_awkward_files_give_what_they_hold_or_say_in_one_line_what_they_are(medi
         assert (errors > 0) == (path.name in {"decord__corrupted.mp4", "mediabunny__annex-b.mp4"}), path.name
 
 
+@pytest.mark.slow
 @needs_ffmpeg
 def test_readable_files_show_what_ffmpeg_shows(media: Path) -> None:
     for name in sorted(set(READABLE) - NO_REFERENCE):
@@ -254,6 +256,7 @@ def shown(path: Path, fps: float) -> dict[float, str]:
         return {s.time_s: hashlib.md5(s.frame.to_ndarray().tobytes()).hexdigest() for s in video.samples(fps)}
 
 
+@pytest.mark.slow
 @needs_ffmpeg
 def test_damage_in_the_middle_loses_only_what_is_damaged(made: Callable[[str], Path], tmp_path: Path) -> None:
     for kind in ("h264.mp4", "h264_open.mkv", "mpeg2.ts", "vp8.webm"):
@@ -270,6 +273,7 @@ def test_damage_in_the_middle_loses_only_what_is_damaged(made: Callable[[str], P
         assert counted > 0 or kind == "vp8.webm"  # VP8 turns any bytes into a picture without complaint
 
 
+@pytest.mark.slow
 @needs_ffmpeg
 def test_other_containers(tmp_path: Path) -> None:
     for container in ("h264", "avi", "mpg", "wmv", "flv", "mov", "3gp", "ogv", "mxf", "gif"):

@@ -67,6 +67,7 @@ def samples(path: Path, start_s: float, length_s: float) -> NDArray[np.float32]:
     return sound[first : first + round(length_s * 16_000)]
 
 
+@pytest.mark.slow
 def test_sound_is_that_of_the_range(media: Path, tmp_path: Path) -> None:
     film = media / "clips" / "moviepy__sintel_trailer_52s.mp4"
     encode_ranges(film, "sintel", tmp_path / "clip.mp4", [(40.0, 41.0), (21.3, 24.8)])
@@ -98,6 +99,7 @@ def decoded(path: Path, start_s: float = 0.0) -> list[bytes]:
     return [frame.to_ndarray().tobytes() for frame in frames]
 
 
+@pytest.mark.slow
 def test_real_clips_are_copied_to_the_bit(media: Path, tmp_path: Path) -> None:
     for name, suffix in {
         "awkward/mediabunny__rotate-buck-bunny.mp4": ".mp4", "awkward/mediabunny__test-mkv-srt.mkv": ".mp4",
@@ -189,6 +191,7 @@ def level(frame: Any) -> int:
     return round((mean * 219 / 255 + 16 - 20) / 16)
 
 
+@pytest.mark.slow
 @needs_ffmpeg
 def test_a_clip_of_a_film_hard_to_search_shows_every_picture_of_its_range(hard: Path, tmp_path: Path) -> None:
     whole, name = pictures(hard), hard.name

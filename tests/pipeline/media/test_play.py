@@ -100,6 +100,7 @@ def pictures(data: bytes) -> list[tuple[float, int]]:
     return [(round(time_s_of(frame), 3), number) for frame, number in zip(frames, numbers, strict=True)]
 
 
+@pytest.mark.slow
 def test_a_stream_shows_the_frame_of_its_time_first_with_its_sound(films):
     ways: list[tuple[str, StreamWay]] = [("packed.mkv", "remuxed"), ("old.avi", "transcoded"), ("plain.mp4", "remuxed")]
     for name, way in ways:
@@ -130,6 +131,7 @@ def test_files_that_hold_no_video_are_refused(films, tmp_path):
         streamed(str(tmp_path / "text.mp4"), "remuxed", 0.0)
 
 
+@pytest.mark.slow
 @needs_ffmpeg
 def test_a_broadcast_with_pictures_out_of_order_loses_none(tmp_path):
     film = grey_film(tmp_path / "film.ts", "-c:v", "libx264", "-bf", "3", "-g", "60", "-c:a", "aac")

@@ -27,6 +27,7 @@ from tests.support.models.stage_models import beeps
 PAUSES_S = (4.0, 24.0, 27.0, 49.0)
 
 
+@pytest.mark.slow
 def test_windows_are_the_sound_whole_and_in_order_and_end_in_pauses(long_film):
     windows = list(sound_windows(long_film, "long"))
     assert all(0 < len(window.samples) <= WINDOW_S * RATE_HZ for window in windows)

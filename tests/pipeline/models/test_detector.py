@@ -32,6 +32,7 @@ def picture(width_px: int, height_px: int, seed: int) -> Image.Image:
 WIDE, TALL = picture(96, 54, 1), picture(54, 96, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_boxes_are_inside_and_best_comes_first_above_the_least_score(tiny_model, name):
     _, labels, min_score = CASES[name]
@@ -114,6 +115,7 @@ def box_of(x: float, y: float, size_px: tuple[int, int]) -> Box:
     return x - half[0], y - half[1], x + half[0], y + half[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step_s", [0.5, 1.0, 2.0])
 def test_every_thing_of_sketch_films_has_one_track_of_its_own(step_s: float):
     """Ten minutes of film, with detections missed by chance and given in any order."""

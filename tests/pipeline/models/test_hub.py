@@ -15,6 +15,7 @@ from kinodex.pipeline.models.hub import NOT_FOR_TASK, import_transformers
 from kinodex.pipeline.models.speech import load_recogniser
 
 
+@pytest.mark.slow
 def test_folders_from_which_no_model_loads_say_why_in_one_line(tiny_model, tmp_path):
     """transformers would make up a tokenizer that knows no word, and leave missing weights at random."""
     from safetensors.torch import load_file, save_file

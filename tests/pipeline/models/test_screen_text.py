@@ -82,6 +82,7 @@ def picture(*lines: str, size: tuple[int, int] = (480, 270)) -> Image.Image:
     return made
 
 
+@pytest.mark.slow
 @needs_rapidocr
 def test_lines_are_read_from_top_to_bottom_with_boxes_in_parts_of_the_picture(reader):
     first, second = reader.read(picture("Platform 13", "to the harbour"))
@@ -96,6 +97,7 @@ def test_lines_are_read_from_top_to_bottom_with_boxes_in_parts_of_the_picture(re
     assert all(each.confidence == 1.0 for each in sure.read(picture("Platform 13")))
 
 
+@pytest.mark.slow
 @needs_rapidocr
 def test_small_and_large_print_of_a_large_picture_are_read_once_each(reader):
     large = Image.new("RGB", (1920, 1080), (20, 30, 90))
@@ -123,6 +125,7 @@ def test_a_folder_with_a_recogniser_is_read_with_the_carried_detector(tmp_path):
     assert reading.text == "Platform 13"
 
 
+@pytest.mark.slow
 @needs_rapidocr
 def test_models_that_cannot_be_used_are_refused_before_they_read(tmp_path):
     with pytest.raises(WrongModel, match=r"'ko', whose letters PP-OCRv6-small does not read; it reads .*de.*ja.*zh"):

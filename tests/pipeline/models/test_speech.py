@@ -41,6 +41,7 @@ def recogniser(model) -> Recogniser:
     return load_recogniser(model, "cpu")
 
 
+@pytest.mark.slow
 def test_lines_lie_in_their_windows_in_the_films_own_time_and_are_made_of_words(model, recogniser, long_film):
     windows = list(sound_windows(long_film, "long"))
     lines = list(recogniser.transcribe(windows))
@@ -61,6 +62,7 @@ def test_lines_lie_in_their_windows_in_the_films_own_time_and_are_made_of_words(
         assert one_by_one == together
 
 
+@pytest.mark.slow
 def test_one_language_a_film_found_out_or_given(model, recogniser):
     sounds = [Sound(float(n), beeps(2.0).samples) for n in range(6)]
     assert len({line.language for line in recogniser.transcribe(sounds)}) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from pathlib import Path
 
@@ -26,7 +27,9 @@ def executed(films: Path, folder: Path) -> nbformat.NotebookNode:
     (folder / "films").symlink_to(films)
     made = {"markdown": nbformat.v4.new_markdown_cell, "code": nbformat.v4.new_code_cell}
     book = nbformat.v4.new_notebook(cells=[made[kind](text, id=f"cell-{at}") for at, (kind, text) in enumerate(CELLS)])
+    kept = signal.getsignal(signal.SIGINT)
     NotebookClient(book, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+    signal.signal(signal.SIGINT, kept)  # which its event loop leaves as Python's own
     for cell in book.cells:
         cell.metadata.clear()  # when it ran
         if cell.cell_type == "code":

@@ -272,6 +272,7 @@ def said(events: list[Event]) -> list[Acted]:
     return [event for event in events if isinstance(event, Acted) and event.action == "chapters"]
 
 
+@pytest.mark.slow
 def test_each_part_begins_with_its_first_unseen_frame_and_too_many_are_joined_the_shortest_first(library):
     environment, long = environment_of(library, "chapters"), environment_of(library, "long")
     video = environment.videos[0]

@@ -256,6 +256,7 @@ class Stopping:
         return await self._inner.ask(request)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", [each.name for each in VARIANTS if each.roles])
 def test_every_agent_ends_with_the_best_answer_so_far(agent: str, sketches: SketchLibrary, rules: ChatServer) -> None:
     last = 3

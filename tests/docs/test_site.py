@@ -66,6 +66,7 @@ def test_the_package_carries_its_types():
     assert (files("kinodex") / "py.typed").is_file()
 
 
+@pytest.mark.slow
 def test_links_within_the_site_lead_somewhere(site):
     for page in site.glob("*.html"):
         asked = _Asked()

@@ -106,6 +106,7 @@ def named(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+@pytest.mark.slow
 @pages
 def test_commands_are_understood(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -200,6 +200,7 @@ def test_the_voice_that_was_heard_longest_stands_for_a_speaker(films):
     assert [row.seconds for row in films.speakers.rows()] == [60.0]
 
 
+@pytest.mark.slow
 def test_videos_that_are_written_at_once_share_their_voices(films):
     """As on Ray, where each actor writes: here each thread has the library open for itself."""
 

@@ -155,6 +155,7 @@ def test_a_video_that_is_gone_or_lacks_rows_is_an_error(patchy: Library) -> None
 EVERYTHING = ["title", "vector", "jpeg", "frame_no", "time_s", "width_px", "height_px", "video_id"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece_rows", [5, 10_000])
 def test_every_row_has_what_belongs_to_its_frame(patchy: Library, piece_rows: int) -> None:
     plan = plan_frames(patchy, EVERYTHING, piece_rows=piece_rows)
@@ -210,6 +211,7 @@ def test_even_ranks_have_as_many_batches_each(drop_last: bool) -> None:
 # Tables at fixed versions: the rows of then, or a clear word that they are gone.
 
 
+@pytest.mark.slow
 def test_a_state_that_was_deleted_is_said_to_be(patchy: Library) -> None:
     plan = plan_frames(patchy, ["frame_no"])
     write(patchy, made("ffff", 3, 7))

@@ -36,6 +36,7 @@ from tests.support.libraries.random_library import (
 )
 
 
+@pytest.mark.slow
 def test_leftovers_go_unless_a_run_may_be_writing_them(library: Library) -> None:
     write(library, made("aaaa", 3, seed=1))
     write(library, made("left", 3, seed=2), complete=False)

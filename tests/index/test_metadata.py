@@ -133,6 +133,7 @@ def test_what_columns_hold_is_counted_among_the_videos_of_a_condition(films, nam
     assert {facet.name: facet.values for facet in films.metadata.facets(only)}["camera"] == (("front", 2),)
 
 
+@pytest.mark.slow
 def test_values_are_joined_and_columns_widen_but_never_change_their_kind(films):
     metadata = films.metadata
     metadata.write({"aaaa": {"takes": 2.5, "day": date(2026, 3, 1), "camera": None}, "cccc": {"takes": 1}})

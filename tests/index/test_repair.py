@@ -102,6 +102,7 @@ def test_without_its_videos_a_library_is_refused_and_left_as_it_is(
     assert content(place) == before
 
 
+@pytest.mark.slow
 def test_videos_are_made_again_from_the_rows_the_log_and_the_sources(place: Path) -> None:
     before, captions = rows_of(place), Library.open(str(place)).captions("aaaa")
     lose(place, "videos")
@@ -118,6 +119,7 @@ def test_videos_are_made_again_from_the_rows_the_log_and_the_sources(place: Path
     assert (sweep(library), audit(library).problems) == (1, ())
 
 
+@pytest.mark.slow
 def test_what_is_lost_is_said(place: Path) -> None:
     lose(place, "videos", "sources", "runs", "additions", "vectors_*other*")
     Tables(str(place)).delete("frames", equal("video_id", "cccc") & equal("frame_no", 1))
@@ -154,6 +156,7 @@ def test_a_table_that_is_missing_is_named_and_made_again(place: Path, name: str)
     assert mended(place) == Repair((), (), ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["leases", "sources", "videos"])
 def test_a_table_that_cannot_be_read_is_set_aside(place: Path, name: str) -> None:
     before = rows_of(place)

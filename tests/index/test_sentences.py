@@ -58,6 +58,7 @@ def test_rows_hold_the_lines_and_unit_vectors(embedded):
     assert not [index for index in embedded.tables[name].describe_indices() if index.field_names == ["text"]]
 
 
+@pytest.mark.slow
 def test_videos_are_outdated_once_their_text_is_another(embedded):
     model = ConceptModel()
     add_sentences(embedded, model)
@@ -98,6 +99,7 @@ def test_the_model_of_the_most_videos_is_the_librarys_and_of_several_the_one_use
     assert embedded.sentences.space() == first.space
 
 
+@pytest.mark.slow
 def test_a_query_is_embedded_by_the_model_that_the_library_carries(embedded, tmp_path):
     from kinodex.index.spaces.sentence_model import load_sentence_model
 
@@ -121,6 +123,7 @@ def test_a_query_is_embedded_by_the_model_that_the_library_carries(embedded, tmp
     assert "carried" in line and Library.open(embedded.uri).sentences.meaning("a red boat") is not None
 
 
+@pytest.mark.slow
 def test_a_model_that_is_damaged_since_is_said_and_another_is_tried(embedded, tmp_path):
     from kinodex.index.spaces.sentence_model import load_sentence_model
 

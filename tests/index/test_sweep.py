@@ -57,6 +57,7 @@ from tests.support.screen_text.lines import Line
 VECTORS = vectors_table(fingerprint())
 
 
+@pytest.mark.slow
 def test_leftovers_of_every_table_go(library):
     assert (sweep(library), audit(library).problems) == (0, ())
     kept = made("aaaa", 5, seed=1, lines=((0.0, 1.0, "hello"),))
@@ -250,6 +251,7 @@ def test_altered_values_are_found_vectors_and_frames_by_a_deep_check(filled, tab
     assert found.startswith("video aaaa has ") and found.endswith(problem)
 
 
+@pytest.mark.slow
 def test_joined_files_have_the_same_digests(filled: Library) -> None:
     before = filled.tables.rows("videos", None, ["video_id", VIDEO_DIGESTS]).to_pylist()
     done = maintain(filled, keep_s=0, purge=True, deep=True)
@@ -298,6 +300,7 @@ def overwrite(library: Library, picture: bytes, first: int, put: bytes) -> None:
     raise AssertionError("no file holds the picture as it is")
 
 
+@pytest.mark.slow
 def test_damaged_pictures_are_found_by_a_deep_audit_and_their_videos_go_on_request(library: Library) -> None:
     pictures = write_pictures(library)
     assert damaged_pictures(library) == ()

@@ -38,6 +38,7 @@ def keys(batches: Any) -> list[tuple[str, int]]:
     ]
 
 
+@pytest.mark.slow
 def test_every_frame_comes_once_an_epoch_in_an_order_of_its_own(patchy: Library) -> None:
     frames = dataset(patchy)
     first, again = keys(frames), keys(frames)

@@ -148,6 +148,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     return library
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_memory_frames", [10_000, 1])
 def test_a_cut_is_found_with_its_place(library: Library, in_memory_frames: int) -> None:
     said: list[tuple[str, int, int]] = []

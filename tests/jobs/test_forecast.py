@@ -98,6 +98,7 @@ def test_no_agent_takes_more_than_its_forecast(sketches: SketchLibrary, server: 
             assert real <= getattr(expected, name) <= max(8 * real, 8), (variant.name, name, expected, real)
 
 
+@pytest.mark.slow
 def test_nothing_is_sent_and_nothing_written(sketches: SketchLibrary) -> None:
     environment, question = sketches.films["harbour"], sketches.known[0].question
     [video] = environment.videos
@@ -169,6 +170,7 @@ class CaptionServer(ChatServer):
         return replace(super().answer(headers, body), usage=spent)
 
 
+@pytest.mark.slow
 def test_a_forecast_of_captions_is_near_their_bill(
     small_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

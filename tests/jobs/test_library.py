@@ -150,6 +150,7 @@ def test_after_an_ingest_and_after_vectors_are_added_words_are_searched_without_
     assert ran.code == 0, ran.err
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_said_and_the_frames_are_embedded_all_the_same(
     kinodex: Kinodex, monkeypatch: pytest.MonkeyPatch, cache: Path, models: Path, film: Path, tmp_path: Path
 ) -> None:

@@ -94,6 +94,7 @@ def test_cuts_lie_on_their_frames_and_all_that_goes_by_shots_uses_them(ingested:
     assert ingested.scenes.outdated("writer") == [video.video_id]
 
 
+@pytest.mark.slow
 def test_it_goes_on_where_it_was_ended_and_can_be_taken_back(ingested: Library) -> None:
     add(ingested, Shots())
     assert add(ingested, Shots()).outcomes == []

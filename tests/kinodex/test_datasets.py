@@ -98,6 +98,7 @@ for read in (library.to_torch, library.to_ray):
 """
 
 
+@pytest.mark.slow
 def test_without_torch_and_ray_arrow_remains_and_the_others_say_what_they_need(library: Path) -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT, str(library)], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [

@@ -120,6 +120,7 @@ def test_ranges_are_given_by_search_or_with_an_agent(opened: kinodex.Library) ->
         opened.ground("a bird", model="gpt-4o")
 
 
+@pytest.mark.slow
 def test_films_are_indexed_once(films: Path, tmp_path: Path) -> None:
     film, place = films / "film-01.mp4", tmp_path / "library"
     seen: list[object] = []

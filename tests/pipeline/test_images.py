@@ -72,6 +72,7 @@ def noise(shape: tuple[int, int]) -> np.ndarray:
     return np.random.default_rng(shape).integers(0, 256, (*shape, 3), dtype=np.uint8)
 
 
+@pytest.mark.slow
 def test_the_same_bytes_as_open_clips_transform() -> None:
     for settings, shape in product(SETTINGS, SHAPES):
         if settings["resize_mode"] == "longest" and min(shape) / max(shape) < 0.1:

@@ -53,6 +53,7 @@ def test_jpegs_are_upright_square_pixelled_and_never_enlarged(media: Path) -> No
         assert (picture.format, picture.size) == ("JPEG", size) == ("JPEG", (first.width_px, first.height_px)), name
 
 
+@pytest.mark.slow
 def test_vectors_are_those_of_the_full_picture(media: Path) -> None:
     path, tower = media / "clips" / "intel__bottle-detection.mp4", ColourTower()
     _, pictures = read_whole(path, fps=0.3)

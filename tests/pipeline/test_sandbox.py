@@ -81,6 +81,7 @@ def test_every_awkward_file_gives_what_reading_in_this_process_gives(media: Path
     assert errors >= {"", "NotAVideo", "NoVideoStream", "SourceMissing"}
 
 
+@pytest.mark.slow
 def test_spans_give_what_the_whole_gives(media: Path, reader: SandboxSampler) -> None:
     chunk = whole(media / "clips" / "torchcodec__dog_eating_854132.mp4")
     reading = replace(READING, cut_s=4.0)
@@ -146,6 +147,7 @@ def test_subtitles_that_hang_do_not_cost_the_video(sintel: Chunk, endless: Chunk
     assert replace(summary, subtitle_errors=(), seconds={}) == replace(whole_summary, seconds={})
 
 
+@pytest.mark.slow
 def test_long_hostile_subtitles_do_not_cost_the_video(sintel: Chunk, reader: SandboxSampler, tmp_path: Path) -> None:
     sidecar = tmp_path / "film.srt"
     for text in (

@@ -126,6 +126,7 @@ def test_texts_of_one_topic_are_nearer_than_others():
 PARTS = [PartLines(("a red kite", "two boats"), (), 30.0), PartLines(("a cat at night",), (), 4.0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["llama", "llava"])
 def test_a_batch_says_what_each_part_alone_says_and_lines_that_do_not_fit_are_thinned(tiny_model, name):
     writer = load_writer(str(tiny_model(name)), "cpu", max_new_tokens=8)

@@ -47,6 +47,7 @@ def test_only_known_tags_and_entities_are_markup() -> None:
     assert list(srt_voices(r"{\temp} and {\\server}")) == [(None, r"{\temp} and {\\server}")]
 
 
+@pytest.mark.slow
 def test_long_texts_are_read_in_linear_time() -> None:
     """A pattern that looks for its end from each opening, line or digit takes minutes."""
     for piece in ("<v ", "<v\t", "<b ", "<br ", "{", "{}", r"{\an8", r"{\pos(", "&#65", "<1", "<c."):

@@ -317,6 +317,7 @@ def counting_pixels(limit: int):
     return reply
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("limit", "frames"), [(20_000, 18), (8_192, 18), (4_096, 10), (1_900, 6)])
 def test_a_short_context_gets_shorter_replies_then_smaller_pictures_then_fewer(limit: int, frames: int) -> None:
     """8,192 tokens, a reply of 4,096 and 18 pictures ended a search without an answer."""

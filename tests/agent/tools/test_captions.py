@@ -86,6 +86,7 @@ def test_each_window_is_described_by_the_frames_on_screen_in_it(library):
     assert model.starts_s()[:4] == [0, 32, 16, 48]  # from coarse to fine
 
 
+@pytest.mark.slow
 def test_what_was_said_is_kept_by_model_and_no_caption_of_a_stage(library):
     paying = session_of(library, Model())
     first = captions(paying)
@@ -192,6 +193,7 @@ def recorded(library, model, path):
         return captions(session)
 
 
+@pytest.mark.slow
 def test_runs_that_asked_and_runs_that_found_captions_replay_to_the_same(library, tmp_path):
     asked = recorded(library, Model(), tmp_path / "asked")
     found = recorded(library, Model(), tmp_path / "found")

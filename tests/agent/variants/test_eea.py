@@ -48,6 +48,7 @@ def of(kind, events):
     return [event for event in events if isinstance(event, kind)]
 
 
+@pytest.mark.slow
 def test_the_first_round_looks_at_the_anchors_and_covers_the_rest(library):
     _, events, _ = run(library)
     first = of(Expanded, events)[0]

@@ -202,6 +202,7 @@ def test_malformed_turns_count_and_three_on_end_end_the_search(spoken):
     assert [len(model.asked(kind)) for kind in (ChooseAction, AnswerNow)] == [3, 1]
 
 
+@pytest.mark.slow
 def test_a_window_is_a_short_run_of_clips_of_one_video(several, spoken, silent):
     for clips in ((1, 3), (2, 1), (1, 2, 3, 4), (6, 7)):
         _, model, acted = run(several, saying(LOCATE, ANSWER, clips=(clips,)), window=3)

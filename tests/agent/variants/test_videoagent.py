@@ -80,6 +80,7 @@ def shown_s(model):
     return [request.frames[0].time_s for request in model.asked(DescribeSegment)]
 
 
+@pytest.mark.slow
 def test_one_who_is_sure_answers_from_the_first_frames(library):
     answer, events, model = run(library, script(confidence=3))
     assert (answer.status, answer.text, answer.rounds) == ("answered", "red", 1)

@@ -318,6 +318,7 @@ def look_fails(library: Library, reply: Any) -> tuple[Answer, Acted]:
     return answer, next(each for each in acted(events) if each.action == "caption")
 
 
+@pytest.mark.slow
 def test_a_look_that_fails_says_so_and_is_no_evidence_and_no_caption(library: Library) -> None:
     sorry = {"frame": 1, "clauses": [{"text": "I'm sorry, I can't describe people.", "confidence": 0.9}]}
     rejected = failing(400, "The image was rejected by our safety system.", code="content_policy_violation")

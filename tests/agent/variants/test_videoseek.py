@@ -213,6 +213,7 @@ def test_a_call_that_cannot_be_used_is_repaired_once_then_costs_the_step(one: En
     assert "calls of tools; give one" in server.seen[2].text
 
 
+@pytest.mark.slow
 def test_blind_tools_thoughtless_steps_and_no_answer_are_told_apart(one: Environment) -> None:
     declining = seeker(FOCUS, {**ANSWER, "sufficient": False})
     with ChatServer(lambda body: "{}" if "Finding" in str(body.get("response_format")) else declining(body)) as server:

@@ -95,6 +95,7 @@ def test_it_doubles_the_clusters_until_enough_are_highly_relevant(library):
     assert sizes(run(library, script(lambda number, note: 3 if number % 4 == 0 else 2))[2]) == [8, 16]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("relevance", "below"), [(1, 0), (2, 4), (3, 4 + 4 * 4)])
 def test_a_relevance_deepens_the_cluster_it_was_given_for(library, relevance, below):
     """The cluster judged fifth in the order of time, and no other: the published code took another one."""
@@ -118,6 +119,7 @@ def test_a_relevance_deepens_the_cluster_it_was_given_for(library, relevance, be
     assert set(found) <= set(map(float, cluster.members))
 
 
+@pytest.mark.slow
 def test_the_answer_comes_from_captions_in_order_each_once(library):
     _, events, model = run(library, script(lambda number, note: 3))
     times_s = read_s(model)
@@ -142,6 +144,7 @@ def test_budgets_end_with_the_best_answer_so_far(library):
     assert any(isinstance(event, Acted) and "were not asked for" in event.problem for event in events)
 
 
+@pytest.mark.slow
 def test_several_videos_are_one_tree(two_films):
     def reply(request):
         return {"queries": ["red kite desert"]} if isinstance(request, DiscoverQueries) else script()(request)

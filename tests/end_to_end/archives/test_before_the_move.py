@@ -36,6 +36,7 @@ NEW_FACTS = {"insufficient evidence", "requests at once", "prices for a million 
 """What the report of a run says today that the plan of that time does not hold."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ASK_OTHERWISE)
 def test_a_trace_of_other_requests_is_not_replayed_but_pointed_to(
     kinodex: Kinodex, archive: Path, library: Path, name: str

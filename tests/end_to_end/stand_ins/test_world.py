@@ -82,6 +82,7 @@ def test_a_sight_is_what_the_script_shows_and_its_words_say_all_of_it(folder: Pa
         assert read == expected
 
 
+@pytest.mark.slow
 def test_every_agent_is_answered_over_http(folder: Path, environment: Environment, eyes: Eyes) -> None:
     row = next(each for each in questions(folder) if each["kind"] == "sign")
     for agent in (each.name for each in VARIANTS if each.roles):

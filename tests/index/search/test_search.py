@@ -103,6 +103,7 @@ def texts(hits) -> list[str | None]:
     return [hit.text for hit in hits]
 
 
+@pytest.mark.slow
 def test_frames_as_numpy_finds_them(searched):
     for chosen in ([0], [1], [0, 2], [0, 1, 2]):
         videos = [VIDEOS[number] for number in chosen]
@@ -350,6 +351,7 @@ def damage(library: Library, table: str, number: float) -> Library:
     return Library.open(library.uri)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 def test_a_search_that_would_pass_over_a_vector_is_refused(two_films: Library, number: float) -> None:
     assert len(two_films.search.frames(ANY, k=20)) == 2 * FRAMES
@@ -366,6 +368,7 @@ def test_a_search_that_would_pass_over_a_vector_is_refused(two_films: Library, n
     assert len(damaged.search.frames(ANY, k=20)) == FRAMES
 
 
+@pytest.mark.slow
 def test_chapters_by_titles_and_summaries_of_the_newest_model(library):
     def chapters(text, **rest):
         return [(hit.video_id, hit.time_s) for hit in Library.open(library.uri).search.chapters(text, **rest)]
@@ -412,6 +415,7 @@ def test_an_index_finds_the_same(library):
         assert found(library.search.frames(query, some, k=10, min_gap_s=3.0)) == expected
 
 
+@pytest.mark.slow
 def test_a_scope_of_many_videos(library):
     videos = [made(f"{n:04d}", 3, seed=n) for n in range(620)]
     library.writer.add_frames({video.video_id: video.frame_rows() for video in videos})

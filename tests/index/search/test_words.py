@@ -49,6 +49,7 @@ def texts(hits) -> list[str | None]:
     return [hit.text for hit in hits]
 
 
+@pytest.mark.slow
 def test_by_words_alone_all_three_kinds_of_text_come_in_one_order(worded):
     hits = worded.search.words("car")
     assert {(hit.source, hit.text) for hit in hits} == {
@@ -122,6 +123,7 @@ def signs(tmp_path_factory) -> Library:
     return library
 
 
+@pytest.mark.slow
 def test_lines_are_found_in_spite_of_typos(signs):
     for query, expected in {
         "harbour": ["WELCOME TO THE HARBOUR"],

@@ -96,6 +96,7 @@ def differing(original, folder) -> list[str]:
     return together + alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clean", ["whitespace", "canonicalize"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_ids_of_transformers_tokenizers(tmp_path, kind, clean):

@@ -92,6 +92,7 @@ def test_a_bert_of_each_pooling(tmp_path, pooling):
     check_agreement(model, exported(model, tmp_path / "tower"))
 
 
+@pytest.mark.slow
 def test_a_roberta_whose_first_positions_are_those_of_padding(tmp_path):
     model = load_sentence_model(str(small_roberta(tmp_path / "roberta")), "cpu")
     assert model.facts.max_length == 39

@@ -59,6 +59,7 @@ def reference(name: str, images: list[Image.Image]) -> np.ndarray:
     return vectors
 
 
+@pytest.mark.slow
 def test_images_and_texts_as_open_clip_embeds_them_in_whatever_threads(space, tiny):
     rgbs = pictures(5)
     batch = np.stack([space.prepare(rgb) for rgb in rgbs])

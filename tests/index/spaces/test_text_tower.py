@@ -241,6 +241,7 @@ def test_cleaning_is_open_clips_own(cleaning):
     assert [clean(text, cleaning) for text in CHECK_TEXTS] == [theirs(text) for text in CHECK_TEXTS]
 
 
+@pytest.mark.slow
 def test_a_text_over_the_limit_keeps_its_end(folder):
     tokenizer = Tokenizer(folder, TokenizerSettings(16, "lower", ("!", "<start_of_text>", "<end_of_text>")))
     ids = tokenizer(["dog " * 40, "dog", ""])

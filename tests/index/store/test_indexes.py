@@ -92,6 +92,7 @@ def files(library: Library, table: str) -> int:
     return sum(path.is_file() for path in (Path(library.uri) / f"{table}.lance").rglob("*"))
 
 
+@pytest.mark.slow
 def test_what_is_outdated_goes(library):
     with library.lease("ingest", "a run") as lease:
         for number in range(10):
@@ -126,6 +127,7 @@ def test_beside_an_ingest_fragments_are_joined_and_nothing_old_is_deleted(librar
     assert audit(library).problems == ()
 
 
+@pytest.mark.slow
 def test_indexes_change_no_result(library):
     soon = Thresholds(scalar_rows=100, vector_rows=100, stale_rows=100, fragments=3, picture_fragments=7)
     videos = [made(f"{n:04d}", 100, seed=n, lines=((0.0, 1.0, f"line {n}"),)) for n in range(6)]

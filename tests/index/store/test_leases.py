@@ -176,6 +176,7 @@ def test_processes_are_known_by_more_than_their_number():
 # A store that loses commits is refused before a library is made there.
 
 
+@pytest.mark.slow
 def test_a_store_that_loses_commits_is_refused(monkeypatch):
     with s3_server() as address, s3_server(careless=True) as careless:
         send(f"{address}/films", "PUT")

@@ -180,6 +180,7 @@ def rows_of(tables: Tables) -> list[dict[str, Any]]:
     return sorted(tables.rows("pairs").to_pylist(), key=lambda row: row["key"])
 
 
+@pytest.mark.slow
 def test_each_key_has_the_last_row_that_was_written_of_it(library: Library) -> None:
     tables, chance = library.tables, random.Random(0)
     tables.create("pairs", SCHEMA)

@@ -79,6 +79,7 @@ def test_a_job_whose_id_was_not_heard_is_found_by_its_name(tmp_path: Path) -> No
     assert len(at.folder.replies().completions) == 5 and at.folder.jobs[0].batch_id == "batch_1"
 
 
+@pytest.mark.slow
 def test_a_list_that_begins_again_is_read_once_and_one_that_does_not_end_is_an_error(tmp_path: Path) -> None:
     """A server that does not know the parameter `after` sends the same page for ever."""
     with jobs(tmp_path / "same", endless="same") as at:
@@ -153,6 +154,7 @@ def segments_of(library: Library) -> int:
     return sum(row.segments for row in library.videos())
 
 
+@pytest.mark.slow
 def test_all_segments_are_captioned_at_half_the_price(kinodex: Kinodex, library: Library) -> None:
     with serving(BatchServer(boat)) as server:
         server.gate.set()
@@ -180,6 +182,7 @@ def test_a_reply_that_cannot_be_used_is_asked_for_by_another_batch(kinodex: Kino
     assert (report["rows"], len(server.batches), len(server.answered), server.online) == (count, 2, 2 * count, 0)
 
 
+@pytest.mark.slow
 @needs_ffmpeg
 def test_a_copy_of_a_film_in_another_container_sends_nothing_twice(kinodex: Kinodex, tmp_path: Path) -> None:
     film = tiny_film(tmp_path / "film.mp4", 6, 1)

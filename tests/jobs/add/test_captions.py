@@ -20,6 +20,7 @@ BOAT = {"caption": "a boat", "confidence": 50}
 BAD = (cut_off("{"), {"caption": " ", "confidence": 1}, failing(400, "no such picture"))
 
 
+@pytest.mark.slow
 def test_captions_are_made_once_and_found_by_words_and_by_meaning(kinodex, library, tiny_model):
     model = tiny_model("llava")
     stage = ("add", "captions", library.uri, "--model", model, "--frames-a-segment", 2, "--max-new-tokens", 8)
@@ -95,6 +96,7 @@ def test_a_retry_in_vain_keeps_the_captions_and_counts_its_costs(kinodex, librar
     assert len(library.captions(film.video_id)) == film.segments
 
 
+@pytest.mark.slow
 def test_a_video_of_which_all_is_refused_fails_alone_and_is_tried_again(kinodex, library):
     first, *others = library.videos()
     shown = [
@@ -144,6 +146,7 @@ def test_a_video_may_be_asked_about_by_itself(library, tmp_path, monkeypatch):
         assert add(library, stage, [video.video_id]).rows == alone.count == video.segments
 
 
+@pytest.mark.slow
 def test_a_wrong_key_model_or_address_ends_the_run(kinodex, library):
     with ChatServer(lambda _: BOAT, key="right") as server:
         arguments = ("captions", library.uri, "--base-url", server.base_url)

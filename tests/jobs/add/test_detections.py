@@ -16,6 +16,7 @@ from kinodex.pipeline.errors import ModelUnusable
 from tests.support.command import json_of
 
 
+@pytest.mark.slow
 def test_detections_have_boxes_and_tracks_and_are_found_by_label(kinodex, library, tiny_model):
     made = json_of(
         kinodex, "add", "detections", library.uri, "--model", tiny_model("rt_detr"), "--min-score", 0.5, "--batch", 3
@@ -56,6 +57,7 @@ def frames(library: Library) -> list[ShownFrame]:
     return [ShownFrame(**asdict(frame)) for frame in library.frames(video.video_id, numbers)]
 
 
+@pytest.mark.slow
 def test_a_closed_detector_finds_its_own_labels_and_no_others(
     library: Library, frames: list[ShownFrame], tiny_model: Callable[[str], Path]
 ) -> None:

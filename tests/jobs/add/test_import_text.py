@@ -124,6 +124,7 @@ def test_an_import_that_is_interrupted_goes_on_where_it_was(tmp_path):
         assert broken.segments(row.video_id) == whole.segments(row.video_id)
 
 
+@pytest.mark.slow
 def test_videos_without_frames_stand_beside_others(kinodex, tmp_path):
     tower = load_space("builtin", towers="text")
     library = Library.create(str(tmp_path / "mixed"), {"fps": 1.0}, tower.fingerprint)

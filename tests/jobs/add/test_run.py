@@ -25,6 +25,7 @@ from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.scenes.chaptered_film import make_film
 
 
+@pytest.mark.slow
 def test_a_picture_that_cannot_be_read_or_was_damaged_fails_its_video_alone(library, tiny_model):
     sound, damaged, _ = sorted(library.video_ids())
     video = library.video(sound)
@@ -46,6 +47,7 @@ def test_a_picture_that_cannot_be_read_or_was_damaged_fails_its_video_alone(libr
     assert library.detection_labels(sound)
 
 
+@pytest.mark.slow
 def test_one_run_of_an_addition_at_a_time_and_videos_that_come_meanwhile(library, small_films, tmp_path, tiny_model):
     stage = Detections(str(tiny_model("rt_detr")))
     with library.lease("add detections", "another"), pytest.raises(LibraryBusy, match="add detections is at work"):
@@ -62,6 +64,7 @@ def test_one_run_of_an_addition_at_a_time_and_videos_that_come_meanwhile(library
     assert add(library, stage).added == 1
 
 
+@pytest.mark.slow
 def test_a_video_that_fails_in_any_way_fails_alone_and_is_tried_again(library):
     bad = library.videos()[0].video_id
     for error in (ValueError, ModelUnreachable, ModelRejected, None):
@@ -147,6 +150,7 @@ REFUSED = (
 )
 
 
+@pytest.mark.slow
 def test_other_settings_are_refused_until_what_is_there_was_taken_out(kinodex, added_to):
     remedies = set()
     for name, model, options, got, held in REFUSED:

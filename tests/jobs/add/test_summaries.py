@@ -144,6 +144,7 @@ def command(library: Library, server: ChatServer | BatchServer, *more: object) -
     return ("add", "chapters", library.uri, "--model", "tester", "--base-url", server.base_url, *more)
 
 
+@pytest.mark.slow
 def test_summaries_are_made_once_and_found_by_words(kinodex, library):
     with ChatServer(contents) as server:
         made = json_of(kinodex, *command(library, server, "--input-price", 2.0))
@@ -172,6 +173,7 @@ def test_chapters_by_batches_follow_those_of_their_scenes(kinodex, library, monk
     assert [row.title for row in library.scenes.rows("film aa", "scene")] == [f"At the {place}" for place in PLACES]
 
 
+@pytest.mark.slow
 def test_parts_without_a_title_are_told_and_retried(kinodex, library):
     def silent_about_the_kitchen(body: dict) -> dict:
         told = contents(body)
@@ -191,6 +193,7 @@ def test_parts_without_a_title_are_told_and_retried(kinodex, library):
     assert library.ingest_log.failures() == []
 
 
+@pytest.mark.slow
 def test_newer_words_renew_summaries_where_that_is_asked_for(kinodex, library):
     with ChatServer(contents) as server:
         json_of(kinodex, *command(library, server))
@@ -205,6 +208,7 @@ def test_newer_words_renew_summaries_where_that_is_asked_for(kinodex, library):
         assert json_of(kinodex, *command(library, server, "--renew"))["added"] == 0
 
 
+@pytest.mark.slow
 def test_titles_that_are_there_stay_where_a_renewal_gives_none(kinodex, library):
     with ChatServer(contents) as server:
         json_of(kinodex, *command(library, server, "--video", "film aa"))
@@ -219,6 +223,7 @@ def test_titles_that_are_there_stay_where_a_renewal_gives_none(kinodex, library)
     assert library.scenes.outdated("tester") == ["aa"], "the next run tries again"
 
 
+@pytest.mark.slow
 def test_a_local_model_of_words(kinodex, library, tiny_model):
     options = ("--model", tiny_model("llama"), "--video", "film aa", "--max-new-tokens", 4)
     made = json_of(kinodex, "add", "chapters", library.uri, *options)
@@ -226,6 +231,7 @@ def test_a_local_model_of_words(kinodex, library, tiny_model):
     assert {row.level for row in library.scenes.rows("film aa")} == {"scene", "chapter"}
 
 
+@pytest.mark.slow
 def test_other_settings_of_one_model_are_refused_and_summaries_are_removed(kinodex, library):
     with ChatServer(contents) as server:
         json_of(kinodex, *command(library, server, "--video", "film aa"))

@@ -64,6 +64,7 @@ def test_lines_are_embedded_once_and_again_where_they_changed(films, bert, kinod
     assert len(held(films, digest)) == 5  # the other video was not named
 
 
+@pytest.mark.slow
 def test_the_library_carries_the_model(films, bert, kinodex, tmp_path):
     (tmp_path / "empty").mkdir()
     bad(kinodex, "add", "sentences", films.uri, "--model", tmp_path / "empty", code=2, says="config.json")

@@ -75,6 +75,7 @@ def test_values_of_a_group_are_joined_by_or_and_groups_by_and(only: list[str], f
     assert ids_of("video-mme", kit.published(tmp_path, "video-mme", *rows), only) == found
 
 
+@pytest.mark.slow
 def test_a_run_asks_the_part_and_its_report_names_it(kinodex: Kinodex, library: Path, tmp_path: Path):
     path, out = questions(tmp_path, (*FILMS, "lost")), tmp_path / "run"
     command = ("eval", "sketch", library, "--annotations", path, "--out", out, "--no-page", *RANDOM)

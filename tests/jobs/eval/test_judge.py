@@ -158,6 +158,7 @@ CHANGES: dict[str, tuple[Callable[[Path], None], tuple[str, ...], int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", CHANGES)
 def test_a_score_is_kept_only_if_all_that_it_depends_on_is_the_same(
     tmp_path: Path, kinodex: Kinodex, changed: str

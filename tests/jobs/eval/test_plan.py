@@ -133,6 +133,7 @@ def test_a_run_is_of_one_space_and_says_of_which(two_spaces: Path, kinodex: Kino
     assert differs == [f"differs: space: {first} / {other}"]
 
 
+@pytest.mark.slow
 def test_a_plan_that_says_no_rules_was_made_when_a_model_could_give_up_at_any_time(place, kinodex, tmp_path):
     out = tmp_path / "run"
     options = command(place, out, "--agent", "random", "--no-controls")
@@ -145,6 +146,7 @@ def test_a_plan_that_says_no_rules_was_made_when_a_model_could_give_up_at_any_ti
     assert kinodex(*options, "--early-insufficient").code == 0
 
 
+@pytest.mark.slow
 def test_what_cannot_work_is_refused_before_anything_is_asked(place, kinodex, server, tmp_path):
     out = tmp_path / "run"
     bad(kinodex, *command(place, out, "--agent", "eea"), code=2, says="looks at frames")

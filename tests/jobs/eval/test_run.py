@@ -86,6 +86,7 @@ def refusing(some: str):
     return reply
 
 
+@pytest.mark.slow
 def test_a_refused_question_is_a_record_and_can_be_asked_again(blind, kinodex, server, tmp_path):
     server.reply = refusing("number 2?")
     ran = kinodex(*blind)
@@ -335,6 +336,7 @@ def result_of(system: Contender, sample: ItemInput, cost: float) -> ItemResult:
     return answer(sample.item_id, 0, system.name, ledger=Ledger(calls=1, cost=cost))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
 def test_a_limit_of_money_is_a_reservation(seed: int, tmp_path: Path) -> None:
     """Costs and limits by chance: a run overspends only by what a question costs more than any before it."""

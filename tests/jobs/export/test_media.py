@@ -63,6 +63,7 @@ def seconds(path: Path) -> float:
         return times[-1] - times[0]
 
 
+@pytest.mark.slow
 def test_a_clip_each_and_a_manifest(opened: Library, tmp_path: Path) -> None:
     line = next(each for each in opened.transcript(opened.video("film-01").video_id) if "code word" in each.text)
     spoken = moment(opened, "film-01", line.start_s - 1.0, line.end_s, "said")
@@ -118,6 +119,7 @@ def test_it_goes_on_after_it_was_interrupted(opened: Library, tmp_path: Path) ->
         export_clips(opened, moments, tmp_path / "out", CutWay())
 
 
+@pytest.mark.slow
 def test_ranges_are_joined_a_file_a_video(opened, tmp_path: Path) -> None:
     ranges = [moment(opened, "film-02", *each) for each in ((8.0, 9.0), (1.0, 2.0), (1.5, 3.0))]
     assert merged_ranges(ranges) == ((1.0, 3.0), (8.0, 9.0))
@@ -146,6 +148,7 @@ def test_a_clip_of_other_pictures_than_the_library_keeps_is_none(tmp_path: Path)
     assert not list(tmp_path.glob("clip*"))
 
 
+@pytest.mark.slow
 @needs_ffmpeg
 def test_a_film_whose_clock_is_reset_is_cut_where_the_library_has_it(tmp_path: Path) -> None:
     part = grey_film(tmp_path / "part.ts", *H264, "-c:a", "aac")

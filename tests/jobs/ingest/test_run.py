@@ -53,6 +53,7 @@ def test_every_source_has_its_outcome_and_a_video_of_two_names_is_one(corpus: Pa
     assert named["poison-000.mp4"] == ""
 
 
+@pytest.mark.slow
 def test_a_run_without_anything_new_loads_no_model(tiny_model: Callable[[str], Path], tmp_path: Path) -> None:
     model, films, place = tmp_path / "model", tmp_path / "films", str(tmp_path / "library")
     shutil.copytree(tiny_model("space"), model)
@@ -73,6 +74,7 @@ def test_a_run_without_anything_new_loads_no_model(tiny_model: Callable[[str], P
     assert len(Library.open(place).videos()) == 1
 
 
+@pytest.mark.slow
 def test_a_library_without_its_videos_is_left_as_it_is_until_it_is_repaired(
     kinodex: Kinodex, corpus: Path, whole: Library, tmp_path: Path
 ) -> None:

@@ -82,6 +82,7 @@ def test_other_pictures_and_other_times_show(film: Path, library: Path, tmp_path
     assert not compare(library, tmp_path / "fewer").holds
 
 
+@pytest.mark.slow
 def test_libraries_without_a_common_video_and_films_that_fail_are_refused(library: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.mp4"
     bad.write_bytes(b"no film")

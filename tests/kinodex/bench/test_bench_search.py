@@ -33,6 +33,7 @@ def test_figures(tmp_path, is_cone):
     assert "recall@10 over all frames: 1.000 (goal 0.95: met)" in lines[-1]
 
 
+@pytest.mark.slow
 def test_the_command_prints_figures_and_progress(kinodex: Kinodex, tmp_path: Path) -> None:
     size = ("--videos", "3", "--frames", "20", "--lines", "2", "--dim", "8", "--queries", "2")
     ran = kinodex("bench", "search", tmp_path / "library", *size, "--json")

@@ -89,6 +89,7 @@ def test_names_that_make_no_sense(kinodex, voices, tmp_path):
     assert "no voices are known" in kinodex("speakers", empty.uri).out
 
 
+@pytest.mark.slow
 def test_bad_videos_are_failures_until_they_are_put_right(kinodex, tmp_path):
     uri = tmp_path / "library"
     common = ("import", "captions", tmp_path / "caps", uri, "--model", "m", "--space", "builtin")
@@ -127,6 +128,7 @@ def test_what_cannot_be_imported_makes_no_library(kinodex, tmp_path):
     assert kinodex("import", "captions", *common).code == 2  # nobody says who wrote them
 
 
+@pytest.mark.slow
 def test_the_real_captions_of_egoschema_and_nextqa(benchmarks):
     ego = list(read_captions(benchmarks / "egoschema" / "lavila_subset.json", 1.0))
     nextqa = list(read_captions(benchmarks / "nextqa" / "nextqa_allcaps_1fps.zip", 1.0))

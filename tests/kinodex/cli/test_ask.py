@@ -28,6 +28,7 @@ from tests.support.libraries.agent_library import ScriptedModel, environment_of,
 from tests.support.servers.chat_server import ChatServer
 
 
+@pytest.mark.slow
 def test_ask_prints_tree_answer_and_writes_a_trace_that_replays(
     kinodex: Kinodex, library: Path, tmp_path: Path
 ) -> None:

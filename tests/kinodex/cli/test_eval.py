@@ -79,6 +79,7 @@ def questions(folder: Path, films: Sequence[str] = FILMS) -> Path:
     return kit.published(folder, "sketch", *rows)
 
 
+@pytest.mark.slow
 def test_check_counts_the_part(kinodex: Kinodex, library: Path, tmp_path: Path):
     command = ("eval", "check", "sketch", questions(tmp_path, (*FILMS, "lost")), library, "--only", "kind=kite")
     ran = kinodex(*command)

@@ -41,6 +41,7 @@ def test_searches_of_drawn_films_are_scored_and_gone_on_with(
     bad(kinodex, *command, "--min-gap", 9, code=2, says="min_gap_s 2.0, and this run has 9.0")
 
 
+@pytest.mark.slow
 def test_ranges_and_verdicts_are_scored_with_an_agent_beside(
     kinodex: Kinodex, library: Path, searches: Path, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from tests.support.libraries.agent_library import JPEG, make_library
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made
 
 
+@pytest.mark.slow
 def test_clips_and_frames_of_a_range(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
     part = ("--video", "film-02", "--from", 5, "--to", 7)
     ran = kinodex("export", "clips", library, tmp_path / "clips", *part, "--exact", "--label", "mine")
@@ -55,6 +56,7 @@ def test_texts_go_to_standard_output_or_a_file(kinodex: Kinodex, library: Path, 
     assert kinodex("export", "csv", library, table, "--overwrite").code == 0
 
 
+@pytest.mark.slow
 def test_subtitles_and_annotations_of_several_videos(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
     shots = ("--of", "shots")
     bad(kinodex, "export", "vtt", library, *shots, code=2, says="got moments of 3 videos; give a folder")

@@ -233,6 +233,7 @@ class Looking:
         raise NotImplementedError
 
 
+@pytest.mark.slow
 def test_leases_are_those_that_runs_take(library: Library) -> None:
     from kinodex.jobs.add.run import add as run_stage
     from kinodex.jobs.ingest.run import LEASE

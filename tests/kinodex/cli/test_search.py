@@ -33,6 +33,7 @@ def test_hits_are_the_best_first_apart_and_in_the_part_that_is_named(kinodex: Ki
     assert part and all(5 <= hit["time_s"] < 9 for hit in part)
 
 
+@pytest.mark.slow
 def test_search_by_label_score_and_space(kinodex: Kinodex, described: Path) -> None:
     def hits(*arguments: object) -> Any:
         return json_of(kinodex, "search", described, *arguments)
@@ -79,6 +80,7 @@ def test_ranges_are_printed_written_as_a_table_and_cut_out(kinodex: Kinodex, lib
     assert clip.stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_an_event_that_is_nowhere_and_an_agents_evidence(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
     for command in ("ground", "search"):
         ran = kinodex(command, library, "zzzzqqq", "--in", "pictures")
@@ -91,6 +93,7 @@ def test_an_event_that_is_nowhere_and_an_agents_evidence(kinodex: Kinodex, libra
     assert (made["by"], made["evidence"]) == ("uniform", None)
 
 
+@pytest.mark.slow
 def test_a_model_looks_and_says_present_or_absent_in_table_and_json(
     kinodex: Kinodex, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

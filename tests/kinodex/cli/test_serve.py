@@ -91,6 +91,7 @@ def test_ctrl_c_ends_it_with_what_its_questions_have(library: Path, tmp_path: Pa
     assert (answer["status"], answer["reason"]) == ("budget_exhausted", "stopped")
 
 
+@pytest.mark.slow
 def test_view_writes_one_file_instead_of_a_server(kinodex: Kinodex, shown: Shown, tmp_path: Path) -> None:
     out = tmp_path / "trace.html"
     ran = kinodex("view", shown.traces[0], shown.library.uri, "--out", out)

@@ -38,6 +38,7 @@ from tests.support.servers.mcp_client import (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_http_on_loopback(mcp_library: Library, mode: str) -> None:
     """Clients of today's protocol and of the one before; a page of another site is refused."""

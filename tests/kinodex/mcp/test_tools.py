@@ -54,6 +54,7 @@ def test_detections_transcript_and_ranges(mcp_library: Library) -> None:
     use_tools(mcp_library, use)
 
 
+@pytest.mark.slow
 def test_the_servers_model_looks_where_there_is_one(
     mcp_library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +173,7 @@ def test_searches_and_questions_are_of_the_space_that_is_named(described: Path) 
 MANY = 450
 
 
+@pytest.mark.slow
 def test_long_tables_come_in_pages_that_say_so(tmp_path: Path) -> None:
     """Many segments, captions and lines of one text-only video; some lines are very long."""
     lines = [(float(n), n + 1.0, f"caption {n}") for n in range(MANY)]

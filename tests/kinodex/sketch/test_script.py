@@ -154,6 +154,7 @@ def test_encoded_times_are_the_scripts(films: Path) -> None:
         assert np.abs(frame.to_ndarray(format="rgb24").astype(int) - drawn).mean() < 8
 
 
+@pytest.mark.slow
 def test_dissolves_fades_and_motion_are_drawn() -> None:
     red, blue = (Scene(place, groups=(Group("ball", "red"),)) for place in ("desert", "city"))
     script = Script(

@@ -48,6 +48,7 @@ def test_exactly_one_option_is_true() -> None:
     assert Counter(each.needs for each in written) == {"pictures": 24, "text": 12, "words": 12, "both": 12}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS[:1])
 def test_what_needs_no_order_stays_true_when_the_shots_are_shuffled(seed: int) -> None:
     shuffled = shuffle_shots(film(seed))

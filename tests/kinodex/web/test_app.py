@@ -46,6 +46,7 @@ def paths(client: Client) -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_no_parameter_is_a_path_or_breaks_the_server(client):
     every = paths(client)
     assert len(every) > 100

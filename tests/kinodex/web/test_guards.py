@@ -41,6 +41,7 @@ def paths(client: Client) -> list[tuple[str, str]]:
     return [*found, ("GET", "/metrics"), ("GET", "/v1/models"), *posted]
 
 
+@pytest.mark.slow
 def test_no_route_is_open_without_the_token(behind):
     every = paths(behind)
     assert len(every) > 20

@@ -164,6 +164,7 @@ MESSAGE_EVENTS = [
 SUMMARY = [f"reasoning_summary_{each}" for each in ("part.added", "text.delta", "text.done", "part.done")]
 
 
+@pytest.mark.slow
 def test_responses_whole_as_events_and_followed(chat, client):
     def respond(said: Any, **more: Any) -> Any:
         return chat.responses.create(model="library", input=said, **more)
@@ -235,6 +236,7 @@ def sent(name: str) -> list[dict[str, Any]]:
 SAME, OTHER = "How many frames are there?", "How many films are there?"
 
 
+@pytest.mark.slow
 def test_clients_who_say_the_same_of_other_videos_are_kept_apart_or_have_to_name_theirs(library, tmp_path):
     with (
         ChatServer(lambda body: '{"answer": "Many."}') as server,
@@ -295,6 +297,7 @@ def test_a_picture_becomes_a_search(chat, client, library):
     assert facts(client, own["key"])["videos"] == list(dict.fromkeys(each["title"] for each in own["pictures"]))
 
 
+@pytest.mark.slow
 def test_a_video_of_a_part_by_its_name(chat, client):
     for name in ("film-02.mp4", "file:///somewhere/else/film-02.mp4", "/another/film-02.mp4", "film-02"):
         parts = [{"type": "video_url", "video_url": {"url": name}}, {"type": "text", "text": "What is shown?"}]

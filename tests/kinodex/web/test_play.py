@@ -112,6 +112,7 @@ def test_parts_of_a_file(playing, ids, play_films):
     assert (many.status, many.body) == (200, whole)
 
 
+@pytest.mark.slow
 def test_a_stream_begins_at_its_time_and_has_the_sound(playing, ids, tmp_path):
     for name in ("packed", "old"):
         reply = playing.get(f"/media/0/{ids[name]}/stream?way={WAYS[name]}&from=5")

@@ -112,6 +112,7 @@ def test_neither_a_plan_nor_a_span_changes_a_bit(made: Callable[[str], Path], ki
             assert 3 <= len(assert_joined_spans_are_the_whole(path, fps, span_s=2)) <= 6
 
 
+@pytest.mark.slow
 @needs_ffmpeg
 def test_spans_that_cannot_be_read_alone_say_so(media: Path, made: Callable[[str], Path], tmp_path: Path) -> None:
     path = tmp_path / "damaged.mp4"

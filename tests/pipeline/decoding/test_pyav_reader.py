@@ -124,6 +124,7 @@ def test_readable_files_show_what_ffmpeg_shows(media: Path) -> None:
             assert psnr_db(rgb, shown[number]) > (25 if name == "torchcodec__h264_10bits.mp4" else 35), (name, number)
 
 
+@pytest.mark.slow
 @needs_ffmpeg
 def test_a_file_cut_short_gives_its_beginning(made: Callable[[str], Path], media: Path, tmp_path: Path) -> None:
     for kind in ("h264.mp4", "h264_open.mkv", "h264_open.ts", "mpeg2.mpg", "mpeg4.avi"):

@@ -125,6 +125,7 @@ def test_the_real_detector_hears_nobody_in_tones_noise_and_silence():
         assert list(voice_windows(pieces(samples), detector)) == []
 
 
+@pytest.mark.slow
 def test_the_real_detector_hears_the_speech_of_real_clips_and_no_music(media):
     detector = load_voice_detector()
 

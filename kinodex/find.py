@@ -145,7 +145,8 @@ class Finder:
         if noise is None and query.picture is None and where in ("all", "pictures"):
             sigmoid = self.library.sigmoid(self.library.space(self.space), query.words)
             hits = [_with_probability(hit, sigmoid) for hit in hits] if sigmoid else hits
-        return [replace(hit, noise=noise, title=self.library.video(hit.video_id).title) for hit in hits], parts
+        titles = {video_id: self.library.video(video_id).title for video_id in {hit.video_id for hit in hits}}
+        return [replace(hit, noise=noise, title=titles[hit.video_id]) for hit in hits], parts
 
     def _found(
         self, among: LibraryReader, query: Query, where: str, ids: tuple[str, ...] | None

@@ -117,10 +117,10 @@ def _show_more(count: int, limit: int | None, out: Console) -> None:
 
 def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
     if as_json:
+        uris = {video_id: library.video(video_id).uri for video_id in {hit.video_id for hit in hits}}
         print_json(
             [
-                asdict(hit)
-                | {"start_s": hit.time_s, "found_in": FOUND_IN[hit.source], "uri": library.video(hit.video_id).uri}
+                asdict(hit) | {"start_s": hit.time_s, "found_in": FOUND_IN[hit.source], "uri": uris[hit.video_id]}
                 for hit in hits
             ]
         )

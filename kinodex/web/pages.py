@@ -14,7 +14,7 @@ from kinodex.jobs.eval.folder import PAGE as REPORT_PAGE
 from kinodex.jobs.pictures import MOST_BYTES
 from kinodex.web.inputs import ViewerApi
 from kinodex.web.page import Posters, parts, served_page
-from kinodex.web.search import SearchRequest, read_ground_request, whole_number
+from kinodex.web.search import read_ground_request, whole_number
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -109,30 +109,25 @@ def _text_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Handler:
     """
     kept: OrderedDict[Any, bytes] = OrderedDict()
 
-    def asked_of(request: Request) -> tuple[int, SearchRequest]:
-        number = request.path_params["library"]
-        return number, api.read_search(number, request.query_params)
-
-    async def embedded(request: Request) -> None:
-        number, asked = asked_of(request)
-        load = api.tower_of(number, asked)
-        if load is not None:
-            await asyncio.shield(asyncio.wrap_future(load))  # a client who goes away does not end it for all others
-            await asyncio.shield(asyncio.wrap_future(api.begin_text(number, asked.text)))
-
-    def search(request: Request) -> Response:
-        return json_response(api.search(*asked_of(request)))
-
-    found = answering(search, worker, embedded)
-
     async def respond(request: Request) -> Response:
-        number, asked = asked_of(request)
+        number = request.path_params["library"]
+        asked = api.read_search(number, request.query_params)  # here: the caches of a library belong to this thread
         stamp = api.stamp(number)
         key = number, asked, stamp
         if key in kept:
             kept.move_to_end(key)
             return response(kept[key], "application/json")
-        reply = await found(request)
+
+        async def embedded(_: Request) -> None:
+            load = api.tower_of(number, asked)
+            if load is not None:
+                await asyncio.shield(asyncio.wrap_future(load))  # a client who goes away does not end it for all others
+                await asyncio.shield(asyncio.wrap_future(api.begin_text(number, asked.text)))
+
+        def search(_: Request) -> Response:
+            return json_response(api.search(number, asked))
+
+        reply = await answering(search, worker, embedded)(request)
         if stamp is not None and reply.status_code == 200:
             kept[key] = bytes(reply.body)
             if len(kept) > REPLIES_KEPT:
@@ -167,13 +162,15 @@ def _picture_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Handler:
             if len(content) > MOST_BYTES:
                 return json_response({"error": f"give a picture of at most {MOST_BYTES // 1_000_000} MB"}, status=413)
 
-        def search(request: Request) -> Response:
-            asked = api.read_search(request.path_params["library"], request.query_params)
-            return json_response(api.search_picture(request.path_params["library"], bytes(content), asked))
+        number = request.path_params["library"]
+        asked = api.read_search(number, request.query_params)
+
+        def search(_: Request) -> Response:
+            return json_response(api.search_picture(number, bytes(content), asked))
 
         return await answering(search, worker)(request)
 
-    return respond
+    return answering(respond)
 
 
 def _picture(api: ViewerApi, request: Request) -> Response:

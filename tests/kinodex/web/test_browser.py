@@ -187,8 +187,9 @@ def test_videos_are_chosen_by_their_columns_with_the_keyboard_and_the_address_ho
     with served(library.uri) as address:
         page = opened(f"{address}/#/library/0", expected="400")
         condition = page.get_by_label("only videos where")
-        page.locator(".posters a").first.wait_for()  # the page is drawn, and takes the focus from nobody any more
-        page.locator("summary", has_text="Which videos").press("Enter")
+        columns = page.locator("summary", has_text="Which videos")
+        columns.wait_for()  # hidden until the columns have come, when no key reaches it
+        columns.press("Enter")
         for name, expected in (
             ("front's 1", "camera = 'front''s'"),
             ("back 1", "camera IN ('back', 'front''s')"),

@@ -7,6 +7,7 @@ import json
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,6 +48,12 @@ class TokenizerSettings:
     """Token that becomes 0 wherever it stands: open_clip can strip the separator that ends a text."""
 
 
+UNSPLIT: dict[str, None] = {"normalizer": None, "pre_tokenizer": None}
+"""Parts of a tokenizer that hold regular expressions."""
+PARTS_KEPT = 4096
+"""Parts of texts, mostly words, whose lookups a tokenizer remembers."""
+
+
 class Tokenizer:
     """Makes token ids of texts."""
 
@@ -64,6 +71,7 @@ class Tokenizer:
         self._added = {each["content"]: int(each["id"]) for each in self._frame["added_tokens"]}
         with_bytes = SINGLE_BYTES if self._frame["model"].get("byte_fallback") else ()
         self._always = self._vocabulary.find((*settings.always, *with_bytes))
+        self._words_of_part = lru_cache(PARTS_KEPT)(self._vocabulary.words_in)
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Make token ids [n, context length] of texts."""
@@ -74,7 +82,11 @@ class Tokenizer:
         numbers = {word.text: word.number for word in words} | self._added
         unknown = numbers.get(self.settings.unknown, -1)
         model = self._frame["model"] | small_model(self._frame["model"]["type"], words, self.settings.unknown)
-        filled = tokenizers.Tokenizer.from_str(json.dumps(self._frame | {"model": model}))
+        compiled = self._without_words  # its expressions are compiled once: that takes longer than all the rest
+        filled = tokenizers.Tokenizer.from_str(json.dumps(self._frame | UNSPLIT | {"model": model}))
+        for part in UNSPLIT:
+            if (held := getattr(compiled, part)) is not None:
+                setattr(filled, part, held)
         encoded = filled.encode_batch(cleaned)
         ids = np.array([[numbers.get(token, unknown) for token in each.tokens] for each in encoded], np.int64)
         ids = ids.reshape(len(texts), self.settings.context_length)
@@ -85,7 +97,8 @@ class Tokenizer:
         model = self._frame["model"]
         marks = model.get("continuing_subword_prefix") or "", model.get("end_of_word_suffix") or ""
         parts = {part for text in texts for part in self._parts(text)}
-        words = {word.text: word for word in [*self._always, *self._vocabulary.words_in(parts, *marks)]}
+        found = [word for part in parts for word in self._words_of_part(part, *marks)]
+        words = {word.text: word for word in [*self._always, *found]}
         return list(words.values())
 
     def _parts(self, text: str) -> Iterable[str]:
@@ -200,20 +213,19 @@ class Vocabulary:
         rows = self._rows(np.array([text_hash(text) for text in texts], np.uint64))
         return [self._word(row) for row in rows]
 
-    def words_in(self, texts: Iterable[str], prefix: str = "", suffix: str = "") -> list[Word]:
-        """Find the words that are parts of `texts`: as they are, after `prefix`, and before `suffix`.
+    def words_in(self, text: str, prefix: str = "", suffix: str = "") -> list[Word]:
+        """Find the words that are parts of a text: as they are, after `prefix`, and before `suffix`.
 
         Both are marks of a tokenizer. A word with the hash of another may come too, which does no harm.
         """
         rows: set[int] = set()
-        for text in set(texts):
-            for length, hashes in self._hashes_of_parts(text):
-                rows.update(self._rows(hashes))
-                if prefix:
-                    rows.update(self._rows(hashes + np.uint64(_joined(text_hash(prefix), length, 0))))
-                if suffix:
-                    power = np.uint64(pow(HASH_BASE, len(suffix), MODULUS))
-                    rows.update(self._rows(hashes * power + np.uint64(text_hash(suffix))))
+        for length, hashes in self._hashes_of_parts(text):
+            rows.update(self._rows(hashes))
+            if prefix:
+                rows.update(self._rows(hashes + np.uint64(_joined(text_hash(prefix), length, 0))))
+            if suffix:
+                power = np.uint64(pow(HASH_BASE, len(suffix), MODULUS))
+                rows.update(self._rows(hashes * power + np.uint64(text_hash(suffix))))
         return [self._word(row) for row in sorted(rows)]
 
     def _hashes_of_parts(self, text: str) -> Iterable[tuple[int, NDArray[np.uint64]]]:

@@ -33,10 +33,7 @@ def fuse(*searches: Sequence[Hit], query: str = "") -> list[Hit]:
         for rank, hit in enumerate(hits, start=1):
             score = 1 / (RRF_K + rank / word_share(asked, hit))
             numbers = of_video.setdefault(hit.video_id, [])
-            others = numbers if number else ()  # the first search has none to join
-            free = (at for at in others if number not in joined[at] and is_same_moment(moments[at], hit))
-            near = sorted(free, key=lambda at: not hit.time_s <= moments[at].time_s < hit.end_s)  # the best come first
-            at = next(iter(near), None)
+            at = _to_join(moments, hit, [at for at in numbers if number not in joined[at]]) if number else None
             if at is None:
                 numbers.append(len(moments))
                 moments.append(_scored(hit, score))
@@ -45,6 +42,12 @@ def fuse(*searches: Sequence[Hit], query: str = "") -> list[Hit]:
                 moments[at] = _together(moments[at], hit, score)
                 joined[at].add(number)
     return sorted(moments, key=lambda hit: -hit.score)
+
+
+def _to_join(moments: Sequence[Hit], hit: Hit, free: Sequence[int]) -> int | None:
+    """The number of the best of the free moments that lies within a hit's time, or else within 3 s of it."""
+    near = [at for at in free if is_same_moment(moments[at], hit)]  # the best come first
+    return next((at for at in near if hit.time_s <= moments[at].time_s < hit.end_s), near[0] if near else None)
 
 
 _values, _score = attrgetter(*Hit.__slots__), Hit.__slots__.index("score")
@@ -152,7 +155,8 @@ def apart(moments: Sequence[tuple[str, float]], min_gap_s: float) -> list[int]:
     for number, (video_id, time_s) in enumerate(moments):
         taken_s = times_s.setdefault(video_id, [])  # in order, so that two of them are compared, and not all
         at = bisect_left(taken_s, time_s)
-        if all(abs(time_s - taken) >= min_gap_s for taken in taken_s[max(at - 1, 0) : at + 1]):
-            left.append(number)
-            taken_s.insert(at, time_s)
+        if at and time_s - taken_s[at - 1] < min_gap_s or at < len(taken_s) and taken_s[at] - time_s < min_gap_s:
+            continue
+        left.append(number)
+        taken_s.insert(at, time_s)
     return left

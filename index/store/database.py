@@ -198,7 +198,7 @@ class Tables:
     def _newest(self, name: str) -> LanceDataset:
         known, mark = self._open.get(name, (None, None))
         where = table_place(self.uri, name)
-        folder = Path(where) if is_local(self.uri) else None
+        folder = where if is_local(self.uri) else None
         if known is not None and is_newest(folder, known.version, mark):
             return copy(known)
         if self._session is None:
@@ -357,7 +357,7 @@ class Tables:
 
     def _newest_mark(self, name: str) -> tuple[int, Mark | None]:
         known, mark = self._open.get(name, (None, None))
-        if known is None or not is_newest(Path(table_place(self.uri, name)), known.version, mark):
+        if known is None or not is_newest(table_place(self.uri, name), known.version, mark):
             if not self.has(name):
                 return 0, None
             known, mark = self[name], self._open[name][1]
@@ -440,19 +440,19 @@ MOST_STEPS = 200
 Mark = tuple[int, int]
 
 
-def state_mark(folder: Path | None, version: int) -> Mark | None:
+def state_mark(folder: str | None, version: int) -> Mark | None:
     """Return the time of change and size of a state's file on a local disk: a table made again has others there."""
     return None if folder is None else _look(folder, version)
 
 
-def is_newest(folder: Path | None, version: int, mark: Mark | None) -> bool:
+def is_newest(folder: str | None, version: int, mark: Mark | None) -> bool:
     """True if a state, known by its mark, is still there and none follows: two looks, for a search opens 20 tables."""
     if folder is None or mark is None or state_mark(folder, version) != mark:
         return False
     return _look(folder, version + 1) is None
 
 
-def newest_state(known: LanceDataset, folder: Path | None, mark: Mark | None) -> LanceDataset:
+def newest_state(known: LanceDataset, folder: str | None, mark: Mark | None) -> LanceDataset:
     """Open the newest state of a table of which one is known, by its files in `folder` and its `mark` if these hold."""
     if folder is None or mark is None or state_mark(folder, known.version) != mark:
         return _listed(known)
@@ -472,7 +472,7 @@ def _listed(known: LanceDataset) -> LanceDataset:
     return newest
 
 
-def newest_version(folder: Path, known: int) -> int | None:
+def newest_version(folder: str, known: int) -> int | None:
     """Count up from the number of a known state to the newest; None if they have to be listed."""
     if _look(folder, known) is None:
         return None
@@ -482,7 +482,7 @@ def newest_version(folder: Path, known: int) -> int | None:
     return None
 
 
-def is_another(known: LanceDataset, newest: LanceDataset, folder: Path | None, mark: Mark | None) -> bool:
+def is_another(known: LanceDataset, newest: LanceDataset, folder: str | None, mark: Mark | None) -> bool:
     """True if the newest state is of a table that was made after the known one's, with its `mark`, was deleted."""
     if mark is not None and state_mark(folder, known.version) not in (mark, None):
         return True
@@ -491,7 +491,7 @@ def is_another(known: LanceDataset, newest: LanceDataset, folder: Path | None, m
     return bool(newest.get_version()["timestamp"] != known.get_version()["timestamp"])
 
 
-def _look(folder: Path, version: int) -> Mark | None:
+def _look(folder: str, version: int) -> Mark | None:
     """The mark of a state's file; None if it is not there."""
     try:
         stat = os.stat(f"{folder}/_versions/{2**64 - 1 - version:020}.manifest")  # noqa: PTH116  # quicker than a Path

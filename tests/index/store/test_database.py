@@ -352,18 +352,18 @@ def test_what_is_available_counts_and_no_more_than_the_container_has_left(tmp_pa
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Path:
+def table(tmp_path: Path) -> str:
     lance.write_dataset(pa.table({"n": [0]}), tmp_path / "t.lance", data_storage_version="2.2")
-    return tmp_path / "t.lance"
+    return str(tmp_path / "t.lance")
 
 
-def append(table: Path, times: int = 1) -> None:
+def append(table: str, times: int = 1) -> None:
     for _ in range(times):
         lance.write_dataset(pa.table({"n": [1]}), table, mode="append")
 
 
 @pytest.mark.parametrize("later", [0, 1, -1])
-def test_a_table_that_was_made_again_is_another(table: Path, later: int) -> None:
+def test_a_table_that_was_made_again_is_another(table: str, later: int) -> None:
     append(table, 2)
     known = lance.dataset(table)
     mark = state_mark(table, known.version)
@@ -422,7 +422,7 @@ def test_an_index_there_finds_the_same_and_a_discarded_video_loses_its_vectors(t
     assert found(two_spaces.search.frames(query, k=1, space=OTHER.digest)) == [("bbbb", 3)]
 
 
-def test_it_is_the_one_that_lance_finds_and_lance_lists_them_where_the_known_one_is_far_behind(table: Path) -> None:
+def test_it_is_the_one_that_lance_finds_and_lance_lists_them_where_the_known_one_is_far_behind(table: str) -> None:
     known = lance.dataset(table)
     assert newest_version(table, known.version) == known.version
     assert newest_state(known, table, state_mark(table, known.version)).version == known.version
@@ -435,8 +435,8 @@ def test_it_is_the_one_that_lance_finds_and_lance_lists_them_where_the_known_one
     assert newest_version(table, known.version) is None
     assert newest_state(known, table, state_mark(table, known.version)).count_rows() == 4
     assert newest_state(known, None, None).count_rows() == 4
-    (table / "_versions").rename(table / "kept")
-    (table / "_versions").mkdir()
+    (Path(table) / "_versions").rename(Path(table) / "kept")
+    (Path(table) / "_versions").mkdir()
     for version in range(1, MOST_STEPS + 3):
         (table / "_versions" / f"{2**64 - 1 - version:020}.manifest").touch()
     assert newest_version(table, 1) is None

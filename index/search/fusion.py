@@ -155,7 +155,7 @@ def apart(moments: Sequence[tuple[str, float]], min_gap_s: float) -> list[int]:
     for number, (video_id, time_s) in enumerate(moments):
         taken_s = times_s.setdefault(video_id, [])  # in order, so that two of them are compared, and not all
         at = bisect_left(taken_s, time_s)
-        if at and time_s - taken_s[at - 1] < min_gap_s or at < len(taken_s) and taken_s[at] - time_s < min_gap_s:
+        if (at and time_s - taken_s[at - 1] < min_gap_s) or (at < len(taken_s) and taken_s[at] - time_s < min_gap_s):
             continue
         left.append(number)
         taken_s.insert(at, time_s)

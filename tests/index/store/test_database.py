@@ -438,7 +438,7 @@ def test_it_is_the_one_that_lance_finds_and_lance_lists_them_where_the_known_one
     (Path(table) / "_versions").rename(Path(table) / "kept")
     (Path(table) / "_versions").mkdir()
     for version in range(1, MOST_STEPS + 3):
-        (table / "_versions" / f"{2**64 - 1 - version:020}.manifest").touch()
+        (Path(table) / "_versions" / f"{2**64 - 1 - version:020}.manifest").touch()
     assert newest_version(table, 1) is None
     assert newest_version(table, 3) == MOST_STEPS + 2
 

@@ -266,7 +266,7 @@ def text_hash(text: str) -> int:
     """Hash a text as a polynomial of its code points, modulo 2^64."""
     total = 0
     for letter in text:
-        total = _joined(total, 1, ord(letter) + 1)
+        total = (total * HASH_BASE + ord(letter) + 1) % MODULUS
     return total
 
 

@@ -185,6 +185,8 @@ MEASUREMENTS = {
         print python -m tests.support.gpu.peer alone films/*.mp4
     """,
     "decoders": """
+        python -m pip install --quiet --target peers --no-deps decord==0.6.0 torchcodec==0.13.0
+        export PYTHONPATH="$PYTHONPATH:$PWD/peers"
         print kinodex lab bench decoders "$CLIPS/moviepy__sintel_trailer_52s.mp4" --make films --fps 0.2 --fps 1 --fps 2
     """,
 }
@@ -204,6 +206,7 @@ def measure(name: str, options: str = "") -> Path:
         "PYTHONPATH": str(ROOT),
         "COLUMNS": "200",
     }
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # with it every start compiles kinodex again, as no user's does
     load, began = os.getloadavg()[0], time.monotonic()
     with tempfile.TemporaryDirectory(prefix="kinodex-measure-") as folder:
         script = f'set -eu\nprint() {{ "$@" | tee -a printed.txt; }}\n{MEASUREMENTS[name]}'

@@ -166,6 +166,11 @@ MEASUREMENTS = {
         python -m tests.support.gpu.peer lengths films
         print kinodex lab bench ingest films/*.mp4 $OPTIONS
     """,
+    "first-ingest": """
+        python -m tests.support.gpu.peer lengths films
+        kinodex lab bench make-space space --model ViT-B-32
+        print python -m tests.bench.first_ingest films/*1s*.mp4 space
+    """,
     "search": """
         print kinodex lab bench search library
     """,

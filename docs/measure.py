@@ -169,7 +169,7 @@ MEASUREMENTS = {
     "first-ingest": """
         python -m tests.support.gpu.peer lengths films
         kinodex lab bench make-space space --model ViT-B-32
-        print python -m tests.bench.first_ingest films/*1s*.mp4 space
+        print python -m tests.bench.first_ingest films/clip-1-s.mp4 "$PWD/space"
     """,
     "search": """
         print kinodex lab bench search library

@@ -44,6 +44,7 @@ EXTRAS = {
     "rapidocr": "text",
     "scipy": "eval",  # hf brings it too, but what tracks detections has met transformers first
     "duckdb": "sql",
+    "yt_dlp": "watch",
     "mcp": "mcp",
     "opentelemetry": "otel",
     "opentelemetry.sdk": "otel",

@@ -47,10 +47,12 @@ export async function live(key, question) {
       load(`traces/${question}/curves`).then(tree.curves, (error) => tell(`No curves: ${error.message}`));
   }
 
-  function fail(failure) {
+  async function fail(failure) {
     line.end();
+    const trace = first ?? (await traceOf(question).catch(() => null)); // where the server has gone there is none to link to
+    if (trace) draw(trace);
     tree.look([]);
-    places.answer.replaceChildren(failed(key, question, failure, Boolean(first) || tree.isDrawn()));
+    places.answer.replaceChildren(failed(key, question, failure, Boolean(trace)));
   }
 
   const refresh = seldom(async () => {

@@ -60,7 +60,6 @@ export function liveTree() {
   }).observe(element);
   return {
     element,
-    isDrawn: () => data !== null,
     show: (newer) => ((data = newer), draw()),
     curves: (found) => ((state.curves = found), draw()),
     look(frames) {

@@ -21,13 +21,7 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import AnswerRules
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
-from kinodex.jobs.eval.items import (
-    WHOLE,
-    Item,
-    MissingVideo,
-    Problem,
-    Scoring,
-)
+from kinodex.jobs.eval.items import WHOLE, Item, MissingVideo, Problem, Scoring
 
 # The folder: a plan, items, and lines of results.
 

@@ -17,16 +17,7 @@ from typing import Any
 from kinodex.agent.protocol import AnswerRules
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
-from kinodex.jobs.eval.folder import (
-    REPORT,
-    IndexCost,
-    Run,
-    RunPlan,
-    adapter_of,
-    comparable,
-    read_run,
-    write_whole,
-)
+from kinodex.jobs.eval.folder import REPORT, IndexCost, Run, RunPlan, adapter_of, comparable, read_run, write_whole
 from kinodex.jobs.eval.items import Item, MissingVideo, Problem, Scoring
 from kinodex.jobs.eval.score import (
     Estimate,

@@ -33,13 +33,7 @@ from kinodex.jobs.eval.items import composed
 from kinodex.jobs.known_answers import KnownQuestion
 from kinodex.jobs.models import ModelChoice, chosen_models
 from kinodex.jobs.open import find_filled_space, load_text_tower
-from kinodex.jobs.train.rollouts import (
-    COLOCATE,
-    MasterSettings,
-    RolloutContext,
-    sample_rollouts,
-    static_memory,
-)
+from kinodex.jobs.train.rollouts import COLOCATE, MasterSettings, RolloutContext, sample_rollouts, static_memory
 
 Report = Callable[[str], object]
 """A function that shows one line of progress."""

@@ -146,15 +146,7 @@ def _round(
         for program, python in pythons.items():
             if program in left_out:
                 continue
-            command = [
-                python,
-                "-c",
-                PEER.format(program),
-                str(model),
-                str(here / program),
-                str(fps),
-                str(video),
-            ]
+            command = [python, "-c", PEER.format(program), str(model), str(here / program), str(fps), str(video)]
             try:
                 yield program, _run(command, here)
             except Lost as error:

@@ -130,12 +130,7 @@ def detections(
 
 
 @with_groups
-def shots(
-    library: LibraryArgument,
-    among: Among = ALL,
-    sharing: Sharing = HERE,
-    json: JsonOption = False,
-) -> None:
+def shots(library: LibraryArgument, among: Among = ALL, sharing: Sharing = HERE, json: JsonOption = False) -> None:
     """Place each cut on its frame, and find where dissolves and fades begin and end, in the sources.
 
     Ingest knows only between which sampled frames a cut lies. Exports, chapters and all that goes by shots use the new

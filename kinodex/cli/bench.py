@@ -53,10 +53,7 @@ def decoders(
     fps: Annotated[list[float] | None, typer.Option(help="Frames sampled a second; may be repeated.")] = None,
     decoder: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
     rounds: RoundsOption = 3,
-    make: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the first file re-encoded with each codec."),
-    ] = None,
+    make: Annotated[Path | None, typer.Option(help="Folder for the first file re-encoded with each codec.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Measure the cost of each decoder by file, relative to decoding all with PyAV, and check that its times agree."""

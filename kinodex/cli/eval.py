@@ -176,10 +176,7 @@ def eval_run(
 
 @app.command("report")
 def report(
-    run: RunArgument,
-    markdown: MarkdownOption = False,
-    json: JsonOption = False,
-    page: PageOption = True,
+    run: RunArgument, markdown: MarkdownOption = False, json: JsonOption = False, page: PageOption = True
 ) -> None:
     """Print the results of a run, finished or not, and write its report again."""
     from kinodex.cli.tables import print_all

@@ -88,10 +88,7 @@ def coco(
 
 @with_groups
 def fiftyone(
-    library: LibraryArgument,
-    folder: FolderArgument,
-    moments: MomentOptions,
-    json: JsonOption = False,
+    library: LibraryArgument, folder: FolderArgument, moments: MomentOptions, json: JsonOption = False
 ) -> None:
     """Write moments as a data set that FiftyOne imports (FiftyOneTemporalDetectionDataset). Default: the shots."""
     from kinodex.jobs.export.annotations import export_fiftyone

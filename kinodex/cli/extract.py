@@ -21,13 +21,11 @@ def extract(
     schema: Annotated[Path, typer.Option(help="A JSON schema: of an object, a row a part, or an array of them.")],
     into: Annotated[str, typer.Option(help="Name of the table: small letters, digits and _.")],
     model: Annotated[
-        str,
-        typer.Option("--model", help="A model of --base-url, or constrained:FOLDER, which sees no frames."),
+        str, typer.Option("--model", help="A model of --base-url, or constrained:FOLDER, which sees no frames.")
     ],
     writing: Writing = WRITING,
     each: Annotated[
-        str | None,
-        typer.Option(help="The parts: video, chapter, scene, shot, or window:SECONDS. Default: scene."),
+        str | None, typer.Option(help="The parts: video, chapter, scene, shot, or window:SECONDS. Default: scene.")
     ] = None,
     search: Annotated[str | None, typer.Option(help="Instead: moments of each video that these words find.")] = None,
     hits: Annotated[int, typer.Option("-k", min=1, max=1000, help="Moments of a video that --search finds.")] = 5,

@@ -209,8 +209,7 @@ def maintain(
         bool, typer.Option("--check", help="Only check, and list what there is to do; writes nothing.")
     ] = False,
     deep: Annotated[
-        bool,
-        typer.Option("--deep", help="Also read every picture and vector, and find what was damaged on the disk."),
+        bool, typer.Option("--deep", help="Also read every picture and vector, and find what was damaged on the disk.")
     ] = False,
     keep_minutes: Annotated[
         float,

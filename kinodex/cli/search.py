@@ -93,12 +93,7 @@ def search(
 
 
 def _show_forecast(
-    library: Library,
-    text: str,
-    found: Sequence[Hit] | Sequence[Moment],
-    count: int,
-    choice: ModelChoice,
-    as_json: bool,
+    library: Library, text: str, found: Sequence[Hit] | Sequence[Moment], count: int, choice: ModelChoice, as_json: bool
 ) -> None:
     from kinodex.jobs.forecast import forecast_verdicts, table
 

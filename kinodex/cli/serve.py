@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 TOKEN_VARIABLE = "KINODEX_SERVE_TOKEN"
 HostOption = Annotated[str, typer.Option(help="The address to listen on; another than this machine's needs a token.")]
 TokenOption = Annotated[
-    str | None,
-    typer.Option(help="Every request has to show this token.", envvar=TOKEN_VARIABLE, show_envvar=True),
+    str | None, typer.Option(help="Every request has to show this token.", envvar=TOKEN_VARIABLE, show_envvar=True)
 ]
 TracesOption = Annotated[
     Path | None,

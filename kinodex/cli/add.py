@@ -10,22 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from kinodex.cli.options import (
-    ALL,
-    HERE,
-    WRITING,
-    Among,
-    DeviceOption,
-    JsonOption,
-    LibraryArgument,
-    LocalModelOption,
-    Sharing,
-    Writing,
-    announce,
-    local_name,
-    open_library,
-    with_groups,
-)
+from kinodex.cli import options
 from kinodex.index.text import visible
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
 from kinodex.output import console, error_console, print_json, tell
@@ -39,20 +24,20 @@ if TYPE_CHECKING:
 # `kinodex add captions`: every segment in words.
 
 
-@with_groups
+@options.with_groups
 def captions(
-    library: LibraryArgument,
+    library: options.LibraryArgument,
     model: Annotated[
         str, typer.Option("--model", help="A model of transformers (hub id or folder), or one that --base-url serves.")
     ],
-    writing: Writing = WRITING,
-    among: Among = ALL,
+    writing: options.Writing = options.WRITING,
+    among: options.Among = options.ALL,
     frames_a_segment: Annotated[int, typer.Option(min=1, max=64, help="Frames that the model is shown.")] = 4,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest caption of a local model.")] = 96,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Also caption the segments that got no caption before.")
     ] = False,
-    json: JsonOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Describe every segment in words, from some of its stored frames.
 
@@ -68,8 +53,8 @@ def captions(
 def run_at_model(
     uri: str,
     stage: EndpointAddition,
-    among: Among,
-    writing: Writing,
+    among: options.Among,
+    writing: options.Writing,
     as_json: bool,
     again: Callable[[Library], list[str]] | None = None,
     unit: str = "segments",
@@ -79,10 +64,10 @@ def run_at_model(
     from kinodex.jobs.models import ModelChoice
 
     if stage.base_url:
-        announce(ModelChoice(stage.served, stage.base_url))
+        options.announce(ModelChoice(stage.served, stage.base_url))
     if not (writing.dry_run or writing.batch_api):
         return run(uri, stage, among, writing, as_json, again, frames_needed)
-    library = open_library(uri)
+    library = options.open_library(uri)
     ids, repeated = _chosen(library, among, frames_needed), again(library) if again else ()
     if writing.dry_run:
         from kinodex.jobs.add.batch_api import PRICE_SHARE
@@ -95,7 +80,7 @@ def run_at_model(
     from kinodex.jobs.add.batch_api import by_batches
 
     with by_batches(library, stage, ids, repeated, tell) as batched:
-        report = add_rows(library, batched, ids, HERE, repeated)
+        report = add_rows(library, batched, ids, options.HERE, repeated)
     show(report, as_json)
     raise typer.Exit(SOME_FAILED if report.failed else OK)
 
@@ -103,34 +88,39 @@ def run_at_model(
 # `kinodex add detections`: things in the stored frames.
 
 
-@with_groups
+@options.with_groups
 def detections(
-    library: LibraryArgument,
-    model: LocalModelOption,
+    library: options.LibraryArgument,
+    model: options.LocalModelOption,
     labels: Annotated[
         list[str] | None,
         typer.Option("--labels", help='Look for these words with an open-vocabulary model: "red car, dog".'),
     ] = None,
     min_score: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least score that is kept.")] = 0.3,
-    among: Among = ALL,
+    among: options.Among = options.ALL,
     batch: Annotated[int, typer.Option(min=1, help="Frames at once.")] = 4,
-    device: DeviceOption = "auto",
-    sharing: Sharing = HERE,
-    json: JsonOption = False,
+    device: options.DeviceOption = "auto",
+    sharing: options.Sharing = options.HERE,
+    json: options.JsonOption = False,
 ) -> None:
     """Find things in every stored frame, with boxes, and follow them from frame to frame."""
     from kinodex.jobs.add.detections import Detections
 
     words = [" ".join(label.lower().split()) for given in labels or () for label in given.split(",")]
-    stage = Detections(local_name(model), tuple(dict.fromkeys(filter(None, words))), min_score, batch, device)
+    stage = Detections(options.local_name(model), tuple(dict.fromkeys(filter(None, words))), min_score, batch, device)
     run(library, stage, among, sharing, as_json=json)
 
 
 # `kinodex add shots`: cuts on their frames.
 
 
-@with_groups
-def shots(library: LibraryArgument, among: Among = ALL, sharing: Sharing = HERE, json: JsonOption = False) -> None:
+@options.with_groups
+def shots(
+    library: options.LibraryArgument,
+    among: options.Among = options.ALL,
+    sharing: options.Sharing = options.HERE,
+    json: options.JsonOption = False,
+) -> None:
     """Place each cut on its frame, and find where dissolves and fades begin and end, in the sources.
 
     Ingest knows only between which sampled frames a cut lies. Exports, chapters and all that goes by shots use the new
@@ -144,9 +134,9 @@ def shots(library: LibraryArgument, among: Among = ALL, sharing: Sharing = HERE,
 # `kinodex add sentences`: lines of text as vectors, to be searched by meaning.
 
 
-@with_groups
+@options.with_groups
 def sentences(
-    library: LibraryArgument,
+    library: options.LibraryArgument,
     model: Annotated[
         str,
         typer.Option(
@@ -155,10 +145,10 @@ def sentences(
             "sentence-transformers/all-MiniLM-L6-v2.",
         ),
     ],
-    among: Among = ALL,
-    device: DeviceOption = "auto",
-    sharing: Sharing = HERE,
-    json: JsonOption = False,
+    among: options.Among = options.ALL,
+    device: options.DeviceOption = "auto",
+    sharing: options.Sharing = options.HERE,
+    json: options.JsonOption = False,
 ) -> None:
     """Embed transcripts, text on screen and captions, so that searches find them by meaning as well as by words.
 
@@ -174,14 +164,14 @@ def sentences(
 # `kinodex add speech`: what is said.
 
 
-@with_groups
+@options.with_groups
 def speech(
-    library: LibraryArgument,
-    model: LocalModelOption,
+    library: options.LibraryArgument,
+    model: options.LocalModelOption,
     language: Annotated[
         str | None, typer.Option(help='Such as "en". Default: found out, also where it changes.')
     ] = None,
-    among: Among = ALL,
+    among: options.Among = options.ALL,
     vad: Annotated[
         bool, typer.Option("--vad/--no-vad", help="Listen only where somebody speaks (found by silero-vad).")
     ] = True,
@@ -193,9 +183,9 @@ def speech(
         typer.Option(help="Sound track: its number from 1, or its language in the file. Default: a player's choice."),
     ] = None,
     batch: Annotated[int, typer.Option(min=1, help="Windows of half a minute at once.")] = 4,
-    device: DeviceOption = "auto",
-    sharing: Sharing = HERE,
-    json: JsonOption = False,
+    device: options.DeviceOption = "auto",
+    sharing: options.Sharing = options.HERE,
+    json: options.JsonOption = False,
 ) -> None:
     """Write down what is said, with the times of lines and words, from the sound of the sources (a Whisper model).
 
@@ -206,7 +196,7 @@ def speech(
     code = (language or "").strip().lower() or None  # as Whisper's codes are written
     run(
         library,
-        Speech(local_name(model), code, batch, device, vad, speakers, audio_track),
+        Speech(options.local_name(model), code, batch, device, vad, speakers, audio_track),
         among,
         sharing,
         as_json=json,
@@ -216,9 +206,9 @@ def speech(
 # `kinodex add chapters`: scenes and chapters, with titles and summaries.
 
 
-@with_groups
+@options.with_groups
 def summaries(
-    library: LibraryArgument,
+    library: options.LibraryArgument,
     model: Annotated[
         str,
         typer.Option(
@@ -227,8 +217,8 @@ def summaries(
             "serves.",
         ),
     ],
-    writing: Writing = WRITING,
-    among: Among = ALL,
+    writing: options.Writing = options.WRITING,
+    among: options.Among = options.ALL,
     frames_a_scene: Annotated[
         int, typer.Option(min=1, max=64, help="Frames by which scenes are shown of which nothing is known in words.")
     ] = 4,
@@ -239,7 +229,7 @@ def summaries(
     renew: Annotated[
         bool, typer.Option("--renew", help="Also videos that got captions, speech or text after their summaries.")
     ] = False,
-    json: JsonOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Join segments to scenes and scenes to chapters, and give each a title and a summary.
 
@@ -258,9 +248,9 @@ def summaries(
 # `kinodex add screen-text`: what pictures show in letters.
 
 
-@with_groups
+@options.with_groups
 def text(
-    library: LibraryArgument,
+    library: options.LibraryArgument,
     model: Annotated[
         str,
         typer.Option(
@@ -282,15 +272,15 @@ def text(
         ),
     ] = False,
     min_confidence: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least confidence that is kept.")] = 0.75,
-    among: Among = ALL,
-    sharing: Sharing = HERE,
-    json: JsonOption = False,
+    among: options.Among = options.ALL,
+    sharing: options.Sharing = options.HERE,
+    json: options.JsonOption = False,
 ) -> None:
     """Read the text on screen: each line with its box, from the first frame that shows it to the last."""
     from kinodex.jobs.add.screen_text import ScreenText
 
     codes = [code.strip().lower() for each in language or () for code in each.split(",")]
-    stage = ScreenText(local_name(model), tuple(sorted(set(filter(None, codes)))), full, min_confidence)
+    stage = ScreenText(options.local_name(model), tuple(sorted(set(filter(None, codes)))), full, min_confidence)
     run(library, stage, among, sharing, as_json=json)
 
 
@@ -298,7 +288,7 @@ def text(
 
 
 def text_tower(
-    library: LibraryArgument,
+    library: options.LibraryArgument,
     space: Annotated[
         str | None, typer.Option(help="One of the library's spaces, by name or digest. Default: its own.")
     ] = None,
@@ -308,14 +298,14 @@ def text_tower(
     again: Annotated[
         bool, typer.Option("--again", help="Also towers that it carries, or whose export was refused before.")
     ] = False,
-    json: JsonOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Keep the text tower of a space with the library, so that it can be searched without torch and without a hub."""
     from kinodex.index.spaces.towers import TowerKind, describe_tower
     from kinodex.jobs.open import find_space
     from kinodex.jobs.towers import carry_towers
 
-    opened = open_library(library)
+    opened = options.open_library(library)
     kinds: list[TowerKind] = ["text", "image"] if with_image_tower else ["text"]
     carried = carry_towers(opened, find_space(opened, space), kinds, again)
     if json:
@@ -330,21 +320,21 @@ def text_tower(
 # `kinodex add vectors`: the stored frames in another space.
 
 
-@with_groups
+@options.with_groups
 def vectors(
-    library: LibraryArgument,
+    library: options.LibraryArgument,
     space: Annotated[str, typer.Option("--space", "--model", help="The embedding space, as for `kinodex ingest`.")],
-    among: Among = ALL,
+    among: options.Among = options.ALL,
     batch: Annotated[int, typer.Option(min=1, help="Frames at once.")] = 32,
-    device: DeviceOption = "auto",
+    device: options.DeviceOption = "auto",
     no_text_tower: Annotated[
         bool, typer.Option("--no-text-tower", help="Do not keep the space's text tower with the library.")
     ] = False,
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Films that kinodex did not draw, in the space builtin: noise.")
     ] = False,
-    sharing: Sharing = HERE,
-    json: JsonOption = False,
+    sharing: options.Sharing = options.HERE,
+    json: options.JsonOption = False,
 ) -> None:
     """Embed all stored frames in another space, beside the library's own."""
     from kinodex.index.spaces.space import absolute_name
@@ -357,19 +347,19 @@ def vectors(
 # `kinodex add map`: columns that a function of one's own makes.
 
 
-@with_groups
+@options.with_groups
 def map_function(
-    library: LibraryArgument,
+    library: options.LibraryArgument,
     function: Annotated[str, typer.Argument(metavar="FILE.py:NAME", help="The function, in a file of Python.")],
     into: Annotated[str | None, typer.Option(help="Name of what it makes. Default: the function's.")] = None,
     over: Annotated[str, typer.Option(help="What it is called for: frames, segments or videos.")] = "frames",
-    among: Among = ALL,
+    among: options.Among = options.ALL,
     batch: Annotated[int, typer.Option(min=1, help="Frames or segments of one call.")] = 32,
     pictures_each: Annotated[int, typer.Option(min=1, help="Pictures of each segment or video, at most.")] = 8,
     version: Annotated[str, typer.Option(help="A mark for changes that the function's own text does not show.")] = "",
     replace: Annotated[bool, typer.Option("--replace", help="Make again what another function made.")] = False,
-    sharing: Sharing = HERE,
-    json: JsonOption = False,
+    sharing: options.Sharing = options.HERE,
+    json: options.JsonOption = False,
 ) -> None:
     """Have a Python function of your own make columns of the library from its pictures and vectors.
 
@@ -405,7 +395,7 @@ app.command("map")(map_function)
 
 
 def speakers(
-    library: LibraryArgument,
+    library: options.LibraryArgument,
     speaker: Annotated[
         str | None, typer.Argument(help="Such as speaker-3, or the name it has. Without it all are listed.")
     ] = None,
@@ -413,13 +403,13 @@ def speakers(
         str | None, typer.Argument(metavar="NAME", help='Such as "Anna". Two voices of one name are one person.')
     ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Take the name away; the voice stays.")] = False,
-    json: JsonOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """List and name the people whose voices `kinodex add speech --speakers` told apart.
 
     The name stands in transcripts at once, and finds the same voice in videos that are added later.
     """
-    opened = open_library(library)
+    opened = options.open_library(library)
     if speaker is None and remove:
         raise UsageError("got --remove and no speaker; say whose name: kinodex speakers LIBRARY speaker-3 --remove")
     if speaker is not None:
@@ -485,8 +475,8 @@ def show_report(report: AddReport) -> None:
 def run(
     uri: str,
     stage: Addition,
-    among: Among,
-    sharing: Sharing,
+    among: options.Among,
+    sharing: options.Sharing,
     as_json: bool,
     again: Callable[[Library], list[str]] | None = None,
     frames_needed: bool = True,
@@ -496,20 +486,20 @@ def run(
     `again` lists the videos that have it and get it again. Unless `frames_needed`, videos that were imported as text
     get it too.
     """
-    library = open_library(uri)
+    library = options.open_library(uri)
     ids = _chosen(library, among, frames_needed)
     report = add_rows(library, stage, ids, sharing, again(library) if again else ())
     show(report, as_json)
     raise typer.Exit(SOME_FAILED if report.failed else OK)
 
 
-def _chosen(library: Library, among: Among, frames_needed: bool) -> list[str] | None:
+def _chosen(library: Library, among: options.Among, frames_needed: bool) -> list[str] | None:
     """The ids of the videos that are chosen, or of those with frames if these are needed; None for all."""
     return with_frames(library, among) if frames_needed else chosen_ids(library, among)
 
 
 def add_rows(
-    library: Library, stage: Addition, ids: list[str] | None, sharing: Sharing, again: Collection[str]
+    library: Library, stage: Addition, ids: list[str] | None, sharing: options.Sharing, again: Collection[str]
 ) -> AddReport:
     from contextlib import ExitStack
 
@@ -526,13 +516,13 @@ def add_rows(
         return add(library, stage, ids, watch, executor, again)
 
 
-def chosen_ids(library: Library, among: Among) -> list[str] | None:
+def chosen_ids(library: Library, among: options.Among) -> list[str] | None:
     """The ids of the videos that are chosen, None for all."""
     rows = library.select(among.video or (), among.where)
     return None if rows is None else [row.video_id for row in rows]
 
 
-def with_frames(library: Library, among: Among) -> list[str] | None:
+def with_frames(library: Library, among: options.Among) -> list[str] | None:
     """The ids of those that are chosen and have frames, None for all."""
     rows = library.where(among.where).chosen(among.video or ())
     without = [row for row in rows if not row.frames]

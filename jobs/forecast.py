@@ -413,9 +413,6 @@ def _sizes(requests: Sequence[Request[Any]], role: Role) -> tuple[int, int, floa
     return sum(sent), sum(replies), sum(costs)
 
 
-# Forecast of `--verify`: the requests are made, for the moments that no verdict is kept of.
-
-
 def forecast_verdicts(
     library: LibraryReader, text: str, found: Sequence[Hit | Moment], count: int, choice: ModelChoice
 ) -> Forecast:

@@ -229,9 +229,6 @@ def _proportional_bytes(pid: int) -> int:
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
-# One ingest in this process, from the moment that the model is loaded: for `kinodex lab bench gpu`.
-
-
 @dataclass(frozen=True, slots=True)
 class WholeIngest:
     """One ingest, from the moment that the model is loaded until its rows are committed.

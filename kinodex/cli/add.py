@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from kinodex.jobs.add.endpoint import EndpointAddition
     from kinodex.jobs.add.run import Addition, AddReport
 
-# `kinodex add captions`: every segment in words.
-
 
 @options.with_groups
 def captions(
@@ -85,9 +83,6 @@ def run_at_model(
     raise typer.Exit(SOME_FAILED if report.failed else OK)
 
 
-# `kinodex add detections`: things in the stored frames.
-
-
 @options.with_groups
 def detections(
     library: options.LibraryArgument,
@@ -111,9 +106,6 @@ def detections(
     run(library, stage, among, sharing, as_json=json)
 
 
-# `kinodex add shots`: cuts on their frames.
-
-
 @options.with_groups
 def shots(
     library: options.LibraryArgument,
@@ -129,9 +121,6 @@ def shots(
     from kinodex.jobs.add.shots import Shots
 
     run(library, Shots(), among, sharing, as_json=json)
-
-
-# `kinodex add sentences`: lines of text as vectors, to be searched by meaning.
 
 
 @options.with_groups
@@ -159,9 +148,6 @@ def sentences(
 
     stage = Sentences(model, device)
     run(library, stage, among, sharing, json, stage.outdated_videos, frames_needed=False)
-
-
-# `kinodex add speech`: what is said.
 
 
 @options.with_groups
@@ -203,9 +189,6 @@ def speech(
     )
 
 
-# `kinodex add chapters`: scenes and chapters, with titles and summaries.
-
-
 @options.with_groups
 def summaries(
     library: options.LibraryArgument,
@@ -245,9 +228,6 @@ def summaries(
     run_at_model(library, stage, among, writing, json, repeated, "scenes and chapters", frames_needed=False)
 
 
-# `kinodex add screen-text`: what pictures show in letters.
-
-
 @options.with_groups
 def text(
     library: options.LibraryArgument,
@@ -284,9 +264,6 @@ def text(
     run(library, stage, among, sharing, as_json=json)
 
 
-# `kinodex add text-tower`: a space's text tower, kept with the library.
-
-
 def text_tower(
     library: options.LibraryArgument,
     space: Annotated[
@@ -317,9 +294,6 @@ def text_tower(
     raise typer.Exit(OK if all(carried.towers.tower(kind) for kind in kinds) else SOME_FAILED)
 
 
-# `kinodex add vectors`: the stored frames in another space.
-
-
 @options.with_groups
 def vectors(
     library: options.LibraryArgument,
@@ -342,9 +316,6 @@ def vectors(
 
     stage = Vectors(absolute_name(space), batch, device, text_tower=not no_text_tower, anyway=anyway)
     run(library, stage, among, sharing, as_json=json)
-
-
-# `kinodex add map`: columns that a function of one's own makes.
 
 
 @options.with_groups
@@ -389,9 +360,6 @@ app.command("chapters")(summaries)
 app.command("vectors")(vectors)
 app.command("text-tower")(text_tower)
 app.command("map")(map_function)
-
-
-# `kinodex speakers`: the voices of a library and the names of their people.
 
 
 def speakers(
@@ -467,9 +435,6 @@ def show_report(report: AddReport) -> None:
     videos = f"{report.added} video{'s' * (report.added != 1)}"
     rows = {"speech": "lines of speech", "text": "lines of text", "shots": "segments"}.get(report.stage, report.stage)
     out.print(f"added {report.rows} {rows} to {videos} in {report.seconds:.1f} s{tokens}{cost}")
-
-
-# Run a stage on a library: here or on Ray, with a progress bar and a report.
 
 
 def run(

@@ -80,9 +80,6 @@ def _respelt(word: str) -> str:
     return f"{RESPELT[name]}{equals if RESPELT[name].startswith('--') else ''}{value}"
 
 
-# `kinodex eval run`: run agents on the questions of a benchmark, and report their results.
-
-
 @app.command("run")
 @options.with_groups
 def eval_run(
@@ -339,9 +336,6 @@ def _list(out: Console, what: str, lines: list[str]) -> None:
         out.print(f"  {escape(line)}", soft_wrap=True)
     if len(lines) > LISTED:
         out.print(f"  and {len(lines) - LISTED:,} more; --json has all")
-
-
-# `kinodex eval import`: predictions made elsewhere as a contender of a run.
 
 
 @app.command("import")

@@ -109,9 +109,6 @@ def _show(report: dict[str, int], text: str, folder: str, as_json: bool) -> None
         print(f"{text} in {visible(folder)}")
 
 
-# `kinodex export hf`: frames of a library as a dataset of Hugging Face.
-
-
 def hf(
     library: LibraryArgument,
     folder: FolderArgument,

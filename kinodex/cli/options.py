@@ -523,9 +523,6 @@ def local_name(model: str) -> str:
     return str(folder.resolve()) if folder.is_dir() else model
 
 
-# Groups of options that commands share.
-
-
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command, in place of each parameter whose type is a group, the options of the group's fields.
 

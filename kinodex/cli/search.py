@@ -128,9 +128,6 @@ def _place(library: Library, place: str, query: str, image: Path | None, label: 
     return place
 
 
-# `kinodex duplicates`: videos that show the same, whole or in part.
-
-
 def duplicates(
     library: LibraryArgument,
     video: VideoOption = None,
@@ -166,9 +163,6 @@ def _progress() -> Progress:
     """Say on standard error, every half a minute, what is being done."""
     offer = print_every(error_console())
     return lambda what, done, of: offer(lambda seconds: f"{what}: {done:,} of {of:,} after {seconds:,.0f} s")
-
-
-# `kinodex ground`: the ranges of time that fit a text best, and what may be said of them.
 
 
 @options.with_groups

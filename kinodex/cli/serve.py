@@ -175,9 +175,6 @@ def _write(api: ViewerApi, out: Path) -> None:
         print(f"left out for the file's size: {page.traces_left_out} traces, {page.pictures_left_out} frames")
 
 
-# `kinodex mcp`: serve a library as tools of an assistant, over the Model Context Protocol.
-
-
 @options.with_groups
 def mcp(
     library: LibraryArgument,

@@ -933,9 +933,6 @@ def _give(writing: Writing, giver: Prop, taker: Prop, now: float, world: World) 
     return give(writing, giver, taker, now, words)
 
 
-# A story film as plain data: what is on screen and what is said, with exact times, and its subtitles.
-
-
 def as_json(film: StoryFilm) -> dict[str, Any]:
     """Convert a film to plain data; times are those of the screen, in seconds, in the film's own order of shots."""
     return {
@@ -1037,9 +1034,6 @@ def _line_json(film: StoryFilm, index: int) -> dict[str, Any]:
     line = film.lines[index]
     (start_s, end_s), *_ = film.on_screen(line.time)
     return {**_times(start_s, end_s), "text": line.text, "speaker": line.speaker}
-
-
-# The same film without its story: its shots in random order, each as it was, with what is spoken in it.
 
 
 def shuffle_shots(film: StoryFilm) -> StoryFilm:

@@ -99,9 +99,6 @@ def _in_turn(kinds: dict[str, list[Draft]], used: Counter[story.Range]) -> Itera
                     break
 
 
-# A question before its options are chosen, and what questions are made from.
-
-
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A question, its true option, options that are false, and the story ranges that show or say the truth.

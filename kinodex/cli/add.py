@@ -1,4 +1,4 @@
-"""`kinodex add` and `kinodex speakers`: results of more models for the videos of a library, and names of voices."""
+"""`kinodex add`, `extract` and `speakers`: results of more models for the videos of a library, and names of voices."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -362,6 +363,55 @@ app.command("text-tower")(text_tower)
 app.command("map")(map_function)
 
 
+@options.with_groups
+def extract(
+    library: options.LibraryArgument,
+    schema: Annotated[Path, typer.Option(help="A JSON schema: of an object, a row a part, or an array of them.")],
+    into: Annotated[str, typer.Option(help="Name of the table: small letters, digits and _.")],
+    model: Annotated[
+        str, typer.Option("--model", help="A model of --base-url, or constrained:FOLDER, which sees no frames.")
+    ],
+    writing: options.Writing = options.WRITING,
+    each: Annotated[
+        str | None, typer.Option(help="The parts: video, chapter, scene, shot, or window:SECONDS. Default: scene.")
+    ] = None,
+    search: Annotated[str | None, typer.Option(help="Instead: moments of each video that these words find.")] = None,
+    hits: Annotated[int, typer.Option("-k", min=1, max=1000, help="Moments of a video that --search finds.")] = 5,
+    frames_a_part: Annotated[int, typer.Option(min=0, max=64, help="Frames of a part that the model is shown.")] = 8,
+    lines_a_part: Annotated[
+        int, typer.Option(min=0, max=1000, help="Lines of a part, said, on screen and captions, that it is given.")
+    ] = 60,
+    among: options.Among = options.ALL,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Also the parts of which no reply could be used before.")
+    ] = False,
+    json: options.JsonOption = False,
+) -> None:
+    """Fill in a table from each part of the videos, by a model under a schema; run again, it does only what is new.
+
+    Each row has its part, the time of its evidence, the model and its price. Another schema is another version:
+    `kinodex remove added LIBRARY extracts NAME@DIGEST` takes one out. `kinodex sql` reads them.
+    """
+    from kinodex.jobs.add.extract import extraction, read_schema_file
+
+    if each is not None and search is not None:
+        raise UsageError("got --each and --search; leave one out")
+    parts = {"part": "search", "search": search, "hits": hits} if search is not None else {"part": each or "scene"}
+    common = writing.settings(model)
+    stage = extraction(
+        into,
+        read_schema_file(schema),
+        asks=str(common.pop("model")),
+        **common,
+        **parts,
+        frames_a_part=frames_a_part,
+        lines_a_part=lines_a_part,
+        again=retry_failed,
+    )
+    again = (lambda opened: opened.extracts.faulty(stage.model)) if retry_failed else None
+    run_at_model(library, stage, among, writing, json, again, "rows", frames_needed=False)
+
+
 def speakers(
     library: options.LibraryArgument,
     speaker: Annotated[
@@ -460,7 +510,10 @@ def run(
 
 def _chosen(library: Library, among: options.Among, frames_needed: bool) -> list[str] | None:
     """The ids of the videos that are chosen, or of those with frames if these are needed; None for all."""
-    return with_frames(library, among) if frames_needed else chosen_ids(library, among)
+    if frames_needed:
+        return with_frames(library, among)
+    rows = library.select(among.video or (), among.where)
+    return None if rows is None else [row.video_id for row in rows]
 
 
 def add_rows(
@@ -479,12 +532,6 @@ def add_rows(
             executor = stack.enter_context(ray_executor(sharing.workers, sharing.ray_address))
         watch = stack.enter_context(add_progress_bar(error_console(), stage.name))
         return add(library, stage, ids, watch, executor, again)
-
-
-def chosen_ids(library: Library, among: options.Among) -> list[str] | None:
-    """The ids of the videos that are chosen, None for all."""
-    rows = library.select(among.video or (), among.where)
-    return None if rows is None else [row.video_id for row in rows]
 
 
 def with_frames(library: Library, among: options.Among) -> list[str] | None:

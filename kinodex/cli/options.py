@@ -43,6 +43,8 @@ OLDER_OPTIONS: dict[str, dict[str, str]] = {
     "ground": {"--from": "--in", "--most": "-k"},
     "ask": {"--continue": "--follow-up"},
     "eval": {"--sample": "--repetition"},
+    "eval search": {"--system": "--contender", "--most": "-k"},
+    "eval ground": {"--system": "--contender", "--most": "-k"},
     "export coco": {"--text": "--screen-text"},
     "export clips": {},  # and --join without a number, which is --reel
 }
@@ -70,7 +72,7 @@ def spelt_as_now(arguments: Sequence[str]) -> list[str]:
             name, equals, value = word.partition("=")
             if name in spellings:
                 tell_newer(name, spellings[name])
-                words[at] = f"{spellings[name]}{equals}{value}"
+                words[at] = f"{spellings[name]}{equals if spellings[name].startswith('--') else ''}{value}"
     return words
 
 

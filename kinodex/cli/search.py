@@ -1,4 +1,4 @@
-"""`kinodex search`, `kinodex duplicates` and `kinodex ground`: find moments, videos that show the same, and ranges."""
+"""`kinodex search`, `duplicates`, `ground` and `sql`: find moments, videos that show the same, ranges, and rows."""
 
 from __future__ import annotations
 
@@ -292,3 +292,32 @@ def _show(found: Grounding, clips: Sequence[JoinedClip], as_json: bool) -> None:
         out.print(table)
     for film in clips:
         print(f"no clip: {visible_lines(film.error)}" if film.error else f"clip  {visible(str(film.path))}")
+
+
+def sql(
+    library: options.LibraryArgument,
+    query: Annotated[str, typer.Argument(metavar="SELECT", help="One SELECT, in DuckDB's SQL; - reads it from stdin.")],
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    json: options.JsonOption = False,
+) -> None:
+    """Run SQL over a library: videos, frames, segments, lines, detections, chapters, additions, failures, extracts.
+
+    Nothing is written, and nothing but the library is read. Rows with video_id, start_s and end_s are moments:
+    `kinodex export clips LIBRARY FOLDER --from-sql SELECT`.
+    """
+    from kinodex.index.sql import query as run_query
+
+    rows = run_query(options.open_library(library), sys.stdin.read() if query == "-" else query).to_arrow_table()
+    if json:
+        print_json(rows.to_pylist())
+    elif csv:
+        from pyarrow.csv import write_csv
+
+        sys.stdout.flush()
+        write_csv(rows, sys.stdout.buffer)
+    else:
+        table = plain_table(*rows.column_names)
+        for row in rows.to_pylist():
+            table.add_row(*("" if value is None else visible(str(value)) for value in row.values()))
+        console().print(table, markup=False)
+        print(f"{rows.num_rows:,} rows")

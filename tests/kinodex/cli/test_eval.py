@@ -144,5 +144,5 @@ def test_old_spellings_are_taken_and_the_new_ones_named(capsys: pytest.CaptureFi
     old = ["eval", "search", "own", "a.jsonl", "--system=frames", "--system", "fused", "--most=20", "--most", "30"]
     new = ["eval", "search", "own", "a.jsonl", "--contender=frames", "--contender", "fused", "-k20", "-k", "30"]
     assert with_run(old) == new
-    assert "--system is now --contender" in capsys.readouterr().err
+    assert "--system is called --contender now" in capsys.readouterr().err
     assert with_run(["eval", "run", "own", "--system"])[-1] == "--system"

@@ -30,7 +30,7 @@ from kinodex.index.store.leases import Lease
 from kinodex.index.sweep import sweep
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.commit import IngestReport, Watch, summary, utilisation
-from kinodex.jobs.ingest.config import IngestConfig, library_settings
+from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.coordinator import Coordinator, RunLimits
 from kinodex.jobs.ingest.messages import Assignment, Executor, WorkQueue
 from kinodex.jobs.ingest.sources import IdSet, NewSources, complete_ids, new_sources
@@ -66,7 +66,7 @@ def run_ingest(
         is_new = library is None and not Library.exists(uri)
         if library is None:
             models = stack.enter_context(_load_models(config, None))
-            library = Library.open_or_create(uri, library_settings(config.settings()), models.fingerprint)
+            library = Library.open_or_create(uri, asdict(config.settings()), models.fingerprint)
         if given:
             given.check(library)
         with library.lease(LEASE, "kinodex ingest") as lease:
@@ -117,7 +117,7 @@ def _known_library(config: IngestConfig, uri: str) -> Library | None:
     library = Library.open(uri) if Library.exists(uri) else None
     if library is None or library.fingerprint.name != absolute_name(config.space):
         return None
-    library.check_settings(library_settings(config.settings()))
+    library.check_settings(asdict(config.settings()))
     return library
 
 

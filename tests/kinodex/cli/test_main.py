@@ -65,7 +65,8 @@ def test_every_spelling_of_version_2_is_rewritten_with_one_line(capsys: pytest.C
     for command, options in OLDER_OPTIONS.items():
         for older, newer in options.items():
             words = [*command.split(), "x", older, "y", f"{older}=z", "--", older]
-            assert spelt_as_now(words) == [*command.split(), "x", newer, "y", f"{newer}=z", "--", older]
+            joined = f"{newer}=z" if newer.startswith("--") else f"{newer}z"
+            assert spelt_as_now(words) == [*command.split(), "x", newer, "y", joined, "--", older]
             assert capsys.readouterr().err.count(f"note: {older} is called {newer} now") == 2
     same = ["ask", "lib", "--only", "--text", "name"]
     assert spelt_as_now(same) == same and capsys.readouterr().err == ""

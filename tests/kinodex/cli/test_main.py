@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.cli import sketch
+from kinodex.cli import demo
 from kinodex.cli.main import COMMANDS, LAB
 from kinodex.cli.options import OLDER_COMMANDS, OLDER_OPTIONS, spelt_as_now
 from tests.support.command import Kinodex, bad, json_of
@@ -92,7 +92,7 @@ def test_ctrl_c_is_one_line(kinodex: Kinodex, monkeypatch: pytest.MonkeyPatch, t
     def interrupted(directory: Path) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(sketch, "demo", interrupted)
+    monkeypatch.setattr(demo, "demo", interrupted)
     ran = kinodex("demo", tmp_path)
     assert ran.code == 130
     assert ran.err.strip() == "interrupted: completed work is kept; run the command again to continue"

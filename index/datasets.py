@@ -319,18 +319,15 @@ def plan_frames(
     scope.check(ids or ())
     if ids is None and reader.condition is not None:
         ids = tuple(reader.video_ids())
-    names = _tables_read(choice, scope)
+    # tables that say which rows count come first
+    names = ["videos", *(["additions"] if scope.other is not None else []), choice.base]
+    if choice.vectors and choice.joins_vectors:
+        names.append(choice.vectors)
     state = read_versions(reader.tables, names) if versions is None else checked_versions(versions, names)
     tables = TablesAt(reader.uri, state)
     with storage_errors(reader.uri):
         pieces = _pieces(tables[choice.base], _frames_promised(tables, scope, ids), ids, piece_rows)
         return FramePlan(reader.uri, choice, state, pieces, _schema(tables, choice), visibility.late_zeros_s(tables))
-
-
-def _tables_read(choice: Choice, scope: visibility.SpaceScope) -> list[str]:
-    """List the tables of a reading; those that say which rows count come first."""
-    confirming = ["videos"] if scope.other is None else ["videos", "additions"]
-    return [*confirming, choice.base, *([choice.vectors] if choice.vectors and choice.joins_vectors else [])]
 
 
 def _schema(tables: TablesAt, choice: Choice) -> pa.Schema:

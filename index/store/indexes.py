@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -159,7 +160,7 @@ def forget_deleted(tables: Tables, name: str) -> None:
     for index in tables[name].describe_indices():
         by, column = index.name, index.field_names[0]
         if column == "vector":
-            retry_on_conflict(lambda by=by: tables[name].drop_index(by))
+            _build(tables, name, methodcaller("drop_index", by))
         elif column in WORDS:
             index_text(tables, name)
         else:

@@ -35,7 +35,6 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKERS = ("o", "s", "D", "^", "v", "P")
 THEMED = {INK: "ink", MUTED: "muted", GRID: "grid", PAPER: "paper", **{c: f"c{i}" for i, c in enumerate(COLOURS)}}
 """The custom property that stands for each colour in a page, which may be dark."""
-SIMULATED = "SIMULATION: no video, no model"
 MOST_COMPARED = 8
 """Contenders that a crowded plot has room for."""
 
@@ -68,7 +67,6 @@ def save_plot(
     *,
     width_in: float = COLUMN_IN,
     height_in: float = 2.4,
-    simulated: bool = False,
 ) -> str:
     """Let `draw` fill a figure in the common style, save it as NAME.svg and NAME.png, and return the SVG."""
     import matplotlib
@@ -82,20 +80,10 @@ def save_plot(
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure = Figure(figsize=(width_in, height_in), layout="constrained")
         draw(figure)
-        if simulated:
-            _mark(figure)
         figure.savefig(folder / f"{name}.png", dpi=DPI)
         figure.set_layout_engine("none")  # both are laid out alike, and once
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
     return (folder / f"{name}.svg").read_text(encoding="utf-8")
-
-
-def _mark(figure: Figure) -> None:
-    bold: dict[str, Any] = {"fontweight": "bold", "ha": "right"}
-    figure.suptitle(SIMULATED, fontsize=7, color=COLOURS[1], x=0.99, **bold)
-    for axes in figure.axes:
-        across: dict[str, Any] = {**bold, "ha": "center", "va": "center", "rotation": 20, "fontsize": 14}
-        axes.text(0.5, 0.5, "SIMULATION", transform=axes.transAxes, color=MUTED, alpha=0.15, zorder=0.5, **across)
 
 
 def for_page(svg: str) -> str:
@@ -641,7 +629,7 @@ def write_page(report: EvalReport, folder: Path) -> Path:
     figures = []
     for plot in plots(report):
         size = {"width_in": plot.width_in, "height_in": plot.height_in}
-        svg = save_plot(plot.draw, folder / FIGURES, plot.name, **size, simulated=report.simulated)
+        svg = save_plot(plot.draw, folder / FIGURES, plot.name, **size)
         # The SVGs are our own, and what they say of the user's is drawn as outlines.
         figures.append((plot, Markup(for_page(svg))))
     scored = [each for each in agents_of(report) or report.standings if each.accuracy.questions]

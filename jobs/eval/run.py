@@ -328,11 +328,10 @@ def run(
     """
     # First: of two runs that begin at once, the writer's plan counts.
     with folder.open_for_append(out / folder.ANSWERS) as append:
-        begun = folder.plan_or_none(out)
-        if begun is None:
-            folder.begin_run(out, plan, items)
+        if (out / folder.PLAN).exists():
+            check_same(folder.read_plan(out), plan, out)
         else:
-            check_same(begun, plan, out)
+            folder.begin_run(out, plan, items)
         earlier = folder.read_results(out)
         kept = [each for each in earlier if not is_asked_again(each, options.retry_errors)]
         done = {(each.contender, each.item_id): each for each in kept}

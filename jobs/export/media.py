@@ -144,9 +144,11 @@ def _cut_row(library: LibraryReader, target: Target, path: Path, piece: _Piece, 
 
 
 def _row(moment: Moment, cut: Cut | None, error: str, name: str = "") -> ClipRow:
-    clip = None if cut is None else cut.ranges[0]
-    shown = (None, None) if clip is None else (round(clip.start_s, 6), round(clip.end_s, 6))
-    made = ("", None, 0) if cut is None or clip is None else (clip.way, clip.has_sound, cut.lines)
+    shown: tuple[float | None, float | None] = None, None
+    made: tuple[str, bool | None, int] = "", None, 0
+    if cut is not None:
+        clip = cut.ranges[0]
+        shown, made = (round(clip.start_s, 6), round(clip.end_s, 6)), (clip.way, clip.has_sound, cut.lines)
     about = (name, moment.video.video_id, moment.video.title, redact_uri(moment.video.uri))
     asked = (moment.start_s, moment.end_s, moment.label, moment.score, moment.source)
     return ClipRow(*about, *shown, *asked, *made, error)

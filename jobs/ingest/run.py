@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -60,7 +60,12 @@ def run_ingest(
         from kinodex.jobs.metadata import read_metadata, set_metadata
 
         given = read_metadata(config.metadata, config.path_pattern)
-    with _metrics_endpoint(config) as served, ExitStack() as stack:
+    with ExitStack() as stack:
+        served: Watch | None = None
+        if config.metrics_port is not None:
+            from kinodex.jobs.ingest.metrics import serve
+
+            served = stack.enter_context(serve(config.metrics_host, config.metrics_port))
         models: _Models | None = None
         library = _known_library(config, uri)
         is_new = library is None and not Library.exists(uri)
@@ -240,15 +245,6 @@ def _load_on_ray(config: IngestConfig) -> Iterator[_Models]:
 # The report of a run, kept in the library.
 
 
-def _metrics_endpoint(config: IngestConfig) -> AbstractContextManager[Watch | None]:
-    """Serve metrics for Prometheus, if a port is set."""
-    if config.metrics_port is None:
-        return nullcontext()
-    from kinodex.jobs.ingest.metrics import serve
-
-    return serve(config.metrics_host, config.metrics_port)
-
-
 def _begun_report(config: IngestConfig, library: Library, left_out: int) -> IngestReport:
     versions = {"python": platform.python_version()}
     for name in MEASURED_WITH:
@@ -362,7 +358,11 @@ def watch_sources(
     pause; `on_wait` gets the reason, once for as long as it stays.
     """
     arrivals, all_well, waited_for = Arrivals(every_s), True, ""
-    with _connection(config):
+    with ExitStack() as stack:
+        if config.ray:  # one connection for all rounds, so that a cluster of this process's own starts once
+            from kinodex.jobs.workers import connected
+
+            stack.enter_context(connected(config.ray_address))
         while True:
             reason, report = "", None
             try:
@@ -383,12 +383,3 @@ def watch_sources(
                 on_round(report)
             if (report is not None and report.stopped) or pause(every_s):
                 return all_well
-
-
-def _connection(config: IngestConfig) -> AbstractContextManager[None]:
-    """Hold one connection to Ray for all rounds, so that a cluster of this process's own starts once."""
-    if not config.ray:
-        return nullcontext()
-    from kinodex.jobs.workers import connected
-
-    return connected(config.ray_address)

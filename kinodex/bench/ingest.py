@@ -316,12 +316,8 @@ class Lost(Exception):
     """A process that returned no result: it ended by itself, or took too long."""
 
 
-def run_alone(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `work` in a fresh process, which nothing before it helps or hinders; raises its errors, and Lost."""
-    return run_alone_within(None, work, *args, **kwargs)
-
-
 def run_alone_within(limit_s: float | None, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run `work` in a fresh process, which nothing before it helps or hinders; raises its errors, and Lost."""
     context = get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_send_result, args=(theirs, work, args, kwargs))

@@ -943,7 +943,10 @@ def as_json(film: StoryFilm) -> dict[str, Any]:
         "height_px": HEIGHT_PX,
         "fps": FPS,
         "duration_s": film.duration_s,
-        "scenes": [_scene_json(film, number, scene) for number, scene in enumerate(film.scenes)],
+        "scenes": [
+            {"scene": number, "ranges": _ranges(film.on_screen(scene.time)), **_setting_json(scene.setting)}
+            for number, scene in enumerate(film.scenes)
+        ],
         "shots": _shots_json(film),
         "events": [_event_json(film, event, scene) for event, scene in film.events()],
         "texts": texts_on_screen(film),
@@ -992,10 +995,6 @@ def _ranges(ranges: list[Range]) -> list[list[float]]:
 
 def _setting_json(setting: Setting) -> dict[str, Any]:
     return {"place": setting.place, "night": setting.night, "landmark": setting.landmark.name, "sign": setting.sign}
-
-
-def _scene_json(film: StoryFilm, number: int, scene: StoryScene) -> dict[str, Any]:
-    return {"scene": number, "ranges": _ranges(film.on_screen(scene.time)), **_setting_json(scene.setting)}
 
 
 def _shots_json(film: StoryFilm) -> list[dict[str, Any]]:

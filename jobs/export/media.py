@@ -144,14 +144,25 @@ def _cut_row(library: LibraryReader, target: Target, path: Path, piece: _Piece, 
 
 
 def _row(moment: Moment, cut: Cut | None, error: str, name: str = "") -> ClipRow:
-    shown: tuple[float | None, float | None] = None, None
-    made: tuple[str, bool | None, int] = "", None, 0
-    if cut is not None:
-        clip = cut.ranges[0]
-        shown, made = (round(clip.start_s, 6), round(clip.end_s, 6)), (clip.way, clip.has_sound, cut.lines)
-    about = (name, moment.video.video_id, moment.video.title, redact_uri(moment.video.uri))
-    asked = (moment.start_s, moment.end_s, moment.label, moment.score, moment.source)
-    return ClipRow(*about, *shown, *asked, *made, error)
+    clip = None if cut is None else cut.ranges[0]
+    video = moment.video
+    return ClipRow(
+        name,
+        video.video_id,
+        video.title,
+        redact_uri(video.uri),
+        None if clip is None else round(clip.start_s, 6),
+        None if clip is None else round(clip.end_s, 6),
+        moment.start_s,
+        moment.end_s,
+        moment.label,
+        moment.score,
+        moment.source,
+        "" if clip is None else clip.way,
+        None if clip is None else clip.has_sound,
+        0 if cut is None else cut.lines,
+        error,
+    )
 
 
 # Cut one moment out of a video's file, with the lines that are said in it as its subtitles.

@@ -33,15 +33,7 @@ from kinodex.index.store.schema import (
     equal,
     one_of,
 )
-from kinodex.index.videos.visibility import (
-    SpaceScope,
-    check_pictures,
-    check_vectors,
-    complete_videos,
-    late_zeros_s,
-    space_scope,
-    with_checksum,
-)
+from kinodex.index.videos import visibility
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -63,7 +55,7 @@ def frames_by_video(
     Raises QueryError for unknown columns, SpaceMismatch where the space lacks one of the videos, LibraryError for a
     video that is gone or lacks frames, DamagedRows.
     """
-    scope = space_scope(reader.tables, reader.visible, reader.fingerprint, space)
+    scope = visibility.space_scope(reader.tables, reader.visible, reader.fingerprint, space)
     choice = choose(columns, scope.table)
     videos: Iterator[VideoRow] = chain.from_iterable(_looked_up(reader, part) for part in chunked(ids))
     for group in _groups(reader, choice, videos, batch_rows):
@@ -74,7 +66,7 @@ def frames_by_video(
 
 def _looked_up(reader: LibraryReader, ids: Sequence[str]) -> list[VideoRow]:
     """Read the rows of these videos, which a cache would keep for good."""
-    videos = complete_videos(reader.tables, ids)
+    videos = visibility.complete_videos(reader.tables, ids)
     gone = next((video_id for video_id in ids if video_id not in videos), None)
     if gone is not None:
         raise LibraryError(f"video {gone} is not in {reader.uri} any more: it was removed meanwhile; begin again")
@@ -119,9 +111,9 @@ def _read(reader: LibraryReader, choice: Choice, group: Group) -> pa.Table:
     """Read a group in order, each frame once."""
     videos, where, count = group
     ids = [video.video_id for video in videos]
-    columns = with_checksum(choice.stored, reader.tables.schema(choice.base))
+    columns = visibility.with_checksum(choice.stored, reader.tables.schema(choice.base))
     table = reader.tables.rows(choice.base, where, columns)
-    check_pictures(table, reader.uri)
+    visibility.check_pictures(table, reader.uri)
     keys, first = np.unique(row_keys(table, ids), return_index=True)
     if len(keys) != count:
         raise _incomplete(reader, videos, len(keys))
@@ -131,7 +123,7 @@ def _read(reader: LibraryReader, choice: Choice, group: Group) -> pa.Table:
         in_order = vectors_of(keys, vectors, ids, reader.uri)
         table = table.append_column(vectors.schema.field("vector"), in_order)
     if choice.vectors is not None:
-        check_vectors(table, reader.uri)
+        visibility.check_vectors(table, reader.uri)
     if "title" in choice.columns:
         titles = {video.video_id: video.title for video in videos}
         column = pa.array([titles[video_id] for video_id in table["video_id"].to_pylist()], pa.string())
@@ -320,25 +312,22 @@ def plan_frames(
     """
     if piece_rows < 1:
         raise QueryError(f"got pieces of {piece_rows} rows; give 1 or more")
-    scope = space_scope(reader.tables, reader.visible, reader.fingerprint, space)
+    scope = visibility.space_scope(reader.tables, reader.visible, reader.fingerprint, space)
     choice = choose(columns, scope.table)
-    scope = scope if choice.vectors else SpaceScope(scope.visible, scope.table, None)
+    scope = scope if choice.vectors else visibility.SpaceScope(scope.visible, scope.table, None)
     ids = reader.ids_named(videos)
     scope.check(ids or ())
     if ids is None and reader.condition is not None:
         ids = tuple(reader.video_ids())
-    names = _tables_read(choice, scope)
+    # tables that say which rows count come first
+    names = ["videos", *(["additions"] if scope.other is not None else []), choice.base]
+    if choice.vectors and choice.joins_vectors:
+        names.append(choice.vectors)
     state = read_versions(reader.tables, names) if versions is None else checked_versions(versions, names)
     tables = TablesAt(reader.uri, state)
     with storage_errors(reader.uri):
         pieces = _pieces(tables[choice.base], _frames_promised(tables, scope, ids), ids, piece_rows)
-        return FramePlan(reader.uri, choice, state, pieces, _schema(tables, choice), late_zeros_s(tables))
-
-
-def _tables_read(choice: Choice, scope: SpaceScope) -> list[str]:
-    """List the tables of a reading; those that say which rows count come first."""
-    confirming = ["videos"] if scope.other is None else ["videos", "additions"]
-    return [*confirming, choice.base, *([choice.vectors] if choice.vectors and choice.joins_vectors else [])]
+        return FramePlan(reader.uri, choice, state, pieces, _schema(tables, choice), visibility.late_zeros_s(tables))
 
 
 def _schema(tables: TablesAt, choice: Choice) -> pa.Schema:
@@ -350,7 +339,7 @@ def _schema(tables: TablesAt, choice: Choice) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _frames_promised(tables: TablesAt, scope: SpaceScope, ids: Sequence[str] | None) -> dict[str, int]:
+def _frames_promised(tables: TablesAt, scope: visibility.SpaceScope, ids: Sequence[str] | None) -> dict[str, int]:
     """Read for each video that counts, by id, how many frames its row in `videos` promises."""
     counts: dict[str, int] = {}
     for where in _of_videos(ids):
@@ -470,14 +459,14 @@ class FrameReader:
         fragment = base.get_fragment(fragment_id)
         if fragment is None:
             raise LibraryError(f"{self._plan.uri} has no fragment {fragment_id} any more; open the library again")
-        columns = with_checksum(choice.stored, base.schema)
+        columns = visibility.with_checksum(choice.stored, base.schema)
         stored = fragment.scanner(columns=columns, offset=first, limit=rows).to_table()
-        check_pictures(stored, self._plan.uri)
+        visibility.check_pictures(stored, self._plan.uri)
         table = on_player_clock(stored, self._plan.zeros_s)
         if choice.joins_vectors:
             table = table.append_column(self._plan.schema.field("vector"), self._vectors_of(table))
         if choice.vectors is not None:
-            check_vectors(table, self._plan.uri)
+            visibility.check_vectors(table, self._plan.uri)
         if "title" in choice.columns:
             table = table.append_column(self._plan.schema.field("title"), self._titles_of(table))
         return table.select(choice.columns).cast(self._plan.schema)

@@ -567,16 +567,10 @@ class Timeline:
         return mixed
 
 
-def make_timeline(times_s: NDArray[np.float64], vectors: NDArray[np.floating], mean: NDArray[np.float32]) -> Timeline:
-    """Make the timeline of a video's vectors `[n, dim]`, in time order, less the library's mean `[dim]`."""
-    centred = _unit(vectors.astype(np.float32)) - mean
-    return Timeline(times_s, _unit(centred))
-
-
 def read_timeline(library: LibraryReader, video_id: str, space: str | None, mean: NDArray[np.float32]) -> Timeline:
-    """Read the timeline of a video of a library."""
+    """Read the timeline of a video of a library, whose mean `[dim]` is taken away."""
     stored = library.vectors(video_id, space)
-    return make_timeline(stored.time_s, stored.vectors, mean)
+    return Timeline(stored.time_s, _unit(_unit(stored.vectors.astype(np.float32)) - mean))
 
 
 def read_mean(library: LibraryReader, video_ids: Iterable[str], space: str | None) -> NDArray[np.float32]:

@@ -223,7 +223,10 @@ def forecast_tasks(
     sums: dict[str, Any] = dict.fromkeys(COSTS, 0.0)
     for bill, ledger, environment in runs:
         kept = bill.costs(KEPT_KINDS if environment.keep_captions else ())
-        times = paid_times(len(tasks), len({videos for _, videos in tasks}), environment.index_frames, kept["frames"])
+        times = float(len(tasks))
+        if kept["frames"]:  # captions that a question keeps are paid for until each frame of each video has its own
+            videos = len({ids for _, ids in tasks})
+            times = min(times, videos * max(1.0, environment.index_frames / kept["frames"]))
         own = {name: getattr(ledger, name) - kept[name] for name in COSTS}
         if kept["frames"]:  # a further question may show again what the first one had captioned
             own["frames"] = min(bill.frames.total() - kept["frames"], environment.index_frames)
@@ -231,11 +234,6 @@ def forecast_tasks(
             sums[name] += (len(tasks) * own[name] + times * kept[name]) / len(some)
     each = sum(ledger.frames_with_kept for _, ledger, _ in runs) / max(1, len(some))
     return Forecast(dry.system, len(tasks), **sums, frames_a_question=each)
-
-
-def paid_times(tasks: int, videos: int, frames_a_video: float, kept_frames: float) -> float:
-    """Count how often the captions that a question keeps are paid for: until each frame of each video has its own."""
-    return min(tasks, videos * max(1.0, frames_a_video / kept_frames)) if kept_frames else tasks
 
 
 async def run_dry(
@@ -383,7 +381,8 @@ def forecast_addition(
     rows = 0
 
     def answer(asked: Round) -> list[Outcome[Any]]:
-        requests = addition_requests(asked)
+        numbers = spread(range(asked.count), SAMPLED_REQUESTS)
+        requests = asked.make(numbers) if numbers else ()
         share = asked.count / max(1, len(requests))
         of_some = (sum(len(each.frames) for each in requests), *_sizes(requests, role))
         for name, cost in zip(COSTS, (asked.count, *(share * each for each in of_some)), strict=True):
@@ -399,21 +398,12 @@ def forecast_addition(
     return Forecast(addition.name, round(times * rows), **costs, basis="library")
 
 
-def addition_requests(asked: Round) -> Sequence[Request[Any]]:
-    """Some requests of a round."""
-    numbers = spread(range(asked.count), SAMPLED_REQUESTS)
-    return asked.make(numbers) if numbers else ()
-
-
 def _sizes(requests: Sequence[Request[Any]], role: Role) -> tuple[int, int, float]:
     """Tokens that requests to a role send and their example replies bring, and what both cost."""
     sent = [estimate_tokens(wire_messages(each, role.image_side_px, role.reasoning, role.detail)) for each in requests]
     replies = [text_tokens(json.dumps(each.example())) for each in requests]
     costs = (role.price.usage(*each, 0).cost for each in zip(sent, replies, strict=True))
     return sum(sent), sum(replies), sum(costs)
-
-
-# Forecast of `--verify`: the requests are made, for the moments that no verdict is kept of.
 
 
 def forecast_verdicts(

@@ -23,7 +23,6 @@ from kinodex.agent.environment import (
     calibrate,
     line_deviations,
 )
-from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import Basis, VideoRow
@@ -242,14 +241,13 @@ async def ground_with(
     choice: ModelChoice,
     *,
     most: int = MOST,
-    budget: Budget | None = None,
 ) -> Grounding:
     """Ask an agent for the ranges of a text in the environment's videos; raises as `kinodex.agent.ask.ask` does."""
     from kinodex.agent.ask import ask  # it knows all agents
 
     async with chosen_models(choice) as models:
         question, models_by_role = grounding_question(text), models(environment)
-        answer = await ask(question, environment, models_by_role, agent=agent, budget=budget or Budget())
+        answer = await ask(question, environment, models_by_role, agent=agent)
     return grounding_of(library, text, answer, agent, most)
 
 

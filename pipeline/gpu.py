@@ -19,8 +19,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.pipeline.decoding.open import split_video
-from kinodex.pipeline.decoding.others import BATCH_FRAMES, frames_at, index_frames, open_decoder, reason_unfit
+from kinodex.pipeline.decoding.open import (
+    BATCH_FRAMES,
+    frames_at,
+    index_frames,
+    open_decoder,
+    reason_unfit,
+    split_video,
+)
 from kinodex.pipeline.decoding.pyav_reader import PlanViolated, PyavReader
 from kinodex.pipeline.decoding.stream import PickError, Span
 from kinodex.pipeline.images import ModelInput, jpeg, rgb_scaler, working_size

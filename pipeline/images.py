@@ -207,9 +207,6 @@ def _upright(rgb: NDArray[np.uint8], orientation: Orientation) -> NDArray[np.uin
     return np.ascontiguousarray(rgb)
 
 
-# Encode RGB frames to an H.264 video in MP4, streaming.
-
-
 def encode_video(
     frames: Iterable[NDArray[np.uint8]],
     path: Path,
@@ -308,9 +305,6 @@ def _srgb() -> NDArray[np.uint8]:
     encoded = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
     table: NDArray[np.uint8] = np.rint(encoded * 255).astype(np.uint8)
     return table
-
-
-# Repeat a video several times in one file, without encoding it again.
 
 
 def repeat_video(path: Path, longer: Path, times: int) -> None:

@@ -16,15 +16,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Literal
 
-from kinodex.pipeline.fetch import (
-    Stamp,
-    filesystem_of,
-    is_absent,
-    is_remote,
-    local_stamp,
-    source_error,
-    stamp_from_info,
-)
+from kinodex.pipeline import fetch
 
 PlaceState = Literal["there", "gone", "unknown"]
 LOOK_S = 10.0
@@ -48,7 +40,7 @@ class Look:
     """State of a place, the stamp of what is there, and why nothing is known of it."""
 
     state: PlaceState
-    stamp: Stamp | None = None
+    stamp: fetch.Stamp | None = None
     why: str = ""
 
 
@@ -57,14 +49,14 @@ NOT_LOOKED = Look("unknown", why="the time for looking was over")
 
 def look(place: Place) -> Look:
     """Look up one place, without trying again; a file elsewhere is not opened."""
-    if is_remote(place.uri):
+    if fetch.is_remote(place.uri):
         return _look_elsewhere(place.uri)
     try:
         info = Path(place.uri).stat()
-        return Look("there", local_stamp(info.st_size, info.st_mtime_ns))
+        return Look("there", fetch.local_stamp(info.st_size, info.st_mtime_ns))
     except (OSError, ValueError) as error:
-        if not is_absent(error):
-            return Look("unknown", why=str(source_error(place.uri, error)))
+        if not fetch.is_absent(error):
+            return Look("unknown", why=str(fetch.source_error(place.uri, error)))
     missing = missing_mount(place)
     return Look("unknown", why=f"{missing} is not there, or its disk is not mounted") if missing else Look("gone")
 
@@ -125,21 +117,21 @@ def _holds_anything(folder: str | Path) -> bool:
 
 def _look_elsewhere(uri: str) -> Look:
     try:
-        filesystem, path = filesystem_of(uri, LOOK_S)
+        filesystem, path = fetch.filesystem_of(uri, LOOK_S)
         filesystem.invalidate_cache()
         info = filesystem.info(path)
         if info.get("type") != "file":
             return Look("gone")  # an object store has a folder wherever a name begins so
-        return Look("there", stamp_from_info(info))
+        return Look("there", fetch.stamp_from_info(info))
     # Each fsspec backend raises its own client library's errors, which have no common base but Exception.
     except Exception as error:
-        is_gone = is_absent(error) and _has_root(uri)
-        return Look("gone") if is_gone else Look("unknown", why=str(source_error(uri, error)))
+        is_gone = fetch.is_absent(error) and _has_root(uri)
+        return Look("gone") if is_gone else Look("unknown", why=str(fetch.source_error(uri, error)))
 
 
 def _has_root(uri: str) -> bool:
     """True if the bucket, or the top folder, that holds a file elsewhere is there; a web server that answers is."""
-    filesystem, path = filesystem_of(uri, LOOK_S)
+    filesystem, path = fetch.filesystem_of(uri, LOOK_S)
     top, _, below = path.strip("/").partition("/")
     try:
         return uri.startswith(("http://", "https://")) or not below or bool(filesystem.exists(top))

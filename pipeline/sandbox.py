@@ -224,6 +224,8 @@ class _Child:
         # A child that stops in the middle of a message must not block its parent for ever.
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", STUCK_S, 0))
         self._output: IO[bytes] = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (closed in _release)
+        path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
+        one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         with theirs:
             command = [sys.executable, "-P", "-m", "kinodex.pipeline.sandbox_child"]
             self._process = subprocess.Popen(
@@ -232,7 +234,7 @@ class _Child:
                 stdout=self._output,
                 stderr=self._output,
                 pass_fds=[theirs.fileno()],
-                env=_environment(),
+                env=os.environ | {"PYTHONPATH": path, **one_thread},
             )
         self.connection = Connection(ours.detach())
 
@@ -285,12 +287,6 @@ class _Child:
         self._output.close()
         if self._process.stdin:
             self._process.stdin.close()
-
-
-def _environment() -> dict[str, str]:
-    """Copy this process's environment, with its import path, and one thread for each library that reads a number."""
-    path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
-    return os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 # Limits of a child process that decodes: it ends with its parent, and before it holds more memory than it may.

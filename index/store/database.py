@@ -28,14 +28,7 @@ from kinodex.index.errors import LibraryDamaged, LibraryError, NotALibrary, Spac
 from kinodex.index.spaces.space import absolute_name
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.quiet_lance import Session, lance
-from kinodex.index.store.schema import (
-    OWN_TABLES,
-    VECTORS_PREFIX,
-    Filter,
-    Value,
-    read_space,
-    sql_value,
-)
+from kinodex.index.store.schema import OWN_TABLES, VECTORS_PREFIX, Filter, Value, read_space, sql_value
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceScanner, MergeInsertBuilder

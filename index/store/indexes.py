@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -119,10 +120,11 @@ def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
         for name in (*spaces, *sentences, "captions"):
             _index_vectors(tables, name, when)
         for name in written:
+            # Searches that forgive typos look into the index alone: it may lack no line.
+            stale_lines = 0 if name in FORGIVING and not when.joins_only else when.stale_lines
             if not _indexes(tables[name], "text"):  # a process that was killed while it joined fragments left none
                 index_text(tables, name)
-            # Searches that forgive typos look into the index alone: it may lack no line.
-            elif _is_stale(tables[name], "text", _stale_lines(name, when), when.stale_share):
+            elif _is_stale(tables[name], "text", stale_lines, when.stale_share):
                 _take_in(tables, name, "text", when)
         if not when.joins_only:
             optimize(tables, "leases", when)  # renewed every few seconds, each time as a new version of the table
@@ -156,25 +158,23 @@ def index_text(tables: Tables, name: str) -> None:
 def forget_deleted(tables: Tables, name: str) -> None:
     """Rebuild indexes without the values of deleted rows; one of vectors is dropped, for `refresh` to build."""
     for index in tables[name].describe_indices():
-        _rebuild(tables, name, index.name, index.field_names[0])
+        by, column = index.name, index.field_names[0]
+        if column == "vector":
+            _build(tables, name, methodcaller("drop_index", by))
+        elif column in WORDS:
+            index_text(tables, name)
+        else:
+            _index_column(tables, name, column, by)
 
 
-def _rebuild(tables: Tables, name: str, index: str, column: str) -> None:
-    if column == "vector":
-        _build(tables, name, lambda table: table.drop_index(index))
-    elif column in WORDS:
-        index_text(tables, name)
-    else:
-        _build(tables, name, lambda table: table.create_scalar_index(column, _kind(column), index))
+def _index_column(tables: Tables, name: str, column: str, by: str) -> None:
+    kind: Literal["BITMAP", "BTREE"] = "BITMAP" if column == "label" else "BTREE"
+    _build(tables, name, lambda table: table.create_scalar_index(column, kind, by))
 
 
 def _build(tables: Tables, name: str, step: Callable[[LanceDataset], Any]) -> None:
     """Do something to the newest state of a table, again if another commit comes first."""
     retry_on_conflict(lambda: step(tables[name]))
-
-
-def _kind(column: str) -> Literal["BITMAP", "BTREE"]:
-    return "BITMAP" if column == "label" else "BTREE"
 
 
 def small_fragments(tables: Tables, name: str) -> int:
@@ -227,16 +227,12 @@ def _clean(tables: Tables, name: str, when: Thresholds) -> None:
     _build(tables, name, lambda table: table.cleanup_old_versions(keep))
 
 
-def _stale_lines(name: str, when: Thresholds) -> int:
-    return 0 if name in FORGIVING and not when.joins_only else when.stale_lines
-
-
 def _index_values(tables: Tables, name: str, column: str, when: Thresholds) -> None:
     """Index a column from some number of rows on, and bring its index up to date once it is stale."""
     table = tables[name]
     if not _indexes(table, column):
         if table.count_rows() >= when.scalar_rows:
-            _build(tables, name, lambda table: table.create_scalar_index(column, _kind(column), f"by_{column}"))
+            _index_column(tables, name, column, f"by_{column}")
     elif _is_stale(table, column, when.stale_rows, when.stale_share):
         _take_in(tables, name, column, when)
 

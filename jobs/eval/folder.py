@@ -21,13 +21,7 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import AnswerRules
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
-from kinodex.jobs.eval.items import (
-    WHOLE,
-    Item,
-    MissingVideo,
-    Problem,
-    Scoring,
-)
+from kinodex.jobs.eval.items import WHOLE, Item, MissingVideo, Problem, Scoring
 
 # The folder: a plan, items, and lines of results.
 
@@ -140,11 +134,6 @@ def read_plan(run: Path) -> RunPlan:
     return plan
 
 
-def plan_or_none(run: Path) -> RunPlan | None:
-    """Read the plan of a run; None if the folder holds none."""
-    return read_plan(run) if (run / PLAN).exists() else None
-
-
 def read_items(run: Path) -> tuple[Item, ...]:
     """Read the items of a run with their targets, in the order of the benchmark."""
     return _lines(run / ITEMS, Item)
@@ -166,7 +155,6 @@ def read_judgements(run: Path) -> tuple[Judgement, ...]:
 
 
 def read_imported(run: Path) -> tuple[ImportedContender, ...]:
-    """Read the imported contenders of a run, by name."""
     paths = sorted((run / IMPORTED).glob("*.json"))
     found: list[ImportedContender] = [_parsed(ImportedContender, _read(path), path) for path in paths]
     return tuple(sorted(found, key=lambda each: each.system.name))

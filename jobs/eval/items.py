@@ -623,9 +623,6 @@ def _bare(name: str) -> str:
     return stem if f"{dot}{ending}".lower() in VIDEO_SUFFIXES else name
 
 
-# Items completed with what a library knows of their videos: durations and ids of clips.
-
-
 def complete_items(
     items: Sequence[Item],
     video_ids: Mapping[str, Sequence[str]],

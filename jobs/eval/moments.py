@@ -170,9 +170,6 @@ class _Failures:
         return result
 
 
-# The settings on which results depend.
-
-
 def run_settings(benchmark: str, file: Path, bench: Bench) -> dict[str, Any]:
     """The settings on which results depend: a file of results is for these alone. Contenders may be added to it."""
     ids = "\n".join(sorted(video.video_id for video in bench.environment.videos))

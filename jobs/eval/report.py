@@ -17,16 +17,7 @@ from typing import Any
 from kinodex.agent.protocol import AnswerRules
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
-from kinodex.jobs.eval.folder import (
-    REPORT,
-    IndexCost,
-    Run,
-    RunPlan,
-    adapter_of,
-    comparable,
-    read_run,
-    write_whole,
-)
+from kinodex.jobs.eval.folder import REPORT, IndexCost, Run, RunPlan, adapter_of, comparable, read_run, write_whole
 from kinodex.jobs.eval.items import Item, MissingVideo, Problem, Scoring
 from kinodex.jobs.eval.score import (
     Estimate,
@@ -159,8 +150,7 @@ class Pair:
 class EvalReport:
     """Figures of a whole run. `chance` is the accuracy that guessing would have; None for free-form questions.
 
-    `simulated` marks what no model and no video stands behind. `facts` are the other things that one must know to
-    repeat the run, in words, by name.
+    `facts` are the other things that one must know to repeat the run, in words, by name.
     """
 
     benchmark: str
@@ -179,6 +169,7 @@ class EvalReport:
     pairs: tuple[Pair, ...]
     complete: bool
     simulated: bool = False
+    """Always so: report.json had it when runs could be simulated."""
     scoring: Scoring = "options"
     facts: Mapping[str, str] = field(default_factory=dict)
 
@@ -206,8 +197,6 @@ def make_report(
     items: Sequence[Item],
     records: Iterable[ItemResult],
     judgements: Sequence[Judgement] = (),
-    *,
-    simulated: bool = False,
 ) -> EvalReport:
     """Make the report of a run, finished or not: from its items, their results, and the judgements of them.
 
@@ -239,7 +228,6 @@ def make_report(
         standings=tuple(standing(each, plan.scoring, results[each.name]) for each in entered),
         pairs=tuple(pair(a.name, b.name, results[a.name], results[b.name]) for a, b in combinations(entered, 2)),
         complete=not unsettled and all(len(found[each.name]) == len(items) for each in plan.contenders),
-        simulated=simulated,
         scoring=plan.scoring,
         facts=_facts(plan),
     )

@@ -29,21 +29,9 @@ from kinodex.index.rows import VideoRow
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.text import duration
 from kinodex.jobs.errors import CostReached, UsageError
+from kinodex.jobs.eval import folder
 from kinodex.jobs.eval.benchmarks import annotation_files, read_benchmark
 from kinodex.jobs.eval.contenders import Contender, ItemInput, ItemResult, RunContext, Solve, SolvedItem
-from kinodex.jobs.eval.folder import (
-    ANSWERS,
-    IndexCost,
-    RunPlan,
-    begin_run,
-    comparable,
-    open_for_append,
-    plan_or_none,
-    read_results,
-    slug,
-    trace_file,
-    write_whole,
-)
 from kinodex.jobs.eval.items import (
     Item,
     Subset,
@@ -99,7 +87,7 @@ class RunRequest:
     """Only questions about videos for which this condition holds."""
 
 
-def make_plan(request: RunRequest, context: RunContext) -> tuple[RunPlan, tuple[Item, ...]]:
+def make_plan(request: RunRequest, context: RunContext) -> tuple[folder.RunPlan, tuple[Item, ...]]:
     """Make the plan of a run, and select its items, in the benchmark's order, completed as `complete_items` does.
 
     Raises `UsageError` if no item is left or the library lacks the space, `SpaceMismatch` if a video has no vectors in
@@ -137,7 +125,7 @@ def make_plan(request: RunRequest, context: RunContext) -> tuple[RunPlan, tuple[
     files = annotation_files(request.benchmark, request.annotations)
     captioned = sum(captions.get(row.video_id, 0) for row in videos)
     hours, frames = sum(row.duration_s for row in videos) / 3600, sum(row.frames for row in videos)
-    plan = RunPlan(
+    plan = folder.RunPlan(
         benchmark=benchmark.name,
         title=benchmark.title,
         annotations=str(request.annotations),
@@ -156,7 +144,7 @@ def make_plan(request: RunRequest, context: RunContext) -> tuple[RunPlan, tuple[
         items=video_ids,
         missing=matches.missing,
         problems=(*benchmark.problems, *problems),
-        index_cost=IndexCost(len(videos), hours, frames, captioned),
+        index_cost=folder.IndexCost(len(videos), hours, frames, captioned),
         version=version("kinodex"),
         part=str(request.subset),
         rules=context.rules,
@@ -169,12 +157,12 @@ def make_plan(request: RunRequest, context: RunContext) -> tuple[RunPlan, tuple[
     return plan, completed
 
 
-def check_same(begun: RunPlan, now: RunPlan, run: Path) -> None:
+def check_same(begun: folder.RunPlan, now: folder.RunPlan, run: Path) -> None:
     """Raise `UsageError` unless the run that a folder holds asks the same as the plan of now."""
     unknown = {"at_once", "prices"} if begun.at_once is None else set()  # plans of older runs do not say
     unknown |= set() if begun.states else {"states", "contents"}
-    names = [each.name for each in fields(RunPlan) if each.name not in MAY_DIFFER | unknown]
-    different = [name for name in names if comparable(begun, name) != comparable(now, name)]
+    names = [each.name for each in fields(folder.RunPlan) if each.name not in MAY_DIFFER | unknown]
+    different = [name for name in names if folder.comparable(begun, name) != folder.comparable(now, name)]
     if different:
         changes = "; ".join(_change(begun, now, name) for name in different)
         raise UsageError(
@@ -201,7 +189,7 @@ def _check_has_more_than_speech(captions: Mapping[str, int], videos: Sequence[Vi
         )
 
 
-def _change(begun: RunPlan, now: RunPlan, name: str) -> str:
+def _change(begun: folder.RunPlan, now: folder.RunPlan, name: str) -> str:
     if name == "states":
         changed = sorted(id_ for id_, state in begun.states.items() if now.states.get(id_) != state)
         return f"{len(changed)} of the videos changed in the library since, such as {changed[0]}"
@@ -210,7 +198,7 @@ def _change(begun: RunPlan, now: RunPlan, name: str) -> str:
     return f"{label} was {was} and is now {is_now}" if was != is_now else f"{label} is not the same ({was})"
 
 
-def _in_words(plan: RunPlan, name: str) -> str:
+def _in_words(plan: folder.RunPlan, name: str) -> str:
     value = getattr(plan, name)
     if name == "contenders":
         return ", ".join(each.name + (f" (code {each.code})" if each.code else "") for each in plan.contenders)
@@ -221,7 +209,7 @@ def _in_words(plan: RunPlan, name: str) -> str:
         units = {"cost": "in cost"}
         return ", ".join(f"{value} {units.get(name, name)}" for name, value in limits if value is not None) or "none"
     if name == "rules":
-        rules = comparable(plan, name)
+        rules = folder.comparable(plan, name)
         ending = "early" if rules.early_insufficient else "usual"
         ending = "an answer has to be chosen" if rules.force_choice else ending
         return f"{ending}, verified" if rules.verify else ending
@@ -326,7 +314,7 @@ def unseen(tally: Tally) -> AbstractContextManager[OnResult]:
 
 
 def run(
-    plan: RunPlan,
+    plan: folder.RunPlan,
     items: Sequence[Item],
     solver: AbstractAsyncContextManager[Solve],
     out: Path,
@@ -338,13 +326,13 @@ def run(
     Raises `UsageError` if `out` holds another run or cannot be written, and what ends a run (`_RunState`); all results
     until then are kept.
     """
-    with open_for_append(out / ANSWERS) as append:  # first: of two runs that begin at once, the writer's plan counts
-        begun = plan_or_none(out)
-        if begun is None:
-            begin_run(out, plan, items)
+    # First: of two runs that begin at once, the writer's plan counts.
+    with folder.open_for_append(out / folder.ANSWERS) as append:
+        if (out / folder.PLAN).exists():
+            check_same(folder.read_plan(out), plan, out)
         else:
-            check_same(begun, plan, out)
-        earlier = read_results(out)
+            folder.begin_run(out, plan, items)
+        earlier = folder.read_results(out)
         kept = [each for each in earlier if not is_asked_again(each, options.retry_errors)]
         done = {(each.contender, each.item_id): each for each in kept}
         failed = {(each.contender, each.item_id) for each in earlier if each.unreachable}
@@ -385,7 +373,7 @@ class _RunState:
         """Write a result, and find out if it is the one too many that ends the run."""
         result = solved.result
         if solved.trace is not None:
-            write_whole(trace_file(self.out, result.contender, result.item_id), solved.trace)
+            folder.write_whole(folder.trace_file(self.out, result.contender, result.item_id), solved.trace)
         self.append(result)
         self.done[result.contender, result.item_id] = result
         self.note_cost(result)
@@ -446,7 +434,7 @@ def _gone(what: str, last: ItemResult) -> ModelUnreachable:
 
 
 async def _solve_all(
-    plan: RunPlan, items: Sequence[Item], solver: AbstractAsyncContextManager[Solve], state: _RunState
+    plan: folder.RunPlan, items: Sequence[Item], solver: AbstractAsyncContextManager[Solve], state: _RunState
 ) -> None:
     inputs = [ItemInput(each.item_id, each.question, plan.items[each.item_id]) for each in items]
     async with solver as solve:
@@ -498,14 +486,16 @@ async def _solve_jobs(solve: Solve, jobs: Sequence[Job], state: _RunState) -> No
         state.end = state.cost_reached(waiting[0][0])
 
 
-def _write_submissions(plan: RunPlan, items: Sequence[Item], results: Sequence[ItemResult], out: Path) -> None:
+def _write_submissions(plan: folder.RunPlan, items: Sequence[Item], results: Sequence[ItemResult], out: Path) -> None:
     """Write a file a contender as the benchmark's server takes it, if the benchmark does not publish its answers."""
     if all(each.truth.known for each in items):
         return
     for contender in plan.contenders:
         chosen = {each.item_id: each.option for each in results if each.contender == contender.name}
         content = {each.item_id: -1 if (option := chosen.get(each.item_id)) is None else option for each in items}
-        write_whole(out / f"submission-{slug(contender.name)}.json", json.dumps(content, indent=1).encode())
+        folder.write_whole(
+            out / f"submission-{folder.slug(contender.name)}.json", json.dumps(content, indent=1).encode()
+        )
 
 
 # One evaluation from beginning to end: plan, solve, report.

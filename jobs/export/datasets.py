@@ -112,7 +112,6 @@ class CardFacts:
 
 
 def card_text(facts: CardFacts) -> str:
-    """Write the card."""
     head = yaml.safe_dump(_head(facts), sort_keys=False, allow_unicode=True)
     rate = "" if facts.sample_fps is None else f", {facts.sample_fps:g} a second"
     vector = f"| `vector` | {facts.dim} numbers, {facts.vectors} | of unit length, in the space `{facts.space}` |\n"

@@ -333,9 +333,6 @@ def _numbers(frame_no: Any, time_s: Any, moment: Moment, most: int | None) -> li
     return [int(number) for number in found]
 
 
-# Moments of a video as one film: their ranges cut exactly and joined, one file for each video.
-
-
 @dataclass(frozen=True, slots=True)
 class JoinedClip:
     """A film of the ranges of one video, or the `error` why there is none."""
@@ -401,9 +398,6 @@ def merged_ranges(moments: Sequence[Moment]) -> tuple[tuple[float, float], ...]:
         else:
             ranges.append((each.start_s, each.end_s))
     return tuple(ranges)
-
-
-# The file of a video of a library: reached where it was when it was indexed, and still with the same bytes.
 
 
 @contextmanager

@@ -24,8 +24,6 @@ from kinodex.index.rows import Basis, Scope, SegmentRow, VideoRow, presentation_
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.open import load_text_tower
 
-# Choose moments: from a file of ranges, a search, the evidence of an answer, one range, or rows of whole videos.
-
 
 @dataclass(frozen=True, slots=True)
 class MomentChoice:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -209,11 +209,6 @@ def held_settings(uri: str | None) -> dict[str, Any]:
         return {}
     library = Library.open(uri)
     return dict(library.settings) | {"space": library.space_name}
-
-
-def library_settings(settings: IngestSettings) -> dict[str, Any]:
-    """The settings that a library's rows depend on."""
-    return asdict(settings)
 
 
 @dataclass(frozen=True, slots=True)

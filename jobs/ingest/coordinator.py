@@ -39,22 +39,8 @@ from enum import Enum, auto
 
 from kinodex.index.library import Library
 from kinodex.index.store.leases import Lease
+from kinodex.jobs.ingest import messages
 from kinodex.jobs.ingest.commit import ProgressReports, SourceOutcome, Totals, VideoCommitter, Watch, join_chunks
-from kinodex.jobs.ingest.messages import (
-    ChunkFailed,
-    ChunkRead,
-    ChunkResult,
-    ChunkSplit,
-    Executor,
-    FinishedTask,
-    Identify,
-    IdentifyDone,
-    Read,
-    SourceFailed,
-    Task,
-    WorkDone,
-    WorkQueue,
-)
 from kinodex.jobs.ingest.sources import IdSet
 from kinodex.jobs.ingest.worker import discard, not_kept
 from kinodex.pipeline.errors import DecoderDied, SourceChanged
@@ -94,11 +80,11 @@ class _VideoInProgress:
     """A video of this run that is not complete: its chunks so far, and other sources with the same bytes."""
 
     fetched: FetchedVideo
-    chunks: list[ChunkRead | None] = field(default_factory=lambda: [None])
+    chunks: list[messages.ChunkRead | None] = field(default_factory=lambda: [None])
     state: VideoState = VideoState.READING
     running: int = 0
     """Tasks that some worker has now."""
-    failure: ChunkFailed | None = None
+    failure: messages.ChunkFailed | None = None
     duplicates: list[FetchedVideo] = field(default_factory=list)
 
 
@@ -109,8 +95,8 @@ class Coordinator:
         self,
         library: Library,
         lease: Lease,
-        executor: Executor,
-        work: WorkQueue,
+        executor: messages.Executor,
+        work: messages.WorkQueue,
         complete: IdSet,
         limits: RunLimits,
         watches: Sequence[Watch],
@@ -120,11 +106,11 @@ class Coordinator:
         self._work, self._complete, self._limits = work, complete, limits
         self._committer = VideoCommitter(library, clock, lease.check)
         self._videos: dict[str, _VideoInProgress] = {}
-        self._failed: dict[str, ChunkFailed] = {}
+        self._failed: dict[str, messages.ChunkFailed] = {}
         """Stage, class and message of the videos that failed."""
         self._losses: Counter[str] = Counter()
         self._changes: Counter[str] = Counter()
-        self._in_flight: Counter[type[Task]] = Counter()
+        self._in_flight: Counter[type[messages.Task]] = Counter()
         self._progress = ProgressReports(watches, executor, work, self._committer.tally, clock)
         self.seconds: Counter[str] = self._progress.seconds
         self.fell_back: Counter[str] = Counter()
@@ -161,40 +147,40 @@ class Coordinator:
         if limit is not None and self._committer.failed > limit and not self.stopped:
             self.stopped = f"{self._committer.failed} sources failed, and {limit} were allowed"
             work.clear()
-        idle = self._executor.idle(Read)
+        idle = self._executor.idle(messages.Read)
         for worker in work.bound_workers(idle):
             self._start(worker, self._shared(work.next_bound(worker)))
         while idle and (read := work.next_read()):
             self._start(next(iter(idle)), self._shared(read))
-        idle = self._executor.idle(Identify)
+        idle = self._executor.idle(messages.Identify)
         # One bundle ahead of the reading, so that fetching does not hold it up; more would only take up disk.
         while idle and work.has_sources and work.reads < self._executor.readers:
             self._start(next(iter(idle)), work.next_identify(self._executor.readers))
         return bool(work)
 
-    def _shared(self, task: Read) -> Read:
+    def _shared(self, task: messages.Read) -> messages.Read:
         """The task with the number of workers for each video of it, if there are more workers than videos left."""
         if not task.may_split or self._work.has_sources:
             return task
-        videos = len(task.chunks) + self._work.videos_to_read() + self._in_flight[Identify]
+        videos = len(task.chunks) + self._work.videos_to_read() + self._in_flight[messages.Identify]
         return replace(task, sharers=max(1, self._executor.capacity // videos))
 
-    def _start(self, worker: int, task: Identify | Read) -> None:
+    def _start(self, worker: int, task: messages.Identify | messages.Read) -> None:
         self._in_flight[type(task)] += 1
-        if isinstance(task, Read):
+        if isinstance(task, messages.Read):
             for chunk in task.chunks:
                 self._videos[chunk.video.video_id].running += 1
             self._progress.current = task.chunks[0].video.source.title
         self._executor.start(worker, task)
 
-    def _take(self, finished: FinishedTask) -> None:
+    def _take(self, finished: messages.FinishedTask) -> None:
         """Take in the end of a task."""
         task, result = finished.task, finished.result
         if result is None:
             self._lease.check()
             self._work.release(finished.worker)
-        if isinstance(task, Identify):
-            if isinstance(result, IdentifyDone):
+        if isinstance(task, messages.Identify):
+            if isinstance(result, messages.IdentifyDone):
                 self.seconds.update(result.seconds)
                 self._take_identified(finished.worker, result.results)
             else:
@@ -202,17 +188,17 @@ class Coordinator:
             return
         for chunk in task.chunks:
             self._videos[chunk.video.video_id].running -= 1
-        if not isinstance(result, WorkDone):
+        if not isinstance(result, messages.WorkDone):
             self._retry_chunks(task)
             return
         self.seconds.update(result.seconds)
         for each in result.results:
             self._take_chunk(each)
 
-    def _take_identified(self, worker: int, results: Iterable[FetchedVideo | SourceFailed]) -> None:
+    def _take_identified(self, worker: int, results: Iterable[FetchedVideo | messages.SourceFailed]) -> None:
         chunks = []
         for each in results:
-            if isinstance(each, SourceFailed):
+            if isinstance(each, messages.SourceFailed):
                 self._take_failed_source(each)
             elif self._state(each.video_id) is VideoState.NEW:
                 self._videos[each.video_id] = _VideoInProgress(each)
@@ -221,7 +207,7 @@ class Coordinator:
                 self._take_duplicate(each)
         if chunks and not self.stopped:
             fetched = any(is_remote(chunk.video.source.uri) for chunk in chunks)
-            self._work.add(Read(tuple(chunks), may_split=True, only=worker if fetched else None))
+            self._work.add(messages.Read(tuple(chunks), may_split=True, only=worker if fetched else None))
 
     def _state(self, video_id: str) -> VideoState:
         if video_id in self._videos:
@@ -245,14 +231,14 @@ class Coordinator:
         if is_remote(fetched.source.uri):
             self._executor.forget(fetched)
 
-    def _take_chunk(self, result: ChunkResult) -> None:
+    def _take_chunk(self, result: messages.ChunkResult) -> None:
         video = self._videos[result.chunk.video.video_id]
-        if isinstance(result, ChunkSplit):
+        if isinstance(result, messages.ChunkSplit):
             count = len(result.spans)
             video.chunks = [None] * count
             parts = [Chunk(video.fetched, span, count, index) for index, span in enumerate(result.spans)]
-            self._work.add_first([Read((chunk,), may_split=False) for chunk in parts])
-        elif isinstance(result, ChunkFailed):
+            self._work.add_first([messages.Read((chunk,), may_split=False) for chunk in parts])
+        elif isinstance(result, messages.ChunkFailed):
             video.state, video.failure = VideoState.FAILING, video.failure or result
             if len(video.chunks) > 1:
                 self._work.drop_parts(video.fetched.video_id)
@@ -289,16 +275,16 @@ class Coordinator:
             self._library.writer.discard(video.fetched.video_id)
             self._fail(video, not_kept(Chunk(video.fetched), why))
 
-    def _identify_again(self, video: _VideoInProgress, failure: ChunkFailed) -> None:
+    def _identify_again(self, video: _VideoInProgress, failure: messages.ChunkFailed) -> None:
         """Forget a video that its source no longer held when it was read."""
         del self._videos[video.fetched.video_id]
         self._forget(video.fetched)
         for each in video.duplicates:
             self._work.identify_again(each.source)
         source = video.fetched.source
-        self._take_failed_source(SourceFailed(source, failure.stage, failure.error_class, failure.message))
+        self._take_failed_source(messages.SourceFailed(source, failure.stage, failure.error_class, failure.message))
 
-    def _take_failed_source(self, failed: SourceFailed) -> None:
+    def _take_failed_source(self, failed: messages.SourceFailed) -> None:
         source, changed = failed.source, failed.error_class == SourceChanged.__name__
         self._changes[source.uri] += changed
         if changed and self._changes[source.uri] < CHANGES:
@@ -306,7 +292,7 @@ class Coordinator:
         else:
             self._committer.fail(source, failed.stage, failed.error_class, failed.message)
 
-    def _may_succeed_again(self, failure: ChunkFailed) -> bool:
+    def _may_succeed_again(self, failure: messages.ChunkFailed) -> bool:
         """True if the decoder died for the first time: the system may have killed it for what others did."""
         uri = failure.chunk.video.source.uri
         self._losses[uri] += failure.error_class == DecoderDied.__name__
@@ -315,23 +301,23 @@ class Coordinator:
     def _read_whole(self, video: _VideoInProgress) -> None:
         """Read a video again in one chunk: damaged data decodes otherwise when it is entered in the middle."""
         video.state, video.failure, video.chunks = VideoState.READING, None, [None]
-        self._work.add(Read((Chunk(video.fetched),), may_split=False))
+        self._work.add(messages.Read((Chunk(video.fetched),), may_split=False))
 
-    def _fail(self, video: _VideoInProgress, failure: ChunkFailed) -> None:
+    def _fail(self, video: _VideoInProgress, failure: messages.ChunkFailed) -> None:
         for fetched in (video.fetched, *video.duplicates):
             self._fail_source(fetched.source, failure)
         self._failed[video.fetched.video_id] = failure
         del self._videos[video.fetched.video_id]
         self._forget(video.fetched)
 
-    def _fail_source(self, source: Source, failure: ChunkFailed) -> None:
+    def _fail_source(self, source: Source, failure: messages.ChunkFailed) -> None:
         """Write the failure of a source; its message names this one, whichever with the same bytes was read."""
         name, message = failure.chunk.video.source.uri, failure.message
         if message.startswith(f"{name}:"):
             message = source.uri + message.removeprefix(name)
         self._committer.fail(source, failure.stage, failure.error_class, message)
 
-    def _retry_sources(self, task: Identify) -> None:
+    def _retry_sources(self, task: messages.Identify) -> None:
         for source in task.sources:
             self._losses[source.uri] += len(task.sources) == 1
             if self._losses[source.uri] >= LOSSES:
@@ -340,18 +326,18 @@ class Coordinator:
                 self.retried += 1
                 self._work.identify_again(source)
 
-    def _retry_chunks(self, task: Read) -> None:
+    def _retry_chunks(self, task: messages.Read) -> None:
         discard(self._library, *task.chunks)
         for chunk in task.chunks:
             source, video = chunk.video.source, self._videos[chunk.video.video_id]
             self._losses[source.uri] += len(task.chunks) == 1
             if self._losses[source.uri] >= LOSSES:
-                self._take_chunk(ChunkFailed(chunk, "decode", "WorkerLost", _lost_message(source)))
+                self._take_chunk(messages.ChunkFailed(chunk, "decode", "WorkerLost", _lost_message(source)))
             elif video.state is VideoState.FAILING:
                 self._advance(video)
             else:
                 self.retried += 1
-                self._work.add(Read((chunk,), task.may_split))
+                self._work.add(messages.Read((chunk,), task.may_split))
 
     def _commit(self, *, is_last: bool = False) -> None:
         """Write what waits, and take in which videos are complete and which have to be read again."""
@@ -368,7 +354,7 @@ class Coordinator:
             self._losses[each.row.uri] += 1
             if self._losses[each.row.uri] >= LOSSES:
                 message = _lost_message(each.fetched.source)
-                self._fail(video, ChunkFailed(Chunk(each.fetched), "decode", "WorkerLost", message))
+                self._fail(video, messages.ChunkFailed(Chunk(each.fetched), "decode", "WorkerLost", message))
             else:
                 self.retried += 1
                 self._read_whole(video)

@@ -234,7 +234,6 @@ class RayExecutor:
 
     @contextmanager
     def start_workers(self, assignment: Assignment) -> Iterator[RayExecutor]:
-        """Start the workers of a run."""
         self._assignment = assignment
         self._grow()
         yield self

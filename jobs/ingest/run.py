@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -30,7 +30,7 @@ from kinodex.index.store.leases import Lease
 from kinodex.index.sweep import sweep
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.commit import IngestReport, Watch, summary, utilisation
-from kinodex.jobs.ingest.config import IngestConfig, library_settings
+from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.coordinator import Coordinator, RunLimits
 from kinodex.jobs.ingest.messages import Assignment, Executor, WorkQueue
 from kinodex.jobs.ingest.sources import IdSet, NewSources, complete_ids, new_sources
@@ -60,13 +60,18 @@ def run_ingest(
         from kinodex.jobs.metadata import read_metadata, set_metadata
 
         given = read_metadata(config.metadata, config.path_pattern)
-    with _metrics_endpoint(config) as served, ExitStack() as stack:
+    with ExitStack() as stack:
+        served: Watch | None = None
+        if config.metrics_port is not None:
+            from kinodex.jobs.ingest.metrics import serve
+
+            served = stack.enter_context(serve(config.metrics_host, config.metrics_port))
         models: _Models | None = None
         library = _known_library(config, uri)
         is_new = library is None and not Library.exists(uri)
         if library is None:
             models = stack.enter_context(_load_models(config, None))
-            library = Library.open_or_create(uri, library_settings(config.settings()), models.fingerprint)
+            library = Library.open_or_create(uri, asdict(config.settings()), models.fingerprint)
         if given:
             given.check(library)
         with library.lease(LEASE, "kinodex ingest") as lease:
@@ -117,7 +122,7 @@ def _known_library(config: IngestConfig, uri: str) -> Library | None:
     library = Library.open(uri) if Library.exists(uri) else None
     if library is None or library.fingerprint.name != absolute_name(config.space):
         return None
-    library.check_settings(library_settings(config.settings()))
+    library.check_settings(asdict(config.settings()))
     return library
 
 
@@ -240,15 +245,6 @@ def _load_on_ray(config: IngestConfig) -> Iterator[_Models]:
 # The report of a run, kept in the library.
 
 
-def _metrics_endpoint(config: IngestConfig) -> AbstractContextManager[Watch | None]:
-    """Serve metrics for Prometheus, if a port is set."""
-    if config.metrics_port is None:
-        return nullcontext()
-    from kinodex.jobs.ingest.metrics import serve
-
-    return serve(config.metrics_host, config.metrics_port)
-
-
 def _begun_report(config: IngestConfig, library: Library, left_out: int) -> IngestReport:
     versions = {"python": platform.python_version()}
     for name in MEASURED_WITH:
@@ -362,7 +358,11 @@ def watch_sources(
     pause; `on_wait` gets the reason, once for as long as it stays.
     """
     arrivals, all_well, waited_for = Arrivals(every_s), True, ""
-    with _connection(config):
+    with ExitStack() as stack:
+        if config.ray:  # one connection for all rounds, so that a cluster of this process's own starts once
+            from kinodex.jobs.workers import connected
+
+            stack.enter_context(connected(config.ray_address))
         while True:
             reason, report = "", None
             try:
@@ -383,12 +383,3 @@ def watch_sources(
                 on_round(report)
             if (report is not None and report.stopped) or pause(every_s):
                 return all_well
-
-
-def _connection(config: IngestConfig) -> AbstractContextManager[None]:
-    """Hold one connection to Ray for all rounds, so that a cluster of this process's own starts once."""
-    if not config.ray:
-        return nullcontext()
-    from kinodex.jobs.workers import connected
-
-    return connected(config.ray_address)

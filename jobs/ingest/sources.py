@@ -71,7 +71,6 @@ class NewSources:
 
 
 def complete_ids(library: Library) -> IdSet:
-    """Read the ids of all complete videos."""
     batches = library.tables.batches("videos", equal("state", "complete"), ["video_id"])
     return IdSet(batch.column("video_id").to_pylist() for batch in batches)
 

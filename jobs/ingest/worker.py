@@ -21,20 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.library import Library
-from kinodex.jobs.ingest.messages import (
-    Assignment,
-    ChunkFailed,
-    ChunkRead,
-    ChunkResult,
-    ChunkSplit,
-    FinishedTask,
-    Identify,
-    IdentifyDone,
-    IdleWorkers,
-    SourceFailed,
-    Task,
-    WorkDone,
-)
+from kinodex.jobs.ingest import messages
 from kinodex.pipeline.decoding.stream import Span, SpanDamaged
 from kinodex.pipeline.errors import PipelineError, SourceChanged, SourceError
 from kinodex.pipeline.fetch import FetchedVideo, Source, check_unchanged, identify, is_remote, scratch_folder
@@ -48,7 +35,7 @@ EMBEDDED_AHEAD = 2
 SPLIT_FROM_BYTES = 300_000
 """Smaller files are never split: they are short, and the check costs opening them a second time."""
 
-ChunkEnd = ChunkSummary | ChunkFailed | ChunkSplit
+ChunkEnd = ChunkSummary | messages.ChunkFailed | messages.ChunkSplit
 Embed = Callable[[Any], NDArray[np.float16]]
 """From model inputs uint8 `[n, 3, h, w]`, an array or a tensor on a device, to unit vectors `[n, dim]`."""
 
@@ -65,7 +52,7 @@ class _Batch:
 class Worker:
     """One sampler and one writer. `identify` and `read` may run at the same time, each once."""
 
-    def __init__(self, assignment: Assignment, folder: Path, device: str = "cpu") -> None:
+    def __init__(self, assignment: messages.Assignment, folder: Path, device: str = "cpu") -> None:
         self._assignment = assignment
         self._folder = folder
         self._library = Library.open(assignment.library_uri)
@@ -77,16 +64,16 @@ class Worker:
     def close(self) -> None:
         self._sampler.close()
 
-    def identify(self, sources: Sequence[Source]) -> IdentifyDone:
+    def identify(self, sources: Sequence[Source]) -> messages.IdentifyDone:
         """Fetch each source, if it is remote, and identify the video by its bytes."""
         began = time.monotonic()
-        found: list[FetchedVideo | SourceFailed] = []
+        found: list[FetchedVideo | messages.SourceFailed] = []
         for source in sources:
             try:
                 found.append(identify(source, self._folder, self._assignment.allow_playlists))
             except PipelineError as error:
-                found.append(SourceFailed(source, error.stage, type(error).__name__, str(error)))
-        return IdentifyDone(tuple(found), {"fetch": time.monotonic() - began})
+                found.append(messages.SourceFailed(source, error.stage, type(error).__name__, str(error)))
+        return messages.IdentifyDone(tuple(found), {"fetch": time.monotonic() - began})
 
     def forget(self, video: FetchedVideo) -> None:
         """Delete the local copy of a remote source."""
@@ -94,7 +81,7 @@ class Worker:
         if copy.is_relative_to(self._folder):
             copy.unlink(missing_ok=True)
 
-    def read(self, chunks: Sequence[Chunk], embed: Embed, may_split: bool, sharers: int = 1) -> WorkDone:
+    def read(self, chunks: Sequence[Chunk], embed: Embed, may_split: bool, sharers: int = 1) -> messages.WorkDone:
         """Read chunks, in order, and append their rows; a chunk that fails leaves none.
 
         With `may_split` a long video is not read, but split for as many workers as could share it. Raises LeaseLost.
@@ -115,12 +102,12 @@ class Worker:
         with stopwatch(seconds, "write"):
             results = writer.results()
         for result in results:
-            if not isinstance(result, ChunkSplit) and result.chunk.span is None:
+            if not isinstance(result, messages.ChunkSplit) and result.chunk.span is None:
                 self.forget(result.chunk.video)
-            if isinstance(result, ChunkRead):
+            if isinstance(result, messages.ChunkRead):
                 for stage, spent_s in result.summary.seconds.items():
                     seconds[stage] += spent_s
-        return WorkDone(results, dict(seconds))
+        return messages.WorkDone(results, dict(seconds))
 
     def _batches(self, chunks: Sequence[Chunk], embed: Embed, sharers: int) -> Generator[_Batch, None, None]:
         """Yield rows with vectors, a full batch at a time, each with the chunks that ended before it."""
@@ -130,7 +117,7 @@ class Worker:
         for number, part in self._parts(chunks, sharers):
             if not isinstance(part, list):
                 ends[number] = part
-                if isinstance(part, ChunkFailed):
+                if isinstance(part, messages.ChunkFailed):
                     waiting = [each for each in waiting if each[0] != number]
                 continue
             waiting += [(number, frame) for frame in part]
@@ -150,7 +137,7 @@ class Worker:
                 local = self._local(chunk)
                 spans = self._spans(local, sharers) if sharers else ()
                 if len(spans) > 1:
-                    yield number, ChunkSplit(chunk, spans)
+                    yield number, messages.ChunkSplit(chunk, spans)
                     continue
                 for part in self._sampler.sample(local, self._assignment.sampling):
                     if isinstance(part, ChunkSummary):
@@ -195,7 +182,7 @@ class Worker:
         return _Batch(rows, ends, embed_s)
 
 
-def _failure(chunk: Chunk, read: FetchedVideo, error: PipelineError | SpanDamaged) -> ChunkFailed:
+def _failure(chunk: Chunk, read: FetchedVideo, error: PipelineError | SpanDamaged) -> messages.ChunkFailed:
     """Describe the failure of a chunk; that its file changed counts more than what a decoder made of the change."""
     if not isinstance(error, SourceError):
         try:
@@ -203,8 +190,8 @@ def _failure(chunk: Chunk, read: FetchedVideo, error: PipelineError | SpanDamage
         except SourceError as change:
             error = change
     if isinstance(error, SpanDamaged):
-        return ChunkFailed(chunk, "decode", "SpanDamaged", str(error), damaged=True)
-    return ChunkFailed(chunk, error.stage, type(error).__name__, str(error))
+        return messages.ChunkFailed(chunk, "decode", "SpanDamaged", str(error), damaged=True)
+    return messages.ChunkFailed(chunk, error.stage, type(error).__name__, str(error))
 
 
 def _stacked(inputs: Sequence[Any]) -> Any:
@@ -220,7 +207,7 @@ def _stacked(inputs: Sequence[Any]) -> Any:
 
 
 @contextmanager
-def local_executor(assignment: Assignment, workers: int, embed: Embed, device: str) -> Iterator[LocalExecutor]:
+def local_executor(assignment: messages.Assignment, workers: int, embed: Embed, device: str) -> Iterator[LocalExecutor]:
     """Start workers; at the end they are stopped and their copies of remote sources deleted."""
     with scratch_folder() as folder:
         executor = LocalExecutor([Worker(assignment, folder, device) for _ in range(workers)], embed)
@@ -237,28 +224,28 @@ class LocalExecutor:
         self._workers = workers
         self._embed = embed
         self._pool = ThreadPoolExecutor(2 * len(workers))
-        self._running: dict[Future[Any], tuple[int, Task]] = {}
-        self._idle = IdleWorkers()
+        self._running: dict[Future[Any], tuple[int, messages.Task]] = {}
+        self._idle = messages.IdleWorkers()
         for worker in range(len(workers)):
             self._idle.join(worker)
         self.readers = self.capacity = len(workers)
         self.embedders = 1
 
-    def idle(self, kind: type[Task]) -> Collection[int]:
+    def idle(self, kind: type[messages.Task]) -> Collection[int]:
         return self._idle.of(kind)
 
-    def start(self, worker: int, task: Task) -> None:
+    def start(self, worker: int, task: messages.Task) -> None:
         here = self._workers[worker]
         self._idle.start(worker, task)
-        if isinstance(task, Identify):
+        if isinstance(task, messages.Identify):
             future: Future[Any] = self._pool.submit(here.identify, task.sources)
         else:
             future = self._pool.submit(here.read, task.chunks, self._embed, task.may_split, task.sharers)
         self._running[future] = (worker, task)
 
-    def wait(self, timeout_s: float) -> list[FinishedTask]:
+    def wait(self, timeout_s: float) -> list[messages.FinishedTask]:
         done, _ = wait(self._running, timeout_s, FIRST_COMPLETED)
-        finished = [FinishedTask(*self._running.pop(future), future.result()) for future in done]
+        finished = [messages.FinishedTask(*self._running.pop(future), future.result()) for future in done]
         for each in finished:
             self._idle.end(each.worker, each.task)
         return finished
@@ -309,26 +296,26 @@ class _ChunkState:
         self.last = vectors[-1:]
         return frames[-1].time_s - before_s
 
-    def result(self) -> ChunkResult:
+    def result(self) -> messages.ChunkResult:
         if self.end is None:
             raise RuntimeError(f"the reader gave {self.chunk.video.source.uri} no end")
         if not isinstance(self.end, ChunkSummary):
             return self.end
         ends = list(chain(*(each for each in (self.first, self.last) if each is not None)))
         times_s, distances = np.array(self.times_s), np.array(self.distances)
-        return ChunkRead(self.chunk, self.end, times_s, distances, np.array(ends), self.digests)
+        return messages.ChunkRead(self.chunk, self.end, times_s, distances, np.array(ends), self.digests)
 
 
-def not_kept(chunk: Chunk, why: str) -> ChunkFailed:
+def not_kept(chunk: Chunk, why: str) -> messages.ChunkFailed:
     """Make the failure of a chunk with a value that no library can hold."""
     message = f"{chunk.video.source.uri}: {why}; the others are kept: ingest it with fewer frames a second, or mend it"
-    return ChunkFailed(chunk, "write", "NotKept", message)
+    return messages.ChunkFailed(chunk, "write", "NotKept", message)
 
 
 class ChunkWriter:
     """Collects the rows of chunks, numbered in their order, and appends them a large commit at a time."""
 
-    def __init__(self, library: Library, assignment: Assignment, chunks: Sequence[Chunk]) -> None:
+    def __init__(self, library: Library, assignment: messages.Assignment, chunks: Sequence[Chunk]) -> None:
         self._library = library
         self._assignment = assignment
         self._states = [_ChunkState(chunk) for chunk in chunks]
@@ -343,7 +330,7 @@ class ChunkWriter:
             why = self._library.writer.why_not_kept(None, frames=frames)
             if why is not None:
                 self.end(number, not_kept(state.chunk, why))
-            if isinstance(state.end, ChunkFailed):
+            if isinstance(state.end, messages.ChunkFailed):
                 continue
             video_s += state.add(frames)
             self._waiting[number] += frames
@@ -352,10 +339,10 @@ class ChunkWriter:
 
     def end(self, number: int, end: ChunkEnd) -> None:
         """Take the end of a chunk; nothing more of one that failed is appended, whatever its reader says later."""
-        if isinstance(self._states[number].end, ChunkFailed):
+        if isinstance(self._states[number].end, messages.ChunkFailed):
             return
         self._states[number].end = end
-        if isinstance(end, ChunkFailed):
+        if isinstance(end, messages.ChunkFailed):
             self._waiting.pop(number, None)
 
     @property
@@ -381,11 +368,11 @@ class ChunkWriter:
                 for video_id, digest in of_video.items():
                     states[video_id].digests[name] += digest
 
-    def results(self) -> tuple[ChunkResult, ...]:
+    def results(self) -> tuple[messages.ChunkResult, ...]:
         """Append the rest and return the result of each chunk; what was appended of failed ones is deleted."""
         self.append()
         for state in self._states:
-            if isinstance(state.end, ChunkFailed) and state.appended:
+            if isinstance(state.end, messages.ChunkFailed) and state.appended:
                 discard(self._library, state.chunk)
         return tuple(state.result() for state in self._states)
 

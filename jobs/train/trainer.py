@@ -33,13 +33,7 @@ from kinodex.jobs.eval.items import composed
 from kinodex.jobs.known_answers import KnownQuestion
 from kinodex.jobs.models import ModelChoice, chosen_models
 from kinodex.jobs.open import find_filled_space, load_text_tower
-from kinodex.jobs.train.rollouts import (
-    COLOCATE,
-    MasterSettings,
-    RolloutContext,
-    sample_rollouts,
-    static_memory,
-)
+from kinodex.jobs.train.rollouts import COLOCATE, MasterSettings, RolloutContext, sample_rollouts, static_memory
 
 Report = Callable[[str], object]
 """A function that shows one line of progress."""
@@ -262,6 +256,9 @@ def train_master(
     Each film has its environment. Checkpoints go to `out`, every rollout to rollouts.jsonl there. If `out` holds a
     checkpoint, training continues from it.
     """
+    from transformers import trainer_utils
+
+    library: Any = trainer_utils
     out.mkdir(parents=True, exist_ok=True)
     with asyncio.Runner() as runner, expected_warnings():
         opened = AsyncExitStack()
@@ -272,7 +269,7 @@ def train_master(
             )
             numbers = range(len(questions))
             trainer = make_trainer(model, out, settings, numbers, rollouts, report)
-            trainer.train(resume_from_checkpoint=_last_checkpoint(out))
+            trainer.train(resume_from_checkpoint=library.get_last_checkpoint(str(out)))
         finally:
             runner.run(opened.aclose())
     save_master(trainer, out / FINISHED)
@@ -325,11 +322,3 @@ class _RolloutFunction:
             "structure": [each.rollout.rewards.total - each.rollout.rewards.answer for each in sampled],
             "answer": [each.rollout.rewards.answer for each in sampled],
         }
-
-
-def _last_checkpoint(out: Path) -> str | None:
-    from transformers import trainer_utils
-
-    library: Any = trainer_utils
-    found: str | None = library.get_last_checkpoint(str(out))
-    return found

@@ -339,7 +339,7 @@ def list_ways(film: Path, with_gpu: bool = True) -> list[Way]:
 
 def _reason_unread(film: Path, device: str) -> str | None:
     """Explain why torchcodec does not decode `film` on `device`; None if it does."""
-    from kinodex.pipeline.decoding.others import open_decoder
+    from kinodex.pipeline.decoding.open import open_decoder
     from kinodex.pipeline.decoding.stream import PickError
 
     try:

@@ -146,15 +146,7 @@ def _round(
         for program, python in pythons.items():
             if program in left_out:
                 continue
-            command = [
-                python,
-                "-c",
-                PEER.format(program),
-                str(model),
-                str(here / program),
-                str(fps),
-                str(video),
-            ]
+            command = [python, "-c", PEER.format(program), str(model), str(here / program), str(fps), str(video)]
             try:
                 yield program, _run(command, here)
             except Lost as error:
@@ -235,9 +227,6 @@ def _proportional_bytes(pid: int) -> int:
     except OSError:
         return 0  # it has ended meanwhile
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
-
-
-# One ingest in this process, from the moment that the model is loaded: for `kinodex lab bench gpu`.
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,12 +316,8 @@ class Lost(Exception):
     """A process that returned no result: it ended by itself, or took too long."""
 
 
-def run_alone(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `work` in a fresh process, which nothing before it helps or hinders; raises its errors, and Lost."""
-    return run_alone_within(None, work, *args, **kwargs)
-
-
 def run_alone_within(limit_s: float | None, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run `work` in a fresh process, which nothing before it helps or hinders; raises its errors, and Lost."""
     context = get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_send_result, args=(theirs, work, args, kwargs))

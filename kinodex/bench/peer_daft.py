@@ -27,7 +27,6 @@ class Clip:
 
     @daft.method.batch(return_dtype=daft.DataType.embedding(daft.DataType.float32(), DIM), batch_size=32)
     def embed(self, images: Any) -> Any:
-        """Embed pictures."""
         import torch
         from PIL import Image
 

@@ -28,7 +28,6 @@ def loaded() -> tuple[Any, Any, Any]:
 
 @pxt.udf(batch_size=32)
 def embed_image(image: Batch[PIL.Image.Image]) -> Batch[pxt.Array[(DIM,), pxt.Float]]:
-    """Embed pictures."""
     import torch
 
     model, transform, _ = loaded()

@@ -1,4 +1,4 @@
-"""`kinodex add` and `kinodex speakers`: results of more models for the videos of a library, and names of voices."""
+"""`kinodex add`, `extract` and `speakers`: results of more models for the videos of a library, and names of voices."""
 
 from __future__ import annotations
 
@@ -6,26 +6,12 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from kinodex.cli.options import (
-    ALL,
-    HERE,
-    WRITING,
-    Among,
-    DeviceOption,
-    JsonOption,
-    LibraryArgument,
-    LocalModelOption,
-    Sharing,
-    Writing,
-    announce,
-    local_name,
-    open_library,
-    with_groups,
-)
+from kinodex.cli import options
 from kinodex.index.text import visible
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
 from kinodex.output import console, error_console, print_json, tell
@@ -36,23 +22,21 @@ if TYPE_CHECKING:
     from kinodex.jobs.add.endpoint import EndpointAddition
     from kinodex.jobs.add.run import Addition, AddReport
 
-# `kinodex add captions`: every segment in words.
 
-
-@with_groups
+@options.with_groups
 def captions(
-    library: LibraryArgument,
+    library: options.LibraryArgument,
     model: Annotated[
         str, typer.Option("--model", help="A model of transformers (hub id or folder), or one that --base-url serves.")
     ],
-    writing: Writing = WRITING,
-    among: Among = ALL,
+    writing: options.Writing = options.WRITING,
+    among: options.Among = options.ALL,
     frames_a_segment: Annotated[int, typer.Option(min=1, max=64, help="Frames that the model is shown.")] = 4,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest caption of a local model.")] = 96,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Also caption the segments that got no caption before.")
     ] = False,
-    json: JsonOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Describe every segment in words, from some of its stored frames.
 
@@ -68,8 +52,8 @@ def captions(
 def run_at_model(
     uri: str,
     stage: EndpointAddition,
-    among: Among,
-    writing: Writing,
+    among: options.Among,
+    writing: options.Writing,
     as_json: bool,
     again: Callable[[Library], list[str]] | None = None,
     unit: str = "segments",
@@ -79,10 +63,10 @@ def run_at_model(
     from kinodex.jobs.models import ModelChoice
 
     if stage.base_url:
-        announce(ModelChoice(stage.served, stage.base_url))
+        options.announce(ModelChoice(stage.served, stage.base_url))
     if not (writing.dry_run or writing.batch_api):
         return run(uri, stage, among, writing, as_json, again, frames_needed)
-    library = open_library(uri)
+    library = options.open_library(uri)
     ids, repeated = _chosen(library, among, frames_needed), again(library) if again else ()
     if writing.dry_run:
         from kinodex.jobs.add.batch_api import PRICE_SHARE
@@ -95,46 +79,40 @@ def run_at_model(
     from kinodex.jobs.add.batch_api import by_batches
 
     with by_batches(library, stage, ids, repeated, tell) as batched:
-        report = add_rows(library, batched, ids, HERE, repeated)
+        report = add_rows(library, batched, ids, options.HERE, repeated)
     show(report, as_json)
     raise typer.Exit(SOME_FAILED if report.failed else OK)
 
 
-# `kinodex add detections`: things in the stored frames.
-
-
-@with_groups
+@options.with_groups
 def detections(
-    library: LibraryArgument,
-    model: LocalModelOption,
+    library: options.LibraryArgument,
+    model: options.LocalModelOption,
     labels: Annotated[
         list[str] | None,
         typer.Option("--labels", help='Look for these words with an open-vocabulary model: "red car, dog".'),
     ] = None,
     min_score: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least score that is kept.")] = 0.3,
-    among: Among = ALL,
+    among: options.Among = options.ALL,
     batch: Annotated[int, typer.Option(min=1, help="Frames at once.")] = 4,
-    device: DeviceOption = "auto",
-    sharing: Sharing = HERE,
-    json: JsonOption = False,
+    device: options.DeviceOption = "auto",
+    sharing: options.Sharing = options.HERE,
+    json: options.JsonOption = False,
 ) -> None:
     """Find things in every stored frame, with boxes, and follow them from frame to frame."""
     from kinodex.jobs.add.detections import Detections
 
     words = [" ".join(label.lower().split()) for given in labels or () for label in given.split(",")]
-    stage = Detections(local_name(model), tuple(dict.fromkeys(filter(None, words))), min_score, batch, device)
+    stage = Detections(options.local_name(model), tuple(dict.fromkeys(filter(None, words))), min_score, batch, device)
     run(library, stage, among, sharing, as_json=json)
 
 
-# `kinodex add shots`: cuts on their frames.
-
-
-@with_groups
+@options.with_groups
 def shots(
-    library: LibraryArgument,
-    among: Among = ALL,
-    sharing: Sharing = HERE,
-    json: JsonOption = False,
+    library: options.LibraryArgument,
+    among: options.Among = options.ALL,
+    sharing: options.Sharing = options.HERE,
+    json: options.JsonOption = False,
 ) -> None:
     """Place each cut on its frame, and find where dissolves and fades begin and end, in the sources.
 
@@ -146,12 +124,9 @@ def shots(
     run(library, Shots(), among, sharing, as_json=json)
 
 
-# `kinodex add sentences`: lines of text as vectors, to be searched by meaning.
-
-
-@with_groups
+@options.with_groups
 def sentences(
-    library: LibraryArgument,
+    library: options.LibraryArgument,
     model: Annotated[
         str,
         typer.Option(
@@ -160,10 +135,10 @@ def sentences(
             "sentence-transformers/all-MiniLM-L6-v2.",
         ),
     ],
-    among: Among = ALL,
-    device: DeviceOption = "auto",
-    sharing: Sharing = HERE,
-    json: JsonOption = False,
+    among: options.Among = options.ALL,
+    device: options.DeviceOption = "auto",
+    sharing: options.Sharing = options.HERE,
+    json: options.JsonOption = False,
 ) -> None:
     """Embed transcripts, text on screen and captions, so that searches find them by meaning as well as by words.
 
@@ -176,17 +151,14 @@ def sentences(
     run(library, stage, among, sharing, json, stage.outdated_videos, frames_needed=False)
 
 
-# `kinodex add speech`: what is said.
-
-
-@with_groups
+@options.with_groups
 def speech(
-    library: LibraryArgument,
-    model: LocalModelOption,
+    library: options.LibraryArgument,
+    model: options.LocalModelOption,
     language: Annotated[
         str | None, typer.Option(help='Such as "en". Default: found out, also where it changes.')
     ] = None,
-    among: Among = ALL,
+    among: options.Among = options.ALL,
     vad: Annotated[
         bool, typer.Option("--vad/--no-vad", help="Listen only where somebody speaks (found by silero-vad).")
     ] = True,
@@ -198,9 +170,9 @@ def speech(
         typer.Option(help="Sound track: its number from 1, or its language in the file. Default: a player's choice."),
     ] = None,
     batch: Annotated[int, typer.Option(min=1, help="Windows of half a minute at once.")] = 4,
-    device: DeviceOption = "auto",
-    sharing: Sharing = HERE,
-    json: JsonOption = False,
+    device: options.DeviceOption = "auto",
+    sharing: options.Sharing = options.HERE,
+    json: options.JsonOption = False,
 ) -> None:
     """Write down what is said, with the times of lines and words, from the sound of the sources (a Whisper model).
 
@@ -211,19 +183,16 @@ def speech(
     code = (language or "").strip().lower() or None  # as Whisper's codes are written
     run(
         library,
-        Speech(local_name(model), code, batch, device, vad, speakers, audio_track),
+        Speech(options.local_name(model), code, batch, device, vad, speakers, audio_track),
         among,
         sharing,
         as_json=json,
     )
 
 
-# `kinodex add chapters`: scenes and chapters, with titles and summaries.
-
-
-@with_groups
+@options.with_groups
 def summaries(
-    library: LibraryArgument,
+    library: options.LibraryArgument,
     model: Annotated[
         str,
         typer.Option(
@@ -232,8 +201,8 @@ def summaries(
             "serves.",
         ),
     ],
-    writing: Writing = WRITING,
-    among: Among = ALL,
+    writing: options.Writing = options.WRITING,
+    among: options.Among = options.ALL,
     frames_a_scene: Annotated[
         int, typer.Option(min=1, max=64, help="Frames by which scenes are shown of which nothing is known in words.")
     ] = 4,
@@ -244,7 +213,7 @@ def summaries(
     renew: Annotated[
         bool, typer.Option("--renew", help="Also videos that got captions, speech or text after their summaries.")
     ] = False,
-    json: JsonOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Join segments to scenes and scenes to chapters, and give each a title and a summary.
 
@@ -260,12 +229,9 @@ def summaries(
     run_at_model(library, stage, among, writing, json, repeated, "scenes and chapters", frames_needed=False)
 
 
-# `kinodex add screen-text`: what pictures show in letters.
-
-
-@with_groups
+@options.with_groups
 def text(
-    library: LibraryArgument,
+    library: options.LibraryArgument,
     model: Annotated[
         str,
         typer.Option(
@@ -287,23 +253,20 @@ def text(
         ),
     ] = False,
     min_confidence: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least confidence that is kept.")] = 0.75,
-    among: Among = ALL,
-    sharing: Sharing = HERE,
-    json: JsonOption = False,
+    among: options.Among = options.ALL,
+    sharing: options.Sharing = options.HERE,
+    json: options.JsonOption = False,
 ) -> None:
     """Read the text on screen: each line with its box, from the first frame that shows it to the last."""
     from kinodex.jobs.add.screen_text import ScreenText
 
     codes = [code.strip().lower() for each in language or () for code in each.split(",")]
-    stage = ScreenText(local_name(model), tuple(sorted(set(filter(None, codes)))), full, min_confidence)
+    stage = ScreenText(options.local_name(model), tuple(sorted(set(filter(None, codes)))), full, min_confidence)
     run(library, stage, among, sharing, as_json=json)
 
 
-# `kinodex add text-tower`: a space's text tower, kept with the library.
-
-
 def text_tower(
-    library: LibraryArgument,
+    library: options.LibraryArgument,
     space: Annotated[
         str | None, typer.Option(help="One of the library's spaces, by name or digest. Default: its own.")
     ] = None,
@@ -313,14 +276,14 @@ def text_tower(
     again: Annotated[
         bool, typer.Option("--again", help="Also towers that it carries, or whose export was refused before.")
     ] = False,
-    json: JsonOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Keep the text tower of a space with the library, so that it can be searched without torch and without a hub."""
     from kinodex.index.spaces.towers import TowerKind, describe_tower
     from kinodex.jobs.open import find_space
     from kinodex.jobs.towers import carry_towers
 
-    opened = open_library(library)
+    opened = options.open_library(library)
     kinds: list[TowerKind] = ["text", "image"] if with_image_tower else ["text"]
     carried = carry_towers(opened, find_space(opened, space), kinds, again)
     if json:
@@ -332,24 +295,21 @@ def text_tower(
     raise typer.Exit(OK if all(carried.towers.tower(kind) for kind in kinds) else SOME_FAILED)
 
 
-# `kinodex add vectors`: the stored frames in another space.
-
-
-@with_groups
+@options.with_groups
 def vectors(
-    library: LibraryArgument,
+    library: options.LibraryArgument,
     space: Annotated[str, typer.Option("--space", "--model", help="The embedding space, as for `kinodex ingest`.")],
-    among: Among = ALL,
+    among: options.Among = options.ALL,
     batch: Annotated[int, typer.Option(min=1, help="Frames at once.")] = 32,
-    device: DeviceOption = "auto",
+    device: options.DeviceOption = "auto",
     no_text_tower: Annotated[
         bool, typer.Option("--no-text-tower", help="Do not keep the space's text tower with the library.")
     ] = False,
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Films that kinodex did not draw, in the space builtin: noise.")
     ] = False,
-    sharing: Sharing = HERE,
-    json: JsonOption = False,
+    sharing: options.Sharing = options.HERE,
+    json: options.JsonOption = False,
 ) -> None:
     """Embed all stored frames in another space, beside the library's own."""
     from kinodex.index.spaces.space import absolute_name
@@ -359,22 +319,19 @@ def vectors(
     run(library, stage, among, sharing, as_json=json)
 
 
-# `kinodex add map`: columns that a function of one's own makes.
-
-
-@with_groups
+@options.with_groups
 def map_function(
-    library: LibraryArgument,
+    library: options.LibraryArgument,
     function: Annotated[str, typer.Argument(metavar="FILE.py:NAME", help="The function, in a file of Python.")],
     into: Annotated[str | None, typer.Option(help="Name of what it makes. Default: the function's.")] = None,
     over: Annotated[str, typer.Option(help="What it is called for: frames, segments or videos.")] = "frames",
-    among: Among = ALL,
+    among: options.Among = options.ALL,
     batch: Annotated[int, typer.Option(min=1, help="Frames or segments of one call.")] = 32,
     pictures_each: Annotated[int, typer.Option(min=1, help="Pictures of each segment or video, at most.")] = 8,
     version: Annotated[str, typer.Option(help="A mark for changes that the function's own text does not show.")] = "",
     replace: Annotated[bool, typer.Option("--replace", help="Make again what another function made.")] = False,
-    sharing: Sharing = HERE,
-    json: JsonOption = False,
+    sharing: options.Sharing = options.HERE,
+    json: options.JsonOption = False,
 ) -> None:
     """Have a Python function of your own make columns of the library from its pictures and vectors.
 
@@ -406,11 +363,57 @@ app.command("text-tower")(text_tower)
 app.command("map")(map_function)
 
 
-# `kinodex speakers`: the voices of a library and the names of their people.
+@options.with_groups
+def extract(
+    library: options.LibraryArgument,
+    schema: Annotated[Path, typer.Option(help="A JSON schema: of an object, a row a part, or an array of them.")],
+    into: Annotated[str, typer.Option(help="Name of the table: small letters, digits and _.")],
+    model: Annotated[
+        str, typer.Option("--model", help="A model of --base-url, or constrained:FOLDER, which sees no frames.")
+    ],
+    writing: options.Writing = options.WRITING,
+    each: Annotated[
+        str | None, typer.Option(help="The parts: video, chapter, scene, shot, or window:SECONDS. Default: scene.")
+    ] = None,
+    search: Annotated[str | None, typer.Option(help="Instead: moments of each video that these words find.")] = None,
+    hits: Annotated[int, typer.Option("-k", min=1, max=1000, help="Moments of a video that --search finds.")] = 5,
+    frames_a_part: Annotated[int, typer.Option(min=0, max=64, help="Frames of a part that the model is shown.")] = 8,
+    lines_a_part: Annotated[
+        int, typer.Option(min=0, max=1000, help="Lines of a part, said, on screen and captions, that it is given.")
+    ] = 60,
+    among: options.Among = options.ALL,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Also the parts of which no reply could be used before.")
+    ] = False,
+    json: options.JsonOption = False,
+) -> None:
+    """Fill in a table from each part of the videos, by a model under a schema; run again, it does only what is new.
+
+    Each row has its part, the time of its evidence, the model and its price. Another schema is another version:
+    `kinodex remove added LIBRARY extracts NAME@DIGEST` takes one out. `kinodex sql` reads them.
+    """
+    from kinodex.jobs.add.extract import extraction, read_schema_file
+
+    if each is not None and search is not None:
+        raise UsageError("got --each and --search; leave one out")
+    parts = {"part": "search", "search": search, "hits": hits} if search is not None else {"part": each or "scene"}
+    common = writing.settings(model)
+    stage = extraction(
+        into,
+        read_schema_file(schema),
+        asks=str(common.pop("model")),
+        **common,
+        **parts,
+        frames_a_part=frames_a_part,
+        lines_a_part=lines_a_part,
+        again=retry_failed,
+    )
+    again = (lambda opened: opened.extracts.faulty(stage.model)) if retry_failed else None
+    run_at_model(library, stage, among, writing, json, again, "rows", frames_needed=False)
 
 
 def speakers(
-    library: LibraryArgument,
+    library: options.LibraryArgument,
     speaker: Annotated[
         str | None, typer.Argument(help="Such as speaker-3, or the name it has. Without it all are listed.")
     ] = None,
@@ -418,13 +421,13 @@ def speakers(
         str | None, typer.Argument(metavar="NAME", help='Such as "Anna". Two voices of one name are one person.')
     ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Take the name away; the voice stays.")] = False,
-    json: JsonOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """List and name the people whose voices `kinodex add speech --speakers` told apart.
 
     The name stands in transcripts at once, and finds the same voice in videos that are added later.
     """
-    opened = open_library(library)
+    opened = options.open_library(library)
     if speaker is None and remove:
         raise UsageError("got --remove and no speaker; say whose name: kinodex speakers LIBRARY speaker-3 --remove")
     if speaker is not None:
@@ -484,14 +487,11 @@ def show_report(report: AddReport) -> None:
     out.print(f"added {report.rows} {rows} to {videos} in {report.seconds:.1f} s{tokens}{cost}")
 
 
-# Run a stage on a library: here or on Ray, with a progress bar and a report.
-
-
 def run(
     uri: str,
     stage: Addition,
-    among: Among,
-    sharing: Sharing,
+    among: options.Among,
+    sharing: options.Sharing,
     as_json: bool,
     again: Callable[[Library], list[str]] | None = None,
     frames_needed: bool = True,
@@ -501,20 +501,23 @@ def run(
     `again` lists the videos that have it and get it again. Unless `frames_needed`, videos that were imported as text
     get it too.
     """
-    library = open_library(uri)
+    library = options.open_library(uri)
     ids = _chosen(library, among, frames_needed)
     report = add_rows(library, stage, ids, sharing, again(library) if again else ())
     show(report, as_json)
     raise typer.Exit(SOME_FAILED if report.failed else OK)
 
 
-def _chosen(library: Library, among: Among, frames_needed: bool) -> list[str] | None:
+def _chosen(library: Library, among: options.Among, frames_needed: bool) -> list[str] | None:
     """The ids of the videos that are chosen, or of those with frames if these are needed; None for all."""
-    return with_frames(library, among) if frames_needed else chosen_ids(library, among)
+    if frames_needed:
+        return with_frames(library, among)
+    rows = library.select(among.video or (), among.where)
+    return None if rows is None else [row.video_id for row in rows]
 
 
 def add_rows(
-    library: Library, stage: Addition, ids: list[str] | None, sharing: Sharing, again: Collection[str]
+    library: Library, stage: Addition, ids: list[str] | None, sharing: options.Sharing, again: Collection[str]
 ) -> AddReport:
     from contextlib import ExitStack
 
@@ -531,13 +534,7 @@ def add_rows(
         return add(library, stage, ids, watch, executor, again)
 
 
-def chosen_ids(library: Library, among: Among) -> list[str] | None:
-    """The ids of the videos that are chosen, None for all."""
-    rows = library.select(among.video or (), among.where)
-    return None if rows is None else [row.video_id for row in rows]
-
-
-def with_frames(library: Library, among: Among) -> list[str] | None:
+def with_frames(library: Library, among: options.Among) -> list[str] | None:
     """The ids of those that are chosen and have frames, None for all."""
     rows = library.where(among.where).chosen(among.video or ())
     without = [row for row in rows if not row.frames]

@@ -1,4 +1,4 @@
-"""Run the whole job on films that the project draws itself: `kinodex demo`. No network, no model but the built-in."""
+"""`kinodex sample` and `kinodex demo`: films that the project draws itself, and the whole job with them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import shutil
 import sys
 import time
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import Progress
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
@@ -21,12 +24,43 @@ from kinodex.cli.tables import show_hits
 from kinodex.cli.tree_view import TreeView, show_answer
 from kinodex.index.library import Library
 from kinodex.index.spaces.load import load_text_tower
+from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.jobs.known_answers import KnownQuestion, read_known
 from kinodex.output import clock, console, error_console
 from kinodex.pipeline.sources import list_sources
-from kinodex.sketch.sample import sample
+from kinodex.sketch import sample as sketch
+
+
+def sample(
+    directory: Annotated[Path, typer.Argument(help="Folder for the films, their scripts and questions.jsonl.")],
+    hours: Annotated[float, typer.Option(min=0.01, max=1000.0, help="Hours of film in all.")] = 0.1,
+    minutes: Annotated[
+        float | None,
+        typer.Option(min=0.5, max=600.0, help="Minutes of each film; by default three films, or as many as hours."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same films and questions.")] = 0,
+    form: Annotated[
+        sketch.Form,
+        typer.Option(
+            help="story: places that last, things that come, go and change hands, talk and signs; shuffled: the same "
+            "shots in random order; independent: every shot by itself."
+        ),
+    ] = "story",
+) -> None:
+    """Write films of the sketch world (drawn by code, no network) and questions with known answers."""
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise UsageError(f"{directory} already exists; give a new or an empty folder")
+    with Progress(console=error_console(), transient=True) as bar:
+        task = bar.add_task("drawing films", total=1.0)
+        films = sketch.sample(
+            directory, hours, seed, lambda part: bar.update(task, completed=part), form=form, minutes=minutes
+        )
+    for film in films:
+        print(film)
+    print(directory / "questions.jsonl")
+
 
 HOURS, SEED = 0.1, 1
 KINDS = ("colour", "needle", "after")
@@ -34,15 +68,19 @@ KINDS = ("colour", "needle", "after")
 is what `kinodex eval sketch` measures."""
 
 
-def run_demo(directory: Path) -> None:
-    """Make films and a library, search it, and ask three questions, whose evidence is compared with the known truth."""
+def demo(
+    directory: Annotated[Path, typer.Argument(help="Folder for the films, the library, frames and traces.")] = Path(
+        "demo"
+    ),
+) -> None:
+    """Make films and a library, search it and ask three questions: the whole job, offline, in minutes."""
     out, began = console(), time.monotonic()
     films, place = directory / "films", directory / "library"
     _step(out, 1, f"kinodex sample {films} --hours {HOURS} --seed {SEED} --form independent")
     if (films / "questions.jsonl").exists():
         out.print("the films are there already")
     else:
-        sample(films, HOURS, SEED)
+        sketch.sample(films, HOURS, SEED)
     known = read_known(films / "questions.jsonl")
     out.print(f"{len(list(films.glob('*.mp4')))} films and {len(known)} questions with known answers in {films}")
 

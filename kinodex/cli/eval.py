@@ -38,8 +38,6 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Compare agents on a benchmark. `eval BENCHMARK LIBRARY` is short for `eval run BENCHMARK LIBRARY`.",
 )
-RESPELT = {"--system": "--contender", "--most": "-k"}
-"""Options of `search` and `ground` that had other names."""
 
 BenchmarkArgument = Annotated[
     str, typer.Argument(help="A benchmark's name, such as egoschema, lvbench or sketch, or FILE.py:NAME.")
@@ -63,24 +61,11 @@ PageOption = Annotated[bool, typer.Option(help="Also write report.html and figur
 
 
 def with_run(arguments: Sequence[str]) -> list[str]:
-    """Insert `run` into a command line after `eval` if no other of its commands follows, and respell old options."""
+    """Insert `run` into a command line after `eval` if no other of its commands follows."""
     names = {command.name for command in app.registered_commands}
     if len(arguments) > 1 and arguments[0] == "eval" and not {arguments[1], arguments[1][:1]} & {*names, "-"}:
         return ["eval", "run", *arguments[1:]]
-    if list(arguments[:1]) == ["eval"] and arguments[1:2] and arguments[1] in ("search", "ground"):
-        return [_respelt(each) for each in arguments]
     return list(arguments)
-
-
-def _respelt(word: str) -> str:
-    name, equals, value = word.partition("=")
-    if name not in RESPELT:
-        return word
-    print(f"{name} is now {RESPELT[name]}", file=sys.stderr)
-    return f"{RESPELT[name]}{equals if RESPELT[name].startswith('--') else ''}{value}"
-
-
-# `kinodex eval run`: run agents on the questions of a benchmark, and report their results.
 
 
 @app.command("run")
@@ -176,10 +161,7 @@ def eval_run(
 
 @app.command("report")
 def report(
-    run: RunArgument,
-    markdown: MarkdownOption = False,
-    json: JsonOption = False,
-    page: PageOption = True,
+    run: RunArgument, markdown: MarkdownOption = False, json: JsonOption = False, page: PageOption = True
 ) -> None:
     """Print the results of a run, finished or not, and write its report again."""
     from kinodex.cli.tables import print_all
@@ -342,9 +324,6 @@ def _list(out: Console, what: str, lines: list[str]) -> None:
         out.print(f"  {escape(line)}", soft_wrap=True)
     if len(lines) > LISTED:
         out.print(f"  and {len(lines) - LISTED:,} more; --json has all")
-
-
-# `kinodex eval import`: predictions made elsewhere as a contender of a run.
 
 
 @app.command("import")
@@ -523,14 +502,9 @@ def _score(request: MomentRequest, chosen: MomentRunOptions, scores: Scores) -> 
     from kinodex.jobs.eval.moments import by_category, run_moments
     from kinodex.jobs.eval.tables import as_json, moment_facts
 
-    kept: dict[str, Any] = {
-        "limit": chosen.limit,
-        "space": chosen.space,
-        "out": chosen.out,
-        "retry_errors": chosen.retry_errors,
-        "where": chosen.where,
-    }
-    ran = run_moments(replace(request, **kept), options.announce, _show_progress)
+    request = replace(request, limit=chosen.limit, space=chosen.space, out=chosen.out, where=chosen.where)
+    request = replace(request, retry_errors=chosen.retry_errors)
+    ran = run_moments(request, options.announce, _show_progress)
     cases, problems = ran.cases, ran.benchmark.problems
     standings = scores.standings(cases.cases, ran.results)
     parts = by_category(cases.cases, ran.results, scores.standings) if chosen.categories else {}

@@ -88,10 +88,7 @@ def coco(
 
 @with_groups
 def fiftyone(
-    library: LibraryArgument,
-    folder: FolderArgument,
-    moments: MomentOptions,
-    json: JsonOption = False,
+    library: LibraryArgument, folder: FolderArgument, moments: MomentOptions, json: JsonOption = False
 ) -> None:
     """Write moments as a data set that FiftyOne imports (FiftyOneTemporalDetectionDataset). Default: the shots."""
     from kinodex.jobs.export.annotations import export_fiftyone
@@ -110,9 +107,6 @@ def _show(report: dict[str, int], text: str, folder: str, as_json: bool) -> None
         print_json({"folder": folder, **report})
     else:
         print(f"{text} in {visible(folder)}")
-
-
-# `kinodex export hf`: frames of a library as a dataset of Hugging Face.
 
 
 def hf(
@@ -359,7 +353,7 @@ def edl(
     """Write an edit decision list (CMX 3600), a cut a moment. Default: the shots."""
     from kinodex.jobs.export.texts import edl_text, frame_rate, write_text
 
-    chosen = _chosen(library, moments, "shots", is_watched=True)
+    chosen = moments.choose(open_library(library), "shots", is_watched=True)
     rate = frame_rate((each.video for each in chosen), fps, drop_frame, standard=True)
     if rate.in_place_of is not None:
         print(f"counted at {rate.fps:.6g} frames a second: no timecode has {rate.in_place_of:.6g}", file=sys.stderr)
@@ -378,7 +372,7 @@ def otio(
     """Write a time line of OpenTimelineIO, a clip a moment. Default: the shots."""
     from kinodex.jobs.export.texts import frame_rate, otio_text, write_text
 
-    chosen = _chosen(library, moments, "shots", is_watched=True)
+    chosen = moments.choose(open_library(library), "shots", is_watched=True)
     rate = frame_rate((each.video for each in chosen), fps, drop_frame=None)
     write_text(out, otio_text(chosen, rate, title, _timecodes(library, chosen)), overwrite)
 
@@ -390,7 +384,7 @@ def csv(
     """Write a table of moments, which --ranges reads again. Default: the shots."""
     from kinodex.jobs.export.texts import csv_text, write_text
 
-    write_text(out, csv_text(_chosen(library, moments, "shots")), overwrite)
+    write_text(out, csv_text(moments.choose(open_library(library), "shots")), overwrite)
 
 
 @with_groups
@@ -400,11 +394,7 @@ def jsonl(
     """Write moments as JSON lines, which --ranges reads again. Default: the shots."""
     from kinodex.jobs.export.texts import jsonl_text, write_text
 
-    write_text(out, jsonl_text(_chosen(library, moments, "shots")), overwrite)
-
-
-def _chosen(library: str, moments: MomentOptions, usual_rows: str, is_watched: bool = False) -> list[Moment]:
-    return moments.choose(open_library(library), usual_rows, is_watched)
+    write_text(out, jsonl_text(moments.choose(open_library(library), "shots")), overwrite)
 
 
 def _timecodes(library: str, moments: Sequence[Moment]) -> dict[str, str]:
@@ -428,7 +418,7 @@ def _write_by_video(
     from kinodex.jobs.export.moments import by_video, digest, moment_facts, target_folder
     from kinodex.jobs.export.texts import STANDARD_OUTPUT, distinct, file_stem, write_text
 
-    groups = list(by_video(_chosen(library, moments, "transcript", is_watched=True)).values())
+    groups = list(by_video(moments.choose(open_library(library), "transcript", is_watched=True)).values())
     if len(groups) == 1:
         write_text(out, text(groups[0]), overwrite)
         return

@@ -209,8 +209,7 @@ def maintain(
         bool, typer.Option("--check", help="Only check, and list what there is to do; writes nothing.")
     ] = False,
     deep: Annotated[
-        bool,
-        typer.Option("--deep", help="Also read every picture and vector, and find what was damaged on the disk."),
+        bool, typer.Option("--deep", help="Also read every picture and vector, and find what was damaged on the disk.")
     ] = False,
     keep_minutes: Annotated[
         float,
@@ -600,7 +599,6 @@ def _library(uri: str, space: str | None) -> Library:
     from kinodex.index.library import Library
     from kinodex.index.spaces.load import load_text_tower
     from kinodex.index.spaces.space import DEFAULT_SPACE
-    from kinodex.jobs.ingest.config import library_settings
     from kinodex.jobs.towers import carry_or_note, print_notes
     from kinodex.pipeline.sample import IngestSettings
 
@@ -610,7 +608,7 @@ def _library(uri: str, space: str | None) -> Library:
             library.check_space(load_text_tower(space).fingerprint)
         return library
     fingerprint = load_text_tower(space or DEFAULT_SPACE).fingerprint
-    library = Library.create(uri, library_settings(IngestSettings()), fingerprint)
+    library = Library.create(uri, asdict(IngestSettings()), fingerprint)
     print_notes(carry_or_note(library, fingerprint, ["text"]))
     return library
 

@@ -36,8 +36,8 @@ COMMANDS = {
     "ground": Place("kinodex.cli.search:ground", "Find the times at which something happens.", START),
     "info": Place("kinodex.cli.library:info", "Show a library: videos, failures, runs.", START),
     "add": Place("kinodex.cli.add:app", "Add captions, speech, text on screen, chapters, ...", MORE),
-    "extract": Place("kinodex.cli.extract:extract", "Fill in a table from scenes, by a schema.", MORE),
-    "sql": Place("kinodex.cli.extract:sql", "Run SQL over a library.", MORE),
+    "extract": Place("kinodex.cli.add:extract", "Fill in a table from scenes, by a schema.", MORE),
+    "sql": Place("kinodex.cli.search:sql", "Run SQL over a library.", MORE),
     "import": Place("kinodex.cli.library:import_app", "Bring in captions or transcripts made elsewhere.", MORE),
     "speakers": Place("kinodex.cli.add:speakers", "List and name the people who speak.", MORE),
     "duplicates": Place("kinodex.cli.search:duplicates", "Find videos that show the same.", MORE),
@@ -48,22 +48,22 @@ COMMANDS = {
     "use-space": Place("kinodex.cli.library:use_space"),
     "set": Place("kinodex.cli.library:set_app", "Set columns about the videos: metadata.", MORE),
     "relocate": Place("kinodex.cli.library:relocate", "Say where moved files are by now.", MORE),
-    "clean": Place("kinodex.cli.clean:clean", "Free caches and old traces.", MORE),
+    "clean": Place("kinodex.cli.doctor:clean", "Free caches and old traces.", MORE),
     "agents": Place("kinodex.cli.ask:agents", "List the agents and their parameters.", TRY),
     "eval": Place("kinodex.cli.eval:app", "Compare agents on a benchmark.", TRY),
     "mcp": Place("kinodex.cli.serve:mcp", "Serve a library to an assistant.", TRY),
     "doctor": Place("kinodex.cli.doctor:doctor", "Try each part of this machine.", TRY),
-    "demo": Place("kinodex.cli.sketch:demo", "The whole job on drawn films, offline, in minutes.", TRY),
-    "sample": Place("kinodex.cli.sketch:sample"),
+    "demo": Place("kinodex.cli.demo:demo", "The whole job on drawn films, offline, in minutes.", TRY),
+    "sample": Place("kinodex.cli.demo:sample"),
     "view": Place("kinodex.cli.serve:view"),
     "frames": Place("kinodex.cli.export:older_frames"),
     "lab": Place("kinodex.cli.main:lab"),
 }
 """All commands, in the order of `--help`."""
 LAB = {
-    "bench": Place("kinodex.cli.bench:app", "Measure speed and search on this machine."),
-    "rollouts": Place("kinodex.cli.train:rollouts", "Write runs as conversations to train on."),
-    "train": Place("kinodex.cli.train:app", "Train models of the agents."),
+    "bench": Place("kinodex.cli.lab:bench_app", "Measure speed and search on this machine."),
+    "rollouts": Place("kinodex.cli.lab:rollouts", "Write runs as conversations to train on."),
+    "train": Place("kinodex.cli.lab:train_app", "Train models of the agents."),
 }
 """The commands of `kinodex lab`, which measure and train."""
 

@@ -43,6 +43,8 @@ OLDER_OPTIONS: dict[str, dict[str, str]] = {
     "ground": {"--from": "--in", "--most": "-k"},
     "ask": {"--continue": "--follow-up"},
     "eval": {"--sample": "--repetition"},
+    "eval search": {"--system": "--contender", "--most": "-k"},
+    "eval ground": {"--system": "--contender", "--most": "-k"},
     "export coco": {"--text": "--screen-text"},
     "export clips": {},  # and --join without a number, which is --reel
 }
@@ -70,7 +72,7 @@ def spelt_as_now(arguments: Sequence[str]) -> list[str]:
             name, equals, value = word.partition("=")
             if name in spellings:
                 tell_newer(name, spellings[name])
-                words[at] = f"{spellings[name]}{equals}{value}"
+                words[at] = f"{spellings[name]}{equals if spellings[name].startswith('--') else ''}{value}"
     return words
 
 
@@ -97,8 +99,7 @@ VerifyOption = Annotated[
     rare("--verify", help="A second look at an answer's evidence alone must come to the same answer; else search on."),
 ]
 AnywayOption = Annotated[
-    bool,
-    rare("--anyway", help="Ask the built-in model though it does not know what this library shows."),
+    bool, rare("--anyway", help="Ask the built-in model though it does not know what this library shows.")
 ]
 
 
@@ -235,12 +236,10 @@ ModelOption = Annotated[
     ),
 ]
 BaseUrlOption = Annotated[
-    str | None,
-    typer.Option(help="The endpoint, http://HOST:PORT/v1.", show_default="OPENAI_BASE_URL, else OpenAI's"),
+    str | None, typer.Option(help="The endpoint, http://HOST:PORT/v1.", show_default="OPENAI_BASE_URL, else OpenAI's")
 ]
 ModelsOption = Annotated[
-    Path | None,
-    rare(help="TOML file with a model for each role instead; other options fill in what it lacks."),
+    Path | None, rare(help="TOML file with a model for each role instead; other options fill in what it lacks.")
 ]
 CacheOption = Annotated[bool, rare(help="Keep replies on disk and use them again.")]
 SampleOption = Annotated[
@@ -248,21 +247,16 @@ SampleOption = Annotated[
 ]
 AtOnceOption = Annotated[int, typer.Option(min=1, help="Requests to a model under way together.")]
 DetectorOption = Annotated[
-    str | None,
-    rare(help="Model for things that the library's detections do not name: a hub id or folder."),
+    str | None, rare(help="Model for things that the library's detections do not name: a hub id or folder.")
 ]
-SpaceOption = Annotated[
-    str | None,
-    rare(help="Look for frames in this space of the library, by its name or digest."),
-]
+SpaceOption = Annotated[str | None, rare(help="Look for frames in this space of the library, by its name or digest.")]
 InputPriceOption = Annotated[float, rare(help="Money for a million input tokens.")]
 OutputPriceOption = Annotated[float, rare(help="Money for a million output tokens.")]
 MaxFramesOption = Annotated[int | None, typer.Option(help="Budget of a question: different frames shown.")]
 MaxRoundsOption = Annotated[int | None, rare(help="Budget: rounds, if the agent allows that many.")]
 MaxTokensOption = Annotated[int | None, rare(help="Budget: tokens in and out.")]
 MaxSecondsOption = Annotated[
-    float | None,
-    rare(help="Budget: seconds of its own work; waiting for other questions is none."),
+    float | None, rare(help="Budget: seconds of its own work; waiting for other questions is none.")
 ]
 MaxCostOption = Annotated[float | None, rare(help="Budget: money, at the prices of the models.")]
 
@@ -451,8 +445,7 @@ WorkersOption = Annotated[
     int | None, typer.Option(min=1, help="Ray actors, each with the model. Default: one a GPU, else one a core.")
 ]
 AddressOption = Annotated[
-    str | None,
-    rare("--ray-address", help="The Ray cluster. Default: RAY_ADDRESS, else one started here."),
+    str | None, rare("--ray-address", help="The Ray cluster. Default: RAY_ADDRESS, else one started here.")
 ]
 
 
@@ -530,9 +523,6 @@ def local_name(model: str) -> str:
     """Resolve a folder to its whole path, so that it is one model from any working directory; keep a hub id."""
     folder = Path(model).expanduser()
     return str(folder.resolve()) if folder.is_dir() else model
-
-
-# Groups of options that commands share.
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:

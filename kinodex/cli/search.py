@@ -1,4 +1,4 @@
-"""`kinodex search`, `kinodex duplicates` and `kinodex ground`: find moments, videos that show the same, and ranges."""
+"""`kinodex search`, `duplicates`, `ground` and `sql`: find moments, videos that show the same, ranges, and rows."""
 
 from __future__ import annotations
 
@@ -93,12 +93,7 @@ def search(
 
 
 def _show_forecast(
-    library: Library,
-    text: str,
-    found: Sequence[Hit] | Sequence[Moment],
-    count: int,
-    choice: ModelChoice,
-    as_json: bool,
+    library: Library, text: str, found: Sequence[Hit] | Sequence[Moment], count: int, choice: ModelChoice, as_json: bool
 ) -> None:
     from kinodex.jobs.forecast import forecast_verdicts, table
 
@@ -131,9 +126,6 @@ def _place(library: Library, place: str, query: str, image: Path | None, label: 
     if image is None and not query.strip() and not (label or "").strip():
         raise UsageError("got an empty query; give some words to look for, --label WORD, or --image FILE")
     return place
-
-
-# `kinodex duplicates`: videos that show the same, whole or in part.
 
 
 def duplicates(
@@ -171,9 +163,6 @@ def _progress() -> Progress:
     """Say on standard error, every half a minute, what is being done."""
     offer = print_every(error_console())
     return lambda what, done, of: offer(lambda seconds: f"{what}: {done:,} of {of:,} after {seconds:,.0f} s")
-
-
-# `kinodex ground`: the ranges of time that fit a text best, and what may be said of them.
 
 
 @options.with_groups
@@ -303,3 +292,32 @@ def _show(found: Grounding, clips: Sequence[JoinedClip], as_json: bool) -> None:
         out.print(table)
     for film in clips:
         print(f"no clip: {visible_lines(film.error)}" if film.error else f"clip  {visible(str(film.path))}")
+
+
+def sql(
+    library: options.LibraryArgument,
+    query: Annotated[str, typer.Argument(metavar="SELECT", help="One SELECT, in DuckDB's SQL; - reads it from stdin.")],
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    json: options.JsonOption = False,
+) -> None:
+    """Run SQL over a library: videos, frames, segments, lines, detections, chapters, additions, failures, extracts.
+
+    Nothing is written, and nothing but the library is read. Rows with video_id, start_s and end_s are moments:
+    `kinodex export clips LIBRARY FOLDER --from-sql SELECT`.
+    """
+    from kinodex.index.sql import query as run_query
+
+    rows = run_query(options.open_library(library), sys.stdin.read() if query == "-" else query).to_arrow_table()
+    if json:
+        print_json(rows.to_pylist())
+    elif csv:
+        from pyarrow.csv import write_csv
+
+        sys.stdout.flush()
+        write_csv(rows, sys.stdout.buffer)
+    else:
+        table = plain_table(*rows.column_names)
+        for row in rows.to_pylist():
+            table.add_row(*("" if value is None else visible(str(value)) for value in row.values()))
+        console().print(table, markup=False)
+        print(f"{rows.num_rows:,} rows")

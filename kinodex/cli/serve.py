@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 TOKEN_VARIABLE = "KINODEX_SERVE_TOKEN"
 HostOption = Annotated[str, typer.Option(help="The address to listen on; another than this machine's needs a token.")]
 TokenOption = Annotated[
-    str | None,
-    typer.Option(help="Every request has to show this token.", envvar=TOKEN_VARIABLE, show_envvar=True),
+    str | None, typer.Option(help="Every request has to show this token.", envvar=TOKEN_VARIABLE, show_envvar=True)
 ]
 TracesOption = Annotated[
     Path | None,
@@ -174,9 +173,6 @@ def _write(api: ViewerApi, out: Path) -> None:
     print(f"{out}: {out.stat().st_size / 1e6:.1f} MB, needs no network")
     if page.traces_left_out or page.pictures_left_out:
         print(f"left out for the file's size: {page.traces_left_out} traces, {page.pictures_left_out} frames")
-
-
-# `kinodex mcp`: serve a library as tools of an assistant, over the Model Context Protocol.
 
 
 @options.with_groups

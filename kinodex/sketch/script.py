@@ -19,26 +19,8 @@ from PIL import Image
 
 from kinodex.pipeline.decoding.stream import COMMENT, DRAWN
 from kinodex.pipeline.images import encode_video
+from kinodex.sketch import scenes
 from kinodex.sketch.drawings import draw_place
-from kinodex.sketch.scenes import (
-    CARD_PAINTS,
-    COLOUR_NAMES,
-    NUMBERS,
-    PLACE_NAMES,
-    SIDE_OF_SIZE,
-    THING_NAMES,
-    TITLE_WORDS,
-    WHERE,
-    Group,
-    Pasted,
-    Scene,
-    TitleCard,
-    draw_card,
-    lay_out,
-    paste,
-    plural,
-    with_article,
-)
 
 FPS = 12
 WIDTH_PX, HEIGHT_PX = 640, 360
@@ -59,7 +41,7 @@ class Shot:
 
     first_frame: int
     frames: int
-    scene: Scene | TitleCard
+    scene: scenes.Scene | scenes.TitleCard
     motion: str = "still"
     entry: str = "cut"
     needle: bool = False
@@ -75,10 +57,10 @@ class Shot:
 
     @property
     def description(self) -> str:
-        if isinstance(self.scene, TitleCard):
+        if isinstance(self.scene, scenes.TitleCard):
             return f"a title card that says {self.scene.word}"
         things = " and ".join(map(_option, self.scene.groups[:2])) or "nothing"
-        return f"{things} {WHERE[self.scene.place]} {'at night' if self.scene.night else 'by day'}"
+        return f"{things} {scenes.WHERE[self.scene.place]} {'at night' if self.scene.night else 'by day'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,21 +86,21 @@ def write_script(film: str, duration_s: float, seed: int, *, spoken: bool = Fals
     """Write a script of `duration_s` seconds (whole frames, at least 30 s), the same for the same arguments."""
     chance = Random(f"{film}/{seed}")
     total = max(30 * FPS, round(duration_s * FPS))
-    rare = chance.sample(THING_NAMES, NEEDLE_THINGS)
-    common = [thing for thing in THING_NAMES if thing not in rare]
-    words = chance.sample(TITLE_WORDS, len(TITLE_WORDS))
+    rare = chance.sample(scenes.THING_NAMES, NEEDLE_THINGS)
+    common = [thing for thing in scenes.THING_NAMES if thing not in rare]
+    words = chance.sample(scenes.TITLE_WORDS, len(scenes.TITLE_WORDS))
     needles = _needle_slots(total, min(len(rare), max(1, round(total / FPS / SECONDS_PER_NEEDLE))), chance)
     longest = min(20 * FPS, max(5 * FPS, total // 6))
     shots: list[Shot] = []
     position, place = 0, ""
     while position < total:
-        after_card = bool(shots) and isinstance(shots[-1].scene, TitleCard)
+        after_card = bool(shots) and isinstance(shots[-1].scene, scenes.TitleCard)
         if needles and position >= needles[0] and total - position >= 6 * FPS:
             needles.pop(0)
-            scene: Scene | TitleCard = _random_scene([rare.pop()], place, chance, most=1)
+            scene: scenes.Scene | scenes.TitleCard = _random_scene([rare.pop()], place, chance, most=1)
             shot = Shot(position, chance.randint(2 * FPS, 4 * FPS), scene, needle=True)
         elif words and not after_card and (not shots or chance.random() < 0.08):
-            card = TitleCard(words.pop(), *chance.choice(CARD_PAINTS))
+            card = scenes.TitleCard(words.pop(), *chance.choice(scenes.CARD_PAINTS))
             shot = Shot(position, chance.randint(3 * FPS, 4 * FPS), card)
         else:
             scene = _random_scene(common, place, chance, most=3)
@@ -127,7 +109,7 @@ def write_script(film: str, duration_s: float, seed: int, *, spoken: bool = Fals
         shot = _fit(shot, total)
         shots.append(shot)
         position += shot.frames
-        place = shot.scene.place if isinstance(shot.scene, Scene) else place
+        place = shot.scene.place if isinstance(shot.scene, scenes.Scene) else place
     return Script(film, seed, tuple(shots), _spoken_lines(total / FPS, chance) if spoken else ())
 
 
@@ -148,11 +130,11 @@ def _fit(shot: Shot, total: int) -> Shot:
     return replace(shot, frames=left if left < shot.frames + 4 * FPS else shot.frames)
 
 
-def _random_scene(things: list[str], last_place: str, chance: Random, most: int) -> Scene:
-    place = chance.choice([name for name in PLACE_NAMES if name != last_place])
+def _random_scene(things: list[str], last_place: str, chance: Random, most: int) -> scenes.Scene:
+    place = chance.choice([name for name in scenes.PLACE_NAMES if name != last_place])
     night = chance.random() < 0.35
     if most > 1 and chance.random() < 0.04:
-        return Scene(place, night)
+        return scenes.Scene(place, night)
     number = min(most, chance.choices((1, 2, 3), (60, 30, 10))[0])
     positions = {
         1: (chance.choice(("left", "middle", "right")),),
@@ -164,21 +146,21 @@ def _random_scene(things: list[str], last_place: str, chance: Random, most: int)
         count = chance.randint(2, 5 if number == 1 else 3) if number < 3 and chance.random() < 0.35 else 1
         position = "middle" if number == 1 and count > 1 else position
         groups.append(
-            Group(
+            scenes.Group(
                 thing,
-                chance.choice(COLOUR_NAMES),
+                chance.choice(scenes.COLOUR_NAMES),
                 count,
-                chance.choice(tuple(SIDE_OF_SIZE)),
+                chance.choice(tuple(scenes.SIDE_OF_SIZE)),
                 position,
                 chance.random(),
                 chance.random() < 0.5,
             )
         )
-    return Scene(place, night, tuple(groups))
+    return scenes.Scene(place, night, tuple(groups))
 
 
 def _spoken_lines(duration_s: float, chance: Random) -> tuple[SpokenLine, ...]:
-    word = chance.choice(TITLE_WORDS).lower()
+    word = chance.choice(scenes.TITLE_WORDS).lower()
     texts = [
         f"Listen well: the code word is {word}.",
         "Nobody knows how long this journey will take.",
@@ -212,7 +194,7 @@ def as_json(script: Script) -> dict[str, Any]:
 def _shot_json(shot: Shot) -> dict[str, Any]:
     said = ("start_s", "end_s", "description", "needle", "motion", "entry")
     facts: dict[str, Any] = {name: getattr(shot, name) for name in said}
-    if isinstance(shot.scene, TitleCard):
+    if isinstance(shot.scene, scenes.TitleCard):
         return {**facts, "title_card": shot.scene.word}
     names = ("thing", "colour", "count", "size", "position")
     groups = [{name: getattr(group, name) for name in names} for group in shot.scene.groups]
@@ -350,50 +332,52 @@ def _survey(script: Script) -> _Film:
     return _Film(script.shots, things, coloured, placed, full)
 
 
-def _groups(shot: Shot) -> tuple[Group, ...]:
-    return shot.scene.groups if isinstance(shot.scene, Scene) else ()
+def _groups(shot: Shot) -> tuple[scenes.Group, ...]:
+    return shot.scene.groups if isinstance(shot.scene, scenes.Scene) else ()
 
 
 def _place(shot: Shot) -> str:
-    return shot.scene.place if isinstance(shot.scene, Scene) else ""
+    return shot.scene.place if isinstance(shot.scene, scenes.Scene) else ""
 
 
-def _named(group: Group, *, colour: bool = True) -> str:
-    noun = plural(group.thing) if group.count > 1 or group.thing == "scissors" else group.thing
+def _named(group: scenes.Group, *, colour: bool = True) -> str:
+    noun = scenes.plural(group.thing) if group.count > 1 or group.thing == "scissors" else group.thing
     return f"{group.colour} {noun}" if colour else noun
 
 
-def _option(group: Group) -> str:
+def _option(group: scenes.Group) -> str:
     """Write a group as an option: "a red boat" or "three red boats"."""
-    return f"{NUMBERS[group.count]} {_named(group)}" if group.count > 1 else with_article(_named(group))
+    return f"{scenes.NUMBERS[group.count]} {_named(group)}" if group.count > 1 else scenes.with_article(_named(group))
 
 
-def _is(group: Group) -> str:
+def _is(group: scenes.Group) -> str:
     return "are" if group.count > 1 or group.thing == "scissors" else "is"
 
 
 def _colour(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
     for group in _groups(shot):
         if film.placed[group.thing, _place(shot)] == 1:
-            text = f"What colour {_is(group)} the {_named(group, colour=False)} {WHERE[_place(shot)]}?"
-            yield _Draft("colour", text, group.colour, [name for name in COLOUR_NAMES if name != group.colour], shot)
+            text = f"What colour {_is(group)} the {_named(group, colour=False)} {scenes.WHERE[_place(shot)]}?"
+            yield _Draft(
+                "colour", text, group.colour, [name for name in scenes.COLOUR_NAMES if name != group.colour], shot
+            )
 
 
 def _count(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
     for group in _groups(shot):
         if film.full[group.thing, group.colour, _place(shot)] == 1 and group.thing != "scissors":
             text, right = (
-                f"How many {group.colour} {plural(group.thing)} are there {WHERE[_place(shot)]}?",
-                NUMBERS[group.count],
+                f"How many {group.colour} {scenes.plural(group.thing)} are there {scenes.WHERE[_place(shot)]}?",
+                scenes.NUMBERS[group.count],
             )
-            yield _Draft("count", text, right, [word for word in NUMBERS[1:] if word != right], shot)
+            yield _Draft("count", text, right, [word for word in scenes.NUMBERS[1:] if word != right], shot)
 
 
 def _where(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
     for group in _groups(shot):
         if film.coloured[group.thing, group.colour] == 1:
-            wrong = [WHERE[place] for place in PLACE_NAMES if place != _place(shot)]
-            yield _Draft("place", f"Where {_is(group)} the {_named(group)}?", WHERE[_place(shot)], wrong, shot)
+            wrong = [scenes.WHERE[place] for place in scenes.PLACE_NAMES if place != _place(shot)]
+            yield _Draft("place", f"Where {_is(group)} the {_named(group)}?", scenes.WHERE[_place(shot)], wrong, shot)
 
 
 def _appears(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
@@ -401,14 +385,14 @@ def _appears(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft
         if film.coloured[group.thing, group.colour] == 1:
             known = sorted(film.things)
             wrong = {
-                with_article(f"{colour} {thing}")
-                for thing, colour in ((chance.choice(known), chance.choice(COLOUR_NAMES)) for _ in range(12))
+                scenes.with_article(f"{colour} {thing}")
+                for thing, colour in ((chance.choice(known), chance.choice(scenes.COLOUR_NAMES)) for _ in range(12))
                 if not film.coloured[thing, colour] and thing != group.thing
             }
             if len(wrong) >= OPTIONS - 1:
-                right = with_article(f"{group.colour} {group.thing}")
+                right = scenes.with_article(f"{group.colour} {group.thing}")
                 yield _Draft("appears", "Which of these appears in the film?", right, sorted(wrong), shot)
-                seen = f"Which of these can be seen {WHERE[_place(shot)]}?"
+                seen = f"Which of these can be seen {scenes.WHERE[_place(shot)]}?"
                 yield _Draft("appears", seen, right, sorted(wrong), shot)
 
 
@@ -429,8 +413,8 @@ def _after(film: _Film, index: int, shot: Shot, chance: Random) -> Iterable[_Dra
     }
     if len(wrong) < 2 * OPTIONS:
         wrong |= {
-            with_article(f"{chance.choice(COLOUR_NAMES)} {thing}")
-            for thing in THING_NAMES
+            scenes.with_article(f"{chance.choice(scenes.COLOUR_NAMES)} {thing}")
+            for thing in scenes.THING_NAMES
             if all(thing != name for name, _ in near)
         }
     if moment:
@@ -439,21 +423,21 @@ def _after(film: _Film, index: int, shot: Shot, chance: Random) -> Iterable[_Dra
 
 def _title(film: _Film, index: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
     before = film.shots[index - 1] if index else None
-    if before is None or not isinstance(shot.scene, TitleCard):
+    if before is None or not isinstance(shot.scene, scenes.TitleCard):
         return
     moment = _reference(film, before, chance)
     if moment:
-        wrong = [word for word in TITLE_WORDS if word != shot.scene.word]
+        wrong = [word for word in scenes.TITLE_WORDS if word != shot.scene.word]
         text = f"Which word does the title card right after {moment} show?"
         yield _Draft("title", text, shot.scene.word, wrong, shot)
 
 
 def _reference(film: _Film, shot: Shot, chance: Random) -> str | None:
     """Describe the shot in words that fit no other shot of the film; None if there are none."""
-    if isinstance(shot.scene, TitleCard):
+    if isinstance(shot.scene, scenes.TitleCard):
         return f"the title card {shot.scene.word}"
     single = [group for group in _groups(shot) if film.full[group.thing, group.colour, _place(shot)] == 1]
-    return f"the {_named(chance.choice(single))} {WHERE[_place(shot)]}" if single else None
+    return f"the {_named(chance.choice(single))} {scenes.WHERE[_place(shot)]}" if single else None
 
 
 def _first(film: _Film, index: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
@@ -517,12 +501,12 @@ def _transition(before: Pixels, picture: Pixels, entry: str, share: float) -> Pi
 
 
 def _shot_frames(shot: Shot, seed: int) -> Iterator[Pixels]:
-    if isinstance(shot.scene, TitleCard):
-        still = np.asarray(draw_card(shot.scene, WIDTH_PX, HEIGHT_PX))
+    if isinstance(shot.scene, scenes.TitleCard):
+        still = np.asarray(scenes.draw_card(shot.scene, WIDTH_PX, HEIGHT_PX))
         yield from (still for _ in range(shot.frames))
         return
     background = draw_place(shot.scene.place, shot.scene.night, WIDTH_PX, HEIGHT_PX, Random(seed))
-    items = lay_out(shot.scene, WIDTH_PX, HEIGHT_PX)
+    items = scenes.lay_out(shot.scene, WIDTH_PX, HEIGHT_PX)
     drawn, shown = None, np.zeros((0,), np.uint8)
     for frame in range(shot.frames):
         shift_x, shift_y = _shift(shot, frame)
@@ -532,10 +516,10 @@ def _shot_frames(shot: Shot, seed: int) -> Iterator[Pixels]:
         yield shown
 
 
-def _compose(background: Image.Image, items: list[Pasted], shift_x: float, shift_y: float) -> Pixels:
+def _compose(background: Image.Image, items: list[scenes.Pasted], shift_x: float, shift_y: float) -> Pixels:
     canvas = background.copy()
     for item in items:
-        paste(canvas, item, shift_x, shift_y)
+        scenes.paste(canvas, item, shift_x, shift_y)
     return np.asarray(canvas)
 
 
@@ -543,7 +527,7 @@ def _shift(shot: Shot, frame: int) -> tuple[float, float]:
     """Offset of everything from its place, in fractions of width and height; zero in the middle of the shot."""
     part = frame / max(1, shot.frames - 1) - 0.5
     if shot.motion in ("left", "right"):
-        crowded = isinstance(shot.scene, TitleCard) or len(shot.scene.groups) > 1 or shot.scene.groups[:1] == ()
+        crowded = isinstance(shot.scene, scenes.TitleCard) or len(shot.scene.groups) > 1 or shot.scene.groups[:1] == ()
         reach = 0.04 if crowded else DRIFT
         return (part if shot.motion == "right" else -part) * reach, 0.0
     if shot.motion in ("up", "down"):

@@ -933,9 +933,6 @@ def _give(writing: Writing, giver: Prop, taker: Prop, now: float, world: World) 
     return give(writing, giver, taker, now, words)
 
 
-# A story film as plain data: what is on screen and what is said, with exact times, and its subtitles.
-
-
 def as_json(film: StoryFilm) -> dict[str, Any]:
     """Convert a film to plain data; times are those of the screen, in seconds, in the film's own order of shots."""
     return {
@@ -946,7 +943,10 @@ def as_json(film: StoryFilm) -> dict[str, Any]:
         "height_px": HEIGHT_PX,
         "fps": FPS,
         "duration_s": film.duration_s,
-        "scenes": [_scene_json(film, number, scene) for number, scene in enumerate(film.scenes)],
+        "scenes": [
+            {"scene": number, "ranges": _ranges(film.on_screen(scene.time)), **_setting_json(scene.setting)}
+            for number, scene in enumerate(film.scenes)
+        ],
         "shots": _shots_json(film),
         "events": [_event_json(film, event, scene) for event, scene in film.events()],
         "texts": texts_on_screen(film),
@@ -997,10 +997,6 @@ def _setting_json(setting: Setting) -> dict[str, Any]:
     return {"place": setting.place, "night": setting.night, "landmark": setting.landmark.name, "sign": setting.sign}
 
 
-def _scene_json(film: StoryFilm, number: int, scene: StoryScene) -> dict[str, Any]:
-    return {"scene": number, "ranges": _ranges(film.on_screen(scene.time)), **_setting_json(scene.setting)}
-
-
 def _shots_json(film: StoryFilm) -> list[dict[str, Any]]:
     rows = []
     for shot, start_s in film.starts():
@@ -1037,9 +1033,6 @@ def _line_json(film: StoryFilm, index: int) -> dict[str, Any]:
     line = film.lines[index]
     (start_s, end_s), *_ = film.on_screen(line.time)
     return {**_times(start_s, end_s), "text": line.text, "speaker": line.speaker}
-
-
-# The same film without its story: its shots in random order, each as it was, with what is spoken in it.
 
 
 def shuffle_shots(film: StoryFilm) -> StoryFilm:

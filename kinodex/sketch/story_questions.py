@@ -9,22 +9,8 @@ from itertools import pairwise
 from random import Random
 from typing import Literal
 
+from kinodex.sketch import story
 from kinodex.sketch.scenes import NUMBERS, TITLE_WORDS, WHERE, with_article
-from kinodex.sketch.story import (
-    CODE_WORDS,
-    GOALS,
-    PASSERS,
-    PURPOSES,
-    REASONS,
-    Event,
-    Line,
-    Prop,
-    Range,
-    Setting,
-    StoryFilm,
-    StoryScene,
-    text_box,
-)
 
 OPTIONS = 4
 Needs = Literal["pictures", "text", "words", "both"]
@@ -47,11 +33,11 @@ class StoryQuestion:
     question: str
     options: tuple[str, ...]
     answer: int
-    evidence: Range
-    ranges: tuple[Range, ...]
+    evidence: story.Range
+    ranges: tuple[story.Range, ...]
 
 
-def write_questions(film: StoryFilm, video: str, limit: int | None = None) -> list[StoryQuestion]:
+def write_questions(film: story.StoryFilm, video: str, limit: int | None = None) -> list[StoryQuestion]:
     """Write questions about a film; the same for the same film.
 
     `limit` defaults to one for each half minute, at least 8 and at most 60, of the film in the order of its story. A
@@ -77,8 +63,8 @@ def write_questions(film: StoryFilm, video: str, limit: int | None = None) -> li
     return written
 
 
-def _joined(ranges: Sequence[Range]) -> tuple[Range, ...]:
-    joined: list[Range] = []
+def _joined(ranges: Sequence[story.Range]) -> tuple[story.Range, ...]:
+    joined: list[story.Range] = []
     for low, high in sorted((round(low, 4), round(high, 4)) for low, high in ranges):
         if joined and low <= joined[-1][1]:
             low, high = joined[-1][0], max(joined.pop()[1], high)
@@ -92,7 +78,7 @@ def _take_turns(piles: dict[Needs, dict[str, list[Draft]]], number: int, chance:
         for pile in kinds.values():
             chance.shuffle(pile)
     chosen: list[Draft] = []
-    used: Counter[Range] = Counter()
+    used: Counter[story.Range] = Counter()
     turns = {needs: _in_turn(piles[needs], used) for needs in set(TURNS)}
     while len(chosen) < number:
         found = [draft for needs in TURNS if (draft := next(turns[needs], None)) is not None]
@@ -102,7 +88,7 @@ def _take_turns(piles: dict[Needs, dict[str, list[Draft]]], number: int, chance:
     return chosen[:number]
 
 
-def _in_turn(kinds: dict[str, list[Draft]], used: Counter[Range]) -> Iterator[Draft]:
+def _in_turn(kinds: dict[str, list[Draft]], used: Counter[story.Range]) -> Iterator[Draft]:
     while any(kinds.values()):
         for pile in kinds.values():
             while pile:
@@ -111,9 +97,6 @@ def _in_turn(kinds: dict[str, list[Draft]], used: Counter[Range]) -> Iterator[Dr
                     used[draft.evidence[0]] += 1
                     yield draft
                     break
-
-
-# A question before its options are chosen, and what questions are made from.
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +111,7 @@ class Draft:
     text: str
     right: str
     wrong: tuple[str, ...]
-    evidence: tuple[Range, ...]
+    evidence: tuple[story.Range, ...]
     ordered: bool = False
 
 
@@ -138,7 +121,7 @@ Maker = Callable[["Facts", Random], Iterable[Draft]]
 class Facts:
     """The events of a film by kind, and the names of all that occurs in it."""
 
-    def __init__(self, film: StoryFilm) -> None:
+    def __init__(self, film: story.StoryFilm) -> None:
         self.film = film
         self.scenes = film.scenes
         self.events = list(film.events())
@@ -149,30 +132,30 @@ class Facts:
         )
         self.landmarks = _in_order(scene.setting.landmark for scene in film.scenes)
 
-    def of_kind(self, *kinds: str) -> list[tuple[Event, StoryScene]]:
+    def of_kind(self, *kinds: str) -> list[tuple[story.Event, story.StoryScene]]:
         return [each for each in self.events if each[0].kind in kinds]
 
-    def said(self, kind: str) -> list[tuple[Line, tuple[str, str, str]]]:
+    def said(self, kind: str) -> list[tuple[story.Line, tuple[str, str, str]]]:
         """List the lines that say a fact of a kind, with it."""
         return [(line, line.fact) for line in self.film.lines if line.fact is not None and line.fact[0] == kind]
 
-    def visits(self, scene: StoryScene) -> int:
+    def visits(self, scene: story.StoryScene) -> int:
         return sum(other.setting == scene.setting for other in self.scenes)
 
 
-def _in_order(props: Iterable[Prop]) -> list[Prop]:
+def _in_order(props: Iterable[story.Prop]) -> list[story.Prop]:
     return list(dict.fromkeys(props))
 
 
-def options(props: Iterable[Prop], *without: Prop) -> tuple[str, ...]:
+def options(props: Iterable[story.Prop], *without: story.Prop) -> tuple[str, ...]:
     return tuple(with_article(prop.name) for prop in props if prop not in without)
 
 
-def the(props: Iterable[Prop], *without: Prop) -> tuple[str, ...]:
+def the(props: Iterable[story.Prop], *without: story.Prop) -> tuple[str, ...]:
     return tuple(f"the {prop.name}" for prop in props if prop not in without)
 
 
-def moments(events: Sequence[Event]) -> tuple[Range, ...]:
+def moments(events: Sequence[story.Event]) -> tuple[story.Range, ...]:
     return tuple(event.moment for event in events)
 
 
@@ -216,7 +199,7 @@ def meanwhile(facts: Facts, _: Random) -> Iterable[Draft]:
             near = {each.who for each in passes if each.time[0] < high and each.time[1] > low}
             if often[event.who] == 1 and len(inside) == 1 and near == {inside[0].who}:
                 right = inside[0].who
-                likely = [each for each in facts.passers if each.thing in PASSERS[scene.setting.place]]
+                likely = [each for each in facts.passers if each.thing in story.PASSERS[scene.setting.place]]
                 text = f"What passes by while the {event.who.name} is away from the {scene.setting.landmark.name}?"
                 wrong, shown = options(likely, right), (inside[0].moment,)
                 yield Draft("meanwhile", "pictures", text, with_article(right.name), wrong, shown, ordered=True)
@@ -242,7 +225,7 @@ def last(facts: Facts, _: Random) -> Iterable[Draft]:
 
 def count(facts: Facts, _: Random) -> Iterable[Draft]:
     """Ask which of four things passes so many times: "how many" needs no film, for two is the most frequent."""
-    passes: dict[Prop, list[Event]] = defaultdict(list)
+    passes: dict[story.Prop, list[story.Event]] = defaultdict(list)
     for event, _scene in facts.of_kind("pass"):
         passes[event.who].append(event)
     for number in range(2, len(NUMBERS)):
@@ -254,7 +237,7 @@ def count(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def holder(facts: Facts, _: Random) -> Iterable[Draft]:
-    changes: dict[Prop, list[Event]] = defaultdict(list)
+    changes: dict[story.Prop, list[story.Event]] = defaultdict(list)
     for event, _scene in facts.of_kind("give", "put", "take"):
         if event.what is not None:
             changes[event.what].append(event)
@@ -267,13 +250,13 @@ def holder(facts: Facts, _: Random) -> Iterable[Draft]:
             yield Draft("holder", "pictures", text, f"the {right.name}", wrong, moments(events[-1:]), ordered=True)
 
 
-def _seen_once(facts: Facts) -> list[StoryScene]:
+def _seen_once(facts: Facts) -> list[story.StoryScene]:
     return [scene for scene in facts.scenes if facts.visits(scene) == 1]
 
 
 # Questions that pictures answer in any order of the shots: who gives what to whom and where, and who takes it.
 
-Gives = dict[tuple[Prop, Prop], list[tuple[Event, StoryScene]]]
+Gives = dict[tuple[story.Prop, story.Prop], list[tuple[story.Event, story.StoryScene]]]
 
 
 def handover(asks: str, known: tuple[str, str], third: str, text: str) -> Maker:
@@ -362,16 +345,16 @@ def title(facts: Facts, _: Random) -> Iterable[Draft]:
         yield Draft("title", "text", text, word, tuple(others), (before.time,), ordered=True)
 
 
-def _settings(facts: Facts) -> list[Setting]:
+def _settings(facts: Facts) -> list[story.Setting]:
     return list(dict.fromkeys(scene.setting for scene in facts.scenes))
 
 
-def _sign_shown(film: StoryFilm, setting: Setting) -> tuple[Range, ...]:
+def _sign_shown(film: story.StoryFilm, setting: story.Setting) -> tuple[story.Range, ...]:
     """List the story ranges in which the sign of a setting is wholly in view."""
     return tuple(
         shot.time
         for shot in sorted(film.shots, key=lambda shot: shot.first_frame)
-        if shot.scene is not None and film.scenes[shot.scene].setting == setting and text_box(setting, shot.view)
+        if shot.scene is not None and film.scenes[shot.scene].setting == setting and story.text_box(setting, shot.view)
     )
 
 
@@ -390,9 +373,9 @@ def spoken(kind: str, text: str, made_up: tuple[str, ...]) -> Maker:
     return make
 
 
-plan = spoken("plan", "Where does {} plan to go?", GOALS)
-reason = spoken("reason", "Why was {} late?", REASONS)
-code = spoken("code", "What is the code word for {}?", CODE_WORDS)
+plan = spoken("plan", "Where does {} plan to go?", story.GOALS)
+reason = spoken("reason", "Why was {} late?", story.REASONS)
+code = spoken("code", "What is the code word for {}?", story.CODE_WORDS)
 
 
 def purpose(facts: Facts, _: Random) -> Iterable[Draft]:
@@ -408,7 +391,7 @@ def purpose(facts: Facts, _: Random) -> Iterable[Draft]:
         assert event.what is not None and event.other is not None, "a gift"
         if sum((other.what, other.other) == (event.what, event.other) for other in gives) == 1:
             text = f"What is the {event.what.name} for that the {event.other.name} is given, as is said then?"
-            wrong = tuple(each for each in _enough(said, PURPOSES) if each != right)
+            wrong = tuple(each for each in _enough(said, story.PURPOSES) if each != right)
             yield Draft("purpose", "both", text, right, wrong, (event.moment,))
 
 

@@ -70,7 +70,6 @@ class VideoMetadata:
     fps: float | None
     claimed_duration_s: float | None
     interlaced: bool
-    has_audio: bool
     hdr: bool = False
     drawn: bool = False
     tags: Mapping[str, Any] = field(default_factory=dict)
@@ -175,7 +174,6 @@ def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFr
         fps=float(stream.average_rate) if stream.average_rate else None,
         claimed_duration_s=claimed_s or None,
         interlaced=frame.interlaced_frame,
-        has_audio=bool(container.streams.audio),
         hdr=is_hdr(frame),
         drawn=is_drawn(container),
         tags=known_tags(container.metadata),

@@ -115,9 +115,6 @@ def removed_on_error(out: Path) -> Iterator[None]:
         raise
 
 
-# The source of a video, opened where it lies: a local file, or one elsewhere that is read in parts as needed.
-
-
 @contextmanager
 def open_source(uri: str) -> Iterator[InputContainer]:
     """Open a video's source for demuxing; one elsewhere is not fetched whole, and little of it is kept in memory.

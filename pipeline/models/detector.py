@@ -100,7 +100,7 @@ def _detections(found: dict[str, Any], size: tuple[int, int], labels: Sequence[s
         for words, score, box in rows
         if (label := _label(words, labels)) is not None
     ]
-    return suppress_overlaps([each for each in inside if has_area(each.box)], DUPLICATE_IOU)
+    return suppress_overlaps([each for each in inside if has_area(each.box)])
 
 
 def _fractions(box: Sequence[float], width_px: int, height_px: int) -> Box:
@@ -148,15 +148,15 @@ def box_ious(some: Sequence[Box], others: Sequence[Box]) -> NDArray[np.float64]:
     return shared
 
 
-def suppress_overlaps(found: Sequence[Detection], max_iou: float) -> list[Detection]:
-    """Drop each detection that overlaps a better one of its label by more than `max_iou`; the best come first.
+def suppress_overlaps(found: Sequence[Detection]) -> list[Detection]:
+    """Drop each detection that overlaps a better one of its label by more than `DUPLICATE_IOU`; the best come first.
 
     Greedy non-maximum suppression, as detectors without a set loss need it (OWLv2, Minderer et al. 2023).
     """
     kept: list[Detection] = []
     for each in sorted(found, key=lambda detection: -detection.score):
         rivals = [other.box for other in kept if other.label == each.label]
-        if not (box_ious([each.box], rivals) > max_iou).any():
+        if not (box_ious([each.box], rivals) > DUPLICATE_IOU).any():
             kept.append(each)
     return kept
 
@@ -195,8 +195,6 @@ def find_tracks(
     frames: Sequence[Sequence[Detection]],
     times_s: Sequence[float],
     cuts_s: Sequence[float] = (),
-    min_overlap: float = MIN_OVERLAP,
-    max_missed: int = MAX_MISSED,
 ) -> list[list[int]]:
     """Number, from 0, the track of every detection of frames in time order; a shot begins at each of `cuts_s`."""
     tracks: list[_Track] = []
@@ -204,9 +202,9 @@ def find_tracks(
     count, shot = 0, 0
     for found, time_s in zip(frames, times_s, strict=True):
         now = bisect_right(cuts_s, time_s)
-        tracks = [track for track in tracks if track.missed <= max_missed] if now == shot else []
+        tracks = [track for track in tracks if track.missed <= MAX_MISSED] if now == shot else []
         shot = now
-        continued = dict(_match(found, tracks, time_s, min_overlap))
+        continued = dict(_match(found, tracks, time_s))
         for each in tracks:
             each.missed += 1
         assigned = []
@@ -223,15 +221,13 @@ def find_tracks(
     return numbers
 
 
-def _match(
-    found: Sequence[Detection], tracks: Sequence[_Track], time_s: float, min_overlap: float
-) -> Iterator[tuple[int, _Track]]:
+def _match(found: Sequence[Detection], tracks: Sequence[_Track], time_s: float) -> Iterator[tuple[int, _Track]]:
     if not found or not tracks:
         return
     from scipy.optimize import linear_sum_assignment
 
     fits = _match_scores(found, tracks, time_s)
-    fits[fits < min_overlap] = 0.0
+    fits[fits < MIN_OVERLAP] = 0.0
     for place, number in zip(*linear_sum_assignment(fits, maximize=True), strict=True):
         if fits[place, number] > 0:
             yield int(place), tracks[number]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -68,11 +68,6 @@ LEAST_LETTERS = 10
 """Letters of a script from which on a model reads it: the dictionary of a Chinese one holds some Greek signs."""
 
 
-def scripts_of(languages: Sequence[str]) -> frozenset[str]:
-    """Scripts of some languages, Latin always among them; empty for no language, which means all."""
-    return frozenset({"LATIN"}.union(*(LANGUAGES[each] for each in languages))) if languages else frozenset()
-
-
 def check_languages(languages: Sequence[str], characters: str, model: str) -> None:
     """Raise WrongModel for a language that is not known here, or whose script a model does not read."""
     unknown = [each for each in languages if each not in LANGUAGES]
@@ -86,12 +81,6 @@ def check_languages(languages: Sequence[str], characters: str, model: str) -> No
                 f"got language {language!r}, whose letters {model} does not read; it reads {', '.join(reads)}: give "
                 "--model FOLDER with a recogniser for it"
             )
-
-
-def keep_scripts(text: str, scripts: Collection[str]) -> str:
-    if not scripts:
-        return text
-    return "".join(letter for letter in text if script_of(letter) in scripts or not letter.isalpha())
 
 
 @lru_cache(maxsize=32_768)
@@ -147,7 +136,7 @@ class TextReader:
 
     def __init__(self, engine: Any, languages: Sequence[str], min_confidence: float) -> None:
         self._engine = engine
-        self._scripts = scripts_of(languages)
+        self._scripts = {"LATIN"}.union(*(LANGUAGES[each] for each in languages)) if languages else None
         self._min_confidence = min_confidence
 
     def read(self, picture: Image) -> list[Reading]:
@@ -184,7 +173,9 @@ class TextReader:
     def _clean(self, text: str) -> str:
         """Full-width forms become plain ones and white space single blanks."""
         plain = unicodedata.normalize("NFKC", text)
-        return " ".join(keep_scripts(plain, self._scripts).split())
+        if self._scripts is not None:
+            plain = "".join(each for each in plain if script_of(each) in self._scripts or not each.isalpha())
+        return " ".join(plain.split())
 
 
 def find_text_model(name: str = CARRIED) -> TextModel:

@@ -181,16 +181,12 @@ class Recogniser:
         self._language = self._check_language(language)
         self._knows_times = bool(getattr(settings, "alignment_heads", None))
 
-    def transcribe(self, windows: Iterable[Sound]) -> Iterator[SpeechLine]:
-        """Yield the lines of one video, in order, from the windows of its sound, a batch of windows at a time.
+    def transcribe_windows(self, windows: Iterable[Sound]) -> Iterator[tuple[Sound, list[SpeechLine]]]:
+        """Yield each window of one video with sound in it, in order, and its lines, a batch of windows at a time.
 
         Without a language, it is found window by window, and changes only on good evidence (`follow_languages`):
         Whisper alone would decide for each window, and drift.
         """
-        return chain.from_iterable(lines for _, lines in self.transcribe_windows(windows))
-
-    def transcribe_windows(self, windows: Iterable[Sound]) -> Iterator[tuple[Sound, list[SpeechLine]]]:
-        """Yield each window with sound in it, and its lines."""
         sounding = (
             window for window in windows if np.sqrt(np.mean(np.square(window.samples, dtype=np.float64))) >= SILENCE_RMS
         )
@@ -449,16 +445,14 @@ with words twice over have 1.3 to 2.2."""
 
 
 def is_loop(text: str) -> bool:
-    """True for a text that repeats itself more than people do."""
-    data = _one_byte_each(text)
-    return len(data) > MOST_COMPRESSED * len(zlib.compress(data))
+    """True for a text that repeats itself more than people do.
 
-
-def _one_byte_each(text: str) -> bytes:
-    """A byte for each character: UTF-8 has three for one of Hindi or Georgian, of which two are always the same."""
+    It has a byte for each character: UTF-8 has three for one of Hindi or Georgian, of which two are always the same.
+    """
     foreign = dict.fromkeys(letter for letter in text if not letter.isascii())
     others = {letter: 128 + at % 128 for at, letter in enumerate(foreign)}
-    return bytes(others.get(letter, ord(letter) & 127) for letter in text)
+    data = bytes(others.get(letter, ord(letter) & 127) for letter in text)
+    return len(data) > MOST_COMPRESSED * len(zlib.compress(data))
 
 
 # Languages of a video's windows of sound: one for all of it, unless there is good evidence that it changes.

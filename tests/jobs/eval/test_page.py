@@ -13,8 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from kinodex.jobs.eval.page import write_page
-from kinodex.jobs.eval.plots import DPI, plots
+from kinodex.jobs.eval.page import DPI, plots, write_page
 from tests.support.runs.reports import AGENTS, CONTROLS, Player, sample_report
 
 EVIL = '<script>alert(1)</script> --> $x^{ "&'

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from kinodex.jobs.eval.plots import (
+from kinodex.jobs.eval.page import (
     COLOURS,
     DEEPEST,
     THEMED,

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from kinodex.bench.ingest import FIRST, NEXT, SCRIPT, Lost, measure_usage, run_alone, run_alone_within
+from kinodex.bench.ingest import FIRST, NEXT, SCRIPT, Lost, measure_usage, run_alone_within
 from tests.kinodex.bench.conftest import FILM_S
 from tests.support.models.tiny_models import TINY, write_model
 
@@ -40,11 +40,11 @@ def hold_memory(seconds):
 
 @pytest.mark.slow
 def test_a_fresh_process_gives_what_it_made_what_it_raised_or_how_it_ended():
-    assert run_alone(sum, [1, 2, 3]) == 6
+    assert run_alone_within(None, sum, [1, 2, 3]) == 6
     with pytest.raises(ZeroDivisionError):
-        run_alone(divmod, 1, 0)
+        run_alone_within(None, divmod, 1, 0)
     with pytest.raises(Lost, match="status 7"):
-        run_alone(os._exit, 7)
+        run_alone_within(None, os._exit, 7)
     with pytest.raises(Lost, match=r"more than 0\.3 s"):
         run_alone_within(0.3, time.sleep, 60)
 
@@ -52,7 +52,7 @@ def test_a_fresh_process_gives_what_it_made_what_it_raised_or_how_it_ended():
 @pytest.mark.slow
 def test_memory_of_a_process_and_of_its_largest_child_is_seen():
     with measure_usage() as load:
-        inner, held = run_alone(hold_memory, 0.8)
+        inner, held = run_alone_within(None, hold_memory, 0.8)
     assert inner.parent_bytes > held
     assert inner.child_bytes == 0
     assert load.child_bytes > held

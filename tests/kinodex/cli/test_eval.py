@@ -138,11 +138,3 @@ def test_a_benchmark_after_eval_is_run_and_other_command_lines_stay_as_they_are(
     ]
     for line in ("eval", "eval run lvbench", "eval check lvbench", "eval --help", "ingest films library"):
         assert with_run(line.split()) == line.split()
-
-
-def test_old_spellings_are_taken_and_the_new_ones_named(capsys: pytest.CaptureFixture[str]) -> None:
-    old = ["eval", "search", "own", "a.jsonl", "--system=frames", "--system", "fused", "--most=20", "--most", "30"]
-    new = ["eval", "search", "own", "a.jsonl", "--contender=frames", "--contender", "fused", "-k20", "-k", "30"]
-    assert with_run(old) == new
-    assert "--system is now --contender" in capsys.readouterr().err
-    assert with_run(["eval", "run", "own", "--system"])[-1] == "--system"

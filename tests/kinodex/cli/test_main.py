@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.cli import sketch
+from kinodex.cli import demo
 from kinodex.cli.main import COMMANDS, LAB
 from kinodex.cli.options import OLDER_COMMANDS, OLDER_OPTIONS, spelt_as_now
 from tests.support.command import Kinodex, bad, json_of
@@ -65,7 +65,8 @@ def test_every_spelling_of_version_2_is_rewritten_with_one_line(capsys: pytest.C
     for command, options in OLDER_OPTIONS.items():
         for older, newer in options.items():
             words = [*command.split(), "x", older, "y", f"{older}=z", "--", older]
-            assert spelt_as_now(words) == [*command.split(), "x", newer, "y", f"{newer}=z", "--", older]
+            joined = f"{newer}=z" if newer.startswith("--") else f"{newer}z"
+            assert spelt_as_now(words) == [*command.split(), "x", newer, "y", joined, "--", older]
             assert capsys.readouterr().err.count(f"note: {older} is called {newer} now") == 2
     same = ["ask", "lib", "--only", "--text", "name"]
     assert spelt_as_now(same) == same and capsys.readouterr().err == ""
@@ -91,7 +92,7 @@ def test_ctrl_c_is_one_line(kinodex: Kinodex, monkeypatch: pytest.MonkeyPatch, t
     def interrupted(directory: Path) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(sketch, "demo", interrupted)
+    monkeypatch.setattr(demo, "demo", interrupted)
     ran = kinodex("demo", tmp_path)
     assert ran.code == 130
     assert ran.err.strip() == "interrupted: completed work is kept; run the command again to continue"

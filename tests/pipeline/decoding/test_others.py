@@ -13,12 +13,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kinodex.pipeline.decoding.open import DECODERS, open_video, probe, split_video
-from kinodex.pipeline.decoding.others import (
+from kinodex.pipeline.decoding.open import (
+    DECODERS,
     FrameIndex,
     decord_frames,
     index_frames,
+    open_video,
+    probe,
     reason_unfit,
+    split_video,
     torchcodec_frames,
 )
 from kinodex.pipeline.decoding.pyav_reader import PyavReader

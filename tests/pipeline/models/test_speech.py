@@ -17,6 +17,7 @@ from kinodex.pipeline.models.audio import Sound, sound_windows
 from kinodex.pipeline.models.speech import (
     LONGEST_LINE_S,
     Recogniser,
+    SpeechLine,
     Word,
     cut_lines,
     follow_languages,
@@ -41,10 +42,14 @@ def recogniser(model) -> Recogniser:
     return load_recogniser(model, "cpu")
 
 
+def lines_of(recogniser: Recogniser, windows: list[Sound]) -> list[SpeechLine]:
+    return [line for _, lines in recogniser.transcribe_windows(windows) for line in lines]
+
+
 @pytest.mark.slow
 def test_lines_lie_in_their_windows_in_the_films_own_time_and_are_made_of_words(model, recogniser, long_film):
     windows = list(sound_windows(long_film, "long"))
-    lines = list(recogniser.transcribe(windows))
+    lines = lines_of(recogniser, windows)
     assert any(len(line.words) > 1 for line in lines)
     assert [line.start_s for line in lines] == sorted(line.start_s for line in lines)
     for line in lines:
@@ -57,17 +62,17 @@ def test_lines_lie_in_their_windows_in_the_films_own_time_and_are_made_of_words(
         assert starts == sorted(starts)
         assert all(word.start_s < word.end_s <= windows[-1].end_s for word in line.words)
     for language in ("en", None):  # windows together are heard as each alone
-        one_by_one = list(load_recogniser(model, "cpu", language, batch=1).transcribe(windows))
-        together = list(load_recogniser(model, "cpu", language, batch=4).transcribe(windows))
+        one_by_one = lines_of(load_recogniser(model, "cpu", language, batch=1), windows)
+        together = lines_of(load_recogniser(model, "cpu", language, batch=4), windows)
         assert one_by_one == together
 
 
 @pytest.mark.slow
 def test_one_language_a_film_found_out_or_given(model, recogniser):
     sounds = [Sound(float(n), beeps(2.0).samples) for n in range(6)]
-    assert len({line.language for line in recogniser.transcribe(sounds)}) == 1
+    assert len({line.language for line in lines_of(recogniser, sounds)}) == 1
     german = load_recogniser(model, "cpu", "de")
-    assert {line.language for line in german.transcribe(sounds)} == {"de"}
+    assert {line.language for line in lines_of(german, sounds)} == {"de"}
     with pytest.raises(WrongModel, match=r"got language 'tlh', which .* does not know; it knows de, en"):
         load_recogniser(model, "cpu", "tlh")
 
@@ -83,7 +88,7 @@ def test_a_model_that_repeats_itself_is_not_believed(model, tmp_path):
     settings["suppress_tokens"] = sorted(words | times | set(settings["suppress_tokens"]))
     file.write_text(json.dumps(settings))
     parrot = load_recogniser(str(folder), "cpu", "en")
-    assert list(parrot.transcribe([Sound(0.0, beeps(2.0).samples)])) == []
+    assert lines_of(parrot, [Sound(0.0, beeps(2.0).samples)]) == []
 
 
 ENGLISH, GERMAN = 0, 1

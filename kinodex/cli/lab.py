@@ -1,4 +1,4 @@
-"""`kinodex bench`: measure speed and search on this machine."""
+"""`kinodex lab`: measure speed and search on this machine, and train a master for LongVideoAgent."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from kinodex.cli.options import JsonOption
+from kinodex.cli.options import BaseUrlOption, JsonOption, LibraryArgument, SpaceOption, announce
 from kinodex.output import print_json, tell
 
-app = typer.Typer(no_args_is_help=True, help="Measure speed and search on this machine.")
+bench_app = typer.Typer(no_args_is_help=True, help="Measure speed and search on this machine.")
+train_app = typer.Typer(no_args_is_help=True, help="Train models of the agents.")
 
 FpsOption = Annotated[float, typer.Option(help="Frames sampled a second.")]
 RoundsOption = Annotated[int, typer.Option(min=1, help="Rounds; medians are printed.")]
 
 
-@app.command()
+@bench_app.command()
 def ingest(
     video: Annotated[list[Path], typer.Argument(exists=True, help="The videos, each measured by itself.")],
     model: Annotated[
@@ -41,35 +42,26 @@ def ingest(
             model = Path(make_random_space(Path(scratch) / "model", "ViT-B-32").removeprefix("local-dir:"))
         paths = [each.absolute() for each in video]
         figures = bench_ingest(paths, model.absolute(), rounds, list(PEERS) if peers else [], fps, tell)
-    if json:
-        print_json(asdict(figures))
-    else:
-        print(table(figures))
+    _show(figures, table(figures), json)
 
 
-@app.command()
+@bench_app.command()
 def decoders(
     files: Annotated[list[Path], typer.Argument(exists=True, help="Videos, or folders of them.")],
     fps: Annotated[list[float] | None, typer.Option(help="Frames sampled a second; may be repeated.")] = None,
     decoder: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
     rounds: RoundsOption = 3,
-    make: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the first file re-encoded with each codec."),
-    ] = None,
+    make: Annotated[Path | None, typer.Option(help="Folder for the first file re-encoded with each codec.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Measure the cost of each decoder by file, relative to decoding all with PyAV, and check that its times agree."""
     from kinodex.bench.decoders import bench_decoders, table
 
     rows = bench_decoders(files, fps or [1.0, 0.2], decoder, rounds, make)
-    if json:
-        print_json([asdict(row) for row in rows])
-    else:
-        print(table(rows))
+    _show(rows, table(rows), json)
 
 
-@app.command()
+@bench_app.command()
 def gpu(
     video: Annotated[
         list[Path] | None, typer.Argument(exists=True, help="Videos to measure on. Default: a film drawn here.")
@@ -96,13 +88,10 @@ def gpu(
     figures = bench_gpu(video or [], resolved.config, seconds, limit, with_gpu, random_weights, tell)
     if out is not None:
         write_files(figures, out)
-    if json:
-        print_json(asdict(figures))
-    else:
-        print(table(figures))
+    _show(figures, table(figures), json)
 
 
-@app.command()
+@bench_app.command()
 def make_space(
     directory: Annotated[Path, typer.Argument(help="Folder for the model.")],
     model: Annotated[str, typer.Option(help="An architecture of open_clip.")] = "ViT-B-32",
@@ -113,7 +102,7 @@ def make_space(
     print(make_random_space(directory, model))
 
 
-@app.command()
+@bench_app.command()
 def search(
     directory: Annotated[Path, typer.Argument(help="Folder for the made-up library; an existing one is used.")],
     videos: Annotated[int, typer.Option(min=1, help="Videos in it.")] = 1000,
@@ -144,13 +133,97 @@ def search(
         library, _ = make_library(str(directory), size, on_progress)
         refresh(library.tables)
         found = bench_conditions(library, size, made_queries(queries, size), lambda line: tell(f"\r{line}"))
-        if json:
-            print_json([asdict(each) for each in found])
-        else:
-            print(f"{condition_table(found, size)}\n\n{machine()}")
+        _show(found, f"{condition_table(found, size)}\n\n{machine()}", json)
         return
     figures = bench_search(directory, size, queries, on_progress, lambda line: tell(f"\r{line}"))
-    if json:
-        print_json(asdict(figures))
+    _show(figures, table(figures), json)
+
+
+def _show(figures: Any, text: str, as_json: bool) -> None:
+    if as_json:
+        print_json([asdict(each) for each in figures] if isinstance(figures, list | tuple) else asdict(figures))
     else:
-        print(table(figures))
+        print(text)
+
+
+# Train a master, and score its runs.
+
+QuestionsOption = Annotated[
+    Path, typer.Option(exists=True, dir_okay=False, help="Questions with answers, as `kinodex sample` writes them.")
+]
+
+
+@train_app.callback()
+def train() -> None:
+    """Train models of the agents."""
+
+
+@train_app.command()
+def master(
+    library: LibraryArgument,
+    questions: QuestionsOption,
+    model: Annotated[str, typer.Option(help="The causal language model to train: a folder or a hub id.")],
+    out: Annotated[Path, typer.Option(help="Folder for checkpoints, rollouts and the trained master.")],
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with settings to change; jobs/train/grpo.toml has the paper's.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Optimisation steps at most.")] = None,
+    lora: Annotated[
+        int | None, typer.Option(min=0, help="Rank of the adapters to train (LoRA); 0: all weights are trained.")
+    ] = None,
+    vllm: Annotated[
+        str | None, typer.Option(help="Sample rollouts with vLLM: colocate (on the same GPU), or a server's URL.")
+    ] = None,
+    scale_rewards: Annotated[
+        str | None, typer.Option(help="Divide advantages by the standard deviation of: none, group or batch.")
+    ] = None,
+    frozen: Annotated[
+        str, typer.Option(help="Model that grounds and looks: builtin, or one of an OpenAI-compatible endpoint.")
+    ] = "builtin",
+    base_url: BaseUrlOption = None,
+    models: Annotated[Path | None, typer.Option(help="TOML file with a model for each role but the policy.")] = None,
+    space: SpaceOption = None,
+) -> None:
+    """Train a LongVideoAgent master with GRPO on questions about a library; run it again to continue."""
+    from kinodex.jobs.forecast import describe_helper_calls
+    from kinodex.jobs.known_answers import read_known
+    from kinodex.jobs.models import ModelChoice
+    from kinodex.jobs.train.rollouts import MasterSettings
+    from kinodex.jobs.train.trainer import film_environments, train_master
+
+    settings = MasterSettings.read(config, steps=steps, lora_rank=lora, vllm=vllm, scale_rewards=scale_rewards)
+    known = read_known(questions)
+    environments = film_environments(library, {each.film for each in known}, space)
+    choice = ModelChoice(frozen, base_url, models)
+    tell(describe_helper_calls(settings, known, environments, choice))
+    announce(choice)
+    print(train_master(known, environments, model, out, settings, choice, tell))
+
+
+def rollouts(
+    trace: Annotated[list[Path], typer.Argument(exists=True, help="Traces of `kinodex ask --agent longvideoagent`.")],
+    questions: QuestionsOption,
+    out: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
+    alpha: Annotated[float | None, typer.Option(min=0.0, help="Weight of well-formed turns.")] = None,
+    thinking_open: Annotated[
+        bool, typer.Option("--thinking-open", help="The master's chat template begins its turns inside <think>.")
+    ] = False,
+) -> None:
+    """Write runs as conversations to train on: one JSON line for each run, with the reward of each turn."""
+    from kinodex.agent.trace import read_trace
+    from kinodex.agent.variants.longvideoagent_training import ALPHA, as_line, read_question, rollout
+    from kinodex.jobs.known_answers import read_known, true_option
+
+    known = read_known(questions)
+    lines = []
+    for path in trace:
+        records = read_trace(path)
+        true = true_option(known, *read_question(records))
+        run = rollout(records, true, ALPHA if alpha is None else alpha, thinking_open=thinking_open)
+        lines.append(as_line(run))
+    text = "".join(f"{line}\n" for line in lines)
+    if out is None:
+        print(text, end="")
+    else:
+        out.write_text(text, encoding="utf-8")
+        print(f"{len(lines)} rollouts in {out}")

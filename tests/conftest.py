@@ -108,6 +108,19 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def short_films(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Drawn films of four seconds, film-01.mp4 to film-03.mp4, for tests to which it is one what they show."""
+    from kinodex.sketch.script import render_film, write_script
+
+    def draw(folder: Path) -> None:
+        folder.mkdir()
+        for name in ("film-01", "film-02", "film-03"):
+            render_film(write_script(name, 4.0, 3), folder / f"{name}.mp4")
+
+    return made_once(tmp_path_factory, "short-films", draw)
+
+
+@pytest.fixture(scope="session")
 def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library of these films in the built-in space, ingested once; tests that change one make their own."""
     from kinodex.jobs.ingest.config import IngestConfig

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
-import pytest
-
 from kinodex.index.rows import ScreenTextRow
-from kinodex.jobs.errors import UsageError
-from tests.bench import screen_text, start
+from tests.bench import screen_text
 
 
 def test_cards_are_scored_by_letters_and_times_and_other_lines_counted(tmp_path: Path) -> None:
@@ -33,16 +29,3 @@ def test_cards_are_scored_by_letters_and_times_and_other_lines_counted(tmp_path:
         "start off by 0.25 s in the middle, 0.50 s at most",
         "end off by 0.25 s in the middle, 0.50 s at most",
     ]
-
-
-@pytest.mark.slow
-def test_what_starting_a_command_costs(films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    commands = start.commands
-    with pytest.raises(UsageError, match="broken ended with 3: no way"):
-        start.run_once(start.StartCommand("broken", ("-c", "import sys; sys.stderr.write('no way'); sys.exit(3)")))
-    shutil.copytree(films, tmp_path / "films")  # the films are there already, and used
-    listed = commands({"builtin": "a", "other": "b"}, tmp_path)
-    assert [each.arguments[3] for each in listed if each.name.startswith("kinodex search")] == ["a", "b"]
-    monkeypatch.setattr(start, "commands", lambda libraries, scratch: commands(libraries, scratch)[1:2])
-    (figures,) = start.bench_start(tmp_path, ["builtin"], 1, lambda line: None)
-    assert figures.peak_mb > 20 and "| `kinodex info` |" in start.table([figures])

@@ -183,7 +183,7 @@ FAULTS: dict[str, Said] = {
     "no JSON": lambda body: "I am quite sure that it is the first one.",
     "empty": lambda body: "  \n",
     "refusal": lambda body: refusing("I cannot help with videos."),
-    "huge": lambda body: '{"action": "answer", "option": "A", "answer": "' + "so " * 300_000,
+    "huge": lambda body: '{"action": "answer", "option": "A", "answer": "' + "so " * 50_000,
     "an unknown option": impossible(0),
     "an unknown tool": impossible(1),
     "an unknown segment": impossible(2),

@@ -129,6 +129,9 @@ SHORT = {
 }
 SPECS = [SHORT.get(each.name, each.name) for each in VARIANTS]
 EVERYONE = parse_contenders(SPECS)
+SOME = parse_contenders(["uniform", "eea"])
+"""Where a form of questions is read, for all agents get the same of it; everyone answers `ASKED_BY_ALL`."""
+ASKED_BY_ALL = {"own", "mlvu-open"}
 VERIFIED = parse_contenders(["eea:form=paper", "videoagent2:rounds=2,segment_s=15"])
 VERIFYING = AnswerRules(verify=True)
 
@@ -297,17 +300,17 @@ def test_the_forms_are_all_there_is_and_hold_what_is_looked_for(tmp_path: Path) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TRUTHS)
 def test_nothing_of_the_truth_reaches_who_answers_and_another_truth_changes_nothing(
-    name: str, library: Library, tmp_path: Path
+    library: Library, tmp_path: Path
 ) -> None:
-    planted, another = TRUTHS[name]
-    watched = put(library, name, planted, tmp_path / "planted")
-    assert {agent for agent, _ in watched.looked} == {each.name for each in EVERYONE if each.agent != "random"}
-    assert watched.reached == found(*watched.crossed, *watched.requests) == []
-    assert [text for text in kept(tmp_path / "planted") if secret(text)] == []
-    same = put(library, name, another, tmp_path / "another", looking=False)
-    assert [*map(request_key, same.requests)] == [*map(request_key, watched.requests)]
+    for name, (planted, another) in TRUTHS.items():
+        asked, folder = EVERYONE if name in ASKED_BY_ALL else SOME, tmp_path / name
+        watched = put(library, name, planted, folder, asked)
+        assert {agent for agent, _ in watched.looked} == {each.name for each in asked if each.agent != "random"}, name
+        assert watched.reached == found(*watched.crossed, *watched.requests) == [], name
+        assert [text for text in kept(folder) if secret(text)] == [], name
+        same = put(library, name, another, tmp_path / f"{name}, another", asked, looking=False)
+        assert [*map(request_key, same.requests)] == [*map(request_key, watched.requests)], name
 
 
 @pytest.mark.slow

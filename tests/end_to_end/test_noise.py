@@ -35,23 +35,26 @@ def clip(media: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def mixed(films: Path, clip: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def mixed(short_films: Path, clip: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library of a drawn film and of a real clip, made with --anyway."""
     place = tmp_path_factory.mktemp("mixed") / "library"
     config = IngestConfig(space="builtin", anyway=True, workers=1)
-    assert run_ingest(config, list_sources([str(films / "film-01.mp4"), str(clip)]), str(place)).count("indexed") == 2
+    assert (
+        run_ingest(config, list_sources([str(short_films / "film-01.mp4"), str(clip)]), str(place)).count("indexed")
+        == 2
+    )
     return place
 
 
 @pytest.mark.slow
 def test_a_real_film_is_refused_by_name_and_leaves_no_library_and_anyway_takes_it(
-    kinodex: Kinodex, films: Path, clip: Path, tmp_path: Path
+    kinodex: Kinodex, short_films: Path, clip: Path, tmp_path: Path
 ) -> None:
     place = tmp_path / "library"
     to = ("--library", place, *SPACE)
     bad(kinodex, "ingest", clip, *to, code=2, says=f"knows only films that kinodex drew, and these are others: {CLIP};")
     assert not place.exists()
-    told = json_of(kinodex, "ingest", clip, films / "film-01.mp4", *to, code=3)
+    told = json_of(kinodex, "ingest", clip, short_films / "film-01.mp4", *to, code=3)
     states = {each["title"]: (each["state"], each["error_class"]) for each in told["sources"]}
     assert states == {clip.stem: ("failed", "NotDrawn"), "film-01": ("indexed", None)}
     assert json_of(kinodex, "search", place, WHAT)[0]["noise"] is None
@@ -128,9 +131,9 @@ def test_another_space_takes_it_and_the_built_in_one_is_not_added_unless_anyway(
 
 @needs_ffmpeg
 def test_a_drawn_film_is_known_by_its_container_or_by_the_script_of_an_earlier_version(
-    films: Path, tmp_path: Path
+    short_films: Path, tmp_path: Path
 ) -> None:
-    film = films / "film-01.mp4"
+    film = short_films / "film-01.mp4"
     bare, older, packed = tmp_path / "bare.mp4", tmp_path / "older.mp4", tmp_path / "packed.mkv"
     ffmpeg("-i", film, "-map_metadata", "-1", "-c", "copy", bare)
     shutil.copy(bare, older)

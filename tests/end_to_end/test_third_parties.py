@@ -17,7 +17,6 @@ from kinodex.agent.models.roles import Role
 from kinodex.agent.protocol import Question
 from kinodex.doctor.machine import check_endpoint
 from kinodex.jobs.open import open_environment
-from tests.support.house.once import made_for_all_runs
 from tests.support.models.real_models import real_model
 from tests.support.runs.check_results import by_name
 from tests.support.servers.rule_server import MODEL, Rules, RuleServer
@@ -25,23 +24,6 @@ from tests.support.servers.third_parties.processes import litellm_proxy, transfo
 from tests.support.servers.wire import discover, score
 
 pytestmark = [pytest.mark.third_party, pytest.mark.slow, pytest.mark.timeout(900)]
-
-
-def test_an_install_that_was_broken_off_is_begun_again(tmp_path: Path) -> None:
-    def broken_off(folder: Path) -> None:
-        folder.mkdir()
-        (folder / "half").touch()
-        raise KeyboardInterrupt
-
-    def installed(folder: Path) -> None:
-        folder.mkdir()
-        (folder / "whole").touch()
-
-    with pytest.raises(KeyboardInterrupt):
-        made_for_all_runs(tmp_path / "kept" / "server", broken_off)
-    for _ in range(2):
-        made = made_for_all_runs(tmp_path / "kept" / "server", installed)
-        assert {path.name for path in made.iterdir()} == {"whole", ".done"}
 
 
 def exchanged(base_url: str, model: str, request: Any, **settings: Any) -> Any:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.house.walks import walk
+from tests.support.servers.rule_server import Rules, RuleServer
 
 pytestmark = pytest.mark.slow
 
@@ -36,15 +35,9 @@ def test_a_frame_from_file_to_row(root: Path, films: Path, tmp_path: Path) -> No
 
 def test_a_question_through_eea(root: Path, library: Path, tmp_path: Path) -> None:
     (tmp_path / "library").symlink_to(library)
-    # In a process of its own, for it answers with parts of the built-in model.
-    command = [sys.executable, "-m", "tests.support.servers.rule_server", "--port", "0"]
-    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        try:
-            (tmp_path / "base_url.txt").write_text(server.stdout.readline().split()[-1], encoding="utf-8")
-            assert walk(f"{WALKERS}:ask_a_question", tmp_path) == files_of(root, "A question through eea")
-        finally:
-            server.kill()
+    with RuleServer(Rules()) as server:  # in this process: the walk is one of another
+        (tmp_path / "base_url.txt").write_text(server.base_url, encoding="utf-8")
+        assert walk(f"{WALKERS}:ask_a_question", tmp_path) == files_of(root, "A question through eea")
 
 
 def test_an_item_of_a_benchmark(root: Path, films: Path, library: Path, tmp_path: Path) -> None:

@@ -106,15 +106,6 @@ def shown_times(path: Path, stream: int) -> tuple[str | None, ...]:
     return tuple(frame.get("best_effort_timestamp_time") for frame in frames)
 
 
-@lru_cache(maxsize=64)
-def packet_times(path: Path, stream: int) -> tuple[float, ...]:
-    """Presentation times of a stream's packets, in order, without those that an edit list takes away."""
-    command = ["ffprobe", "-v", "quiet", "-select_streams", str(stream), "-of", "json"]
-    command += ["-show_entries", "packet=pts_time,flags", str(path)]
-    packets = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["packets"]
-    return tuple(sorted(float(p["pts_time"]) for p in packets if "D" not in p["flags"]))
-
-
 def ffmpeg_shows(
     path: Path, stream: int, fps: float, width: int, height: int, most: int = 10_000
 ) -> list[NDArray[np.uint8]]:

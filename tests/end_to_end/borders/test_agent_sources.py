@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from kinodex.index.library import Library
-from tests.support.libraries.sketch_library import draw_library
+from tests.support.house.once import made_once
+from tests.support.libraries.sketch_library import draw_films, index_films, open_sketches
 from tests.support.servers.serve_server import serving
 
 WATCHED = """
@@ -30,8 +31,12 @@ print(json.dumps({"status": answer.status, "opened": sorted(opened), "rooms": ro
 
 
 @pytest.mark.slow
-def test_a_question_opens_no_source_and_its_answer_needs_none(tmp_path: Path) -> None:
-    sketches = draw_library(tmp_path)
+def test_a_question_opens_no_source_and_its_answer_needs_none(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    shutil.copytree(made_once(tmp_path_factory, "sketches", draw_films), tmp_path, dirs_exist_ok=True)
+    index_films(tmp_path / "library", tmp_path)
+    sketches = open_sketches(tmp_path)
     uri, known = sketches.library.uri, sketches.known[0]
     sources = {str(Path(row.uri.removeprefix("file://")).resolve()) for row in Library.open(uri).videos()}
     assert all(Path(each).is_file() for each in sources)

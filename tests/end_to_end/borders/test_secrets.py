@@ -112,7 +112,7 @@ def use_endpoint(session: Session, server: QuotingServer, library: Path, questio
     """Ask, evaluate, examine and caption by an endpoint that answers, and by one that refuses and quotes."""
     endpoint = ("--base-url", with_user(server.base_url))
     model = ("--model", MODEL, *endpoint)
-    benchmark = ("eval", "run", "sketch", library, "--annotations", questions, *model, "--max-errors", 100)
+    benchmark = ("eval", "run", "sketch", library, "--annotations", questions, *model, "--max-errors", 100, "--no-page")
     for refused in ("", None):
         server.refused = refused
         session("ask", library, "What happens?", *model, "--agent", "eea", "--trace", f"{refused}.jsonl", code=None)

@@ -26,7 +26,9 @@ from kinodex.jobs.add.run import AddedRows, VideoOutcome, add
 from kinodex.pipeline.errors import PictureError
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, rows_held
 
-VIDEOS = 60
+VIDEOS = 36
+"""Five commits; of them the videos 7 and 27 cannot be read."""
+BAD = [number for number in range(VIDEOS) if number % 20 == 7]
 pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("KINODEX_ADD_KILLS", "4"))
 
@@ -129,13 +131,12 @@ def check_nothing_half(library: Library) -> int:
 
 
 def check_whole(library: Library) -> None:
-    bad = [number for number in range(VIDEOS) if number % 20 == 7]
-    assert check_nothing_half(library) == VIDEOS - len(bad)
+    assert check_nothing_half(library) == VIDEOS - len(BAD)
     ids = [row.video_id for row in library.videos()]
     held = rows_held(library.tables, "detections", "counting", ids)
-    assert {id_: held[id_] for id_ in ids} == {id_: 0 if int(id_) in bad else int(id_) % 5 for id_ in ids}
+    assert {id_: held[id_] for id_ in ids} == {id_: 0 if int(id_) in BAD else int(id_) % 5 for id_ in ids}
     assert audit(library, deep=True).problems == ()
-    assert {failure.uri for failure in library.ingest_log.failures()} == {f"/films/film {number}.mp4" for number in bad}
+    assert {failure.uri for failure in library.ingest_log.failures()} == {f"/films/film {number}.mp4" for number in BAD}
 
 
 def test_killed_at_random_it_goes_on_where_it_was(library):
@@ -143,12 +144,12 @@ def test_killed_at_random_it_goes_on_where_it_was(library):
     done = 0
     for _ in range(KILLS):
         with begun(library) as child:
-            time.sleep(chance.uniform(0.05, 0.6))
+            time.sleep(chance.uniform(0.05, 0.4))
             child.kill()
         now = check_nothing_half(library)
         assert now >= done
         done = now
-    assert add(library, Counting()).failed == 3
+    assert add(library, Counting()).failed == len(BAD)
     check_whole(library)
 
 

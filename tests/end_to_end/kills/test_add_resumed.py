@@ -48,9 +48,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # against a hang; no
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory) -> Path:
-    """A library of ten short films, to be copied; it takes two commits to add to all of them."""
+    """A library of nine films of a second, to be copied; it takes two commits to add to all of them."""
     folder: Path = tmp_path_factory.mktemp("films")
-    films = [tiny_film(folder / f"film-{n}.mp4", 2, n, beeps(2.0)) for n in range(10)]
+    films = [tiny_film(folder / f"film-{n}.mp4", 1, n, beeps(1.0)) for n in range(9)]
     library_of(folder / "library", films)
     return folder / "library"
 
@@ -59,7 +59,7 @@ def plain(tmp_path_factory) -> Path:
 def signs(tmp_path_factory) -> Path:
     """The same of films that show a word each."""
     folder: Path = tmp_path_factory.mktemp("signs")
-    library_of(folder / "library", [text_film(folder / f"sign-{n}.mp4", [(2.0, f"SIGN {n}")]) for n in range(10)])
+    library_of(folder / "library", [text_film(folder / f"sign-{n}.mp4", [(1.0, f"SIGN {n}")]) for n in range(9)])
     return folder / "library"
 
 

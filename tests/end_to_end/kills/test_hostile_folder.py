@@ -89,13 +89,24 @@ def test_a_file_of_the_working_directory_would_be_imported(trap: Trap) -> None:
 
 
 COMMAND_LINES: dict[str, tuple[object, ...]] = {
-    "ingest": ("{films}/film-01.mp4", "--library", "made", "--space", "builtin"),
+    "ingest": ("{short_films}/film-01.mp4", "--library", "made", "--space", "builtin"),
     "view": ("{library}", "--out", "page.html"),
     "search": ("{library}", "a bird"),
     "maintain": ("{library}",),
     "doctor": (),
     "ask": ("{library}", QUESTION, "--video", "film-01"),
-    "eval": ("sketch", "{library}", "--annotations", "{films}/questions.jsonl", "--out", "made", "--workers", 2),
+    "eval": (
+        "sketch",
+        "{library}",
+        "--annotations",
+        "{films}/questions.jsonl",
+        "--out",
+        "made",
+        "--workers",
+        2,
+        "--limit",
+        2,
+    ),
     "export": ("clips", "{library}", "cut", "--video", "film-01", "--from", 1, "--to", 2, "--exact"),
     "no-such-command": (),
 }
@@ -105,9 +116,10 @@ REFUSED = {"doctor": (0, 1, 3), "no-such-command": (2,)}
 """Exit codes of those that do not end with 0."""
 
 
-def test_no_command_imports_it(trap: Trap, films: Path, library: Path) -> None:
+def test_no_command_imports_it(trap: Trap, films: Path, short_films: Path, library: Path) -> None:
     lines = [[name, *line] for name, line in COMMAND_LINES.items()]
-    codes = trap.run(*([str(each).format(films=films, library=library) for each in line] for line in lines))
+    places = {"films": films, "short_films": short_films, "library": library}
+    codes = trap.run(*([str(each).format(**places) for each in line] for line in lines))
     assert codes.keys() == COMMAND_LINES.keys()
     assert {name: code for name, code in codes.items() if code not in REFUSED.get(name, (0,))} == {}
 
@@ -133,8 +145,8 @@ def test_serve_imports_it_for_no_clip_and_no_stream(trap: Trap, library: Path) -
 
 
 @pytest.mark.ray
-def test_workers_of_ray_do_not_import_it(trap: Trap, films: Path, tmp_path: Path) -> None:
+def test_workers_of_ray_do_not_import_it(trap: Trap, short_films: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray")
     trap.environment["RAY_TMPDIR"] = os.environ.get("RAY_TMPDIR", "/tmp")
-    line = ["ingest", films / "film-01.mp4", "--library", tmp_path / "made", "--space", "builtin", "--ray"]
+    line = ["ingest", short_films / "film-01.mp4", "--library", tmp_path / "made", "--space", "builtin", "--ray"]
     assert trap.run(line) == {"ingest": 0}

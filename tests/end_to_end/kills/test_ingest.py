@@ -25,7 +25,7 @@ from kinodex.pipeline.sources import list_sources
 from tests.support.libraries.corpus import assert_same, make_corpus, other_version
 from tests.support.servers.ray_node import RayCluster, cluster, ingest, kill, log_of, named, node, stopped, vanish
 
-VIDEOS = int(os.environ.get("KINODEX_KILL_VIDEOS", "14"))
+VIDEOS = int(os.environ.get("KINODEX_KILL_VIDEOS", "10"))
 ROUNDS = int(os.environ.get("KINODEX_KILL_ROUNDS", "1"))
 KILLS_A_ROUND = 2 if ROUNDS == 1 else 4
 LONGEST_PEACE_S = 2.0

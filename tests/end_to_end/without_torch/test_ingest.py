@@ -27,7 +27,7 @@ def output(*arguments: object) -> str:
 def test_the_built_in_space_is_ingested_and_searched_by_picture(films: Path, library: Path, tmp_path: Path) -> None:
     """The vectors are those that torch makes, to the half precision of the weights and of the vectors."""
     here = tmp_path / "library"
-    output("ingest", films, "--library", here, "--space", "builtin")
+    output("ingest", films / "film-01.mp4", "--library", here, "--space", "builtin")
     made, expected = Library.open(str(here)), Library.open(str(library))
     (run,) = made.ingest_log.runs()
     assert run.report["arithmetic"].startswith("float32, numpy ")

@@ -91,18 +91,11 @@ def in_store(made: Elsewhere) -> Iterator[Elsewhere]:
         yield replace(made, uri=uri, variables=environment(address))
 
 
-@pytest.fixture(params=["folder", "store"])
-def library(request: pytest.FixtureRequest) -> Elsewhere:
-    found: Elsewhere = request.getfixturevalue("made" if request.param == "folder" else "in_store")
-    return found
-
-
 def command(*arguments: object, missing: str = NO_RUNTIME) -> list[str]:
     return [sys.executable, "-m", MODULE, missing, *map(str, arguments)]
 
 
-@pytest.fixture
-def variables(library: Elsewhere, tmp_path: Path) -> dict[str, str]:
+def variables_of(library: Elsewhere, tmp_path: Path) -> dict[str, str]:
     """The environment of a machine whose caches are empty, and from which only this machine can be reached."""
     caches = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "KINODEX_CACHE": str(tmp_path / "replies")}
     network = {"http_proxy": NOWHERE, "https_proxy": NOWHERE, "no_proxy": "127.0.0.1,localhost"}
@@ -115,9 +108,13 @@ def output(variables: Mapping[str, str], *arguments: object) -> str:
     return ran.stdout
 
 
-def test_it_is_searched_asked_and_viewed(library, variables, films, tmp_path):
-    (hit,) = json.loads(output(variables, "search", library.uri, QUERY, "--only", "frames", "-k", 1, "--json"))
-    assert (hit["video_id"], hit["time_s"]) == library.best
+def test_it_is_searched_there_and_in_a_folder_asked_and_viewed(
+    made: Elsewhere, in_store: Elsewhere, films: Path, tmp_path: Path
+) -> None:
+    for library in (in_store, made):
+        variables = variables_of(library, tmp_path)
+        (hit,) = json.loads(output(variables, "search", library.uri, QUERY, "--only", "frames", "-k", 1, "--json"))
+        assert (hit["video_id"], hit["time_s"]) == library.best
     trace = tmp_path / "trace.jsonl"
     question = read_known(films / "questions.jsonl")[0].question.text
     with RuleServer(Rules()) as server:

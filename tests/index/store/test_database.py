@@ -112,7 +112,7 @@ def test_a_bit_of_a_files_own_description_that_is_another_is_said_or_changes_not
     states = {file: file.read_bytes() for file in files}
     said = 0
     for file, content in states.items():
-        for position in range(max(len(content) - 1500, 0), len(content), 251):
+        for position in range(max(len(content) - 1500, 0), len(content), 401):
             file.write_bytes(content[:position] + bytes([content[position] ^ 4]) + content[position + 1 :])
             try:
                 opened = Library.open(library.uri)

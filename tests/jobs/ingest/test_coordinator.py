@@ -200,12 +200,17 @@ def test_a_file_that_changes_each_time_is_left_to_the_next_run(few: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_the_last_film_is_read_in_parts_by_all_workers_and_is_the_same(long_film: Path, tmp_path: Path) -> None:
+def test_a_long_film_is_read_in_parts_the_last_one_by_all_workers_and_is_the_same(
+    long_film: Path, tmp_path: Path
+) -> None:
     def is_part(done: FinishedTask) -> bool:
         return isinstance(done.task, Read) and not done.task.may_split
 
     reads, note = changing(ALWAYS, is_part, lambda library, finished: finished)
     shared, _ = run(long_film, tmp_path / "shared", note, workers=2, cut_s=300.0)
-    alone, _ = run(long_film, tmp_path / "alone", workers=1, cut_s=300.0)
     assert len(reads) >= 4 and {each.worker for each in reads} == {0, 1}
-    assert contents(shared) == contents(alone)
+    cuts, note = changing(ALWAYS, is_read_of("film.mp4"), lambda library, finished: finished)
+    cut, _ = run(long_film, tmp_path / "cut", note, cut_s=40.0)
+    assert len(cuts) >= 2
+    alone, _ = run(long_film, tmp_path / "alone")
+    assert contents(shared) == contents(cut) == contents(alone)

@@ -39,11 +39,11 @@ from tests.support.command import Kinodex, bad, json_of
 
 @pytest.mark.slow
 def test_settings_from_a_file_last_and_are_told_with_their_origin(
-    kinodex: Kinodex, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kinodex: Kinodex, short_films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library, config = tmp_path / "library", tmp_path / "ingest.yaml"
     config.write_text("space: builtin\nfps: 0.5\njpeg_side_px: 64\n")
-    asked = ("ingest", films / "film-01.mp4", "--library", library, "--config", config, "--set", "window_s=5")
+    asked = ("ingest", short_films / "film-01.mp4", "--library", library, "--config", config, "--set", "window_s=5")
     assert kinodex(*asked).code == 0
     info = json_of(kinodex, "info", library)
     assert (info["settings"]["fps"], info["settings"]["jpeg_side_px"], info["settings"]["window_s"]) == (0.5, 64, 5)
@@ -55,15 +55,15 @@ def test_settings_from_a_file_last_and_are_told_with_their_origin(
     assert (origins["cut_s"], origins["bundle"]) == ("environment", "default")
     again = tmp_path / "printed.toml"
     again.write_text(printed)
-    assert kinodex("ingest", films / "film-01.mp4", "--library", library, "--config", again).code == 0
+    assert kinodex("ingest", short_films / "film-01.mp4", "--library", library, "--config", again).code == 0
 
 
 @pytest.mark.slow
 def test_a_manifest_names_videos_and_failures_are_left_out_until_they_are_retried(
-    kinodex: Kinodex, films: Path, tmp_path: Path
+    kinodex: Kinodex, short_films: Path, tmp_path: Path
 ) -> None:
     manifest, library = tmp_path / "list.csv", tmp_path / "library"
-    good = f"{films / 'film-01.mp4'},7,The first,\n{films / 'film-03.mp4'},8,,\n"
+    good = f"{short_films / 'film-01.mp4'},7,The first,\n{short_films / 'film-03.mp4'},8,,\n"
     manifest.write_text(f"uri,id,title,sidecars\n{good}a.mp4,9,,words.srt\nb.mp4,,,\nc.mp4,,,\n")
     for name in "abc":
         (tmp_path / f"{name}.mp4").write_text(f"no video {name}")
@@ -71,7 +71,7 @@ def test_a_manifest_names_videos_and_failures_are_left_out_until_they_are_retrie
     assert kinodex("ingest", manifest, *to).code == 3
     left = json_of(kinodex, "ingest", manifest, *to)
     assert (left["left_out"], left["sources"]) == (5, [])
-    shutil.copy(films / "film-02.mp4", tmp_path / "b.mp4")
+    shutil.copy(short_films / "film-02.mp4", tmp_path / "b.mp4")
     retried = json_of(kinodex, "ingest", "--retry-failed", *to, code=3)
     assert {Path(row["uri"]).name: row["state"] for row in retried["sources"]} == {
         "a.mp4": "failed",
@@ -84,7 +84,7 @@ def test_a_manifest_names_videos_and_failures_are_left_out_until_they_are_retrie
     assert "and 1 more; --limit 0 shows all" in kinodex("info", library, "--limit", 1).out
 
     # With the manifest a retry also knows title and subtitles, of which a failure keeps nothing.
-    (tmp_path / "a.mp4").write_bytes((films / "film-02.mp4").read_bytes() + b"\0\0\0\x08free")
+    (tmp_path / "a.mp4").write_bytes((short_films / "film-02.mp4").read_bytes() + b"\0\0\0\x08free")
     (tmp_path / "words.srt").write_text("1\n00:00:00,500 --> 00:00:01,500\nhello\n")
     assert json_of(kinodex, "ingest", manifest, "--retry-failed", *to, code=3)["left_out"] == 3
     info = json_of(kinodex, "info", library)
@@ -105,15 +105,15 @@ def test_enough_failures_end_a_run(kinodex: Kinodex, tmp_path: Path) -> None:
     assert 5 <= len(some["sources"]) < 12 and "4 were allowed" in some["stopped"]
 
 
-def test_bad_settings(kinodex: Kinodex, films: Path, tmp_path: Path) -> None:
+def test_bad_settings(kinodex: Kinodex, short_films: Path, tmp_path: Path) -> None:
     to = ("--library", tmp_path / "library")
     for arguments, says in (
-        ((films,), "--library"),
+        ((short_films,), "--library"),
         (to, "--retry-failed"),
-        ((films, *to, "--set", "fps"), "NAME=VALUE"),
-        ((films, *to, "--set", "fsp=2"), "did you mean fps?"),
-        ((films, *to, "--decoder", "pyaf"), "did you mean pyav?"),
-        ((films, *to, "--config", tmp_path / "none.toml"), "none.toml"),
+        ((short_films, *to, "--set", "fps"), "NAME=VALUE"),
+        ((short_films, *to, "--set", "fsp=2"), "did you mean fps?"),
+        ((short_films, *to, "--decoder", "pyaf"), "did you mean pyav?"),
+        ((short_films, *to, "--config", tmp_path / "none.toml"), "none.toml"),
         ((tmp_path / "none.csv", *to), "none.csv"),
         (("--retry-failed", *to, "--watch"), "nothing to watch"),
     ):
@@ -137,7 +137,9 @@ def test_an_interrupt_that_was_dropped_is_raised_with_the_next_progress() -> Non
 
 
 @pytest.mark.slow
-def test_a_watch_takes_what_arrives_in_one_line_a_round_until_it_is_interrupted(films: Path, tmp_path: Path) -> None:
+def test_a_watch_takes_what_arrives_in_one_line_a_round_until_it_is_interrupted(
+    short_films: Path, tmp_path: Path
+) -> None:
     folder, library = tmp_path / "films", tmp_path / "library"
     folder.mkdir()
 
@@ -152,7 +154,7 @@ def test_a_watch_takes_what_arrives_in_one_line_a_round_until_it_is_interrupted(
         assert run.stdout is not None
         assert run.stderr is not None
         assert "a folder without a video" in run.stderr.readline(), "the watch has not begun"
-        move_in("a.mp4", (films / "film-01.mp4").read_bytes())
+        move_in("a.mp4", (short_films / "film-01.mp4").read_bytes())
         assert "1 indexed, 0 already there, 0 failed" in run.stdout.readline()
         move_in("b.mp4", b"no video")
         assert "0 indexed, 0 already there, 1 failed (NotAVideo 1)" in run.stdout.readline()
@@ -182,10 +184,12 @@ def test_the_first_interrupt_ends_the_pause_and_the_second_the_round() -> None:
 
 
 @pytest.mark.slow
-def test_a_limit_of_addresses_that_is_too_low_is_named_before_anything_is_made(films: Path, tmp_path: Path) -> None:
+def test_a_limit_of_addresses_that_is_too_low_is_named_before_anything_is_made(
+    short_films: Path, tmp_path: Path
+) -> None:
     library = tmp_path / "library"
     kinodex = f"{sys.executable} -c 'from kinodex.cli.main import main; main()'"
-    command = f"ulimit -v 1500000; exec {kinodex} ingest {films} --library {library} --space builtin"
+    command = f"ulimit -v 1500000; exec {kinodex} ingest {short_films} --library {library} --space builtin"
     run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert run.returncode == 2, run.stderr
     assert "got a limit of 1536 MB of addresses (ulimit -v), and an ingest needs 2500 MB or more" in run.stderr

@@ -251,7 +251,7 @@ def test_one_maintenance_at_a_time(kinodex: Kinodex, library: Library) -> None:
         assert "at work: another on" in kinodex("maintain", library.uri, "--check").out
 
 
-ROUNDS = 4
+ROUNDS = 3
 
 
 def _ingest(uri: str, maintained: Semaphore) -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
-from importlib.util import find_spec
 
 import pytest
 
@@ -52,26 +49,3 @@ def test_folders_from_which_no_model_loads_say_why_in_one_line(tiny_model, tmp_p
     # `NOT_FOR_TASK` is a part of a message of the installed transformers, which has no error class for it.
     with pytest.raises(ValueError, match=NOT_FOR_TASK):
         import_transformers().AutoModelForImageTextToText.from_pretrained(tiny_model("rt_detr"))
-
-
-HELPED = """
-from {module} import {name}
-{name}()
-import torch, torchvision, torchvision.transforms
-assert hasattr(torch.ops.torchvision, "nms")
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [("kinodex.pipeline.models.hub", "import_transformers"), ("kinodex.index.spaces.space", "import_torchvision")],
-)
-def test_torchvision_is_imported_beside_a_torch_of_another_build(root, module, name):
-    """Both rooms, which may not know each other, help in the same way."""
-    pytest.importorskip("torch")
-    if not find_spec("torchvision"):
-        pytest.skip("no torchvision")
-    script = HELPED.format(module=module, name=name)
-    done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr

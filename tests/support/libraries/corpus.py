@@ -104,8 +104,8 @@ def assert_same(one: Library, other: Library, versions: Mapping[str, str] = NO_V
 
 
 def ingest(sources: Path, place: Path, **settings: Any) -> IngestReport:
-    """Ingest sources in this process, with the built-in space and two workers if `settings` name no others."""
-    config = IngestConfig(**{"space": "builtin", "workers": 2, **settings})
+    """Ingest sources in this process, with the built-in space and one worker if `settings` name no others."""
+    config = IngestConfig(**{"space": "builtin", "workers": 1, **settings})
     return run_ingest(config, list_sources([str(sources)]), str(place))
 
 

@@ -33,13 +33,6 @@ class SketchLibrary:
     known: list[KnownQuestion]
 
 
-def draw_library(folder: Path) -> SketchLibrary:
-    """Films drawn in a folder, and their library, made in this process."""
-    draw_films(folder)
-    index_films(folder / "library", folder)
-    return open_sketches(folder)
-
-
 def draw_films(folder: Path) -> None:
     """Draw the films into `films` of a folder, and write `questions.jsonl` and the spoken `lines.json` there."""
     lines = _draw(folder / "films")

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import base64
-import os
 import re
-import signal
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import ClassVar
 from urllib.parse import unquote
 
 from tests.support.loopback import serve_handler
-from tests.support.reader_children import child
 
 
 class _Quiet(BaseHTTPRequestHandler):
@@ -90,16 +86,3 @@ def film_server() -> Iterator[str]:
     FilmHandler.visits = 0
     with serve_handler(FilmHandler) as address:
         yield address
-
-
-class KillingServer(_Quiet):
-    """Kills the child that reads videos and makes the first request, and gives subtitles to those after it."""
-
-    kills: ClassVar[list[int]] = []
-
-    def do_GET(self) -> None:
-        if self.command == "HEAD" and not self.kills:
-            self.kills.append(child())
-            os.kill(self.kills[0], signal.SIGKILL)
-        else:
-            self.reply(200, b"1\n00:00:01,000 --> 00:00:02,000\nhello\n")

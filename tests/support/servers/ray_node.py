@@ -97,17 +97,6 @@ def named(root: int, pattern: str) -> list[int]:
     return [pid for pid in descendants(root) if re.search(pattern, _command_line(pid))]
 
 
-def outlasting(root: int, pattern: str, most_s: float = 60.0) -> list[int]:
-    """Processes below `root` whose command line matches, once there are none, or after `most_s`.
-
-    Ray kills an actor by a message: its process ends a while after the call has returned.
-    """
-    end = time.monotonic() + most_s
-    while (found := named(root, pattern)) and time.monotonic() < end:
-        time.sleep(0.05)
-    return found
-
-
 def descendants(root: int) -> list[int]:
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():

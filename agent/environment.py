@@ -6,7 +6,7 @@ A video's vectors are read once and then searched in memory. Matches of pictures
 Where a library holds no frames of a video, what is written of it (`words`) stands in their place: times, vectors,
 searches and clusters are those of its captions, and only a picture cannot be had.
 
-A `VideoSource` reads the videos and caches what it read: `LibraryVideos` those of a library.
+`LibraryVideos` reads the videos and caches what it read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from operator import attrgetter
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     )
     from kinodex.index.search.in_memory import InMemory
     from kinodex.index.sentences import Meaning
-    from kinodex.index.spaces.towers import Fingerprint
 
 Floats = NDArray[np.float64]
 SIMILARITY_MIDPOINT = 6.0
@@ -78,7 +77,7 @@ MIN_GAP_S = 10.0
 
 
 class LibraryVideos:
-    """Some videos of one library, read in one of its spaces; the `VideoSource` of an environment over a library."""
+    """Some videos of one library, read in one of its spaces: the source of an environment."""
 
     def __init__(
         self,
@@ -255,10 +254,6 @@ class LibraryVideos:
         """Keep captions of parts of videos in the library; raises a `LibraryError` where it cannot be written."""
         self._library.clips.add(rows)
 
-    def search_transcript(self, text: str, k: int) -> list[Hit]:
-        """The `k` transcript lines that match a text best; none without subtitles."""
-        return self._known(self._library.search.transcript(text, self._scope, k)) if self._subtitles else []
-
     def search_words(self, text: str, k: int) -> list[Hit]:
         """The `k` lines that match a text best: said, on screen or captions, by words and, if it can be, by meaning."""
         from kinodex.index.annotations import LINE_SOURCES
@@ -332,7 +327,7 @@ LEAST_LINES = 8
 
 
 def frame_deviations(
-    source: VideoSource, texts: Sequence[str], video_id: str, among: Sequence[str], times_s: Floats, places: int
+    source: LibraryVideos, texts: Sequence[str], video_id: str, among: Sequence[str], times_s: Floats, places: int
 ) -> Floats:
     """Deviations [n, t] of the best line of each of the frames at `times_s` [n]; `NO_MATCH` for frames without one."""
     found = np.full((len(times_s), len(texts)), NO_MATCH)
@@ -349,7 +344,7 @@ def frames_of(lines: Sequence[Note], times_s: Floats) -> NDArray[np.intp]:
 
 
 def line_deviations(
-    source: VideoSource,
+    source: LibraryVideos,
     texts: Sequence[str],
     video_id: str,
     among: Sequence[str],
@@ -380,7 +375,7 @@ def line_deviations(
 
 
 def _meanings(
-    source: VideoSource, texts: Sequence[str], videos: Sequence[str], kind: str, least_cosine: float
+    source: LibraryVideos, texts: Sequence[str], videos: Sequence[str], kind: str, least_cosine: float
 ) -> Floats | None:
     """Deviations by meaning of the lines of a kind, those of the first video first; None without vectors of all."""
     cosines = []
@@ -396,45 +391,6 @@ def _meanings(
     return np.where(known >= least_cosine, robust_deviations(known, known), NO_MATCH)
 
 
-# The reading of some videos, for an environment: `LibraryVideos` reads a library, a simulation makes it up.
-
-
-class VideoSource(Protocol):
-    """Reading of some videos, with caches for what is costly: `LibraryVideos`, or a simulation."""
-
-    @property
-    def uri(self) -> str: ...
-    @property
-    def space(self) -> Fingerprint: ...
-    @property
-    def videos(self) -> tuple[Video, ...]: ...
-    @property
-    def index_frames(self) -> int: ...
-    def noise(self) -> str | None: ...
-    def only(self, video_ids: Collection[str]) -> VideoSource: ...
-    def ranked(self, texts: Sequence[str], k: int, anchors_from: AnchorsFrom = "both") -> list[str]: ...
-    def in_memory(self, video_id: str) -> InMemory: ...
-    def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
-    def cosines(self, text: str, video_id: str) -> Floats: ...
-    def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]: ...
-    def words(self, video_id: str) -> tuple[Note, ...]: ...
-    def lines(self, video_id: str) -> tuple[Note, ...]: ...
-    def line_cosines(self, text: str, video_id: str) -> Floats | None: ...
-    def segments(self, video_id: str) -> list[SegmentRow]: ...
-    def captions(self, video_id: str) -> list[CaptionRow]: ...
-    def detections(
-        self, video_id: str, start_s: float | None, end_s: float | None, label: str | None
-    ) -> list[DetectionRow]: ...
-    def detection_labels(self, video_id: str) -> list[str]: ...
-    def transcript(self, video_id: str, start_s: float, end_s: float) -> list[TranscriptRow]: ...
-    def screen_text(self, video_id: str, start_s: float, end_s: float) -> list[ScreenTextRow]: ...
-    def search_transcript(self, text: str, k: int) -> list[Hit]: ...
-    def search_words(self, text: str, k: int) -> list[Hit]: ...
-    def scenes(self, video_id: str) -> list[SceneRow]: ...
-    def clips(self, video_id: str, model: str) -> list[ClipRow]: ...
-    def add_clips(self, rows: Sequence[ClipRow]) -> None: ...
-
-
 PLACES = 16
 """A match of words counts if chance would find fewer lines that are as good."""
 Detect = Callable[[Sequence[ShownFrame], str], "list[DetectionRow] | None"]
@@ -446,11 +402,9 @@ An empty label is everything that the detector knows."""
 class Environment:
     """A library's videos as an agent sees them. Times are those that a player shows, in seconds."""
 
-    source: VideoSource
+    source: LibraryVideos
     detect: Detect | None = None
     """A detector, if there is one; `kinodex.agent.tools.detection` asks it for what the library does not hold."""
-    similarity_midpoint: float = SIMILARITY_MIDPOINT
-    """The calibration of `search`; simulations try others."""
     keep_captions: bool = True
     """True if captions that an agent has made are kept in the library, and those kept there are read."""
     unsaved_captions: dict[tuple[str, str, str], ClipRow | None] = field(default_factory=dict)
@@ -599,7 +553,7 @@ class Environment:
 
         stored, found = self.vectors(video_id), []
         pictures, words = self.matches(texts, video_id, among, anchors_from, k)
-        similarities = calibrate(np.maximum(pictures, words), self.similarity_midpoint)
+        similarities = calibrate(np.maximum(pictures, words))
         for which, text in enumerate(texts):
             for at in top_positions(similarities[:, which], stored.time_s, k, min_gap_s):
                 place = video_id, int(stored.frame_no[at]), float(stored.time_s[at])
@@ -612,10 +566,6 @@ class Environment:
         low, high = _range(start_s, end_s)
         lines, start = self.source.words(video_id), attrgetter("start_s")
         return lines[bisect_left(lines, low, key=start) : bisect_left(lines, high, key=start)]
-
-    def search_transcript(self, text: str, k: int) -> list[Hit]:
-        """The `k` transcript lines that match a text best; none without subtitles."""
-        return self.source.search_transcript(text, k)
 
     def search_words(self, text: str, k: int) -> list[Hit]:
         """The `k` lines that match a text best: of what is said and stands on screen, and captions."""

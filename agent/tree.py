@@ -131,9 +131,10 @@ def unseen_times(tree: Tree, environment: Environment, account: Account, segment
     """Times of the stored frames in a segment that were not sampled, and that no model has seen yet."""
     stored = environment.vectors(segment.video_id)
     first, last = np.searchsorted(stored.time_s, [segment.start_s, segment.end_s])
-    sampled = [frame_no for video_id, frame_no in tree.sampled if video_id == segment.video_id]
-    seen = np.isin(stored.frame_no[first:last], account.shown_frame_nos(segment.video_id) + sampled)
-    times: Floats = stored.time_s[first:last][~seen]
+    seen = {*account.shown_frame_nos(segment.video_id)}
+    seen |= {frame_no for video_id, frame_no in tree.sampled if video_id == segment.video_id}
+    unseen = [frame_no not in seen for frame_no in stored.frame_no[first:last].tolist()]
+    times: Floats = stored.time_s[first:last][np.array(unseen, bool)]
     return times
 
 

@@ -5,9 +5,8 @@
 2. *First look.* Pictures and lines are searched together. The best match of each of a few places is looked at, and the
    frames that cover the rest best (`agent.anchors`). By the route "words" these are the places whose lines match; by
    "whole film" the frames are spread over all of it, and the answer follows at once.
-3. *Tree.* Frames divide the video into segments. A model rates the new ones, 0 to 100, notes in a log what the new
-   frames show, and names what is missing in texts that are searched for. A frame is worth, in a segment with n frames
-   unseen,
+3. *Tree.* Frames divide the video into segments. A model rates the new ones, 0 to 100, and notes in a log what the new
+   frames show. A frame is worth, in a segment with n frames unseen,
 
        (rating / 100) ** sharpness * n,
 
@@ -50,7 +49,7 @@ from kinodex.agent.session import Session
 from kinodex.agent.trace import Acted, CandidateScore, Expanded, Scored
 from kinodex.agent.tree import Candidate, Pictures, affordable, border_rewards, remember, unseen_times
 from kinodex.agent.variants.base import Step, Variant, check_at_least
-from kinodex.agent.variants.eea import EEASearch, ScoreAndPropose
+from kinodex.agent.variants.eea import EEASearch
 
 Route = Literal["moment", "words", "whole film"]
 LEAST_WORTH = 0.02
@@ -77,8 +76,6 @@ class KinoParameters:
     """The question decides how to search; else it is always for a moment."""
     whole: int = 64
     """Frames spread over the film for a question about all of it."""
-    query_update: bool = True
-    """What is missing is searched for; else only the texts of the plan are."""
     log: bool = True
     """What was seen is kept as a log in words."""
     memory: int = 64
@@ -120,13 +117,6 @@ class PlanSearch(DiscoverQueries):
     template: ClassVar[str] = "plan_search"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScoreAndMiss(ScoreAndPropose):
-    """Score segments, and name in search texts what is still missing for the answer."""
-
-    template: ClassVar[str] = "score_and_miss"
-
-
 async def kino(session: Session, parameters: KinoParameters) -> Answer:
     """Answer as above. Raises `OutOfBudget` when a budget ends the search in the middle of a look."""
     return await _Search(session, parameters).run()
@@ -134,8 +124,6 @@ async def kino(session: Session, parameters: KinoParameters) -> Answer:
 
 class _Search(EEASearch):
     """Beside what EEA keeps: the route."""
-
-    proposal = ScoreAndMiss
 
     def __init__(self, session: Session, parameters: KinoParameters) -> None:
         super().__init__(session, parameters, "reward")
@@ -155,7 +143,8 @@ class _Search(EEASearch):
             if self.route == "whole film":
                 remember(self.session, self.memory, frames, [None] * len(frames), evicted)
                 return await self.session.conclude(self.last_word())
-            self.keep_rewards(parts, await self._scores_and_queries(self.scoring(None, frames, parts), frames), frames)
+            scoring = self.scoring(None, frames, parts)
+            self.keep_rewards(parts, scoring and await self.session.ask(scoring), frames)
             self._emit_scores()
             remember(self.session, self.memory, frames, border_rewards(frames, parts), evicted)
             decision = await self.decide(len(frames))
@@ -273,7 +262,6 @@ KINO = Variant(
         "no matches": {"anchor_frames": 0},
         "one segment a look": {"spread": False},
         "no sharpness": {"sharpness": 1.0},
-        "no query update": {"query_update": False},
         "no log": {"log": False},
         "no words": {"anchors_from": "pictures"},
     },

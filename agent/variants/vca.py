@@ -1,25 +1,7 @@
 """VCA, the video curious agent (ICCV 2025): Algorithm 1, sections 3.1 to 3.3, and the ablations of 4.3 and 5.2.
 
-What the paper leaves open, and what was decided (`agent.tree` and `agent.anchors` state theirs):
-
-- The number of frames a round, N, is that of EEA's re-implementation: 6, and 4 for videos under five minutes.
-- The text speaks of frames sampled at random, Algorithm 1 and the prompts of uniform ones: they are equally spaced.
-- A segment stays among the candidates after it was explored, as line 12 has it, and the policy reads which were: that
-  is what it would read in the dialog of the paper. Explored again, it shows frames in its widest gaps.
-- The policy reads the explanations of the scores too, as in EEA (Table 9); the paper's prompt lists the scores alone.
-- Line 2 begins with no candidates, so a video alone is none. Several videos are, without a reward: the policy reads
-  how well they match. (With that match as the score, the built-in model goes through all videos and sees none well.)
-- The model that scores sees the frames of the memory before the new ones, so that its prompt begins as the policy's
-  does; pictures are small (`pictures`); the memory lets frames go in batches (`slack`), never those
-  of the present round; a video of no more frames than the memory holds is shown whole, in one call.
-- A frame shown once is never sampled again; its reward in the memory is the larger one of the two segments that it
-  borders; a segment that the reward model left out, in two attempts, has an unknown score and counts as the lowest.
-- There is no limit to the rounds; here there is, at about three times the frames that the paper needs on average,
-  which is where its failures end (supplement, 10.1).
-- The first level of the tree may be the library's scenes or chapters (`chapters`, off: see `agent.tree`).
-- Without reward the oldest frames leave the memory; without tree search, see `without_tree`.
-- The image reward (section 5.2) is the similarity of the question's words with the frames at a segment's start and
-  end, their mean, calibrated by the index; the policy still chooses.
+`docs/papers.md` says what the paper leaves open, what was decided, and where ours differs (`form=paper` restores the
+paper); `agent.tree` and `agent.anchors` state theirs.
 """
 
 from __future__ import annotations

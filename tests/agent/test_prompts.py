@@ -136,7 +136,6 @@ CACHED = {
     "ReadFrames read_frames": "8fc7c952f030",
     "Recall recall": "5813ce636cb6",
     "ReflectOnAnswer reflect_on_answer": "457b106092bf",
-    "ScoreAndMiss score_and_miss": "0c1a7dc0da5e",
     "ScoreAndPropose score_and_propose": "131d75ff6e4a",
     "ScoreSegments score_segments": "6d24d703f378",
     "SkimRange videoseek_skim": "f810f17a61e8",

@@ -111,11 +111,9 @@ class LibraryVideos:
         self._cosines: dict[tuple[str, str], Floats] = {}
 
     def noise(self) -> str | None:
-        """Say that a ranking of these videos is noise, where it is: see `LibraryReader.noise`."""
         return self._library.noise(self._other_space, self._ids)
 
     def only(self, video_ids: Collection[str]) -> LibraryVideos:
-        """The videos of these ids, with caches of their own."""
         rows = [row for row in self._rows if row.video_id in video_ids]
         shown = {"subtitles": self._subtitles, "screen_text": self._screen_text}
         return LibraryVideos(self._library, rows, self._embed_text, **shown, space=self._other_space)
@@ -186,14 +184,12 @@ class LibraryVideos:
         return (self._line_vectors[video_id] @ meaning.vector).astype(np.float64)
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors [t, dim] of texts in the space; those not embedded before are embedded together."""
         new = [text for text in dict.fromkeys(texts) if text not in self._text_vectors]
         if new:
             self._text_vectors.update(zip(new, self._embed_text(new), strict=True))
         return np.stack([self._text_vectors[text] for text in texts])
 
     def cosines(self, text: str, video_id: str) -> Floats:
-        """Cosine of every stored frame of a video with a text, in time order."""
         key = (text, video_id)
         if key not in self._cosines:
             if len(self._cosines) >= COSINES_CACHED:
@@ -203,37 +199,30 @@ class LibraryVideos:
         return self._cosines[key]
 
     def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]:
-        """Stored frames with pictures, in the order of the numbers."""
         return self._library.frames(video_id, frame_nos)
 
     def transcript(
         self, video_id: str, start_s: float | None = None, end_s: float | None = None
     ) -> list[TranscriptRow]:
-        """Lines spoken in [start_s, end_s); none without subtitles."""
         return self._library.transcript(video_id, start_s, end_s) if self._subtitles else []
 
     def screen_text(
         self, video_id: str, start_s: float | None = None, end_s: float | None = None
     ) -> list[ScreenTextRow]:
-        """Lines of text on screen in [start_s, end_s); none if they are not to be read."""
         return self._library.screen_text.rows(video_id, start_s, end_s) if self._screen_text else []
 
     def segments(self, video_id: str) -> list[SegmentRow]:
-        """All segments of a video, in order."""
         return self._library.segments(video_id)
 
     def captions(self, video_id: str) -> list[CaptionRow]:
-        """Captions of a video by the newest model that wrote any."""
         return self._library.captions(video_id)
 
     def detections(
         self, video_id: str, start_s: float | None, end_s: float | None, label: str | None
     ) -> list[DetectionRow]:
-        """Detections at times in [start_s, end_s), in order; of one label or all."""
         return self._library.detections(video_id, start_s, end_s, label)
 
     def detection_labels(self, video_id: str) -> list[str]:
-        """Labels of the detections of a video, those found most often first."""
         if video_id not in self._labels:
             self._labels[video_id] = self._library.detection_labels(video_id)
         return self._labels[video_id]
@@ -247,7 +236,6 @@ class LibraryVideos:
         return self._library.scenes.rows(video_id) if self._subtitles and self._screen_text else []
 
     def clips(self, video_id: str, model: str) -> list[ClipRow]:
-        """Captions of parts of a video that a model wrote for agents."""
         return self._library.clips.read(video_id, model)
 
     def add_clips(self, rows: Sequence[ClipRow]) -> None:
@@ -338,7 +326,6 @@ def frame_deviations(
 
 
 def frames_of(lines: Sequence[Note], times_s: Floats) -> NDArray[np.intp]:
-    """Positions of the frames on screen in the middle of each line."""
     middles_s = np.array([(line.start_s + line.end_s) / 2 for line in lines])
     return np.maximum(np.searchsorted(times_s, middles_s + EXACT_S, side="right") - 1, 0)
 
@@ -498,7 +485,6 @@ class Environment:
         return self.vectors(video_id).time_s
 
     def embed_text(self, text: str) -> NDArray[np.float32]:
-        """Unit vector of a text in this environment's space."""
         vector: NDArray[np.float32] = self.source.embed_texts([text])[0]
         return vector
 
@@ -751,7 +737,6 @@ def _steps(count: int, lines: int) -> int:
 
 
 def _chances(surprises: Iterable[int]) -> Floats:
-    """The probability of each sum of surprises, in steps from 0, that chance reaches it or more."""
     spread = np.ones(1)
     for steps in surprises:
         held = np.zeros(len(spread) + steps)

@@ -104,7 +104,6 @@ def log_lines(request: Request[R]) -> list[list[str]]:
 
 
 def _labels(request: Request[R]) -> list[str]:
-    """The labels of a request's frames; they name the video if the request is about several, whichever is shown."""
     return frame_labels(request.frames, getattr(request, "videos", ()))
 
 
@@ -190,7 +189,6 @@ CALL_ID = "call{:05d}"
 
 
 def turn_messages(turns: Sequence[Turn]) -> list[Message]:
-    """Messages of a conversation after the first one; calls of tools with results as native ones, else as text."""
     messages: list[Message] = []
     for at, turn in enumerate(turns):
         result = turns[at + 1] if at + 1 < len(turns) else None
@@ -256,7 +254,6 @@ def scaled_jpeg(frame: ShownFrame, side_px: int | None) -> bytes:
 
 
 def append_text(message: Message, text: str) -> Message:
-    """Add a paragraph at the end of a message."""
     content = message["content"]
     if isinstance(content, list):
         return {**message, "content": [*content, {"type": "text", "text": text}]}
@@ -278,7 +275,6 @@ def hash_pictures(messages: Sequence[Message]) -> list[Message]:
 
 
 def data_url(jpeg: bytes) -> str:
-    """A JPEG as a data URL."""
     return JPEG_URL + base64.b64encode(jpeg).decode("ascii")
 
 
@@ -332,7 +328,6 @@ def reply_form(schema: Schema) -> str:
 
 
 def _keys(schema: Schema, indent: str) -> Iterator[str]:
-    """Lines of the keys of an object, and below them those of the objects within it."""
     for name, each in schema[NAMED].items():
         inner = each.get("items", each)
         said = [text for text in (each.get("description", ""), _values(each)) if text]
@@ -555,7 +550,6 @@ class Picture(NamedTuple):
 
 
 def text_tokens(text: str) -> int:
-    """Estimate the tokens of a text: a quarter of its bytes, rounded up."""
     return math.ceil(len(text.encode(errors="replace")) / CHARACTERS_A_TOKEN)
 
 
@@ -572,7 +566,6 @@ def picture_tokens(width_px: int, height_px: int, rule: PictureRule = "openai", 
 
 
 def _patches(width_px: int, height_px: int) -> int:
-    """Count the patches of 28 x 28 pixels after the resize to between `MIN_PIXELS` and `MAX_PIXELS`."""
     width, height = (max(PATCH_PX, round(side / PATCH_PX) * PATCH_PX) for side in (width_px, height_px))
     pixels = width_px * height_px
     if width * height > MAX_PIXELS:
@@ -605,7 +598,6 @@ def message_parts(message: Message) -> Iterator[str | Picture]:
 
 
 def estimate_tokens(messages: Sequence[Message], rule: PictureRule = "openai") -> int:
-    """Estimate the input tokens of chat messages."""
     tokens = MESSAGE_TOKENS * len(messages)
     for part in (part for message in messages for part in message_parts(message)):
         if isinstance(part, str):
@@ -740,7 +732,6 @@ def _smaller(frame: ShownFrame) -> ShownFrame:
 
 
 def quoted_characters(request: Request[Any]) -> int:
-    """The characters of a request that may be shortened."""
     names = [name.partition(".") for name in QUOTED]
     return sum(len(_quoted(item, attribute)) for field, _, attribute in names for item in getattr(request, field, ()))
 

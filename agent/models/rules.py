@@ -124,7 +124,6 @@ def _propose(request: ProposeQueries, environment: Environment) -> dict[str, Any
 
 
 def new_statements(question: Question, known: Sequence[str]) -> list[str]:
-    """Statements that discovery left out: there are no words for anything else in a frame."""
     folded = {query.casefold() for query in known}
     statements = cloze_statements(question)
     return [text for text in (*statements.queries, *statements.options) if text not in folded][:MAX_QUERIES]
@@ -249,7 +248,6 @@ def judge_frames(environment: Environment, question: Question, frames: Sequence[
 
 
 def frames_settle(verdict: Verdict) -> bool:
-    """True if the frames show one choice clearly."""
     return verdict.score >= MIN_VISIBLE and verdict.lead >= MIN_LEAD
 
 
@@ -346,7 +344,6 @@ def describe(environment: Environment, frames: Sequence[ShownFrame]) -> Phrase:
 
 
 def describe_each(environment: Environment, frames: Sequence[ShownFrame]) -> list[str]:
-    """Describe each of some frames."""
     return [_joined_clauses(environment, frame).text for frame in frames]
 
 
@@ -379,7 +376,6 @@ def clauses(environment: Environment, frame: ShownFrame) -> list[Phrase]:
 
 
 def _describe_things(environment: Environment, vector: Vector, place: str) -> Phrase:
-    """Name the nearest group of things at a place, or nothing, and a second group if it raises the cosine."""
     kinds = list(product(COLOURS, THINGS))
     single = _cosines(environment, vector, [f"{counted(1, *each)} {place}" for each in kinds])
     nearest = [kinds[at] for at in np.argsort(-single)]
@@ -405,7 +401,6 @@ def _cosines(environment: Environment, vector: Vector, texts: Sequence[str]) -> 
 
 
 def _share(cosines: Vector) -> float:
-    """The share of the best in a softmax."""
     return float(1 / np.exp(SHARPNESS * (cosines - cosines.max())).sum())
 
 
@@ -455,12 +450,10 @@ def _judge_statements(question: Question, notes: Sequence[Note]) -> Verdict:
 
 
 def is_settled(verdict: Verdict) -> bool:
-    """True if a note states one choice outright."""
     return verdict.choice is not None and verdict.score >= MIN_STATED
 
 
 def is_relevant(query: str, text: str) -> bool:
-    """True if a text holds enough words of a query to be worth following up."""
     queries = cloze_statements(Question(query)).queries or (query,)
     return any(word_share(each, text) >= MIN_PARTIAL for each in queries)
 
@@ -475,12 +468,10 @@ def relevances(question: Question, notes: Sequence[Note]) -> list[int]:
 
 
 def find_moments(text: str, notes: Sequence[Note]) -> list[Note]:
-    """Find the notes that state outright the moment from which a question measures time."""
     return [note for note in notes if word_share(text, note.text) >= MIN_STATED]
 
 
 def _bearing(statements: Statements, notes: Sequence[Note]) -> list[int]:
-    """Indices of the notes that can hold the answer: those of the subject, or soon after or before the moment."""
     if statements.moment is None:
         return [at for at, note in enumerate(notes) if word_share(statements.subject, note.text) >= MIN_BEARING]
     then = find_moments(statements.moment, notes)
@@ -690,7 +681,6 @@ def cloze_statements(question: Question) -> Statements:
 
 
 def choices(question: Question) -> tuple[str, ...]:
-    """The options, or basic colours or numbers for questions that ask for one."""
     return _choices(question, question.text.casefold())
 
 
@@ -720,14 +710,12 @@ def _choices(question: Question, text: str) -> tuple[str, ...]:
 
 
 def _subject(text: str) -> str:
-    """The rest of a question without its question words."""
     text = _QUESTION_WORDS.sub(" ", _FILLER.sub(" ", text).strip())
     text = re.sub(r"\s+", " ", _VERBS.sub(" ", text)).strip()
     return re.sub(r"^(?:right|exactly|just)$", "", _ARTICLE.sub("", text))
 
 
 def _statement(text: str, subject: str, option: str) -> str:
-    """Put one option in the gap of the question."""
     option = _ARTICLE.sub("", option.strip().casefold().rstrip("."))
     if option in ("yes", "no"):
         return subject if option == "yes" else f"no {subject}"
@@ -791,7 +779,6 @@ def counted(count: int, colour: str, thing: str) -> str:
 
 
 def title_card(word: str) -> str:
-    """Describe a title card with a word on it."""
     return f"a title card that says {word}"
 
 
@@ -868,7 +855,6 @@ def _rarity_weighted_share(words_of_notes: Sequence[frozenset[str]]) -> Share:
 
 @lru_cache(maxsize=4096)
 def stems(text: str) -> frozenset[str]:
-    """The words of a text without function words and endings."""
     return frozenset(_stem(word) for word in re.findall(r"[^\W_]+", text.casefold()) if word not in SMALL)
 
 

@@ -165,7 +165,6 @@ class _Search(EEASearch):
         return add_video_roots(self.session, self.tree, self._unseen_anchors())
 
     async def _first_look(self) -> tuple[int, Times]:
-        """The video to begin with, and the times to look at."""
         number = await self._begin()
         segment = self.tree.candidates[number].segment
         times_s = unseen_times(self.tree, self.environment, self.account, segment)
@@ -180,7 +179,6 @@ class _Search(EEASearch):
         return number, np.union1d(drawn_s, rest_s)
 
     def _divide(self, chosen: Mapping[int, Times]) -> tuple[tuple[ShownFrame, ...], list[Candidate]]:
-        """Divide segments at the frames nearest to some times."""
         frames: list[ShownFrame] = []
         parts: list[Candidate] = []
         for number, times_s in chosen.items():
@@ -234,7 +232,6 @@ class _Search(EEASearch):
 
 
 def _near_middle(times_s: Times, matches_s: list[float]) -> float | None:
-    """The best match that lies in the middle of a stretch; None if there is none."""
     margin_s = (1 - MIDDLE) / 2 * (times_s[-1] - times_s[0])
     low_s, high_s = times_s[0] + margin_s, times_s[-1] - margin_s
     return next((time_s for time_s in matches_s if low_s <= time_s <= high_s), None)

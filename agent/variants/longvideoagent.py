@@ -87,7 +87,6 @@ def tagged_clips(environment: Environment, clip_s: float = CLIP_S, *, subtitles_
 
 
 def _spans(environment: Environment, video: Video, clip_s: float) -> list[tuple[float, float]]:
-    """The ranges of a video's clips."""
     rows: Sequence[SegmentRow | Note] = environment.segments(video.video_id)
     if not rows and not video.has_pictures:
         rows = environment.words(video.video_id)
@@ -109,7 +108,6 @@ def _cuts(video: Video, borders_s: Sequence[float], clip_s: float) -> Iterator[f
 
 
 def _in_gaps(captions: Sequence[Note], lines: Sequence[TranscriptRow]) -> list[Note]:
-    """The captions of those times in which few lines are spoken."""
     starts_s = np.array([line.start_s for line in lines])
     ends_s = np.array([line.end_s for line in lines])
 
@@ -170,7 +168,6 @@ def best_matching_clips(
 def _matches(
     environment: Environment, text: str, among: Sequence[str], anchors_from: AnchorsFrom
 ) -> dict[str, NDArray[np.float64]]:
-    """Deviations of the frames of each video, by the better of picture and words."""
     found = {video_id: environment.matches([text], video_id, among, anchors_from) for video_id in among}
     return {video_id: np.maximum(*both)[:, 0] for video_id, both in found.items()}
 
@@ -316,12 +313,10 @@ class Episode:
 
     @property
     def literal(self) -> bool:
-        """True if the paper's rules hold where ours differ."""
         return self.parameters.form == "paper"
 
     @property
     def has_evidence(self) -> bool:
-        """True if there is anything to answer from."""
         return bool(self.notes) or any(clip.has_words for clip in self.clips)
 
     @property
@@ -362,7 +357,6 @@ def begin_episode(session: Session, parameters: LongVideoAgentParameters) -> Epi
 
 
 def next_action(episode: Episode) -> ChooseAction:
-    """The request for the master's next turn."""
     return ChooseAction(**_known(episode), turns=episode.turns, declining=episode.declining)
 
 
@@ -376,7 +370,6 @@ def answer_now(episode: Episode) -> AnswerNow:
 
 
 def _known(episode: Episode) -> dict[str, Any]:
-    """The inputs of all requests to the master."""
     return {
         "question": episode.question,
         "videos": episode.videos,
@@ -475,7 +468,6 @@ def _failed(problem: str) -> _Outcome:
 
 
 def _tags(episode: Episode, clips: Sequence[Clip]) -> str:
-    """The tags of consecutive clips with their times."""
     tags = " ".join(f"<clip_{clip.number}>" for clip in clips)
     video = f" of video {clips[0].video_id[:VIDEO_ID_LENGTH]}" if len(episode.videos) > 1 else ""
     return f"{tags} ({clips[0].start_s:.1f} s to {clips[-1].end_s:.1f} s{video})"

@@ -78,7 +78,6 @@ _INDEX = re.compile(r"^a\d+\s*[:.)]\s*(?=\S)", re.IGNORECASE)
 
 
 def thought(text: str) -> str:
-    """The thoughts of a master before its action."""
     thoughts = _aloud(text)
     opening = _OPENING.search(text, len(thoughts))
     thoughts += text[len(thoughts) : opening.start() if opening else len(text)]
@@ -122,7 +121,6 @@ def _aloud(text: str) -> str:
 
 
 def _object(text: str) -> Mapping[str, object] | None:
-    """The JSON object that a text is, perhaps in a fence."""
     try:
         value = json.loads(text.removeprefix("```json").strip("`").strip())
     except (ValueError, RecursionError):
@@ -131,7 +129,6 @@ def _object(text: str) -> Mapping[str, object] | None:
 
 
 def _tagged(text: str) -> dict[str, object]:
-    """The one action in a text of tags."""
     if _THINKING.match(text):
         raise ValueError("the thinking has no end; close it with </think> before the action")
     if _THINKING.search(text):
@@ -187,7 +184,6 @@ class Clip:
 
     @property
     def has_words(self) -> bool:
-        """True if any words are known of it."""
         return bool(self.text or self.written)
 
     @property
@@ -212,7 +208,6 @@ class Action(Answered, _Turn):
 
     @property
     def acts(self) -> bool:
-        """True if there is something to do; if not, it ends the run."""
         return self.action in ("visual_query", "request_grounding")
 
     @model_validator(mode="before")

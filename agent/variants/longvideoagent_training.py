@@ -45,7 +45,6 @@ class Rewards:
 
     @property
     def total(self) -> float:
-        """R(tau)."""
         return self.alpha * sum(self.structure) + self.answer
 
     @property
@@ -129,13 +128,11 @@ def rollout(
 
 
 def read_question(records: Sequence[Record]) -> tuple[Question, tuple[str, ...]]:
-    """The question of a run, and the titles of the videos that it is about."""
     question, videos = records[0]["question"], records[0]["videos"]
     return Question(question["text"], tuple(question["options"])), tuple(video["title"] for video in videos)
 
 
 def as_line(row: Rollout) -> str:
-    """One line of JSON."""
     return json.dumps(row.as_row(), ensure_ascii=False)
 
 

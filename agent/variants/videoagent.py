@@ -198,7 +198,6 @@ class _Rounds:
         return parts
 
     def _unseen(self, segment: Segment, found: Iterable[FrameTime]) -> NDArray[np.intp]:
-        """Positions of the frames of a segment that were neither seen nor found."""
         times_s = self.session.environment.times(segment.video_id)
         known_s = [time_s for video_id, time_s in (*self.seen, *found) if video_id == segment.video_id]
         inside = (times_s >= segment.start_s) & (times_s < segment.end_s) & ~np.isin(times_s, known_s)
@@ -210,7 +209,6 @@ class _Rounds:
         return AnswerNotes(question=session.question, videos=videos, notes=self.notes, chapters=chapters)
 
     def _answer(self, predicted: Conclusion) -> Answer:
-        """The answer that a round predicted already."""
         return self.session.accept(predicted, self.notes, sufficient=predicted.action == "answer")
 
 

@@ -205,7 +205,6 @@ class _Search:
         return AnswerBank(**self._bank())
 
     def _bank(self) -> dict[str, Any]:
-        """The inputs of all requests but the captions': the question and B_t."""
         question, videos = self.session.question, self.session.environment.videos
         bank = {"summaries": self.summaries, "notes": self.notes, "bank": self.bank, "chapters": self.session.chapters}
         return {"question": question, "videos": videos, **bank}
@@ -384,12 +383,10 @@ def _nothing(call: ToolCall, found: Found[Detected] | Found[Track]) -> str:
 
 
 def _in_place(call: ToolCall, found: Found[Detected] | Found[Track]) -> str:
-    """Say which label stands for the one of the call, if that may be another thing."""
     return f"{found.label!r} was looked for in place of {call.label!r}: " if found.loose else ""
 
 
 def _box(call: ToolCall) -> Box:
-    """The part of the frames that a call looks at."""
     if not call.box or not call.tool.startswith("zoom"):
         return WHOLE
     x0, y0, x1, y1 = call.box
@@ -397,7 +394,6 @@ def _box(call: ToolCall) -> Box:
 
 
 def _around(environment: Environment, frames: Sequence[ShownFrame]) -> tuple[ShownFrame, ...]:
-    """Frames with `AROUND` stored ones before and after each."""
     times_s = environment.times(frames[0].video_id)
     places = np.searchsorted(times_s, [frame.time_s for frame in frames])
     near = {at for place in places for at in range(max(0, place - AROUND), min(len(times_s), place + AROUND + 1))}
@@ -449,7 +445,6 @@ def _note(environment: Environment, frame: ShownFrame, call: ToolCall, text: str
 
 
 def _source(call: ToolCall) -> str:
-    """The source of a note: not "caption" alone, as of the captions of consecutive parts."""
     return f"{call.tool} tool"
 
 

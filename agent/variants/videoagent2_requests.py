@@ -72,7 +72,6 @@ def _level(value: object) -> object:
 
 
 def _listed(value: object) -> object:
-    """The list in "[0.1, 0.2, 0.5, 0.6]"."""
     try:
         return json.loads(value) if isinstance(value, str) else value
     except ValueError:

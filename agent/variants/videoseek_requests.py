@@ -426,7 +426,6 @@ class Act(SeekRequest[Action]):
 
 
 def arguments(action: Action) -> dict[str, object]:
-    """Arguments of a call; those that its tool does not take are left out."""
     [tool] = [each for each in Act.tools if get_args(each.model_fields["tool"].annotation) == (action.tool,)]
     return {name: getattr(action, name) for name in tool.model_fields if name != "tool"}
 

@@ -174,7 +174,6 @@ class _Tree:
         return middles
 
     async def _read(self, middles: Iterable[int], action: str) -> None:
-        """Caption frames that were not captioned before."""
         new = {self.frames[at] for at in middles} - self.captions.keys()
         captions = await caption_frames(self.session, new)
         self.captions |= captions
@@ -258,7 +257,6 @@ def halve(clusters: Sequence[Cluster], units: Units, seed: int) -> list[Cluster]
 
 
 def _parts(units: Units, members: NDArray[np.intp], count: int, seed: int) -> list[Cluster]:
-    """Clusters of some of the frames, at their positions among all."""
     return [Cluster(members[part.members], int(members[part.middle])) for part in k_means(units[members], count, seed)]
 
 

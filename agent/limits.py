@@ -514,14 +514,6 @@ class StopSignal:
 # Calls awaited at once, none of which outlives an error of another.
 
 A = TypeVar("A")
-B = TypeVar("B")
-
-
-async def gather_pair(first: Awaitable[A], second: Awaitable[B]) -> tuple[A, B]:
-    """Await two calls at once; if one fails, the other is cancelled before the error goes on."""
-    tasks = asyncio.ensure_future(counted(first)), asyncio.ensure_future(counted(second))
-    await gather_all(tasks)
-    return tasks[0].result(), tasks[1].result()
 
 
 async def gather_all(calls: Sequence[Awaitable[A]]) -> list[A]:

@@ -29,7 +29,7 @@ from kinodex.agent.requests.answer import Recall
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.trace import PriorEvidence
 from kinodex.agent.variants.base import Variant
-from kinodex.agent.variants.longvideoagent_training import MASTER_REQUESTS
+from kinodex.agent.variants.longvideoagent import MASTER_REQUESTS
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import ClipRow, Hit, VideoRow
 from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, run_rounds

@@ -8,7 +8,7 @@ intrinsic reward alone, and is shown as such) and `query_update`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -35,7 +35,7 @@ from kinodex.agent.anchors import (
 from kinodex.agent.answer import Answer
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import BadSettings
-from kinodex.agent.limits import gather_pair
+from kinodex.agent.limits import gather_all
 from kinodex.agent.models.rules import new_statements, rule, score
 from kinodex.agent.protocol import Anchor, Segment, ShownFrame
 from kinodex.agent.replies import Bounds
@@ -230,7 +230,8 @@ class EEASearch(TreeSearch):
             return await self.session.ask(scoring)
         if self.literal:
             proposing = ProposeQueries(question=self.question, known=known, frames=new)
-            scores, proposed = await gather_pair(self.session.ask(scoring), self.session.ask(proposing))
+            calls: list[Coroutine[Any, Any, Any]] = [self.session.ask(scoring), self.session.ask(proposing)]
+            scores, proposed = await gather_all(calls)
             self.proposed = new_queries(proposed.queries if proposed else [], self.queries)
             return scores
         both = await self.session.ask(ScoreAndPropose(**vars(scoring), known=known))

@@ -25,7 +25,7 @@ from kinodex.agent.errors import InvalidReply, NotATrace
 from kinodex.agent.protocol import Question, Turn
 from kinodex.agent.requests.answer import chosen_option
 from kinodex.agent.trace import Record
-from kinodex.agent.variants.longvideoagent_requests import Action, AnswerNow, ChooseAction, until_action
+from kinodex.agent.variants.longvideoagent import MASTER_REQUESTS, Action, until_action
 
 ALPHA = 0.02
 
@@ -86,8 +86,6 @@ def answer_correctness(turn: str, question: Question, true_option: int) -> float
 # Runs of LongVideoAgent as rollouts to train on: the master's conversation with the reward of each of its turns.
 #
 # A rollout is read from the records of a run, live or from its trace; the true option comes from the caller.
-
-MASTER_REQUESTS = (ChooseAction.__name__, AnswerNow.__name__)
 
 
 @dataclass(frozen=True, slots=True)

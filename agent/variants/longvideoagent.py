@@ -1,8 +1,9 @@
 """LongVideoAgent (arXiv 2512.20618): Algorithm 1, section 3.1, Tables 1, 3 and 5.
 
 A master that only reads takes one action a turn, K turns at most: it has a clip located, has frames of that clip
-looked at, or answers. An `Episode` carries out its actions; `jobs.train.rewards` has the rewards that train it. Three models: the roles "policy" (the master), "grounding" and
-"vision". `docs/papers.md` says what the paper leaves open, what was decided, and where the published code departs.
+looked at, or answers. An `Episode` carries out its actions; `jobs.train.rewards` has the rewards that train it. Three
+models: the roles "policy" (the master), "grounding" and "vision". `docs/papers.md` says what the paper leaves open,
+what was decided, and where the published code departs.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from kinodex.agent.limits import Account
 from kinodex.agent.protocol import EXACT_S, LogEntry, Note, ScoredSegment, Segment, ShownFrame
 from kinodex.agent.requests.tree import MOST_FINDINGS, Decide, Finding, ScoreKind, ScoreSegments, SegmentScores
 from kinodex.agent.session import Session
-from kinodex.agent.trace import Acted, Remembered
+from kinodex.agent.trace import Acted, CandidateScore, Remembered, Scored
 from kinodex.index.text import beginning
 
 if TYPE_CHECKING:
@@ -415,6 +415,14 @@ class TreeSearch:
                 entries.append(entry)
                 self.session.cited.add((frame.video_id, frame.frame_no))
         return tuple(entries)
+
+    def emit_rewards(self) -> None:
+        """Emit the candidates with their rewards, where nothing is fused."""
+        scores = (
+            CandidateScore(each.segment.number, each.reward, 0.0, (each.reward or 0.0) / 100, each.explanation)
+            for each in self.tree.candidates.values()
+        )
+        self.session.emit(Scored(self.account.rounds, None, tuple(scores)))
 
     def candidates(self) -> tuple[ScoredSegment, ...]:
         """The segments with the score that is shown; without rewards none has one."""

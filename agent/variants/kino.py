@@ -46,7 +46,7 @@ from kinodex.agent.models.rules import is_talk, new_statements, rule
 from kinodex.agent.protocol import ShownFrame
 from kinodex.agent.requests.tree import DiscoverQueries, Queries
 from kinodex.agent.session import Session
-from kinodex.agent.trace import Acted, CandidateScore, Expanded, Scored
+from kinodex.agent.trace import Acted, Expanded
 from kinodex.agent.tree import Candidate, Pictures, affordable, border_rewards, remember, unseen_times
 from kinodex.agent.variants.base import Step, Variant, check_at_least
 from kinodex.agent.variants.eea import EEASearch
@@ -145,7 +145,7 @@ class _Search(EEASearch):
                 return await self.session.conclude(self.last_word())
             scoring = self.scoring(None, frames, parts)
             self.keep_rewards(parts, scoring and await self.session.ask(scoring), frames)
-            self._emit_scores()
+            self.emit_rewards()
             remember(self.session, self.memory, frames, border_rewards(frames, parts), evicted)
             decision = await self.decide(len(frames))
             if isinstance(decision, Answer):
@@ -222,13 +222,6 @@ class _Search(EEASearch):
         rating = each.query_score if each.reward is None else each.reward / 100
         worth: float = max(rating, LEAST_WORTH) ** self.parameters.sharpness
         return worth * (CHOSEN if each.segment.number == selected else 1.0)
-
-    def _emit_scores(self) -> None:
-        scores = (
-            CandidateScore(each.segment.number, each.reward, 0.0, (each.reward or 0.0) / 100, each.explanation)
-            for each in self.tree.candidates.values()
-        )
-        self.session.emit(Scored(self.account.rounds, None, tuple(scores)))
 
 
 def _near_middle(times_s: Times, matches_s: list[float]) -> float | None:

@@ -56,6 +56,8 @@ LEAST_WORTH = 0.02
 """A segment of which nothing is expected is worth a frame where all others are as short as this is low."""
 CHOSEN = 2.0
 """Factor of the worth of the segment that the policy chose."""
+LEAST_FIRST, LEAST_LOOK = 5, 4
+"""Frames of the first look, and of a later one, however few a budget has."""
 MIDDLE = 0.5
 """The part of a segment, around its middle, in which a match draws a frame: beside a border it would tell little."""
 
@@ -63,9 +65,9 @@ MIDDLE = 0.5
 @dataclass(frozen=True, slots=True)
 class KinoParameters:
     first: int = 8
-    """Frames of the first look."""
+    """Frames of the first look; of a short budget a third."""
     frames: int = 8
-    """Frames of each later look."""
+    """Frames of each later look; of a short budget a quarter."""
     anchor_frames: int = 4
     """How many frames of a look may be matches of the search; 0: matches draw none."""
     sharpness: float = 4.0
@@ -150,7 +152,12 @@ class _Search(EEASearch):
             decision = await self.decide(len(frames))
             if isinstance(decision, Answer):
                 return decision
-            chosen = self._allot(decision, affordable(self.account, self.parameters.frames))
+            chosen = self._allot(decision, self._look(self.parameters.frames, 4, LEAST_LOOK))
+
+    def _look(self, frames: int, parts: int, least: int) -> int:
+        """Frames of a look: where a budget has few, more looks of fewer find more."""
+        budget = self.account.budget.frames
+        return affordable(self.account, frames if budget is None else min(frames, max(least, budget // parts)))
 
     async def _begin(self) -> int:
         """Plan the search, look for the texts of the plan, and choose the video to begin with."""
@@ -170,7 +177,7 @@ class _Search(EEASearch):
         times_s = unseen_times(self.tree, self.environment, self.account, segment)
         if self.route == "whole film":
             return number, cover(times_s, times_s, times_s[:0], affordable(self.account, self.parameters.whole))
-        count = affordable(self.account, self.parameters.first)
+        count = self._look(self.parameters.first, 3, LEAST_FIRST)
         drawing = [each for each in drawing_order(self.clusters, ()) if each.video_id == segment.video_id]
         said = [each for each in drawing if each.by_words] if self.route == "words" else []
         drawn = said[:count] or drawing[: min(count, self.parameters.anchor_frames)]

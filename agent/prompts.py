@@ -11,11 +11,11 @@ import io
 import json
 import math
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from kinodex.agent.protocol import (
     VIDEO_ID_LENGTH,
@@ -486,15 +486,6 @@ CLOCK_FROM_S = 60.0
 """Times from here on are shown as clock time too."""
 
 
-class Ranged(Protocol):
-    """A part of a video: a segment, a note, a video."""
-
-    @property
-    def start_s(self) -> float: ...
-    @property
-    def end_s(self) -> float: ...
-
-
 def clock(time_s: float) -> str:
     """A time as a player shows it, "1:23" or "1:02:05": whole seconds, cut, not rounded."""
     sign, seconds = "-" if time_s < 0 else "", int(abs(time_s))
@@ -512,7 +503,7 @@ def seconds(time_s: float) -> str:
     return f"{time_s:.1f}".removesuffix(".0") + " s"
 
 
-def beside_range(part: Ranged) -> str:
+def beside_range(part: Any) -> str:
     """The clock times to write after a range in seconds, " (1:23 to 1:02:05)"; "" within the first minute."""
     return f" ({clock(part.start_s)} to {clock(part.end_s)})" if part.end_s >= CLOCK_FROM_S else ""
 
@@ -538,15 +529,6 @@ MESSAGE_TOKENS = 4
 LOW_DETAIL_TOKENS, TILE_TOKENS, TILE_PX = 85, 170, 512
 LONGER_SIDE_PX, SHORTER_SIDE_PX = 2048, 768
 PATCH_PX, MIN_PIXELS, MAX_PIXELS, MARK_TOKENS = 28, 4 * 28 * 28, 1280 * 28 * 28, 2
-
-
-class Picture(NamedTuple):
-    """A picture in a message: its data URL, its size, and the detail that is asked for."""
-
-    url: str
-    width_px: int
-    height_px: int
-    detail: str = "auto"
 
 
 def text_tokens(text: str) -> int:
@@ -577,34 +559,20 @@ def _patches(width_px: int, height_px: int) -> int:
     return max(1, width // PATCH_PX) * max(1, height // PATCH_PX)
 
 
-def message_parts(message: Message) -> Iterator[str | Picture]:
-    """Take a message apart: its texts and pictures, in order. Raises ValueError for a part of another kind."""
+def estimate_tokens(messages: Sequence[Message], rule: PictureRule = "openai") -> int:
+    contents = (message["content"] for message in messages)
+    parts = (part for each in contents for part in (each if isinstance(each, list) else [_text_part(str(each))]))
+    return MESSAGE_TOKENS * len(messages) + sum(_part_tokens(part, rule) for part in parts)
+
+
+def _part_tokens(part: Mapping[str, Any], rule: PictureRule) -> int:
     import PIL.Image
 
-    content = message["content"]
-    if not isinstance(content, list):
-        yield str(content)
-        return
-    for part in content:
-        if part["type"] == "text":
-            yield part["text"]
-        elif part["type"] == "image_url":
-            image = part["image_url"]
-            with PIL.Image.open(io.BytesIO(base64.b64decode(image["url"].removeprefix(JPEG_URL)))) as picture:
-                size = picture.size  # reads the head alone
-            yield Picture(image["url"], *size, image.get("detail", "auto"))
-        else:
-            raise ValueError(f"got a part of type {part['type']!r}; the types are text and image_url")
-
-
-def estimate_tokens(messages: Sequence[Message], rule: PictureRule = "openai") -> int:
-    tokens = MESSAGE_TOKENS * len(messages)
-    for part in (part for message in messages for part in message_parts(message)):
-        if isinstance(part, str):
-            tokens += text_tokens(part)
-        else:
-            tokens += picture_tokens(part.width_px, part.height_px, rule, part.detail)
-    return tokens
+    if "image_url" not in part:
+        return text_tokens(part["text"])
+    image = part["image_url"]
+    with PIL.Image.open(io.BytesIO(base64.b64decode(image["url"].removeprefix(JPEG_URL)))) as picture:
+        return picture_tokens(*picture.size, rule, image.get("detail", "auto"))  # reads the head alone
 
 
 def estimate_request(request: Request[Any]) -> int:

@@ -231,6 +231,7 @@ class EEASearch(TreeSearch):
         if self.literal:
             proposing = ProposeQueries(question=self.question, known=known, frames=new)
             calls: list[Coroutine[Any, Any, Any]] = [self.session.ask(scoring), self.session.ask(proposing)]
+            scores: SegmentScores | None
             scores, proposed = await gather_all(calls)
             self.proposed = new_queries(proposed.queries if proposed else [], self.queries)
             return scores

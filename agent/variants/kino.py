@@ -146,7 +146,7 @@ class _Search(EEASearch):
                 remember(self.session, self.memory, frames, [None] * len(frames), evicted)
                 return await self.session.conclude(self.last_word())
             scoring = self.scoring(None, frames, parts)
-            self.keep_rewards(parts, scoring and await self.session.ask(scoring), frames)
+            self.keep_rewards(parts, await self.session.ask(scoring) if scoring else None, frames)
             self.emit_rewards()
             remember(self.session, self.memory, frames, border_rewards(frames, parts), evicted)
             decision = await self.decide(len(frames))

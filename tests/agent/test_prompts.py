@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -381,7 +381,8 @@ def test_qwen_counts_patches_of_28_pixels() -> None:
 def test_messages_add_up_texts_pictures_and_marks() -> None:
     frames = [ShownFrame("v", number, float(number), 512, 288, _jpeg(512, 288)) for number in (1, 2)]
     message = user_message("What is this?", frames, None)
-    words = sum(text_tokens(part["text"]) for part in message["content"] if part["type"] == "text")
+    parts = cast(list[dict[str, str]], message["content"])
+    words = sum(text_tokens(part["text"]) for part in parts if part["type"] == "text")
     assert estimate_tokens([message]) == MESSAGE_TOKENS + words + 2 * 255
     assert estimate_tokens([message], "qwen") == MESSAGE_TOKENS + words + 2 * 182
     assert estimate_tokens([message, {"role": "assistant", "content": "12345678"}]) == (

@@ -105,6 +105,8 @@ def test_each_frame_goes_where_it_is_worth_most(environment: Environment) -> Non
     assert len(model.asked(ScoreSegments)[1].segments) == sum(len(each.children) for each in second)
     _, expanded, _ = run(environment, rating(near), anchor_frames=0, spread=False, budget=Budget(rounds=2))
     assert [len(each.frames) for each in expanded] == [8, 8]
+    _, expanded, _ = run(environment, rating(near), anchor_frames=0, spread=False, budget=Budget(frames=16))
+    assert [len(each.frames) for each in expanded] == [5, 4, 4, 3], "of a short budget a third, and quarters"
 
 
 def test_without_any_frame_left_the_best_answer_so_far_is_given(environment: Environment) -> None:

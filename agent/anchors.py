@@ -84,7 +84,6 @@ def chains(
 def _hangs_on(
     match: Anchor, chain: Cluster, length_s: Mapping[str, float], longest_s: Mapping[str, float] | None
 ) -> bool:
-    """True if a match belongs to a chain of earlier ones, in time order."""
     video_id = match.video_id
     if chain[-1].video_id != video_id or match.time_s - chain[-1].time_s >= length_s[video_id]:
         return False
@@ -107,7 +106,6 @@ def drawing_order(clusters: Sequence[Cluster], seen: Collection[tuple[str, int]]
 
 
 def per_video(environment: Environment, value: Callable[[Video], float]) -> dict[str, float]:
-    """A value of each of the environment's videos, by id."""
     return {video.video_id: value(video) for video in environment.videos}
 
 
@@ -299,7 +297,6 @@ def _sweep(points_s: Times, available_s: Times, fixed_s: Times, count: int, radi
 
 
 def _fill(available_s: Times, fixed_s: Times, chosen_s: Times, count: int) -> Times:
-    """Add the times that the sweep left over, each as far as possible from those chosen."""
     while len(chosen_s) < count:
         taken = np.concatenate([fixed_s, chosen_s])
         farthest = available_s[int(np.argmax(_distances(available_s, taken)))]

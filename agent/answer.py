@@ -92,6 +92,5 @@ def cited_items(shown: Shown, cited: Sequence[int]) -> Shown:
 
 
 def shown_numbers(shown: Shown) -> list[int]:
-    """The numbers by which frames, then notes are cited, in their order."""
     frames = [each for each in shown if isinstance(each, ShownFrame)]
     return list(chain(*citation_numbers(frames, shown[len(frames) :])))

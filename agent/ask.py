@@ -168,7 +168,6 @@ async def _check_sight(account: Account, chosen: Variant, models: Models) -> Non
 
 
 def spent_until(error: BaseException) -> Ledger:
-    """The bill of the question that `ask` ended with this error; an empty one if the error came before any call."""
     ledger = getattr(error, "ledger", None)
     return ledger if isinstance(ledger, Ledger) else Ledger()
 
@@ -278,7 +277,6 @@ def _fitting(chosen: Variant, parameters: Any, environment: Environment) -> Any:
 
 
 def _has_language(models: Models) -> bool:
-    """False if the policy has no language; a model without the attribute is taken to have one."""
     policy = model_for(models, "policy")
     return policy is None or getattr(policy, "has_language", True)
 
@@ -377,7 +375,6 @@ def _read(path: str) -> str:
 
 @cache
 def _executed(path: str, source: str) -> ModuleType:
-    """Execute a text as a module; the same module for the same text, so that its classes are the same."""
     module = ModuleType(f"{Path(path).stem}_{hashlib.sha256(source.encode()).hexdigest()[:8]}")
     module.__file__ = path
     sys.modules[module.__name__] = module  # where dataclasses and type hints look names up

@@ -6,7 +6,7 @@ A video's vectors are read once and then searched in memory. Matches of pictures
 Where a library holds no frames of a video, what is written of it (`words`) stands in their place: times, vectors,
 searches and clusters are those of its captions, and only a picture cannot be had.
 
-A `VideoSource` reads the videos and caches what it read: `LibraryVideos` those of a library.
+`LibraryVideos` reads the videos and caches what it read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from operator import attrgetter
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     )
     from kinodex.index.search.in_memory import InMemory
     from kinodex.index.sentences import Meaning
-    from kinodex.index.spaces.towers import Fingerprint
 
 Floats = NDArray[np.float64]
 SIMILARITY_MIDPOINT = 6.0
@@ -78,7 +77,7 @@ MIN_GAP_S = 10.0
 
 
 class LibraryVideos:
-    """Some videos of one library, read in one of its spaces; the `VideoSource` of an environment over a library."""
+    """Some videos of one library, read in one of its spaces: the source of an environment."""
 
     def __init__(
         self,
@@ -112,11 +111,9 @@ class LibraryVideos:
         self._cosines: dict[tuple[str, str], Floats] = {}
 
     def noise(self) -> str | None:
-        """Say that a ranking of these videos is noise, where it is: see `LibraryReader.noise`."""
         return self._library.noise(self._other_space, self._ids)
 
     def only(self, video_ids: Collection[str]) -> LibraryVideos:
-        """The videos of these ids, with caches of their own."""
         rows = [row for row in self._rows if row.video_id in video_ids]
         shown = {"subtitles": self._subtitles, "screen_text": self._screen_text}
         return LibraryVideos(self._library, rows, self._embed_text, **shown, space=self._other_space)
@@ -187,14 +184,12 @@ class LibraryVideos:
         return (self._line_vectors[video_id] @ meaning.vector).astype(np.float64)
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors [t, dim] of texts in the space; those not embedded before are embedded together."""
         new = [text for text in dict.fromkeys(texts) if text not in self._text_vectors]
         if new:
             self._text_vectors.update(zip(new, self._embed_text(new), strict=True))
         return np.stack([self._text_vectors[text] for text in texts])
 
     def cosines(self, text: str, video_id: str) -> Floats:
-        """Cosine of every stored frame of a video with a text, in time order."""
         key = (text, video_id)
         if key not in self._cosines:
             if len(self._cosines) >= COSINES_CACHED:
@@ -204,37 +199,30 @@ class LibraryVideos:
         return self._cosines[key]
 
     def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]:
-        """Stored frames with pictures, in the order of the numbers."""
         return self._library.frames(video_id, frame_nos)
 
     def transcript(
         self, video_id: str, start_s: float | None = None, end_s: float | None = None
     ) -> list[TranscriptRow]:
-        """Lines spoken in [start_s, end_s); none without subtitles."""
         return self._library.transcript(video_id, start_s, end_s) if self._subtitles else []
 
     def screen_text(
         self, video_id: str, start_s: float | None = None, end_s: float | None = None
     ) -> list[ScreenTextRow]:
-        """Lines of text on screen in [start_s, end_s); none if they are not to be read."""
         return self._library.screen_text.rows(video_id, start_s, end_s) if self._screen_text else []
 
     def segments(self, video_id: str) -> list[SegmentRow]:
-        """All segments of a video, in order."""
         return self._library.segments(video_id)
 
     def captions(self, video_id: str) -> list[CaptionRow]:
-        """Captions of a video by the newest model that wrote any."""
         return self._library.captions(video_id)
 
     def detections(
         self, video_id: str, start_s: float | None, end_s: float | None, label: str | None
     ) -> list[DetectionRow]:
-        """Detections at times in [start_s, end_s), in order; of one label or all."""
         return self._library.detections(video_id, start_s, end_s, label)
 
     def detection_labels(self, video_id: str) -> list[str]:
-        """Labels of the detections of a video, those found most often first."""
         if video_id not in self._labels:
             self._labels[video_id] = self._library.detection_labels(video_id)
         return self._labels[video_id]
@@ -248,16 +236,11 @@ class LibraryVideos:
         return self._library.scenes.rows(video_id) if self._subtitles and self._screen_text else []
 
     def clips(self, video_id: str, model: str) -> list[ClipRow]:
-        """Captions of parts of a video that a model wrote for agents."""
         return self._library.clips.read(video_id, model)
 
     def add_clips(self, rows: Sequence[ClipRow]) -> None:
         """Keep captions of parts of videos in the library; raises a `LibraryError` where it cannot be written."""
         self._library.clips.add(rows)
-
-    def search_transcript(self, text: str, k: int) -> list[Hit]:
-        """The `k` transcript lines that match a text best; none without subtitles."""
-        return self._known(self._library.search.transcript(text, self._scope, k)) if self._subtitles else []
 
     def search_words(self, text: str, k: int) -> list[Hit]:
         """The `k` lines that match a text best: said, on screen or captions, by words and, if it can be, by meaning."""
@@ -332,7 +315,7 @@ LEAST_LINES = 8
 
 
 def frame_deviations(
-    source: VideoSource, texts: Sequence[str], video_id: str, among: Sequence[str], times_s: Floats, places: int
+    source: LibraryVideos, texts: Sequence[str], video_id: str, among: Sequence[str], times_s: Floats, places: int
 ) -> Floats:
     """Deviations [n, t] of the best line of each of the frames at `times_s` [n]; `NO_MATCH` for frames without one."""
     found = np.full((len(times_s), len(texts)), NO_MATCH)
@@ -343,13 +326,12 @@ def frame_deviations(
 
 
 def frames_of(lines: Sequence[Note], times_s: Floats) -> NDArray[np.intp]:
-    """Positions of the frames on screen in the middle of each line."""
     middles_s = np.array([(line.start_s + line.end_s) / 2 for line in lines])
     return np.maximum(np.searchsorted(times_s, middles_s + EXACT_S, side="right") - 1, 0)
 
 
 def line_deviations(
-    source: VideoSource,
+    source: LibraryVideos,
     texts: Sequence[str],
     video_id: str,
     among: Sequence[str],
@@ -380,7 +362,7 @@ def line_deviations(
 
 
 def _meanings(
-    source: VideoSource, texts: Sequence[str], videos: Sequence[str], kind: str, least_cosine: float
+    source: LibraryVideos, texts: Sequence[str], videos: Sequence[str], kind: str, least_cosine: float
 ) -> Floats | None:
     """Deviations by meaning of the lines of a kind, those of the first video first; None without vectors of all."""
     cosines = []
@@ -396,45 +378,6 @@ def _meanings(
     return np.where(known >= least_cosine, robust_deviations(known, known), NO_MATCH)
 
 
-# The reading of some videos, for an environment: `LibraryVideos` reads a library, a simulation makes it up.
-
-
-class VideoSource(Protocol):
-    """Reading of some videos, with caches for what is costly: `LibraryVideos`, or a simulation."""
-
-    @property
-    def uri(self) -> str: ...
-    @property
-    def space(self) -> Fingerprint: ...
-    @property
-    def videos(self) -> tuple[Video, ...]: ...
-    @property
-    def index_frames(self) -> int: ...
-    def noise(self) -> str | None: ...
-    def only(self, video_ids: Collection[str]) -> VideoSource: ...
-    def ranked(self, texts: Sequence[str], k: int, anchors_from: AnchorsFrom = "both") -> list[str]: ...
-    def in_memory(self, video_id: str) -> InMemory: ...
-    def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
-    def cosines(self, text: str, video_id: str) -> Floats: ...
-    def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]: ...
-    def words(self, video_id: str) -> tuple[Note, ...]: ...
-    def lines(self, video_id: str) -> tuple[Note, ...]: ...
-    def line_cosines(self, text: str, video_id: str) -> Floats | None: ...
-    def segments(self, video_id: str) -> list[SegmentRow]: ...
-    def captions(self, video_id: str) -> list[CaptionRow]: ...
-    def detections(
-        self, video_id: str, start_s: float | None, end_s: float | None, label: str | None
-    ) -> list[DetectionRow]: ...
-    def detection_labels(self, video_id: str) -> list[str]: ...
-    def transcript(self, video_id: str, start_s: float, end_s: float) -> list[TranscriptRow]: ...
-    def screen_text(self, video_id: str, start_s: float, end_s: float) -> list[ScreenTextRow]: ...
-    def search_transcript(self, text: str, k: int) -> list[Hit]: ...
-    def search_words(self, text: str, k: int) -> list[Hit]: ...
-    def scenes(self, video_id: str) -> list[SceneRow]: ...
-    def clips(self, video_id: str, model: str) -> list[ClipRow]: ...
-    def add_clips(self, rows: Sequence[ClipRow]) -> None: ...
-
-
 PLACES = 16
 """A match of words counts if chance would find fewer lines that are as good."""
 Detect = Callable[[Sequence[ShownFrame], str], "list[DetectionRow] | None"]
@@ -446,11 +389,9 @@ An empty label is everything that the detector knows."""
 class Environment:
     """A library's videos as an agent sees them. Times are those that a player shows, in seconds."""
 
-    source: VideoSource
+    source: LibraryVideos
     detect: Detect | None = None
     """A detector, if there is one; `kinodex.agent.tools.detection` asks it for what the library does not hold."""
-    similarity_midpoint: float = SIMILARITY_MIDPOINT
-    """The calibration of `search`; simulations try others."""
     keep_captions: bool = True
     """True if captions that an agent has made are kept in the library, and those kept there are read."""
     unsaved_captions: dict[tuple[str, str, str], ClipRow | None] = field(default_factory=dict)
@@ -544,7 +485,6 @@ class Environment:
         return self.vectors(video_id).time_s
 
     def embed_text(self, text: str) -> NDArray[np.float32]:
-        """Unit vector of a text in this environment's space."""
         vector: NDArray[np.float32] = self.source.embed_texts([text])[0]
         return vector
 
@@ -599,7 +539,7 @@ class Environment:
 
         stored, found = self.vectors(video_id), []
         pictures, words = self.matches(texts, video_id, among, anchors_from, k)
-        similarities = calibrate(np.maximum(pictures, words), self.similarity_midpoint)
+        similarities = calibrate(np.maximum(pictures, words))
         for which, text in enumerate(texts):
             for at in top_positions(similarities[:, which], stored.time_s, k, min_gap_s):
                 place = video_id, int(stored.frame_no[at]), float(stored.time_s[at])
@@ -612,10 +552,6 @@ class Environment:
         low, high = _range(start_s, end_s)
         lines, start = self.source.words(video_id), attrgetter("start_s")
         return lines[bisect_left(lines, low, key=start) : bisect_left(lines, high, key=start)]
-
-    def search_transcript(self, text: str, k: int) -> list[Hit]:
-        """The `k` transcript lines that match a text best; none without subtitles."""
-        return self.source.search_transcript(text, k)
 
     def search_words(self, text: str, k: int) -> list[Hit]:
         """The `k` lines that match a text best: of what is said and stands on screen, and captions."""
@@ -801,7 +737,6 @@ def _steps(count: int, lines: int) -> int:
 
 
 def _chances(surprises: Iterable[int]) -> Floats:
-    """The probability of each sum of surprises, in steps from 0, that chance reaches it or more."""
     spread = np.ones(1)
     for steps in surprises:
         held = np.zeros(len(spread) + steps)

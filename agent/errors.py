@@ -1,31 +1,4 @@
-"""Errors of the agent. A bad reply of a model is data (`Exchange.invalid`), not one of these.
-
-KinodexError
-  AgentError
-    BadQuestion       the question or its options cannot be asked
-    BadSettings       an agent's parameters or budget make no sense
-    UnknownAgent      no agent of that name, or none in a file or module
-    BadAnswer         a plugin returned something that is not an answer to its question, or hangs
-    QuestionsFailed   some of many questions got no answer; it holds the answers of the others
-    InvalidReply      raised by `Request.check`; a model turns it into `Exchange.invalid`
-    ModelError        no reply came at all
-      ModelUnreachable    the endpoint does not answer, or not in time
-        NoCompletion        it answers, but not with a chat completion
-      ModelRejected       the endpoint refuses the request: size, content, settings
-        TakesNoPictures     the model takes no pictures
-        ContextSpent        request and reply are longer than the model can hold, however far they are shortened
-        AllRejected         it would refuse any other request too: this ends a run, other refusals are data
-          KeyMissing          the endpoint wants a key and the environment holds none
-          ModelUnknown        the endpoint has no model of that name
-    CacheDamaged      the file of stored replies cannot be read or written
-    NeedsLanguage     a request that needs language is put to the built-in model, which has none
-    NeedsPictures     an agent, or a tool of one, that looks at frames is asked about a video without any
-    OutOfBudget       inside a run only: `ask` turns it into the best answer so far
-    NoUsableReply     inside a run the same; it also ends an evaluation whose models never make sense
-    TraceError
-      NotATrace         the file is not a trace this version can read
-      NotInTrace        a replayed run asked something that was never recorded
-"""
+"""Errors of the agent. A bad reply of a model is data (`Exchange.invalid`), not one of these."""
 
 from __future__ import annotations
 

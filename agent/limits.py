@@ -47,13 +47,11 @@ class WorkClock:
 
     @property
     def seconds(self) -> float:
-        """Seconds of work so far."""
         with self._lock:
             return self._worked_s + (self._now() - self._since if self._parts else 0.0)
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Count the time of the block."""
         self._start()
         try:
             yield
@@ -104,7 +102,6 @@ class Service:
         self._ended = False
 
     def pause(self) -> None:
-        """Begin to wait for others."""
         with self.clock._lock:
             if self._waits == 0 and not self._ended:
                 self._since = self.clock._now()
@@ -112,7 +109,6 @@ class Service:
             self._waits += 1
 
     def resume(self) -> None:
-        """End a wait for others."""
         with self.clock._lock:
             self._waits -= 1
             if self._waits == 0 and not self._ended:
@@ -120,7 +116,6 @@ class Service:
                 self.clock._start()
 
     def end(self) -> None:
-        """End the call, perhaps in the middle of a wait."""
         with self.clock._lock:
             self._ended = True
             if self._waits:
@@ -311,7 +306,6 @@ class Account:
         )
 
     def shown_frame_nos(self, video_id: str) -> list[int]:
-        """Numbers of the frames of a video that were shown."""
         return [frame_no for seen_id, frame_no in self._shown if seen_id == video_id]
 
     def begin_round(self) -> int:
@@ -327,12 +321,10 @@ class Account:
         self.count_shown(frames)
 
     def count_shown(self, frames: Sequence[ShownFrame]) -> None:
-        """Count frames that any model sees."""
         self._shown |= {(frame.video_id, frame.frame_no) for frame in frames}
         self._spent = replace(self._spent, frame_shows=self._spent.frame_shows + len(frames))
 
     def count_captioned(self, video_id: str, frame_nos: Iterable[int]) -> None:
-        """Count frames of a video behind captions that are read instead of the frames."""
         self._captioned |= {(video_id, frame_no) for frame_no in frame_nos}
 
     def count_screen_text(self, notes: Iterable[Note]) -> None:
@@ -344,7 +336,6 @@ class Account:
         self._spent = replace(self._spent, chapters=len(notes), videos_without_chapters=without)
 
     def count_declined(self) -> None:
-        """Count a reply that gave up and was not accepted."""
         self._spent = replace(self._spent, declined=self._spent.declined + 1)
 
     def end_call(self, tokens: int = 0) -> None:
@@ -382,7 +373,6 @@ class Account:
 
     @property
     def frames_taken(self) -> int:
-        """The number of different frames that models were shown or are about to be shown."""
         return len(self._shown | self._claimed)
 
     def claim(self, video_id: str, frame_nos: Iterable[int]) -> None:
@@ -401,7 +391,6 @@ class Account:
 
     @property
     def longest_call_s(self) -> float:
-        """Seconds of the call that took longest so far."""
         return self._largest.seconds
 
     def exhausted(self) -> str | None:
@@ -482,7 +471,6 @@ class StopSignal:
 
     @property
     def stopped(self) -> bool:
-        """True after the first `stop`."""
         return self._last_at is not None
 
     def over(self, *, final: bool = False) -> str | None:
@@ -526,14 +514,6 @@ class StopSignal:
 # Calls awaited at once, none of which outlives an error of another.
 
 A = TypeVar("A")
-B = TypeVar("B")
-
-
-async def gather_pair(first: Awaitable[A], second: Awaitable[B]) -> tuple[A, B]:
-    """Await two calls at once; if one fails, the other is cancelled before the error goes on."""
-    tasks = asyncio.ensure_future(counted(first)), asyncio.ensure_future(counted(second))
-    await gather_all(tasks)
-    return tasks[0].result(), tasks[1].result()
 
 
 async def gather_all(calls: Sequence[Awaitable[A]]) -> list[A]:

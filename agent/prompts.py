@@ -11,11 +11,11 @@ import io
 import json
 import math
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from kinodex.agent.protocol import (
     VIDEO_ID_LENGTH,
@@ -104,7 +104,6 @@ def log_lines(request: Request[R]) -> list[list[str]]:
 
 
 def _labels(request: Request[R]) -> list[str]:
-    """The labels of a request's frames; they name the video if the request is about several, whichever is shown."""
     return frame_labels(request.frames, getattr(request, "videos", ()))
 
 
@@ -190,7 +189,6 @@ CALL_ID = "call{:05d}"
 
 
 def turn_messages(turns: Sequence[Turn]) -> list[Message]:
-    """Messages of a conversation after the first one; calls of tools with results as native ones, else as text."""
     messages: list[Message] = []
     for at, turn in enumerate(turns):
         result = turns[at + 1] if at + 1 < len(turns) else None
@@ -256,7 +254,6 @@ def scaled_jpeg(frame: ShownFrame, side_px: int | None) -> bytes:
 
 
 def append_text(message: Message, text: str) -> Message:
-    """Add a paragraph at the end of a message."""
     content = message["content"]
     if isinstance(content, list):
         return {**message, "content": [*content, {"type": "text", "text": text}]}
@@ -278,7 +275,6 @@ def hash_pictures(messages: Sequence[Message]) -> list[Message]:
 
 
 def data_url(jpeg: bytes) -> str:
-    """A JPEG as a data URL."""
     return JPEG_URL + base64.b64encode(jpeg).decode("ascii")
 
 
@@ -332,7 +328,6 @@ def reply_form(schema: Schema) -> str:
 
 
 def _keys(schema: Schema, indent: str) -> Iterator[str]:
-    """Lines of the keys of an object, and below them those of the objects within it."""
     for name, each in schema[NAMED].items():
         inner = each.get("items", each)
         said = [text for text in (each.get("description", ""), _values(each)) if text]
@@ -491,15 +486,6 @@ CLOCK_FROM_S = 60.0
 """Times from here on are shown as clock time too."""
 
 
-class Ranged(Protocol):
-    """A part of a video: a segment, a note, a video."""
-
-    @property
-    def start_s(self) -> float: ...
-    @property
-    def end_s(self) -> float: ...
-
-
 def clock(time_s: float) -> str:
     """A time as a player shows it, "1:23" or "1:02:05": whole seconds, cut, not rounded."""
     sign, seconds = "-" if time_s < 0 else "", int(abs(time_s))
@@ -517,7 +503,7 @@ def seconds(time_s: float) -> str:
     return f"{time_s:.1f}".removesuffix(".0") + " s"
 
 
-def beside_range(part: Ranged) -> str:
+def beside_range(part: Any) -> str:
     """The clock times to write after a range in seconds, " (1:23 to 1:02:05)"; "" within the first minute."""
     return f" ({clock(part.start_s)} to {clock(part.end_s)})" if part.end_s >= CLOCK_FROM_S else ""
 
@@ -545,17 +531,7 @@ LONGER_SIDE_PX, SHORTER_SIDE_PX = 2048, 768
 PATCH_PX, MIN_PIXELS, MAX_PIXELS, MARK_TOKENS = 28, 4 * 28 * 28, 1280 * 28 * 28, 2
 
 
-class Picture(NamedTuple):
-    """A picture in a message: its data URL, its size, and the detail that is asked for."""
-
-    url: str
-    width_px: int
-    height_px: int
-    detail: str = "auto"
-
-
 def text_tokens(text: str) -> int:
-    """Estimate the tokens of a text: a quarter of its bytes, rounded up."""
     return math.ceil(len(text.encode(errors="replace")) / CHARACTERS_A_TOKEN)
 
 
@@ -572,7 +548,6 @@ def picture_tokens(width_px: int, height_px: int, rule: PictureRule = "openai", 
 
 
 def _patches(width_px: int, height_px: int) -> int:
-    """Count the patches of 28 x 28 pixels after the resize to between `MIN_PIXELS` and `MAX_PIXELS`."""
     width, height = (max(PATCH_PX, round(side / PATCH_PX) * PATCH_PX) for side in (width_px, height_px))
     pixels = width_px * height_px
     if width * height > MAX_PIXELS:
@@ -584,35 +559,20 @@ def _patches(width_px: int, height_px: int) -> int:
     return max(1, width // PATCH_PX) * max(1, height // PATCH_PX)
 
 
-def message_parts(message: Message) -> Iterator[str | Picture]:
-    """Take a message apart: its texts and pictures, in order. Raises ValueError for a part of another kind."""
+def estimate_tokens(messages: Sequence[Message], rule: PictureRule = "openai") -> int:
+    contents = (message["content"] for message in messages)
+    parts = (part for each in contents for part in (each if isinstance(each, list) else [_text_part(str(each))]))
+    return MESSAGE_TOKENS * len(messages) + sum(_part_tokens(part, rule) for part in parts)
+
+
+def _part_tokens(part: Mapping[str, Any], rule: PictureRule) -> int:
     import PIL.Image
 
-    content = message["content"]
-    if not isinstance(content, list):
-        yield str(content)
-        return
-    for part in content:
-        if part["type"] == "text":
-            yield part["text"]
-        elif part["type"] == "image_url":
-            image = part["image_url"]
-            with PIL.Image.open(io.BytesIO(base64.b64decode(image["url"].removeprefix(JPEG_URL)))) as picture:
-                size = picture.size  # reads the head alone
-            yield Picture(image["url"], *size, image.get("detail", "auto"))
-        else:
-            raise ValueError(f"got a part of type {part['type']!r}; the types are text and image_url")
-
-
-def estimate_tokens(messages: Sequence[Message], rule: PictureRule = "openai") -> int:
-    """Estimate the input tokens of chat messages."""
-    tokens = MESSAGE_TOKENS * len(messages)
-    for part in (part for message in messages for part in message_parts(message)):
-        if isinstance(part, str):
-            tokens += text_tokens(part)
-        else:
-            tokens += picture_tokens(part.width_px, part.height_px, rule, part.detail)
-    return tokens
+    if "image_url" not in part:
+        return text_tokens(part["text"])
+    image = part["image_url"]
+    with PIL.Image.open(io.BytesIO(base64.b64decode(image["url"].removeprefix(JPEG_URL)))) as picture:
+        return picture_tokens(*picture.size, rule, image.get("detail", "auto"))  # reads the head alone
 
 
 def estimate_request(request: Request[Any]) -> int:
@@ -740,7 +700,6 @@ def _smaller(frame: ShownFrame) -> ShownFrame:
 
 
 def quoted_characters(request: Request[Any]) -> int:
-    """The characters of a request that may be shortened."""
     names = [name.partition(".") for name in QUOTED]
     return sum(len(_quoted(item, attribute)) for field, _, attribute in names for item in getattr(request, field, ()))
 

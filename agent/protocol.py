@@ -191,7 +191,6 @@ class LogEntry:
 
     @property
     def line(self) -> str:
-        """The entry as prompts show it."""
         sides = (("supports", self.supports), ("excludes", self.excludes))
         said = "".join(f"; {side} {', '.join(letters)}" for side, letters in sides if letters)
         return f"log: frame {self.frame} at {self.time_s:.2f} s: {self.text}{said}"
@@ -214,7 +213,6 @@ class ScoredSegment:
 
     @property
     def rank(self) -> float:
-        """The score by which candidates are ordered; those without one come last."""
         return -1.0 if self.score is None else self.score
 
 
@@ -548,7 +546,6 @@ Models = Model | Mapping[str, Model]
 
 
 def model_for(models: Models, role: str) -> Model | None:
-    """The model of a role, or the default one; None without both."""
     return models.get(role) or models.get("default") if isinstance(models, Mapping) else models
 
 

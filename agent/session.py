@@ -267,7 +267,6 @@ class Session:
         return replace(self.answer(None, (), "invalid", f"{fault}; {DOCTOR}"), senseless=True)
 
     async def recall(self) -> Answer | None:
-        """Answer a follow-up question from the evidence of the questions before it; None if that does not show it."""
         if not self.prior_frames and not self.prior_notes:
             return None
         request = Recall(
@@ -418,7 +417,6 @@ def _most_promising(candidates: Sequence[ScoredSegment]) -> int:
 
 
 def answer_text(question: Question, reply: Answered) -> tuple[str | None, int | None]:
-    """The text and option index of a checked reply."""
     option = chosen_option(question, reply)
     return (reply.answer, None) if option is None else (question.options[option], option)
 
@@ -469,7 +467,6 @@ class UsableReplies:
 
     @property
     def none_usable(self) -> bool:
-        """True if there were replies, and all of them were invalid."""
         return bool(self._invalid.total()) and not self._usable.total()
 
     def lost_rounds(self, now: int) -> int:

@@ -20,7 +20,7 @@ from kinodex.agent.limits import Account
 from kinodex.agent.protocol import EXACT_S, LogEntry, Note, ScoredSegment, Segment, ShownFrame
 from kinodex.agent.requests.tree import MOST_FINDINGS, Decide, Finding, ScoreKind, ScoreSegments, SegmentScores
 from kinodex.agent.session import Session
-from kinodex.agent.trace import Acted, Remembered
+from kinodex.agent.trace import Acted, CandidateScore, Remembered, Scored
 from kinodex.index.text import beginning
 
 if TYPE_CHECKING:
@@ -131,9 +131,10 @@ def unseen_times(tree: Tree, environment: Environment, account: Account, segment
     """Times of the stored frames in a segment that were not sampled, and that no model has seen yet."""
     stored = environment.vectors(segment.video_id)
     first, last = np.searchsorted(stored.time_s, [segment.start_s, segment.end_s])
-    sampled = [frame_no for video_id, frame_no in tree.sampled if video_id == segment.video_id]
-    seen = np.isin(stored.frame_no[first:last], account.shown_frame_nos(segment.video_id) + sampled)
-    times: Floats = stored.time_s[first:last][~seen]
+    seen = {*account.shown_frame_nos(segment.video_id)}
+    seen |= {frame_no for video_id, frame_no in tree.sampled if video_id == segment.video_id}
+    unseen = [frame_no not in seen for frame_no in stored.frame_no[first:last].tolist()]
+    times: Floats = stored.time_s[first:last][np.array(unseen, bool)]
     return times
 
 
@@ -414,6 +415,14 @@ class TreeSearch:
                 entries.append(entry)
                 self.session.cited.add((frame.video_id, frame.frame_no))
         return tuple(entries)
+
+    def emit_rewards(self) -> None:
+        """Emit the candidates with their rewards, where nothing is fused."""
+        scores = (
+            CandidateScore(each.segment.number, each.reward, 0.0, (each.reward or 0.0) / 100, each.explanation)
+            for each in self.tree.candidates.values()
+        )
+        self.session.emit(Scored(self.account.rounds, None, tuple(scores)))
 
     def candidates(self) -> tuple[ScoredSegment, ...]:
         """The segments with the score that is shown; without rewards none has one."""

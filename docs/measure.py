@@ -93,14 +93,6 @@ MEASUREMENTS = {
         kinodex add screen-text library
         print python -m tests.bench.screen_text library films
     """,
-    "agents-story": """
-        kinodex sample films --hours 0.75 --seed 21 --form story
-        kinodex ingest films --library library --space builtin
-        kinodex add screen-text library --language en
-        print kinodex eval sketch library --annotations films/questions.jsonl --seed 21 --out run \\
-            --agent eea:anchors_from=pictures,quotes=true --agent eea:anchors_from=words,quotes=true \\
-            --agent eea:quotes=true --agent vca --agent uniform
-    """,
     "agents-sketch": """
         kinodex sample films --hours 4 --seed 21 --form independent
         kinodex ingest films --library library --space builtin

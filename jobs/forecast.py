@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from kinodex.agent.ask import ask, check_fit, find_variant
-from kinodex.agent.environment import Environment, VideoSource
+from kinodex.agent.environment import Environment, LibraryVideos
 from kinodex.agent.limits import Budget, Ledger
 from kinodex.agent.models.completion import parse_reply
 from kinodex.agent.models.openai_model import wire_messages
@@ -29,7 +29,7 @@ from kinodex.agent.requests.answer import Recall
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.trace import PriorEvidence
 from kinodex.agent.variants.base import Variant
-from kinodex.agent.variants.longvideoagent_training import MASTER_REQUESTS
+from kinodex.agent.variants.longvideoagent import MASTER_REQUESTS
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import ClipRow, Hit, VideoRow
 from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, run_rounds
@@ -301,7 +301,7 @@ def spread(items: Sequence[T], count: int) -> list[T]:
 class UnwrittenVideos:
     """Videos of a library, to which captions are added in memory alone. Everything else is the library's."""
 
-    source: VideoSource
+    source: LibraryVideos
     added: list[ClipRow] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Any:
@@ -320,7 +320,7 @@ class UnwrittenVideos:
 
 def without_writing(environment: Environment) -> Environment:
     """The same environment, which reads the library and keeps what is added to it in memory."""
-    return replace(environment, source=cast(VideoSource, UnwrittenVideos(environment.source)))
+    return replace(environment, source=cast(LibraryVideos, UnwrittenVideos(environment.source)))
 
 
 # Past runs as the basis of a forecast: ledgers of the same agent with the same models on the same library.

@@ -213,7 +213,6 @@ def _sayings(value: object, depth: int = _DEPTH) -> Iterator[str]:
 
 
 def _nested(text: str) -> object:
-    """The JSON object or array that a text is, if it is one."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
@@ -247,7 +246,6 @@ def _has(error: openai.APIStatusError, words: Sequence[str]) -> bool:
 
 
 def rejects_format(error: openai.APIStatusError) -> bool:
-    """True if the server objects to the form in which the reply was requested."""
     return error.status_code in ABOUT_THE_REQUEST and _has(error, FORMAT_WORDS)
 
 
@@ -260,14 +258,12 @@ def rejected_parameter(error: openai.APIStatusError, parameters: Sequence[str]) 
 
 
 def rejects_reply_length(error: openai.APIStatusError) -> bool:
-    """True if the server objects to the most tokens of a reply that were asked for."""
     return error.status_code in INVALID_REQUEST and _has(
         error, ("max_tokens", "max_completion_tokens", "max_new_tokens")
     )
 
 
 def rejects_tools(error: openai.APIStatusError) -> bool:
-    """True if the server objects to tools that were sent."""
     return error.status_code in ABOUT_THE_REQUEST and _has(error, TOOL_WORDS)
 
 
@@ -287,7 +283,6 @@ def most_images(error: openai.APIStatusError, sent: int) -> int | None:
 
 
 def is_context_spent(error: openai.APIStatusError) -> bool:
-    """True if request and reply are longer than the model's context."""
     return error.status_code in ABOUT_THE_REQUEST and _has(error, CONTEXT_WORDS)
 
 
@@ -303,12 +298,10 @@ def is_money_spent(error: openai.APIStatusError) -> bool:
 
 
 def is_filtered(error: openai.APIStatusError) -> bool:
-    """True if a filter of the provider refuses the content."""
     return error.status_code in {*INVALID_REQUEST, 403} and _has(error, FILTER_WORDS)
 
 
 def may_reject_model(error: openai.APIStatusError) -> bool:
-    """True if the server may not have the model."""
     if error.status_code == 404 or error.param == "model" or error.code == "model_not_found":
         return True
     said = all_words(error)

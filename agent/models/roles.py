@@ -118,7 +118,6 @@ class Role(BaseModel):
 
     @property
     def host(self) -> str:
-        """The host name of the endpoint."""
         return urlsplit(self.base_url).hostname or ""
 
     @property
@@ -313,7 +312,6 @@ class ResponseCache:
         return max(int(old), too_many)
 
     def forget_first(self, count: int) -> None:
-        """Delete so many replies, the oldest first."""
         if count:
             oldest = "SELECT rowid FROM replies ORDER BY rowid LIMIT ?"
             with self._translated_errors():
@@ -354,7 +352,6 @@ class ResponseCache:
 
 
 def _json_object(row: bytes) -> dict[str, object] | None:
-    """The JSON object that a row holds; None if it holds anything else."""
     try:
         value: object = json.loads(row)
     except (ValueError, RecursionError):

@@ -19,9 +19,9 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial, singledispatch
+from functools import cache, lru_cache, singledispatch
 from itertools import chain, product, takewhile
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,7 @@ from kinodex.agent.requests.describe import DescribeSegment, Verify
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 
 MAX_QUERIES = 5
+MOST_EVIDENCE = 4
 MIN_VISIBLE = 2.5
 """Robust deviations from which on a statement counts as visible in a frame."""
 MIN_ALIKE = 0.5
@@ -113,7 +114,7 @@ def _choose_option(request: Request[Any], environment: Environment) -> dict[str,
 
 @rule.register(DiscoverQueries)
 def _discover(request: DiscoverQueries, environment: Environment) -> dict[str, Any]:
-    texts = (*words_of(request.question), *cloze_statements(request.question).queries)
+    texts = cloze_statements(request.question).queries
     return {"queries": texts[:MAX_QUERIES] or (request.question.text,)}
 
 
@@ -123,7 +124,6 @@ def _propose(request: ProposeQueries, environment: Environment) -> dict[str, Any
 
 
 def new_statements(question: Question, known: Sequence[str]) -> list[str]:
-    """Statements that discovery left out: there are no words for anything else in a frame."""
     folded = {query.casefold() for query in known}
     statements = cloze_statements(question)
     return [text for text in (*statements.queries, *statements.options) if text not in folded][:MAX_QUERIES]
@@ -204,8 +204,7 @@ def _answer_notes(request: AnswerNotes, environment: Environment) -> dict[str, A
 def _recall(request: Recall | Verify | AnswerFrames | Decide, environment: Environment) -> dict[str, Any]:
     """Answer what text on screen, frames or notes show clearly; for a follow-up, those of earlier questions."""
     question, frames, notes = request.question, request.frames, request.notes
-    written = _joined(request, environment) or screen_reply(question, notes, len(frames))
-    if written is not None:
+    if (written := screen_reply(question, notes, len(frames))) is not None:
         return written
     verdict = judge_frames(environment, question, frames)
     if frames_settle(verdict):
@@ -215,19 +214,6 @@ def _recall(request: Recall | Verify | AnswerFrames | Decide, environment: Envir
         return to_reply(question, Verdict(), ())
     reply = to_reply(question, verdict, [each.start_s for each in notes])
     return reply | {"evidence": [len(frames) + number for number in verdict.evidence]}
-
-
-def _joined(request: Recall | Verify | AnswerFrames | Decide, environment: Environment) -> dict[str, Any] | None:
-    """Answer what quoted lines and the frames at their times tell together; None where they tell nothing."""
-    question, frames = request.question, request.frames
-    times_s, videos = [frame.time_s for frame in frames], [frame.video_id for frame in frames]
-    matches = partial(match_frames, environment, frames=frames)
-    found = read_moment(question, request.notes, Sights(videos, times_s, times_s, matches, MIN_RELEVANT))
-    if found is None:
-        return None
-    evidence = *(at + 1 for at in found.sights), *(len(frames) + at + 1 for at in found.lines)
-    letter, text = question.lettered[found.choice]
-    return {"action": "answer", "option": letter, "answer": text, "evidence": evidence}
 
 
 @rule.register(DescribeSegment)
@@ -262,7 +248,6 @@ def judge_frames(environment: Environment, question: Question, frames: Sequence[
 
 
 def frames_settle(verdict: Verdict) -> bool:
-    """True if the frames show one choice clearly."""
     return verdict.score >= MIN_VISIBLE and verdict.lead >= MIN_LEAD
 
 
@@ -359,7 +344,6 @@ def describe(environment: Environment, frames: Sequence[ShownFrame]) -> Phrase:
 
 
 def describe_each(environment: Environment, frames: Sequence[ShownFrame]) -> list[str]:
-    """Describe each of some frames."""
     return [_joined_clauses(environment, frame).text for frame in frames]
 
 
@@ -392,7 +376,6 @@ def clauses(environment: Environment, frame: ShownFrame) -> list[Phrase]:
 
 
 def _describe_things(environment: Environment, vector: Vector, place: str) -> Phrase:
-    """Name the nearest group of things at a place, or nothing, and a second group if it raises the cosine."""
     kinds = list(product(COLOURS, THINGS))
     single = _cosines(environment, vector, [f"{counted(1, *each)} {place}" for each in kinds])
     nearest = [kinds[at] for at in np.argsort(-single)]
@@ -418,7 +401,6 @@ def _cosines(environment: Environment, vector: Vector, texts: Sequence[str]) -> 
 
 
 def _share(cosines: Vector) -> float:
-    """The share of the best in a softmax."""
     return float(1 / np.exp(SHARPNESS * (cosines - cosines.max())).sum())
 
 
@@ -468,12 +450,10 @@ def _judge_statements(question: Question, notes: Sequence[Note]) -> Verdict:
 
 
 def is_settled(verdict: Verdict) -> bool:
-    """True if a note states one choice outright."""
     return verdict.choice is not None and verdict.score >= MIN_STATED
 
 
 def is_relevant(query: str, text: str) -> bool:
-    """True if a text holds enough words of a query to be worth following up."""
     queries = cloze_statements(Question(query)).queries or (query,)
     return any(word_share(each, text) >= MIN_PARTIAL for each in queries)
 
@@ -488,12 +468,10 @@ def relevances(question: Question, notes: Sequence[Note]) -> list[int]:
 
 
 def find_moments(text: str, notes: Sequence[Note]) -> list[Note]:
-    """Find the notes that state outright the moment from which a question measures time."""
     return [note for note in notes if word_share(text, note.text) >= MIN_STATED]
 
 
 def _bearing(statements: Statements, notes: Sequence[Note]) -> list[int]:
-    """Indices of the notes that can hold the answer: those of the subject, or soon after or before the moment."""
     if statements.moment is None:
         return [at for at, note in enumerate(notes) if word_share(statements.subject, note.text) >= MIN_BEARING]
     then = find_moments(statements.moment, notes)
@@ -616,201 +594,6 @@ def screen_reply(question: Question, notes: Sequence[Note], frames: int = 0) -> 
     return {"action": "answer", "option": letter, "answer": text, "evidence": evidence}
 
 
-# Answers that join quoted lines with what is seen at their times: who says a name, what stands beside a sign.
-#
-# Words find a time, and what is seen then is the answer ("what passes right after somebody says ..."); or several lines
-# hold an option each, and what is seen at their times tells which is meant ("what does the sign beside the tent say").
-# Questions of a few forms only: no sentence is understood.
-
-Asks = Literal["sight", "line", "line before"]
-ALIKE = 0.2
-"""How far a match may be below the best and count as evidence too."""
-MOST_EVIDENCE = 4
-SCENE_S = 240.0
-"""How long before something is seen the title card of its scene may stand."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sights:
-    """Frames or captions, each over [start_s, end_s] of a video; `matches` of texts [t] with them: [n, t].
-
-    A match below `least` shows nothing.
-    """
-
-    videos: Sequence[str]
-    starts_s: Sequence[float]
-    ends_s: Sequence[float]
-    matches: Callable[[Sequence[str]], Floats]
-    least: float = 0.0
-
-    def at(self, video_id: str, low_s: float, high_s: float) -> list[int]:
-        """Indices of those that share some time with [low_s, high_s]."""
-        return [
-            at
-            for at, (video, start_s, end_s) in enumerate(zip(self.videos, self.starts_s, self.ends_s, strict=True))
-            if video == video_id and start_s <= high_s and end_s >= low_s
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """The choice, and the indices of the sights and of the lines that tell it."""
-
-    choice: int
-    sights: tuple[int, ...]
-    lines: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A form of question: its words, the source of its lines, and what it asks for at their times.
-
-    "sight": the option seen at the time of the line that the words name; "line": the option in the line at whose time
-    the things that the words name are seen; "line before": the one last before them. `before_s` and `after_s` widen the
-    time of a line; a picture may come late where things have to come into view.
-    """
-
-    words: re.Pattern[str]
-    source: str
-    asks: Asks
-    before_s: float = 0.0
-    after_s: float = 0.0
-
-
-FORMS = (
-    Form(
-        re.compile(r'right after (?:some(?:body|one)|he|she|they) (?:says?|said) "(.+?)[.!?]?"'),
-        SUBTITLE,
-        "sight",
-        -1,
-        9,
-    ),
-    Form(re.compile(r"^which of these is ([A-Z]\w+)\?$", re.I), SUBTITLE, "sight", 2.0, 1.0),
-    Form(re.compile(r"beside the sign that says (.+?)\?$"), SCREEN_TEXT, "sight"),
-    Form(re.compile(r"sign beside (the .+?) says?\b"), SCREEN_TEXT, "line"),
-    Form(re.compile(r"what is (the .+?) for that (the .+?) is given", re.I), SUBTITLE, "line", 3.0, 3.0),
-    Form(re.compile(r"title card right before the scene with (the .+?)\?$"), SCREEN_TEXT, "line before"),
-)
-NAMES_ITSELF = r"\b(?:name is|call me) {0}\b|\bhello {0} here\b"
-"""The line of somebody who says the name; others speak of whom it names."""
-
-
-def form_of(question: Question) -> tuple[Form, tuple[str, ...]] | None:
-    """The form of a question and the words that stand in its gaps; None of any other question, and without options."""
-    for form in FORMS if question.options else ():
-        if found := form.words.search(question.text):
-            return form, found.groups()
-    return None
-
-
-def telling_lines(question: Question, lines: Sequence[Note]) -> list[int]:
-    """Indices of the lines whose times are worth a look: that which the question names, or those with an option."""
-    known = form_of(question)
-    if known is None:
-        return []
-    form, named = known
-    told = [(at, plain(line.text)) for at, line in enumerate(lines) if line.source == form.source]
-    if form.asks != "sight":
-        return [at for at, text in told if any(_holds(text, option) for option in question.options)]
-    name = plain(named[0])
-    spoken = [at for at, text in told if _holds(text, name)]
-    own = [at for at in spoken if re.search(NAMES_ITSELF.format(re.escape(name)), plain(lines[at].text))]
-    return own or spoken
-
-
-def sights_of(question: Question) -> tuple[str, ...]:
-    """The texts to look for at the times of lines: the things that the question names, else its options."""
-    known = form_of(question)
-    if known is None:
-        return ()
-    form, named = known
-    return question.options if form.asks == "sight" else tuple(each.removeprefix("the ") for each in named)
-
-
-def words_of(question: Question) -> tuple[str, ...]:
-    """The words by which lines are found: those that the question names, or its options."""
-    known = form_of(question)
-    if known is None:
-        return ()
-    return known[1] if known[0].asks == "sight" else question.options
-
-
-def read_moment(question: Question, lines: Sequence[Note], sights: Sights) -> Joined | None:
-    """The option that lines and what is seen at their times tell together; None where either is missing."""
-    known, telling = form_of(question), telling_lines(question, lines)
-    if known is None or not telling or not len(sights.videos):
-        return None
-    form = known[0]
-    matches = sights.matches(sights_of(question))
-    if form.asks == "sight":
-        return _best_option(form, [lines[at] for at in telling], telling, sights, matches)
-    together = matches.mean(axis=1)
-    if form.asks == "line before":
-        return _line_before(question, lines, telling, sights, together)
-    return _line_beside(form, question, lines, telling, sights, together)
-
-
-def _best_option(
-    form: Form, lines: Sequence[Note], numbers: Sequence[int], sights: Sights, matches: Floats
-) -> Joined | None:
-    """The option that is seen best at the times of the lines."""
-    inside = sorted({at for line in lines for at in _beside(form, line, sights)})
-    if not inside:
-        return None
-    best = int(matches[inside].max(axis=0).argmax())
-    if matches[inside, best].max() < sights.least:
-        return None
-    return Joined(best, _clearest(inside, matches[:, best]), tuple(numbers[:MOST_EVIDENCE]))
-
-
-def _line_beside(
-    form: Form, question: Question, lines: Sequence[Note], telling: Sequence[int], sights: Sights, together: Floats
-) -> Joined | None:
-    """The option in the line at whose time the things of the question are seen best."""
-    beside = ((at, each) for each in telling for at in _beside(form, lines[each], sights))
-    places = [(at, each) for at, each in beside if together[at] >= sights.least]
-    if not places:
-        return None
-    at, line = max(places, key=lambda place: float(together[place[0]]))
-    return Joined(_option_in(question, lines[line]), (at,), (line,))
-
-
-def _line_before(
-    question: Question, lines: Sequence[Note], telling: Sequence[int], sights: Sights, together: Floats
-) -> Joined | None:
-    """The option in the line that stands last before the things of the question are seen best."""
-    at = int(together.argmax())
-    video, seen_s = sights.videos[at], sights.starts_s[at]
-    before = [
-        each
-        for each in telling
-        if lines[each].video_id == video
-        and lines[each].start_s <= sights.ends_s[at]
-        and seen_s - lines[each].end_s <= SCENE_S
-    ]
-    if not before or together[at] < sights.least:
-        return None
-    line = max(before, key=lambda each: lines[each].start_s)
-    return Joined(_option_in(question, lines[line]), (at,), (line,))
-
-
-def _beside(form: Form, line: Note, sights: Sights) -> list[int]:
-    return sights.at(line.video_id, line.start_s - form.before_s, line.end_s + form.after_s)
-
-
-def _clearest(inside: Sequence[int], match: Floats) -> tuple[int, ...]:
-    ranked = sorted(inside, key=lambda at: -match[at])
-    return tuple(at for at in ranked if match[ranked[0]] - match[at] <= ALIKE)[:MOST_EVIDENCE]
-
-
-def _option_in(question: Question, line: Note) -> int:
-    return next(which for which, option in enumerate(question.options) if _holds(plain(line.text), option))
-
-
-def _holds(text: str, words: str) -> bool:
-    return f" {plain(words)} " in f" {text} "
-
-
 def plain(text: str) -> str:
     """The words of a text in lower case, without marks."""
     return " ".join(re.findall(r"\w+", text.casefold()))
@@ -898,7 +681,6 @@ def cloze_statements(question: Question) -> Statements:
 
 
 def choices(question: Question) -> tuple[str, ...]:
-    """The options, or basic colours or numbers for questions that ask for one."""
     return _choices(question, question.text.casefold())
 
 
@@ -928,14 +710,12 @@ def _choices(question: Question, text: str) -> tuple[str, ...]:
 
 
 def _subject(text: str) -> str:
-    """The rest of a question without its question words."""
     text = _QUESTION_WORDS.sub(" ", _FILLER.sub(" ", text).strip())
     text = re.sub(r"\s+", " ", _VERBS.sub(" ", text)).strip()
     return re.sub(r"^(?:right|exactly|just)$", "", _ARTICLE.sub("", text))
 
 
 def _statement(text: str, subject: str, option: str) -> str:
-    """Put one option in the gap of the question."""
     option = _ARTICLE.sub("", option.strip().casefold().rstrip("."))
     if option in ("yes", "no"):
         return subject if option == "yes" else f"no {subject}"
@@ -999,7 +779,6 @@ def counted(count: int, colour: str, thing: str) -> str:
 
 
 def title_card(word: str) -> str:
-    """Describe a title card with a word on it."""
     return f"a title card that says {word}"
 
 
@@ -1076,7 +855,6 @@ def _rarity_weighted_share(words_of_notes: Sequence[frozenset[str]]) -> Share:
 
 @lru_cache(maxsize=4096)
 def stems(text: str) -> frozenset[str]:
-    """The words of a text without function words and endings."""
     return frozenset(_stem(word) for word in re.findall(r"[^\W_]+", text.casefold()) if word not in SMALL)
 
 

@@ -34,7 +34,6 @@ class ProbeReply(BaseModel):
 
 
 def coloured(colour: str) -> ShownFrame:
-    """Make a picture of one colour."""
     from PIL import Image
 
     jpeg = io.BytesIO()
@@ -52,7 +51,6 @@ def names_colour(reply: Completion) -> bool:
 
 
 def sight_key(role: Role) -> str:
-    """Key under which it is kept that the model at an address sees."""
     return cache_key({"sight": role.model, "base_url": role.base_url})
 
 

@@ -213,7 +213,6 @@ def rejected_options(text: str, options: Sequence[str]) -> Options:
 
 
 def _read(text: str, options: Sequence[str]) -> tuple[str, list[_Clause], _Marks]:
-    """A plain text with marks, its clauses, and the options of the marks."""
     folded = [_folded(option) for option in options]
     marked, groups = _joined(_with_marks(text, options), [folded.index(each) for each in folded])
     return marked, list(_clauses(marked)), _Marks(groups)
@@ -256,7 +255,6 @@ def _is_long(option: str) -> bool:
 
 
 def _replaced(text: str, words: Sequence[str], mark: str) -> str:
-    """The text with a mark for these words where they stand alone."""
     joins = _JOINS_UNSPACED if _UNSPACED_LETTER.match(words[0]) else _JOINS
 
     def replaced(match: plain_re.Match[str]) -> str:
@@ -306,7 +304,6 @@ class _Marks:
         return self.groups[mark] if mark in self.groups else frozenset({ord(mark) & 0xFF})
 
     def of(self, text: str) -> Options:
-        """All options that a text mentions."""
         return frozenset().union(*(self[mark] for mark in re.findall(_MARK, text)))
 
 
@@ -460,7 +457,6 @@ def read_decision(value: object) -> object:
 
 
 def says_answer(found: Mapping[str, object]) -> bool:
-    """True for JSON values with an option or an answer in words."""
     return not (says_nothing(found.get("option")) and says_nothing(found.get("answer")))
 
 
@@ -475,7 +471,6 @@ class AnswerRequest(Request[Conclusion]):
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """Actions that are allowed now."""
         return allowed_actions(("answer", "insufficient_evidence"), self.declining)
 
     def bounds(self) -> Bounds:
@@ -553,7 +548,6 @@ def weighed(question: Question) -> Bounds:
 
 
 def cited_frames() -> Mapping[str, object]:
-    """Say that evidence cites frames alone."""
     return {"description": "numbers of the frames that show the answer"}
 
 
@@ -571,7 +565,6 @@ def check_answer(question: Question, reply: Answered) -> None:
 
 
 def _said(question: Question, reply: Answered) -> str:
-    """The fault of a reply that names no option."""
     alone = reply.model_copy(update={"answer": None})
     if chosen_option(question, alone) is not None:
         return f"option {reply.option!r} and answer {reply.answer!r} do not say the same"
@@ -644,7 +637,6 @@ def missing_positions(known: Iterable[int], numbers: Iterable[int]) -> list[int]
 
 
 def missing_frames(frames: Sequence[ShownFrame], numbers: Iterable[int]) -> tuple[ShownFrame, ...]:
-    """Frames that a reply has no part of."""
     return tuple(frames[at] for at in missing_positions(citation_numbers(frames)[0], numbers))
 
 

@@ -192,7 +192,6 @@ def _within_64_bits(value: int) -> int:
 
 
 def _annotation(name: str, schema: Schema) -> Any:
-    """The type that reads a value of a schema."""
     kind = schema["type"]
     if kind == "object":
         found: Any = _class(name, schema[NAMED], Reply)
@@ -268,7 +267,6 @@ def _request_under(text: str) -> type[ExtractRows]:
 
 
 def rows_of_reply(reply: Any) -> list[Any]:
-    """The rows of a reply under any schema."""
     return list(reply.rows) if isinstance(reply, ExtractedRows) else [reply]
 
 

@@ -335,7 +335,6 @@ class Decide(WithChapters, Request[Decision]):
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """Actions that are allowed now."""
         return allowed_actions(ACTIONS[1:] if self.must_answer else ACTIONS, self.declining)
 
     @property
@@ -382,7 +381,6 @@ def search_steps(name: str, question: Question) -> Joint:
 
 
 def _findings(question: Question) -> Bounds:
-    """At most so many findings, whose letters are those of the options."""
     letters = [letter for letter, _ in question.lettered]
     named = {"items": {"type": "string", "enum": letters}} if letters else {"maxItems": 0}
     return {"findings": {"maxItems": MOST_FINDINGS}, "findings.supports": named, "findings.excludes": named}
@@ -393,7 +391,6 @@ def _numbers(reply: SegmentScores) -> list[int]:
 
 
 def check_queries(queries: Sequence[str]) -> None:
-    """Raise `InvalidReply` for a search text that is empty or too long."""
     for query in queries:
         if not query.strip() or len(query) > MAX_QUERY_CHARACTERS:
             raise InvalidReply(f"a query is empty or over {MAX_QUERY_CHARACTERS} characters; use a few words")

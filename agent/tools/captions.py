@@ -120,7 +120,6 @@ async def caption_frames(session: Session, frames: Iterable[FrameTime]) -> dict[
 
 
 def in_order(notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Notes by video and in time order, each once."""
     return tuple(sorted(set(notes), key=lambda note: (note.video_id, note.start_s, note.end_s, note.text)))
 
 
@@ -176,7 +175,6 @@ class _Scene:
     frame_nos: tuple[int, ...]
 
     def is_stored(self, stored: StoredCaptions) -> bool:
-        """True if there is a caption, or the model gave no valid one."""
         return any(part_name(*span) in stored for span in self.spans_s)
 
     def notes(self, stored: StoredCaptions) -> list[tuple[Span, Note]]:
@@ -315,7 +313,6 @@ def _affordable(account: Account, before: Ledger, taken: int, done: int, frames:
 
 
 def _report_problems(session: Session, video_id: str, problems: Sequence[str]) -> None:
-    """Emit an event about captions that are missing or cannot be stored, if there are any."""
     if any(problems):
         problem = "; ".join(filter(None, problems))
         session.emit(Acted(session.account.rounds, "captions", {"video": video_id}, problem=problem))
@@ -334,7 +331,6 @@ def stored_captions(environment: Environment, video_id: str, model: str) -> Stor
 
 
 def stored_clips(environment: Environment, video_id: str, model: str) -> StoredCaptions:
-    """Captions of a video's parts that `model` wrote for agents."""
     rows = environment.source.clips(video_id, model) if environment.keep_captions else []
     kept: StoredCaptions = {row.part: as_note(row) for row in rows}
     for (of, by, part), row in environment.unsaved_captions.items():
@@ -363,7 +359,6 @@ def store_captions(environment: Environment, rows: Sequence[ClipRow]) -> str:
 
 
 def as_note(row: ClipRow) -> Note:
-    """A stored caption as a note."""
     return Note(row.video_id, row.start_s, row.end_s, "caption", row.text, row.confidence)
 
 
@@ -385,6 +380,5 @@ def uniform_times(environment: Environment, count: int) -> dict[str, list[float]
 
 
 def uniform_frames(environment: Environment, times_s: Mapping[str, Sequence[float]]) -> tuple[ShownFrame, ...]:
-    """The frames of these times, of videos with pictures."""
     pictured = {video_id: times for video_id, times in times_s.items() if environment.pictured(video_id)}
     return tuple(frame for video_id, times in pictured.items() for frame in environment.frames(video_id, times))

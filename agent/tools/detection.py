@@ -234,20 +234,17 @@ def _track(environment: Environment, sightings: Sequence[Detected], end_s: float
 
 
 def _outward(box: Box, within: Box) -> Box:
-    """Convert a box in a part of a frame to one of the whole frame."""
     width, height = within[2] - within[0], within[3] - within[1]
     x0, y0, x1, y1 = box
     return within[0] + x0 * width, within[1] + y0 * height, within[0] + x1 * width, within[1] + y1 * height
 
 
 def _lies_in(box: Box, within: Box) -> bool:
-    """True if the middle of a box lies in another."""
     x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
     return within[0] <= x <= within[2] and within[1] <= y <= within[3]
 
 
 def _range_in(video: Video, start_s: float, end_s: float) -> tuple[float, float]:
-    """The part of a range that lies in a video."""
     first_s, last_s = max(start_s, video.start_s), min(end_s, video.end_s)
     if not first_s < last_s:
         has = f"the video has {video.start_s:g} to {video.end_s:g} s"

@@ -1,38 +1,14 @@
 """EEA, the exploration-exploitation agent (arXiv 2512.03500): Algorithm 1, sections 3.1 to 3.3, Tables 7 to 11.
 
-What the paper leaves open, and what was decided (`anchors`, `tree` and `environment` state theirs):
-
-- A segment's number is unique in a run, so that it cannot be mistaken for a label of an earlier round.
-- Several videos are children of one root, ranked by the first queries' anchors (`agent.anchors`).
-- An anchor on the border of two segments counts for both; a frame shown once is never sampled again.
-- A frame's reward in the memory is the larger one of the two segments that it borders.
-- A segment without unseen frames cannot be explored, so every round shows something new and the search ends by itself
-  if no budget ends it before (`Session.decide`). The paper sets no limit of rounds; here it is 10, as for VCA.
-- The settings are given by benchmark; those of EgoSchema, whose videos last three minutes, are for videos under five.
-
-What differs from the paper (`form=paper` restores it):
-
-- New queries come in the same reply as the scores of the same frames, from the model of role "reward"
-  (in the paper in a call of their own by the policy). So the anchors are there before the fusion, and the query
-  scores of all candidates follow them, not only the children's.
-- The model that scores sees the frames of the memory before the new ones, so that its prompt begins as the policy's
-  does and a prefix cache serves both. Pictures are small (`pictures`). The memory lets frames go in
-  batches (`slack`), never those of the present round: the policy sees whatever the reward model saw.
-- Anchors: see `agent.anchors`; those already seen draw no frames, those seen and judged
-  worthless count in no query score. A segment that no model has rated is scored by its query score and shown as "not
-  rated", where else its reward would count as 0. Times in the question are anchors.
-- Frames are found by what is said, written or captioned at their times too (`anchors_from`; the paper: pictures). The
-  policy and who rates read what is said and written there (`quotes`).
-- The first level of the tree may be the library's scenes or chapters (`chapters`, off: see `agent.tree`).
-- A video of no more frames than the memory holds is shown whole, in one call.
-
-Three parts can be switched off (Table 3): `semantic_guided_expansion` (frames are then spread uniformly),
-`uncertainty_aware_fusion` (the score is then the intrinsic reward alone, and is shown as such) and `query_update`.
+`docs/papers.md` says what the paper leaves open, what was decided, and where ours differs (`form=paper` restores the
+paper); `anchors`, `tree` and `environment` state theirs. Three parts can be switched off (Table 3):
+`semantic_guided_expansion` (frames are then spread uniformly), `uncertainty_aware_fusion` (the score is then the
+intrinsic reward alone, and is shown as such) and `query_update`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -59,7 +35,7 @@ from kinodex.agent.anchors import (
 from kinodex.agent.answer import Answer
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import BadSettings
-from kinodex.agent.limits import gather_pair
+from kinodex.agent.limits import gather_all
 from kinodex.agent.models.rules import new_statements, rule, score
 from kinodex.agent.protocol import Anchor, Segment, ShownFrame
 from kinodex.agent.replies import Bounds
@@ -172,9 +148,7 @@ async def eea(session: Session, parameters: EEAParameters) -> Answer:
 
 
 class EEASearch(TreeSearch):
-    """Beside what VCA keeps: queries C and anchors A; `proposal` is the request for ratings and queries in one."""
-
-    proposal: ClassVar[type[ScoreAndPropose]]
+    """Beside what VCA keeps: queries C and anchors A."""
 
     def __init__(self, session: Session, parameters: Any, scores: ScoreKind) -> None:
         super().__init__(session, parameters, scores)
@@ -256,10 +230,12 @@ class EEASearch(TreeSearch):
             return await self.session.ask(scoring)
         if self.literal:
             proposing = ProposeQueries(question=self.question, known=known, frames=new)
-            scores, proposed = await gather_pair(self.session.ask(scoring), self.session.ask(proposing))
+            calls: list[Coroutine[Any, Any, Any]] = [self.session.ask(scoring), self.session.ask(proposing)]
+            scores: SegmentScores | None
+            scores, proposed = await gather_all(calls)
             self.proposed = new_queries(proposed.queries if proposed else [], self.queries)
             return scores
-        both = await self.session.ask(self.proposal(**vars(scoring), known=known))
+        both = await self.session.ask(ScoreAndPropose(**vars(scoring), known=known))
         if isinstance(both, ScoresAndQueries):
             self._search(new_queries(both.queries, self.queries))
         return both
@@ -426,9 +402,6 @@ class ScoreAndPropose(ScoreSegments):
         super().check(reply)
         if isinstance(reply, ScoresAndQueries):
             check_queries(reply.queries)
-
-
-EEASearch.proposal = ScoreAndPropose
 
 
 @rule.register(ScoreAndPropose)

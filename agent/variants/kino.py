@@ -5,9 +5,8 @@
 2. *First look.* Pictures and lines are searched together. The best match of each of a few places is looked at, and the
    frames that cover the rest best (`agent.anchors`). By the route "words" these are the places whose lines match; by
    "whole film" the frames are spread over all of it, and the answer follows at once.
-3. *Tree.* Frames divide the video into segments. A model rates the new ones, 0 to 100, notes in a log what the new
-   frames show, and names what is missing in texts that are searched for. A frame is worth, in a segment with n frames
-   unseen,
+3. *Tree.* Frames divide the video into segments. A model rates the new ones, 0 to 100, and notes in a log what the new
+   frames show. A frame is worth, in a segment with n frames unseen,
 
        (rating / 100) ** sharpness * n,
 
@@ -47,16 +46,18 @@ from kinodex.agent.models.rules import is_talk, new_statements, rule
 from kinodex.agent.protocol import ShownFrame
 from kinodex.agent.requests.tree import DiscoverQueries, Queries
 from kinodex.agent.session import Session
-from kinodex.agent.trace import Acted, CandidateScore, Expanded, Scored
+from kinodex.agent.trace import Acted, Expanded
 from kinodex.agent.tree import Candidate, Pictures, affordable, border_rewards, remember, unseen_times
 from kinodex.agent.variants.base import Step, Variant, check_at_least
-from kinodex.agent.variants.eea import EEASearch, ScoreAndPropose
+from kinodex.agent.variants.eea import EEASearch
 
 Route = Literal["moment", "words", "whole film"]
 LEAST_WORTH = 0.02
 """A segment of which nothing is expected is worth a frame where all others are as short as this is low."""
 CHOSEN = 2.0
 """Factor of the worth of the segment that the policy chose."""
+LEAST_FIRST, LEAST_LOOK = 5, 4
+"""Frames of the first look, and of a later one, however few a budget has."""
 MIDDLE = 0.5
 """The part of a segment, around its middle, in which a match draws a frame: beside a border it would tell little."""
 
@@ -64,9 +65,9 @@ MIDDLE = 0.5
 @dataclass(frozen=True, slots=True)
 class KinoParameters:
     first: int = 8
-    """Frames of the first look."""
+    """Frames of the first look; of a short budget a third."""
     frames: int = 8
-    """Frames of each later look."""
+    """Frames of each later look; of a short budget a quarter."""
     anchor_frames: int = 4
     """How many frames of a look may be matches of the search; 0: matches draw none."""
     sharpness: float = 4.0
@@ -77,8 +78,6 @@ class KinoParameters:
     """The question decides how to search; else it is always for a moment."""
     whole: int = 64
     """Frames spread over the film for a question about all of it."""
-    query_update: bool = True
-    """What is missing is searched for; else only the texts of the plan are."""
     log: bool = True
     """What was seen is kept as a log in words."""
     memory: int = 64
@@ -120,13 +119,6 @@ class PlanSearch(DiscoverQueries):
     template: ClassVar[str] = "plan_search"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScoreAndMiss(ScoreAndPropose):
-    """Score segments, and name in search texts what is still missing for the answer."""
-
-    template: ClassVar[str] = "score_and_miss"
-
-
 async def kino(session: Session, parameters: KinoParameters) -> Answer:
     """Answer as above. Raises `OutOfBudget` when a budget ends the search in the middle of a look."""
     return await _Search(session, parameters).run()
@@ -134,8 +126,6 @@ async def kino(session: Session, parameters: KinoParameters) -> Answer:
 
 class _Search(EEASearch):
     """Beside what EEA keeps: the route."""
-
-    proposal = ScoreAndMiss
 
     def __init__(self, session: Session, parameters: KinoParameters) -> None:
         super().__init__(session, parameters, "reward")
@@ -155,13 +145,19 @@ class _Search(EEASearch):
             if self.route == "whole film":
                 remember(self.session, self.memory, frames, [None] * len(frames), evicted)
                 return await self.session.conclude(self.last_word())
-            self.keep_rewards(parts, await self._scores_and_queries(self.scoring(None, frames, parts), frames), frames)
-            self._emit_scores()
+            scoring = self.scoring(None, frames, parts)
+            self.keep_rewards(parts, await self.session.ask(scoring) if scoring else None, frames)
+            self.emit_rewards()
             remember(self.session, self.memory, frames, border_rewards(frames, parts), evicted)
             decision = await self.decide(len(frames))
             if isinstance(decision, Answer):
                 return decision
-            chosen = self._allot(decision, affordable(self.account, self.parameters.frames))
+            chosen = self._allot(decision, self._look(self.parameters.frames, 4, LEAST_LOOK))
+
+    def _look(self, frames: int, parts: int, least: int) -> int:
+        """Frames of a look: where a budget has few, more looks of fewer find more."""
+        budget = self.account.budget.frames
+        return affordable(self.account, frames if budget is None else min(frames, max(least, budget // parts)))
 
     async def _begin(self) -> int:
         """Plan the search, look for the texts of the plan, and choose the video to begin with."""
@@ -176,13 +172,12 @@ class _Search(EEASearch):
         return add_video_roots(self.session, self.tree, self._unseen_anchors())
 
     async def _first_look(self) -> tuple[int, Times]:
-        """The video to begin with, and the times to look at."""
         number = await self._begin()
         segment = self.tree.candidates[number].segment
         times_s = unseen_times(self.tree, self.environment, self.account, segment)
         if self.route == "whole film":
             return number, cover(times_s, times_s, times_s[:0], affordable(self.account, self.parameters.whole))
-        count = affordable(self.account, self.parameters.first)
+        count = self._look(self.parameters.first, 3, LEAST_FIRST)
         drawing = [each for each in drawing_order(self.clusters, ()) if each.video_id == segment.video_id]
         said = [each for each in drawing if each.by_words] if self.route == "words" else []
         drawn = said[:count] or drawing[: min(count, self.parameters.anchor_frames)]
@@ -191,7 +186,6 @@ class _Search(EEASearch):
         return number, np.union1d(drawn_s, rest_s)
 
     def _divide(self, chosen: Mapping[int, Times]) -> tuple[tuple[ShownFrame, ...], list[Candidate]]:
-        """Divide segments at the frames nearest to some times."""
         frames: list[ShownFrame] = []
         parts: list[Candidate] = []
         for number, times_s in chosen.items():
@@ -236,16 +230,8 @@ class _Search(EEASearch):
         worth: float = max(rating, LEAST_WORTH) ** self.parameters.sharpness
         return worth * (CHOSEN if each.segment.number == selected else 1.0)
 
-    def _emit_scores(self) -> None:
-        scores = (
-            CandidateScore(each.segment.number, each.reward, 0.0, (each.reward or 0.0) / 100, each.explanation)
-            for each in self.tree.candidates.values()
-        )
-        self.session.emit(Scored(self.account.rounds, None, tuple(scores)))
-
 
 def _near_middle(times_s: Times, matches_s: list[float]) -> float | None:
-    """The best match that lies in the middle of a stretch; None if there is none."""
     margin_s = (1 - MIDDLE) / 2 * (times_s[-1] - times_s[0])
     low_s, high_s = times_s[0] + margin_s, times_s[-1] - margin_s
     return next((time_s for time_s in matches_s if low_s <= time_s <= high_s), None)
@@ -273,7 +259,6 @@ KINO = Variant(
         "no matches": {"anchor_frames": 0},
         "one segment a look": {"spread": False},
         "no sharpness": {"sharpness": 1.0},
-        "no query update": {"query_update": False},
         "no log": {"log": False},
         "no words": {"anchors_from": "pictures"},
     },

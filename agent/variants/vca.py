@@ -1,30 +1,12 @@
 """VCA, the video curious agent (ICCV 2025): Algorithm 1, sections 3.1 to 3.3, and the ablations of 4.3 and 5.2.
 
-What the paper leaves open, and what was decided (`agent.tree` and `agent.anchors` state theirs):
-
-- The number of frames a round, N, is that of EEA's re-implementation: 6, and 4 for videos under five minutes.
-- The text speaks of frames sampled at random, Algorithm 1 and the prompts of uniform ones: they are equally spaced.
-- A segment stays among the candidates after it was explored, as line 12 has it, and the policy reads which were: that
-  is what it would read in the dialog of the paper. Explored again, it shows frames in its widest gaps.
-- The policy reads the explanations of the scores too, as in EEA (Table 9); the paper's prompt lists the scores alone.
-- Line 2 begins with no candidates, so a video alone is none. Several videos are, without a reward: the policy reads
-  how well they match. (With that match as the score, the built-in model goes through all videos and sees none well.)
-- The model that scores sees the frames of the memory before the new ones, so that its prompt begins as the policy's
-  does; pictures are small (`pictures`); the memory lets frames go in batches (`slack`), never those
-  of the present round; a video of no more frames than the memory holds is shown whole, in one call.
-- A frame shown once is never sampled again; its reward in the memory is the larger one of the two segments that it
-  borders; a segment that the reward model left out, in two attempts, has an unknown score and counts as the lowest.
-- There is no limit to the rounds; here there is, at about three times the frames that the paper needs on average,
-  which is where its failures end (supplement, 10.1).
-- The first level of the tree may be the library's scenes or chapters (`chapters`, off: see `agent.tree`).
-- Without reward the oldest frames leave the memory; without tree search, see `without_tree`.
-- The image reward (section 5.2) is the similarity of the question's words with the frames at a segment's start and
-  end, their mean, calibrated by the index; the policy still chooses.
+`docs/papers.md` says what the paper leaves open, what was decided, and where ours differs (`form=paper` restores the
+paper); `agent.tree` and `agent.anchors` state theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
@@ -44,6 +26,7 @@ from kinodex.agent.protocol import (
     Question,
     Reasoned,
     Request,
+    Segment,
     ShownFrame,
     Video,
     allowed_actions,
@@ -52,7 +35,7 @@ from kinodex.agent.protocol import (
 from kinodex.agent.replies import NULL, Bounds, Seconds, one_of
 from kinodex.agent.requests.answer import Answered, WithChapters, check_answer, cited_frames, letters, says_answer
 from kinodex.agent.session import NO_DECISION, Session
-from kinodex.agent.trace import Acted, CandidateScore, Decided, Expanded, Scored
+from kinodex.agent.trace import Acted, Decided, Expanded
 from kinodex.agent.tree import (
     Candidate,
     Form,
@@ -183,11 +166,7 @@ class _Search(TreeSearch):
         elif (request := self.scoring(parent, frames, parts)) is not None:
             reply = await self.session.ask(request)
         self.keep_rewards(parts, reply, frames)
-        scores = tuple(
-            CandidateScore(each.segment.number, each.reward, 0.0, (each.reward or 0.0) / 100, each.explanation)
-            for each in self.tree.candidates.values()
-        )
-        self.session.emit(Scored(self.account.rounds, None, scores))
+        self.emit_rewards()
 
     def _compare_borders(self, parts: list[Candidate]) -> None:
         environment = self.environment
@@ -336,27 +315,29 @@ async def without_tree(session: Session, parameters: VCAParameters) -> Answer:
     environment, account = session.environment, session.account
     count = affordable(account, parameters.frames)
     video_id = first.video_id
-    chosen_s = spread(first.start_s, first.end_s, _unseen(session, video_id, ()), count)
+    chosen_s = spread(first.start_s, first.end_s, unseen_times(videos, environment, account, first), count)
     seen: list[tuple[str, float]] = []
     while True:
         account.begin_round()
         evicted = memory.make_room(len(chosen_s))
         frames = session.label(environment.frames(video_id, chosen_s))
+        videos.sampled |= {(video_id, frame.frame_no) for frame in frames}
         seen += [(video_id, frame.time_s) for frame in frames]
         session.emit(Acted(account.rounds, "look", {"video": video_id, "times_s": tuple(chosen_s.tolist())}))
         remember(session, memory, frames, [None] * len(frames), evicted)
-        choice = await _choose(session, memory, tuple(seen), affordable(account, parameters.frames))
+        choice = await _choose(session, videos, memory, tuple(seen), affordable(account, parameters.frames))
         if isinstance(choice, Answer):
             return choice
         video_id, chosen_s = choice
 
 
 async def _choose(
-    session: Session, memory: Memory, seen: tuple[tuple[str, float], ...], count: int
+    session: Session, videos: Tree, memory: Memory, seen: tuple[tuple[str, float], ...], count: int
 ) -> tuple[str, Times] | Answer:
     """The video to look at next and the times of its unseen frames nearest to those requested, or the answer."""
     environment, frames = session.environment, memory.frames
-    unseen_s = {video.video_id: _unseen(session, video.video_id, seen) for video in environment.videos}
+    wholes = (Segment(0, each.video_id, each.start_s, each.end_s) for each in environment.videos)
+    unseen_s = {each.video_id: unseen_times(videos, environment, session.account, each) for each in wholes}
     over = session.over()
     if over or not any(len(times_s) for times_s in unseen_s.values()):
         return await session.conclude(final_request(session, memory), over or "")
@@ -376,11 +357,3 @@ async def _choose(
         video_id = environment.video(reply.video).video_id
         return video_id, nearest(np.asarray(reply.times_s), unseen_s[video_id])
     return session.accept(reply, frames, sufficient=reply.action == "answer")
-
-
-def _unseen(session: Session, video_id: str, seen: Sequence[tuple[str, float]]) -> Times:
-    stored = session.environment.vectors(video_id)
-    here_s = [time_s for seen_id, time_s in seen if seen_id == video_id]
-    shown = np.isin(stored.frame_no, session.account.shown_frame_nos(video_id)) | np.isin(stored.time_s, here_s)
-    times: Times = stored.time_s[~shown]
-    return times

@@ -1,27 +1,8 @@
 """VideoAgent, rounds of answering and looking for what is missing (ECCV 2024, arXiv 2403.10517): Algorithm 1.
 
-What the paper leaves open, and what was decided:
-
-- Frames are captioned one by one, when they are chosen, by the role "captioner". All that was captioned is the state
-  s_t, in the order of time.
-- The number of first frames is the paper's, 5, for short videos, and 15 for long ones (VCA, supplement 8.2).
-- The first frames lie inside a video and not at its ends; so what comes before the first and after the last is a
-  segment too. Frames seen so far divide a video into segments; one without unseen frames is not offered.
-- At most 5 frames are looked for in a round. Three rounds are the published code's.
-- A description finds the frame that it matches best by its picture, or by what is said, written or captioned at its
-  time (`anchors_from`; the paper: pictures). Scenes or chapters of the library may be listed (`chapters`, off).
-- An answer that the notes do not support ("insufficient evidence"), or that is invalid twice, has the lowest
-  confidence without asking. Descriptions that are invalid twice cost the round; of too many the first count. Where
-  nothing more can be looked for, the answer of the round stands; in the last round the confidence is not asked for.
-- The first frames are shared out among several videos by duration. Of very many, those that queries match best are
-  taken.
-
-Where the published code (commit 119be7c) departs from the paper, the paper is followed: it retrieves from precomputed
-vectors of texts that it has seen before, so that no new description can be looked for; it replays stored replies; a
-reply that cannot be read becomes confidence 1 or a random answer; a frame that was seen may be retrieved again.
-
-Ablations (section 4): "no segment selection" looks for descriptions in whole videos, "no self-evaluation" looks for
-more in every round, whatever is known.
+Frames are captioned one by one, when they are chosen, by the role "captioner"; all that was captioned is the state s_t,
+in the order of time. `docs/papers.md` says what the paper leaves open, what was decided, and where the published code
+departs from it.
 """
 
 from __future__ import annotations
@@ -217,7 +198,6 @@ class _Rounds:
         return parts
 
     def _unseen(self, segment: Segment, found: Iterable[FrameTime]) -> NDArray[np.intp]:
-        """Positions of the frames of a segment that were neither seen nor found."""
         times_s = self.session.environment.times(segment.video_id)
         known_s = [time_s for video_id, time_s in (*self.seen, *found) if video_id == segment.video_id]
         inside = (times_s >= segment.start_s) & (times_s < segment.end_s) & ~np.isin(times_s, known_s)
@@ -229,7 +209,6 @@ class _Rounds:
         return AnswerNotes(question=session.question, videos=videos, notes=self.notes, chapters=chapters)
 
     def _answer(self, predicted: Conclusion) -> Answer:
-        """The answer that a round predicted already."""
         return self.session.accept(predicted, self.notes, sufficient=predicted.action == "answer")
 
 

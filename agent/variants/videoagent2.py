@@ -12,39 +12,73 @@ first; how sure the answer is still ends the run. (4) `tools` off: the answer is
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
+from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 
 from kinodex.agent.anchors import limit_videos
 from kinodex.agent.answer import Answer
 from kinodex.agent.environment import AnchorsFrom, Environment
-from kinodex.agent.errors import AllRejected, BadSettings, InvalidReply, ModelRejected
+from kinodex.agent.errors import AllRejected, BadSettings, InvalidReply, ModelRejected, NeedsLanguage
 from kinodex.agent.limits import gather_all
-from kinodex.agent.protocol import Note, Request, ShownFrame, Video
+from kinodex.agent.models.rules import clauses, rule
+from kinodex.agent.protocol import (
+    LATER,
+    Note,
+    Question,
+    R,
+    Reasoned,
+    Reply,
+    Request,
+    ShownFrame,
+    Video,
+    citation_numbers,
+    described,
+    named_video,
+)
+from kinodex.agent.replies import (
+    NULL,
+    Bounds,
+    Confidence,
+    Joint,
+    Schema,
+    Seconds,
+    WholeNumber,
+    bound_schema,
+    exactly,
+    flat_call,
+    on_scale,
+    one_of,
+    says_nothing,
+    strict_schema,
+    without_reasoning,
+)
+from kinodex.agent.requests.answer import (
+    Answered,
+    AnswerNotes,
+    WithChapters,
+    check_answer,
+    check_not_refused,
+    check_numbers,
+    join_parts,
+    letters,
+    missing_frames,
+    told_once,
+)
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import CLIP_S, caption_clips, caption_spans, summarize_video
 from kinodex.agent.tools.detection import WHOLE, Box, Detected, Found, Track, detect, track, zoom
 from kinodex.agent.trace import Acted, Assessed
 from kinodex.agent.tree import Form, show_chapters
 from kinodex.agent.variants.base import PAPER_FORM, Step, Variant, check_at_least, no_step, quoted, span
-from kinodex.agent.variants.videoagent2_requests import (
-    MOST_CONFIDENT,
-    AdjustPlan,
-    AnswerBank,
-    Assess,
-    Assessment,
-    CallTool,
-    CaptionFrames,
-    CreatePlan,
-    Plan,
-    Toolbox,
-    ToolCall,
-)
 
+MOST_CONFIDENT = 5
+"""The upper end of the scale of an answer's confidence; 0 is no answer."""
 MOST_LABELS = 100
 """Labels of the library's detections that a plan may name."""
 
@@ -205,7 +239,6 @@ class _Search:
         return AnswerBank(**self._bank())
 
     def _bank(self) -> dict[str, Any]:
-        """The inputs of all requests but the captions': the question and B_t."""
         question, videos = self.session.question, self.session.environment.videos
         bank = {"summaries": self.summaries, "notes": self.notes, "bank": self.bank, "chapters": self.session.chapters}
         return {"question": question, "videos": videos, **bank}
@@ -384,12 +417,10 @@ def _nothing(call: ToolCall, found: Found[Detected] | Found[Track]) -> str:
 
 
 def _in_place(call: ToolCall, found: Found[Detected] | Found[Track]) -> str:
-    """Say which label stands for the one of the call, if that may be another thing."""
     return f"{found.label!r} was looked for in place of {call.label!r}: " if found.loose else ""
 
 
 def _box(call: ToolCall) -> Box:
-    """The part of the frames that a call looks at."""
     if not call.box or not call.tool.startswith("zoom"):
         return WHOLE
     x0, y0, x1, y1 = call.box
@@ -397,7 +428,6 @@ def _box(call: ToolCall) -> Box:
 
 
 def _around(environment: Environment, frames: Sequence[ShownFrame]) -> tuple[ShownFrame, ...]:
-    """Frames with `AROUND` stored ones before and after each."""
     times_s = environment.times(frames[0].video_id)
     places = np.searchsorted(times_s, [frame.time_s for frame in frames])
     near = {at for place in places for at in range(max(0, place - AROUND), min(len(times_s), place + AROUND + 1))}
@@ -449,7 +479,6 @@ def _note(environment: Environment, frame: ShownFrame, call: ToolCall, text: str
 
 
 def _source(call: ToolCall) -> str:
-    """The source of a note: not "caption" alone, as of the captions of consecutive parts."""
     return f"{call.tool} tool"
 
 
@@ -465,3 +494,337 @@ def _sure(confidence: float | None, toolbox: Toolbox) -> str:
 
 def _box_text(box: Box) -> str:
     return f"[{', '.join(f'{side:.2f}' for side in box)}]"
+
+
+# Requests of VideoAgent2 (section 3 and appendix B): assessments, plans, captions of frames.
+#
+# The memory bank B_t of the paper is `summaries` and `notes`: captions of consecutive parts first, then what the tools
+# returned, numbered together from 1. `Assess.number` and `Toolbox.calls_left` tell the requests of one run apart.
+
+Tool = Literal["caption", "detect", "zoom_caption", "zoom_detect", "track"]
+
+
+def _level(value: object) -> object:
+    """A confidence from 0 to 5: 4 for "4/5" or "80%"; a bare 80 is out of scale."""
+    return on_scale(value, float(MOST_CONFIDENT))
+
+
+def _listed(value: object) -> object:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+class Assessment(Answered, Reasoned):
+    """The answer A_t that the bank gives, and its confidence cf_t from 1 to 5; 0: the bank does not hold enough."""
+
+    confidence: Annotated[float, Field(ge=0, le=MOST_CONFIDENT, allow_inf_nan=False), BeforeValidator(_level)] = Field(
+        description="how sure you are of the answer, 0 if there is none"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: object) -> object:
+        blank: dict[str, object] = {"option": None, "answer": None, "evidence": []}
+        return blank | _given(value) if isinstance(value, Mapping) else value
+
+
+class ToolCall(Reply):
+    """One tool and what it is to look at; `box` is x0, y0, x1, y1 as parts of a frame's width and height."""
+
+    tool: Tool = Field(description="the tool to call")
+    video: str | None = Field(description="id of the video")
+    start_s: Seconds = Field(description="seconds")
+    end_s: Seconds | None = Field(description="seconds, or null for one frame")
+    box: Annotated[list[FiniteFloat] | None, BeforeValidator(_listed)] = Field(description="[x0, y0, x1, y1], or null")
+    label: str | None = Field(description="the thing, or null")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: object) -> object:
+        blank: dict[str, object] = {"video": None, "end_s": None, "box": None, "label": None}
+        call = flat_call(value)
+        if not isinstance(call, Mapping):
+            return call
+        return blank | {key: each for key, each in _given(call).items() if not says_nothing(each)}
+
+
+class _Step(Reasoned):
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        return _given(value) if isinstance(value, Mapping) else value
+
+
+class Plan(_Step):
+    """The steps P_t, in words, and the tool call of the first one."""
+
+    steps: list[str] = Field(description="what to find out and how, one tool call a step")
+    action: ToolCall = Field(description="the tool call of the first step")
+
+
+class Action(_Step):
+    """A tool call without a plan of its own."""
+
+    action: ToolCall = Field(description="the tool call")
+
+
+class Clause(Reply):
+    """A part of a caption that can be right or wrong by itself, and how sure the model is of it, 0 to 1."""
+
+    text: str = Field(description="what is seen")
+    confidence: Confidence | None = Field(default=None, description="how sure you are of it")
+
+
+class FrameCaption(Reply):
+    """The caption of one of the shown frames (1 is the first)."""
+
+    model_config = described("What one of the shown frames (1 is the first) shows.")
+
+    frame: WholeNumber = Field(description="its number")
+    clauses: list[Clause] = Field(description="short, each about one thing")
+
+
+class FrameCaptions(Reply):
+    """A caption for each frame."""
+
+    captions: list[FrameCaption] = Field(description="one for each frame")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        return {"captions": value} if isinstance(value, list) else value
+
+
+def _given(value: Mapping[str, object]) -> dict[str, object]:
+    return {str(key).casefold(): each for key, each in value.items() if each is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """Limits of the tools: frames in one call, and in one call of "track"; and if their notes carry confidences."""
+
+    calls_left: int
+    frames: int
+    track_frames: int
+    confidence: bool
+    labels: tuple[str, ...] = field(default=(), metadata=LATER)
+    """Labels that the library's detections know, the most frequent first."""
+
+
+def bank_steps(name: str, question: Question, videos: Sequence[Video]) -> Joint:
+    """The replies to all requests about the bank of one question."""
+    cited = {"description": "numbers of the notes that it rests on"}
+    said = {"action": one_of(("answer", "insufficient_evidence")), **letters(question)}
+    calls = call_bounds(videos)
+    return Joint(
+        name,
+        {
+            "assessment": bound_schema(strict_schema(Assessment), {**letters(question), "evidence": cited}),
+            "plan": bound_schema(strict_schema(Plan), {"steps": {"minItems": 1}, **calls}),
+            "call": bound_schema(strict_schema(Action), calls),
+            "conclusion": bound_schema(strict_schema(AnswerBank.Reply), said),
+        },
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BankRequest(WithChapters, Request[R]):
+    """A request about the bank: the first `bank` of the `notes` are its captions, the others came one by one.
+
+    Their prompts begin alike, so that a server's prefix cache holds the bank for all requests of a run, and for other
+    questions about the same videos.
+    """
+
+    role: ClassVar[str] = "policy"
+    question: Question
+    videos: tuple[Video, ...]
+    summaries: tuple[Note, ...]
+    notes: tuple[Note, ...]
+    bank: int = field(default=0, metadata=LATER)
+    joint_name: ClassVar[str]
+
+    def joint(self) -> Joint | None:
+        return bank_steps(self.joint_name, self.question, self.videos)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerBank(AnswerNotes):
+    """The last word: the best answer that the bank gives."""
+
+    template: ClassVar[str] = "videoagent2_answer"
+    summaries: tuple[Note, ...]
+    bank: int = 0
+
+    def joint(self) -> Joint | None:
+        """None where it has to choose: its own schema binds it to a letter."""
+        return None if self.declining == "never" else bank_steps("conclusion", self.question, self.videos)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assess(BankRequest[Assessment]):
+    """Answer from the bank and say how sure the answer is (section 3.2); without `reasoning`, straight away."""
+
+    Reply = Assessment
+    template: ClassVar[str] = "videoagent2_assess"
+    joint_name: ClassVar[str] = "assessment"
+    number: int
+    most: int
+    reasoning: bool = True
+    doubt: str = field(default="", metadata=LATER)
+    """Why the answer before was not confirmed."""
+
+    def joint(self) -> Joint | None:
+        """None without `reasoning`: the joint schema would have it written down."""
+        return super().joint() if self.reasoning else None
+
+    def schema(self, *, reasoning: bool = True) -> Schema:
+        schema = super().schema(reasoning=reasoning)
+        return schema if self.reasoning else without_reasoning(schema)
+
+    def bounds(self) -> Bounds:
+        return {**letters(self.question), "evidence": {"description": "numbers of the notes that it rests on"}}
+
+    def check(self, reply: Assessment) -> None:
+        if reply.confidence > 0:
+            check_answer(self.question, reply)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanRequest(BankRequest[Plan]):
+    """A plan, and the call of its first step, after an assessment that was not sure enough."""
+
+    Reply = Plan
+    joint_name: ClassVar[str] = "plan"
+    doubt: str
+    """What the assessment thought."""
+    toolbox: Toolbox
+
+    def bounds(self) -> Bounds:
+        return {"steps": {"minItems": 1}, **call_bounds(self.videos)}
+
+    def check(self, reply: Plan) -> None:
+        if not reply.steps or not all(step.strip() for step in reply.steps):
+            raise InvalidReply(
+                "the plan has no step, or an empty one; say in a few words what each step is to find out"
+            )
+        check_call(reply.action, self.videos)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreatePlan(PlanRequest):
+    """Plan how to find what the bank lacks, and call the first tool (section 3.3, action 1)."""
+
+    template: ClassVar[str] = "videoagent2_create_plan"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdjustPlan(PlanRequest):
+    """Change the `plan` by what was found and how sure that is, and call the next tool (section 3.3, action 2)."""
+
+    template: ClassVar[str] = "videoagent2_adjust_plan"
+    plan: tuple[str, ...]
+    confidence: float
+    """That of the answer so far, 0 to 5."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallTool(BankRequest[Action]):
+    """Call a tool for `step` of a plan that stays as it is; with no plan, whichever seems useful (section 4.5)."""
+
+    Reply = Action
+    template: ClassVar[str] = "videoagent2_call_tool"
+    joint_name: ClassVar[str] = "call"
+    plan: tuple[str, ...] = ()
+    step: int = 0
+    """Which of the plan, from 1."""
+    toolbox: Toolbox
+
+    def bounds(self) -> Bounds:
+        return call_bounds(self.videos)
+
+    def check(self, reply: Action) -> None:
+        check_call(reply.action, self.videos)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptionFrames(Request[FrameCaptions]):
+    """Say what each of `frames` shows, with a confidence for each clause (appendix A.1).
+
+    `box` is the part of a frame that its picture shows, if it was enlarged.
+    """
+
+    Reply = FrameCaptions
+    template: ClassVar[str] = "videoagent2_caption"
+    role: ClassVar[str] = "vision"
+    frames: tuple[ShownFrame, ...]
+    box: tuple[float, float, float, float] | None = None
+    confidence: bool = True
+
+    def bounds(self) -> Bounds:
+        sure = {"type": "number", "minimum": 0, "maximum": 1} if self.confidence else NULL
+        count = exactly(len(self.frames))
+        return {"captions": count, "captions.clauses": {"minItems": 1}, "captions.clauses.confidence": sure}
+
+    def interpret(self, reply: FrameCaptions) -> FrameCaptions:
+        kept = told_once("frame", reply.captions, citation_numbers(self.frames)[0])
+        return reply.model_copy(update={"captions": kept})
+
+    def check(self, reply: FrameCaptions) -> None:
+        check_numbers("frame", _numbers(reply), citation_numbers(self.frames)[0])
+        clauses = [clause for each in reply.captions for clause in each.clauses]
+        if not all(each.clauses for each in reply.captions) or not all(clause.text.strip() for clause in clauses):
+            raise InvalidReply("a caption or a clause is empty; say what is seen")
+        for clause in clauses:
+            check_not_refused(clause.text)
+        if self.confidence and any(clause.confidence is None for clause in clauses):
+            raise InvalidReply("a clause has no confidence; give each one a number from 0 to 1")
+
+    def missing(self, reply: FrameCaptions) -> Self | None:
+        rest = missing_frames(self.frames, _numbers(reply))
+        return replace(self, frames=rest) if rest else None
+
+    def join(self, reply: FrameCaptions, rest: FrameCaptions) -> FrameCaptions:
+        left = citation_numbers(missing_frames(self.frames, _numbers(reply)))[0]
+        captions = join_parts("frame", reply.captions, rest.captions, citation_numbers(self.frames)[0], left)
+        return reply.model_copy(update={"captions": captions})
+
+
+def _numbers(reply: FrameCaptions) -> list[int]:
+    return [each.frame for each in reply.captions]
+
+
+@rule.register(CaptionFrames)
+def _caption_by_rule(request: CaptionFrames, environment: Environment) -> dict[str, Any]:
+    if request.box is not None:
+        raise NeedsLanguage(
+            "the built-in model knows whole frames, not enlarged parts; give a model that sees as the role vision"
+        )
+    parts = [clauses(environment, frame) for frame in request.frames]
+    said = [[asdict(each) if request.confidence else {"text": each.text} for each in part] for part in parts]
+    return {"captions": [{"frame": at, "clauses": each} for at, each in enumerate(said, 1)]}
+
+
+def call_bounds(videos: Sequence[Video]) -> Bounds:
+    """Bind a tool call to the tools that see something of these videos, and to the only video."""
+    pictured = any(video.has_pictures for video in videos)
+    tools = {"action.tool": one_of(get_args(Tool) if pictured else ("caption",))}
+    return {**tools, "action.video": NULL} if len(videos) == 1 else tools
+
+
+def check_call(call: ToolCall, videos: Sequence[Video]) -> None:
+    """Raise `InvalidReply` for a call that cannot be done: of no video, outside of it, without its box or label."""
+    video = named_video(videos, call.video)
+    if not video.has_pictures and call.tool != "caption":
+        raise InvalidReply(f"only words are known of the video, so {call.tool} has no frame to look at; call caption")
+    if not video.start_s <= call.start_s < video.end_s:
+        inside = f"from {video.start_s:.1f} s to {video.end_s:.1f} s"
+        raise InvalidReply(f"start_s {call.start_s:g} is outside the video, which goes {inside}")
+    if call.end_s is not None and call.end_s < call.start_s:
+        raise InvalidReply(f"end_s {call.end_s:g} is before start_s {call.start_s:g}")
+    x0, y0, x1, y1 = call.box if call.box and len(call.box) == 4 else (0, 0, 0, 0)
+    if call.tool.startswith("zoom") and not (0 <= x0 < x1 <= 1 and 0 <= y0 < y1 <= 1):
+        raise InvalidReply(f"{call.tool} needs a box [x0, y0, x1, y1] with 0 <= x0 < x1 <= 1 and 0 <= y0 < y1 <= 1")
+    if call.tool == "track" and not (call.label or "").strip():
+        raise InvalidReply("track needs a label, the thing to follow")

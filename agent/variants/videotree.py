@@ -1,25 +1,7 @@
 """VideoTree, a tree of captions that grows where the question needs it (CVPR 2025, arXiv 2405.19209, section 3).
 
-What the paper leaves open, and what was decided:
-
-- Captions are made of the frames in the middle of clusters only, when they are needed, by the role "captioner"; the
-  published code looks them up among captions of every second.
-- The depth comes from clustering a cluster again by k-means; the published code cuts a hierarchy by Ward's linkage,
-  which lowers the same variance and needs a matrix of all pairs.
-- Captions of clusterings that were too coarse are no part of the tree, and of the answer only if a budget cuts it off.
-- A cluster without a relevance, because the model left it out or gave no valid reply, is not divided.
-- Frames of several videos are clustered together. Of very many videos, those that queries match best are taken.
-- If a budget is over before the tree is, the answer comes from the captions there are (`captions` says how captions
-  and budgets go together).
-
-Where the published code (commit 605ec8e) departs from the paper, the paper is followed: a relevance goes to the
-cluster that it was given for (the code asks in the order of time and applies by cluster number); below a highly
-relevant cluster both levels are read (the code leaves the upper one out); each frame is read once and counted once
-(the code passes duplicates on); a caption belongs to its own frame (the code's is one second off); an invalid reply is
-no answer (the code chooses option A). There are no worked examples in the prompts (the code has six). The code's
-question for relevance also asks for an answer and a confidence that it never uses; here it does not.
-
-Ablations (section 4): "no adaptive breadth" keeps the first clusters, "no depth" reads only their middles.
+Captions are made of the frames in the middle of clusters only, when they are needed, by the role "captioner".
+`docs/papers.md` says what the paper leaves open, what was decided, and where the published code departs from it.
 """
 
 from __future__ import annotations
@@ -192,7 +174,6 @@ class _Tree:
         return middles
 
     async def _read(self, middles: Iterable[int], action: str) -> None:
-        """Caption frames that were not captioned before."""
         new = {self.frames[at] for at in middles} - self.captions.keys()
         captions = await caption_frames(self.session, new)
         self.captions |= captions
@@ -276,7 +257,6 @@ def halve(clusters: Sequence[Cluster], units: Units, seed: int) -> list[Cluster]
 
 
 def _parts(units: Units, members: NDArray[np.intp], count: int, seed: int) -> list[Cluster]:
-    """Clusters of some of the frames, at their positions among all."""
     return [Cluster(members[part.members], int(members[part.middle])) for part in k_means(units[members], count, seed)]
 
 

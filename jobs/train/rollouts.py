@@ -32,10 +32,11 @@ from kinodex.agent.models.local import Generator, first_tokens, generate_reply, 
 from kinodex.agent.prompts import fit_context, render
 from kinodex.agent.protocol import Exchange, R, Request
 from kinodex.agent.trace import Record, record
-from kinodex.agent.variants.longvideoagent_training import MASTER_REQUESTS, Rollout, rollout
+from kinodex.agent.variants.longvideoagent import MASTER_REQUESTS
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.known_answers import KnownQuestion
 from kinodex.jobs.models import ModelsFor
+from kinodex.jobs.train.rewards import Rollout, rollout
 
 AGENT = "longvideoagent"
 

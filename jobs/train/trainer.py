@@ -23,8 +23,7 @@ from typing import Any
 
 from kinodex.agent.environment import Environment
 from kinodex.agent.models.local import Generator, Sample, known_model
-from kinodex.agent.variants.longvideoagent_requests import ENDS
-from kinodex.agent.variants.longvideoagent_training import as_line
+from kinodex.agent.variants.longvideoagent import ENDS
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.index.spaces.space import import_torchvision
@@ -33,6 +32,7 @@ from kinodex.jobs.eval.items import composed
 from kinodex.jobs.known_answers import KnownQuestion
 from kinodex.jobs.models import ModelChoice, chosen_models
 from kinodex.jobs.open import find_filled_space, load_text_tower
+from kinodex.jobs.train.rewards import as_line
 from kinodex.jobs.train.rollouts import COLOCATE, MasterSettings, RolloutContext, sample_rollouts, static_memory
 
 Report = Callable[[str], object]
@@ -225,7 +225,7 @@ def expected_warnings() -> Iterator[None]:
 # GRPO training of a LongVideoAgent master (arXiv 2512.20618, section 3.2), through TRL's GRPOTrainer.
 #
 # The trainer chooses the questions and updates the model; the rollouts are runs of the agent itself
-# (`jobs.train.rollouts`). The reward of a rollout is the paper's (`agent.variants.longvideoagent_training.rewards`), in
+# (`jobs.train.rollouts`). The reward of a rollout is the paper's (`jobs.train.rewards.rewards`), in
 # two columns so that both are logged.
 #
 # Decisions where the paper leaves something open (grpo.toml has the numbers):

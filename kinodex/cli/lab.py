@@ -211,8 +211,8 @@ def rollouts(
 ) -> None:
     """Write runs as conversations to train on: one JSON line for each run, with the reward of each turn."""
     from kinodex.agent.trace import read_trace
-    from kinodex.agent.variants.longvideoagent_training import ALPHA, as_line, read_question, rollout
     from kinodex.jobs.known_answers import read_known, true_option
+    from kinodex.jobs.train.rewards import ALPHA, as_line, read_question, rollout
 
     known = read_known(questions)
     lines = []

@@ -27,6 +27,7 @@ def sample(
     *,
     form: Form = "independent",
     minutes: float | None = None,
+    every: int = 1,
 ) -> list[Path]:
     """Write films of `hours` hours in all and return their paths.
 
@@ -34,8 +35,8 @@ def sample(
     hour becomes three films, more becomes films of at most an hour. Each film has a script
     (`<film>.script.json`, every shot with its exact times); all questions are in `questions.jsonl`; what is spoken is
     in subtitles (`<film>.srt`): in all stories, and in the first of the independent films, which has a narrator. The
-    same seed writes the same, and "shuffled" writes the shots of "story". `on_progress` is called with the share that
-    is done, from 0 to 1.
+    same seed writes the same, and "shuffled" writes the shots of "story". Of a story one frame in `every` may be drawn.
+    `on_progress` is called with the share that is done, from 0 to 1.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -54,7 +55,7 @@ def sample(
             def report(share: float, done: int = index) -> None:
                 on_progress((done + share) / number)
 
-            facts, spoken, asked = _film(path, minutes * 60, seed, form, index == 0, report)
+            facts, spoken, asked = _film(path, minutes * 60, seed, form, index == 0, report, every)
             path.with_suffix(".script.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
             if spoken:
                 path.with_suffix(".srt").write_text(spoken, encoding="utf-8")
@@ -65,7 +66,7 @@ def sample(
 
 
 def _film(
-    path: Path, duration_s: float, seed: int, form: Form, narrated: bool, report: Callable[[float], None]
+    path: Path, duration_s: float, seed: int, form: Form, narrated: bool, report: Callable[[float], None], every: int
 ) -> tuple[dict[str, Any], str, list[Any]]:
     """Draw a film; its script as JSON values, its subtitles (or nothing), and its questions."""
     if form == "independent":
@@ -74,7 +75,7 @@ def _film(
         return script.as_json(made), script.subtitles(made), script.write_questions(made, path.name, seed)
     film = story.write_story(path.stem, duration_s, seed)
     film = story.shuffle_shots(film) if form == "shuffled" else film
-    story.render_story(film, path, _by_frame(report, film.duration_s))
+    story.render_story(film, path, _by_frame(report, film.duration_s), every)
     return story.as_json(film), story.subtitles(film), story_questions.write_questions(film, path.name)
 
 

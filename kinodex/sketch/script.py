@@ -474,13 +474,13 @@ def render_film(script: Script, path: Path, on_frame: OnFrame = lambda number: N
     encode_frames(draw_frames(script), path, on_frame)
 
 
-def encode_frames(frames: Iterator[Pixels], path: Path, on_frame: OnFrame) -> None:
+def encode_frames(frames: Iterator[Pixels], path: Path, on_frame: OnFrame, every: int = 1) -> None:
     def reported() -> Iterator[Pixels]:
         for number, picture in enumerate(frames):
-            on_frame(number)
+            on_frame(number * every)
             yield picture
 
-    encode_video(reported(), path, width_px=WIDTH_PX, height_px=HEIGHT_PX, fps=FPS, tags={COMMENT: DRAWN})
+    encode_video(reported(), path, width_px=WIDTH_PX, height_px=HEIGHT_PX, fps=FPS // every, tags={COMMENT: DRAWN})
 
 
 def draw_frames(script: Script) -> Iterator[Pixels]:

@@ -704,8 +704,8 @@ Placed = tuple[Prop, bool, int, int, int]
 BOARD, INK, POST = (246, 240, 222), (28, 28, 34), (96, 70, 48)
 
 
-def render_story(film: StoryFilm, path: Path, on_frame: OnFrame = lambda number: None) -> None:
-    encode_frames(draw_frames(film), path, on_frame)
+def render_story(film: StoryFilm, path: Path, on_frame: OnFrame = lambda number: None, every: int = 1) -> None:
+    encode_frames(draw_frames(film, every), path, on_frame, every)
 
 
 def draw_frames(film: StoryFilm, every: int = 1) -> Iterator[Pixels]:

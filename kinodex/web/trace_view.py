@@ -304,7 +304,7 @@ def curves(view: TraceView, environment: Environment) -> list[Curve]:
     for step in view.steps:
         for video_id in among if step.queries else ():
             times_s = environment.times(video_id)
-            matched = calibrate(environment.deviations(step.queries, video_id, among), environment.similarity_midpoint)
+            matched = calibrate(environment.deviations(step.queries, video_id, among))
             for query, similarity in zip(step.queries, matched.T, strict=True):
                 drawn.append(_curve(query, video_id, times_s, similarity))
     return drawn

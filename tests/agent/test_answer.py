@@ -17,12 +17,12 @@ from kinodex.agent.prompts import render
 from kinodex.agent.protocol import AnswerRules, Note, Question, Request, ShownFrame
 from kinodex.agent.requests.answer import AnswerRequest
 from kinodex.agent.requests.tree import Decide, ProposeQueries
-from kinodex.agent.variants.longvideoagent_requests import AnswerNow as LastTurn
-from kinodex.agent.variants.longvideoagent_requests import ChooseAction, LocateClips
+from kinodex.agent.variants.longvideoagent import AnswerNow as LastTurn
+from kinodex.agent.variants.longvideoagent import ChooseAction, LocateClips
 from kinodex.agent.variants.vca import ChooseFrames
-from kinodex.agent.variants.videoagent2_requests import Assess
-from kinodex.agent.variants.videoseek_requests import Act, Think
-from kinodex.agent.variants.videoseek_requests import AnswerNow as LastStep
+from kinodex.agent.variants.videoagent2 import Assess
+from kinodex.agent.variants.videoseek import Act, Think
+from kinodex.agent.variants.videoseek import AnswerNow as LastStep
 from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 

@@ -35,11 +35,11 @@ from kinodex.agent.trace import Acted, Event, Expanded, RunStarted
 from kinodex.agent.tree import first_level_cuts_s, first_level_s
 from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.baselines import UNIFORM, UniformParameters
-from kinodex.agent.variants.longvideoagent_requests import ChooseAction
+from kinodex.agent.variants.longvideoagent import ChooseAction
 from kinodex.agent.variants.vca import ChooseFrames
 from kinodex.agent.variants.videoagent import FindMissing
-from kinodex.agent.variants.videoagent2_requests import Assess
-from kinodex.agent.variants.videoseek_requests import Act, Think
+from kinodex.agent.variants.videoagent2 import Assess
+from kinodex.agent.variants.videoseek import Act, Think
 from kinodex.agent.variants.videotree import JudgeRelevance
 from kinodex.index.library import Library
 from kinodex.index.rows import SceneRow

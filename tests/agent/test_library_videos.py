@@ -60,15 +60,15 @@ def test_what_was_heard_says_by_whom(tmp_path):
 
 def test_a_hidden_transcript_is_hidden_everywhere(words_library):
     hidden = environment_of(words_library, "told", "talk", "dinner", subtitles=False)
-    assert hidden.search_transcript("wind", 5) == []
+    assert hidden.search_words("wind", 5) == []
     assert hidden.transcript(text_video_id("told"), 0.0, 60.0) == []
-    assert hidden.nearest(["hello"], 2).search_transcript("wind", 5) == []
+    assert hidden.nearest(["hello"], 2).search_words("wind", 5) == []
     clips = list(tagged_clips(hidden))
     assert all(SAID not in clip.text + clip.seen for clip in clips)
     assert {clip.source for clip in clips if clip.text} == {"captions"}
     with pytest.raises(NeedsPictures, match="neither frames nor captions of 'talk', and its transcript is not to be"):
         hidden.times(text_video_id("talk"))
-    assert environment_of(words_library, "told").search_transcript("wind", 5)
+    assert environment_of(words_library, "told").search_words("wind", 5)
 
 
 def test_vectors_are_read_and_texts_embedded_once(tmp_path):

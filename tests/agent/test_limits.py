@@ -20,7 +20,6 @@ from kinodex.agent.limits import (
     StopSignal,
     WorkClock,
     gather_all,
-    gather_pair,
     held,
     time_limit,
     waiting,
@@ -421,7 +420,7 @@ def test_an_error_cancels_the_others_before_it_goes_on() -> None:
         raise KeyError("gone")
 
     with pytest.raises(KeyError):
-        asyncio.run(gather_pair(waits(), fails()))
+        asyncio.run(gather_all([waits(), fails()]))
     assert ended == ["cancelled"]
 
 

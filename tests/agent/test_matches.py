@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 import pytest
 
 from kinodex.agent.environment import (
+    LibraryVideos,
     calibrate,
     frame_deviations,
     frames_of,
@@ -16,20 +15,20 @@ from kinodex.agent.environment import (
     words_of,
 )
 from kinodex.agent.protocol import Note
-from tests.support.libraries.made_video import MadeVideo
 
 VIDEO, OTHER = "v", "w"
 TIMES_S = np.arange(0.0, 600.0, 1.0)
 PLACES = 16
 
 
-@dataclass(frozen=True)
-class WrittenVideo(MadeVideo):
-    """A made-up video with lines, and with vectors of them if `by_meaning`: bags of words with synonyms joined."""
+SYNONYMS = {"captain": "skipper", "conceals": "hides"}
 
-    written: tuple[Note, ...] = ()
-    by_meaning: bool = False
-    synonyms: dict[str, str] = field(default_factory=lambda: {"captain": "skipper", "conceals": "hides"})
+
+class WrittenVideo(LibraryVideos):
+    """The lines of a made-up video, and vectors of them if `by_meaning`: bags of words with synonyms joined."""
+
+    def __init__(self, written: tuple[Note, ...], by_meaning: bool) -> None:
+        self.written, self.by_meaning = written, by_meaning
 
     def lines(self, video_id: str) -> tuple[Note, ...]:
         return tuple(line for line in self.written if line.video_id == video_id)
@@ -40,7 +39,7 @@ class WrittenVideo(MadeVideo):
         return np.array([self._likeness(text, line.text) for line in self.lines(video_id)])
 
     def _likeness(self, first: str, second: str) -> float:
-        one, two = ({self.synonyms.get(word, word) for word in words_of(text)} for text in (first, second))
+        one, two = ({SYNONYMS.get(word, word) for word in words_of(text)} for text in (first, second))
         return len(one & two) / float(np.sqrt(len(one) * len(two)))
 
 
@@ -53,7 +52,7 @@ def talk(video_id: str = VIDEO, source: str = "subtitle", count: int = 100) -> l
 
 
 def video(*lines: Note, by_meaning: bool = False) -> WrittenVideo:
-    return WrittenVideo(VIDEO, np.zeros((600, 2), np.float32), {}, tuple(lines), by_meaning)
+    return WrittenVideo(lines, by_meaning)
 
 
 def test_a_line_belongs_to_the_frame_on_screen_in_the_middle_of_its_time() -> None:

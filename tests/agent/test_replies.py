@@ -33,7 +33,7 @@ from kinodex.agent.replies import (
 )
 from kinodex.agent.requests.tree import Decide, ScoreSegments, SegmentScores
 from kinodex.agent.variants.eea import ScoreAndPropose
-from kinodex.agent.variants.videoagent2_requests import AdjustPlan, AnswerBank, Assess, CallTool, CreatePlan
+from kinodex.agent.variants.videoagent2 import AdjustPlan, AnswerBank, Assess, CallTool, CreatePlan
 from tests.support.every_request import example_text, of_full_size, variations
 from tests.support.models.constrained_decoders import ENGINES, is_installed, llguidance_accepts, written
 from tests.support.servers.wire import GO, HOME, Walk

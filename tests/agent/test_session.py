@@ -20,8 +20,8 @@ from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from kinodex.agent.session import UsableReplies
-from kinodex.agent.variants.videoagent2_requests import CreatePlan
-from kinodex.agent.variants.videoseek_requests import Think
+from kinodex.agent.variants.videoagent2 import CreatePlan
+from kinodex.agent.variants.videoseek import Think
 from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 from tests.support.runs.kite_runs import QUESTION, but, kite_environment, run

@@ -26,7 +26,7 @@ from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
 from kinodex.agent.protocol import USUAL, AnswerRules, Exchange, Model, Question, R, Request, request_key
 from kinodex.agent.session import Session
-from kinodex.agent.variants.videoagent2_requests import Assess
+from kinodex.agent.variants.videoagent2 import Assess
 from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow
 from kinodex.jobs.eval.benchmarks import BENCHMARKS, read_benchmark

@@ -20,8 +20,8 @@ from kinodex.agent.requests.answer import AnswerNotes, Guess
 from kinodex.agent.requests.describe import DescribeSegment
 from kinodex.agent.trace import Acted, Event, Exchanged, RunStarted, record
 from kinodex.agent.variants.base import Variant
-from kinodex.agent.variants.longvideoagent_requests import AnswerNow, ChooseAction, LocateClips
-from kinodex.agent.variants.videoagent2_requests import Assess, CreatePlan
+from kinodex.agent.variants.longvideoagent import AnswerNow, ChooseAction, LocateClips
+from kinodex.agent.variants.videoagent2 import Assess, CreatePlan
 from kinodex.index.library import Library
 from tests.support.libraries import text_library
 from tests.support.libraries.agent_library import ScriptedModel, environment_of

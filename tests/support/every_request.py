@@ -20,7 +20,7 @@ from kinodex import agent
 from kinodex.agent.protocol import Note, Question, Request, ScoredSegment, Segment, ShownFrame, Video
 from kinodex.agent.replies import NAMED
 from kinodex.agent.requests.describe import FoundMoment
-from kinodex.agent.variants.videoagent2_requests import Toolbox
+from kinodex.agent.variants.videoagent2 import Toolbox
 
 STORED = (640, 360)
 QUESTION = Question("What colour is the kite?", ("red", "blue"))

@@ -33,7 +33,7 @@ from kinodex.agent.prompts import (
 from kinodex.agent.protocol import Question, Turn, Video
 from kinodex.agent.requests.answer import AnswerFrames, Guess
 from kinodex.agent.requests.tree import Queries
-from kinodex.agent.variants.longvideoagent_requests import ChooseAction, Clip
+from kinodex.agent.variants.longvideoagent import ChooseAction, Clip
 from tests.support.scripts import SCRIPTS
 from tests.support.servers.chat_server import Behaviour, ChatServer, calling, failing, in_turn
 from tests.support.servers.wire import ANSWER, GO, HOME, QUERIES, Walk, ask, decide, discover, frame

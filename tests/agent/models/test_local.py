@@ -23,7 +23,7 @@ from kinodex.agent.prompts import Message
 from kinodex.agent.protocol import Exchange, Question, ShownFrame, Turn, Video
 from kinodex.agent.requests.answer import AnswerFrames, Guess
 from kinodex.agent.requests.tree import DiscoverQueries
-from kinodex.agent.variants.longvideoagent_requests import AnswerNow, ChooseAction, Clip
+from kinodex.agent.variants.longvideoagent import AnswerNow, ChooseAction, Clip
 from kinodex.jobs.models import ModelChoice, chosen_models
 from tests.support.models.training_model import TEMPLATE, letters_model, tiny_master, words_tokenizer
 

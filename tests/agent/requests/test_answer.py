@@ -22,8 +22,8 @@ from kinodex.agent.requests.answer import (
 )
 from kinodex.agent.requests.describe import Verdict
 from kinodex.agent.requests.tree import Decide
-from kinodex.agent.variants.longvideoagent_requests import ChooseAction
-from kinodex.agent.variants.videoseek_requests import Act, Limits
+from kinodex.agent.variants.longvideoagent import ChooseAction
+from kinodex.agent.variants.videoseek import Act, Limits
 
 VIDEO = Video("a" * 32, "kites", 0.0, 60.0)
 CHOICE = Question("What colour is the kite?", ("red", "dark blue"))

@@ -27,8 +27,8 @@ from kinodex.agent.requests.tree import (
 )
 from kinodex.agent.session import Session
 from kinodex.agent.variants.eea import ScoreAndPropose
-from kinodex.agent.variants.videoagent2_requests import CaptionFrames
-from kinodex.agent.variants.videoseek_requests import OverviewVideo, SkimRange
+from kinodex.agent.variants.videoagent2 import CaptionFrames
+from kinodex.agent.variants.videoseek import OverviewVideo, SkimRange
 from kinodex.agent.variants.videotree import JudgeRelevance
 from kinodex.index.library import Library
 from tests.support.every_request import QUESTION as QUESTION_OF_PARTS

@@ -13,11 +13,10 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
 from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget
-from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Question, Request
 from kinodex.agent.requests.tree import ScoreSegments
 from kinodex.agent.trace import Event, Expanded
-from kinodex.agent.variants.kino import PlanSearch, ScoreAndMiss
+from kinodex.agent.variants.kino import PlanSearch
 from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
@@ -104,9 +103,10 @@ def test_each_frame_goes_where_it_is_worth_most(environment: Environment) -> Non
     shown = [frame.frame_no for each in expanded for frame in each.frames]
     assert len(shown) == len(set(shown))
     assert len(model.asked(ScoreSegments)[1].segments) == sum(len(each.children) for each in second)
-    assert "what is still missing" in render(model.asked(ScoreAndMiss)[0])
     _, expanded, _ = run(environment, rating(near), anchor_frames=0, spread=False, budget=Budget(rounds=2))
     assert [len(each.frames) for each in expanded] == [8, 8]
+    _, expanded, _ = run(environment, rating(near), anchor_frames=0, spread=False, budget=Budget(frames=16))
+    assert [len(each.frames) for each in expanded] == [5, 4, 4, 3], "of a short budget a third, and quarters"
 
 
 def test_without_any_frame_left_the_best_answer_so_far_is_given(environment: Environment) -> None:

@@ -20,7 +20,14 @@ from kinodex.agent.protocol import Exchange, Question, ShownFrame, Turn, Video
 from kinodex.agent.session import Session
 from kinodex.agent.trace import Acted, Event, trace_to
 from kinodex.agent.variants.longvideoagent import (
+    Action,
+    AnswerNow,
+    ChooseAction,
+    Clip,
+    LastAction,
+    LocateClips,
     LongVideoAgentParameters,
+    ReadFrames,
     answer_now,
     begin_episode,
     best_matching_clips,
@@ -28,17 +35,8 @@ from kinodex.agent.variants.longvideoagent import (
     tagged_clips,
     take_step,
 )
-from kinodex.agent.variants.longvideoagent_requests import (
-    Action,
-    AnswerNow,
-    ChooseAction,
-    Clip,
-    LastAction,
-    LocateClips,
-    ReadFrames,
-)
-from kinodex.agent.variants.longvideoagent_training import ALPHA, answer_correctness, rewards, structural_validity
 from kinodex.index.rows import SegmentRow, TranscriptRow
+from kinodex.jobs.train.rewards import ALPHA, answer_correctness, rewards, structural_validity
 from tests.support.command import bad
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 from tests.support.libraries.random_library import caption

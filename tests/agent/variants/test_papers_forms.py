@@ -26,9 +26,9 @@ from kinodex.agent.protocol import Question, Request
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from kinodex.agent.trace import Acted, Assessed, Event, Expanded, Remembered, Scored
-from kinodex.agent.variants.longvideoagent_requests import ChooseAction, LocateClips, ReadFrames
-from kinodex.agent.variants.videoagent2_requests import AdjustPlan, Assess, CaptionFrames, CreatePlan
-from kinodex.agent.variants.videoseek_requests import Act, FocusClip, OverviewVideo, SkimRange, Think
+from kinodex.agent.variants.longvideoagent import ChooseAction, LocateClips, ReadFrames
+from kinodex.agent.variants.videoagent2 import AdjustPlan, Assess, CaptionFrames, CreatePlan
+from kinodex.agent.variants.videoseek import Act, FocusClip, OverviewVideo, SkimRange, Think
 from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 from tests.support.screen_text.lines import Line, add_screen_text

@@ -82,6 +82,7 @@ def test_a_video_alone_is_no_candidate_but_explored_segments_stay(library):
     assert [each.segment.number for each in second.candidates] == list(range(1, 15))
     assert [each.segment.number for each in second.candidates if each.divided] == [5]
     assert second.candidates[4].explorable
+    assert ["overlap with their own parts" in render(each) for each in (first, second)] == [False, True]
     assert of(Expanded, events)[1].parent == second.candidates[4].segment
 
 

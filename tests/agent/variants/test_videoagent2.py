@@ -34,8 +34,8 @@ from kinodex.agent.trace import (
     read_prior_evidence,
     trace_to,
 )
-from kinodex.agent.variants.videoagent2 import VIDEOAGENT2
-from kinodex.agent.variants.videoagent2_requests import (
+from kinodex.agent.variants.videoagent2 import (
+    VIDEOAGENT2,
     AdjustPlan,
     AnswerBank,
     Assess,

@@ -24,8 +24,7 @@ from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Note, Question, Segment, ShownFrame, Turn, Video
 from kinodex.agent.session import Session
 from kinodex.agent.trace import Acted, Event, PriorEvidence
-from kinodex.agent.variants.videoseek import Tools, VideoSeekParameters
-from kinodex.agent.variants.videoseek_requests import (
+from kinodex.agent.variants.videoseek import (
     Act,
     Action,
     AnswerNow,
@@ -36,6 +35,8 @@ from kinodex.agent.variants.videoseek_requests import (
     OverviewVideo,
     SkimRange,
     Think,
+    Tools,
+    VideoSeekParameters,
 )
 from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow

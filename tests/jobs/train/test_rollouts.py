@@ -10,11 +10,11 @@ import pytest
 from kinodex.agent.environment import Environment
 from kinodex.agent.models.local import first_tokens, load_local_model
 from kinodex.agent.protocol import Question
-from kinodex.agent.variants.longvideoagent_training import ALPHA
 from kinodex.index.spaces.space import load_space
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.known_answers import KnownQuestion, read_known
 from kinodex.jobs.models import ModelChoice, chosen_models
+from kinodex.jobs.train.rewards import ALPHA
 from kinodex.jobs.train.rollouts import (
     MasterSettings,
     RolloutContext,

@@ -10,8 +10,8 @@ import pytest
 
 from kinodex.agent.models.local import load_local_model
 from kinodex.agent.trace import read_trace
-from kinodex.agent.variants.longvideoagent_training import ALPHA
 from kinodex.jobs.known_answers import read_known
+from kinodex.jobs.train.rewards import ALPHA
 from kinodex.jobs.train.rollouts import MasterSettings, static_memory
 from kinodex.jobs.train.trainer import (
     expected_warnings,

@@ -21,7 +21,7 @@ from kinodex.agent.protocol import Question, Request, Usage
 from kinodex.agent.requests.answer import AnswerNotes, Recall
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.trace import Acted, Event, PriorEvidence
-from kinodex.agent.variants.videoagent2_requests import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
+from kinodex.agent.variants.videoagent2 import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
 from kinodex.index.library import Library
 from tests.support.libraries.agent_library import ScriptedModel, embed_words, film, make_library
 

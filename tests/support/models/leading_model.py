@@ -9,12 +9,10 @@ from kinodex.agent.protocol import Request
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Guess
 from kinodex.agent.requests.describe import DescribeSegment, Summarize, Verify
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
-from kinodex.agent.variants import longvideoagent_requests as longvideoagent
-from kinodex.agent.variants import videoseek_requests as looks
-from kinodex.agent.variants import videoseek_requests as videoseek
+from kinodex.agent.variants import longvideoagent, videoseek
 from kinodex.agent.variants.vca import ChooseFrames
 from kinodex.agent.variants.videoagent import FindMissing, ReflectOnAnswer
-from kinodex.agent.variants.videoagent2_requests import (
+from kinodex.agent.variants.videoagent2 import (
     AdjustPlan,
     AnswerBank,
     Assess,
@@ -85,9 +83,9 @@ def leading_by_words(request: Request[Any]) -> Any:
             return {"text": "A kite, perhaps."}
         case videoseek.Act():
             return {"video": request.videos[0].video_id, **SEEKING[said_before(request) // 2]}
-        case looks.OverviewVideo() | looks.SkimRange():
+        case videoseek.OverviewVideo() | videoseek.SkimRange():
             return {"frames": frames}
-        case looks.FocusClip():
+        case videoseek.FocusClip():
             return {"found": True, "answer": "a kite", "frames": [1]}
         case longvideoagent.ChooseAction():
             return MASTERING[min(said_before(request), 2)]

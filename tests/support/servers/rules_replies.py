@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.models import rules as word_overlap
-from kinodex.agent.models.rules import is_talk, read_screen, sights_of, words_of
+from kinodex.agent.models.rules import is_talk, read_screen
 from kinodex.agent.protocol import Note, Question
 from tests.support.servers import rules_words
 from tests.support.servers.rules_judge import (
@@ -141,13 +141,9 @@ def guess(question: Question) -> Reply:
 
 
 def queries(sight: Eyes, asked: Asked) -> Reply:
-    """Query for the things that the question names, and for the words of its lines; frames add nothing."""
+    """Query for the things that the question names; frames add nothing."""
     if "have been searched for already" in asked.text:
         return {"queries": []}
-    if words := words_of(asked.question):
-        seen = sights_of(asked.question)
-        texts = (*words, *seen) if seen == asked.question.options else (" ".join(seen), *words)
-        return {"queries": list(dict.fromkeys(texts))[:QUERIES]}
     return {"queries": list(wanted(asked.question).queries[:QUERIES]) or [asked.question.text]}
 
 

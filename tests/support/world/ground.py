@@ -37,9 +37,10 @@ from kinodex.agent.trace import Event, Exchanged
 from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.baselines import UniformParameters
 from kinodex.index.library import Library
-from kinodex.index.rows import VideoRow
+from kinodex.index.rows import StoredFrame, VideoRow
 from kinodex.jobs.errors import UsageError
 from kinodex.sketch.sample import sample
+from kinodex.sketch.script import FPS
 from tests.support.world import curves
 from tests.support.world.inference import AFTER_S
 from tests.support.world.observer import Eyes, InProcess, Observer
@@ -83,7 +84,8 @@ class Films:
         with (cache / f"{self.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # others may want the same films
             if not (folder / "questions.jsonl").exists():
-                sample(folder, self.count * self.minutes / 60, self.seed, form="story", minutes=self.minutes)
+                hours = self.count * self.minutes / 60
+                sample(folder, hours, self.seed, form="story", minutes=self.minutes, every=FPS)  # those that are stored
             if not (folder / "whole").exists():
                 kinodex.ingest(folder, library=folder / "library", space="builtin")
                 (folder / "whole").touch()
@@ -103,6 +105,20 @@ class Trial:
     def key(self, question_id: str) -> tuple[object, ...]:
         """The values by which two rows of this trial are the same."""
         return (*asdict(self).values(), question_id, code_digest())
+
+
+class InMemory(Library):
+    """A library whose pictures are read once: hundreds of questions look at those of one film."""
+
+    def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]:
+        """Stored frames with their pictures, in the order of the numbers."""
+        kept = self._of(video_id)
+        return [kept[int(number)] for number in frame_nos]
+
+    @cache  # noqa: B019  # as long as a film is asked about
+    def _of(self, video_id: str) -> dict[int, StoredFrame]:
+        frame_nos, _ = self.frame_times(video_id)
+        return {frame.frame_no: frame for frame in super().frames(video_id, [int(number) for number in frame_nos])}
 
 
 @cache
@@ -230,7 +246,7 @@ def run_film(folder: Path, title: str, trials: Sequence[Trial], known: frozenset
     left = [(trial, row) for trial in trials for row in rows if trial.key(row["question_id"]) not in known]
     if not left:
         return
-    library = Library.open(str(folder / "library"))
+    library = InMemory.open(str(folder / "library"))
     video: list[VideoRow] = [row for row in library.videos() if row.title == title]
     embed_text = library.load_space(None, "text").embed_text
     eyes = Eyes.of(library, video, {title: Stage.of_script(folder / f"{title}.script.json")})

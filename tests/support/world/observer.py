@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -29,7 +29,7 @@ from kinodex.agent.prompts import (
     text_tokens,
     turn_messages,
 )
-from kinodex.agent.protocol import SCREEN_TEXT, SUBTITLE, Exchange, R, Request, Usage
+from kinodex.agent.protocol import SCREEN_TEXT, SUBTITLE, Exchange, R, Request, ShownFrame, Usage
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import VideoRow
 from kinodex.sketch.scenes import WHERE
@@ -87,7 +87,7 @@ class Eyes:
             numbers = [int(each) for each in library.in_memory(row.video_id).stored.frame_no]
             for frame in library.frames(row.video_id, numbers):
                 key = row.title, frame.time_s - row.start_s
-                eyes._known.setdefault(hashlib.sha1(frame.jpeg).digest(), key)
+                eyes._known.setdefault(digest_of(frame.jpeg), key)
                 eyes._stored.setdefault(round(frame.time_s, 2), []).append((row.title, frame.jpeg))
         return eyes
 
@@ -96,22 +96,29 @@ class Eyes:
 
         A picture that a client scaled and encoded again is compared with the stored ones of the time on its label.
         """
-        known = self._known.get(hashlib.sha1(frame.jpeg).digest()) or self._scaled(frame)
+        known = self._known.get(digest_of(frame.jpeg)) or self._scaled(frame)
         if known is None:
             return "", Sight(frame.time_s, number=frame.number)
         if known not in self._sights:
             self._sights[known] = self.stages[known[0]].see(known[1])
         return known[0], replace(self._sights[known], time_s=frame.time_s, number=frame.number)
 
+    def knows(self, digest: bytes) -> bool:
+        """True if this is the hash of a stored picture."""
+        return digest in self._known
+
     def _scaled(self, frame: Frame) -> tuple[str, float] | None:
         small = _thumbnail(frame.jpeg)
         for _, jpeg in self._stored.get(round(frame.time_s, 2), ()):
             difference = sum(abs(one - other) for one, other in zip(small, _thumbnail(jpeg), strict=True))
             if difference <= ALIKE * len(small):
-                return self._known.setdefault(
-                    hashlib.sha1(frame.jpeg).digest(), self._known[hashlib.sha1(jpeg).digest()]
-                )
+                return self._known.setdefault(digest_of(frame.jpeg), self._known[digest_of(jpeg)])
         return None
+
+
+def digest_of(jpeg: bytes) -> bytes:
+    """The hash of a picture; in this process (`InProcess`) hashes stand in the place of pictures."""
+    return jpeg if len(jpeg) == hashlib.sha1().digest_size else hashlib.sha1(jpeg).digest()
 
 
 def _thumbnail(jpeg: bytes) -> bytes:
@@ -224,7 +231,7 @@ class Observer:
             lines += [line for key, line in heard.items() if key not in there]
         digest = hashlib.sha1("\n".join(asked.texts).encode())
         for frame in asked.frames:
-            digest.update(frame.jpeg)
+            digest.update(digest_of(frame.jpeg))
         chance = Random(f"{self.seed}/{question.text}/{digest.hexdigest()}")
         return View(asked, wanted, tuple(sights), tuple(lines), self.errors, chance)
 
@@ -523,7 +530,7 @@ class InProcess:
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
         """Answer one request."""
-        body = _body(request)
+        body = _body(request, self.observer.eyes)
         said = self.observer(body)
         if isinstance(said, Behaviour):
             [(tool, arguments)] = said.calls
@@ -533,15 +540,26 @@ class InProcess:
         return Exchange(reply, invalid, Usage(_tokens(body, request), text_tokens(text)), raw=text)
 
 
+@lru_cache(10_000)
+def _digest(jpeg: bytes) -> bytes:
+    return digest_of(jpeg)
+
+
+def _hashed(frame: ShownFrame, eyes: Eyes) -> ShownFrame:
+    """A frame with the hash of a stored picture: to write pictures as text and read them again is most of a request."""
+    digest = _digest(frame.jpeg)
+    return replace(frame, detail="auto", jpeg=digest if eyes.knows(digest) else frame.jpeg)
+
+
 SENT_PX = 512, 288
 """The size of a story's frame as roles send it by default."""
 
 
-def _body(request: Request[Any]) -> dict[str, Any]:
+def _body(request: Request[Any], eyes: Eyes) -> dict[str, Any]:
     """The body that an endpoint would be sent, with pictures as they are stored."""
     stored: Any = replace(request, complaint="", bad_reply="") if request.bad_reply else request
     if request.frames:
-        stored = replace(stored, frames=tuple(replace(frame, detail="auto") for frame in request.frames))
+        stored = replace(stored, frames=tuple(_hashed(frame, eyes) for frame in request.frames))
     messages = join_turns([request_message(stored, None), *turn_messages(request.turns)])
     if request.bad_reply:
         messages = join_turns([*messages, *repair_messages(request)])

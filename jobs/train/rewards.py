@@ -7,22 +7,10 @@ The reward of a run is the sum of both:
 r_fmt says for every turn whether it is one well-formed action, r_ans at the end whether the answer is the true
 option. Nothing else is rewarded.
 
-What the paper leaves open, and what was decided:
-
-- What the master thinks aloud, in <think> before the action, is not part of the action string (its Table 3 shows
-  such turns); any other text beside the action is extraneous. Only the tags of Algorithm 1 count as well-formed,
-  though the agent reads others too.
-- Where the chat template has opened <think> already, a turn begins inside its thoughts, and has to end them.
-- Its system prompt names <request_grounding> without an end, the reward wants "proper closure": the end counts.
-- "Exact match" is of the option that the answer names, by its letter or by its words, as the agent reads it.
-- alpha is not given. The sum pays for every further well-formed turn, so it has to be small: with at most K = 5
-  turns, alpha < 0.25 keeps five turns of talk below one right answer, and at alpha = 0.1 four more turns still
-  outweigh 40 points of accuracy. Where advantages are divided by the deviation of their group, alpha has no effect in
-  groups whose answers tie; so they are not (jobs/train/trainer.py). Measured with a model too small to read
-  (docs/training.md): at 0.1 it learnt to put the answer off in 40 steps, at 0.02 not.
-
-The published code departs from this: it adds 0.2 for a <reasoning> tag and 0.2 for an <answer> tag, and takes the
-first number in the answer for the option.
+What the master thinks aloud, in <think> before the action, is no part of the action string; any other text beside it
+is extraneous. Only the tags of Algorithm 1, with their ends, count as well-formed, though the agent reads others too.
+alpha is not given, and has to be small, since the sum pays for every further turn (docs/training.md).
+`docs/papers.md` says what else was decided.
 """
 
 from __future__ import annotations
@@ -37,7 +25,7 @@ from kinodex.agent.errors import InvalidReply, NotATrace
 from kinodex.agent.protocol import Question, Turn
 from kinodex.agent.requests.answer import chosen_option
 from kinodex.agent.trace import Record
-from kinodex.agent.variants.longvideoagent_requests import Action, AnswerNow, ChooseAction, until_action
+from kinodex.agent.variants.longvideoagent import MASTER_REQUESTS, Action, until_action
 
 ALPHA = 0.02
 
@@ -57,7 +45,6 @@ class Rewards:
 
     @property
     def total(self) -> float:
-        """R(tau)."""
         return self.alpha * sum(self.structure) + self.answer
 
     @property
@@ -100,8 +87,6 @@ def answer_correctness(turn: str, question: Question, true_option: int) -> float
 #
 # A rollout is read from the records of a run, live or from its trace; the true option comes from the caller.
 
-MASTER_REQUESTS = (ChooseAction.__name__, AnswerNow.__name__)
-
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
@@ -141,13 +126,11 @@ def rollout(
 
 
 def read_question(records: Sequence[Record]) -> tuple[Question, tuple[str, ...]]:
-    """The question of a run, and the titles of the videos that it is about."""
     question, videos = records[0]["question"], records[0]["videos"]
     return Question(question["text"], tuple(question["options"])), tuple(video["title"] for video in videos)
 
 
 def as_line(row: Rollout) -> str:
-    """One line of JSON."""
     return json.dumps(row.as_row(), ensure_ascii=False)
 
 

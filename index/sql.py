@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -32,16 +33,19 @@ SOURCES = {"transcript": "speech", "text": "screen-text", "caption": "captions"}
 TABLES = ("videos", "frames", "segments", "lines", "detections", "chapters", "additions", "failures")
 
 
-def query(library: LibraryReader, sql: str) -> duckdb.DuckDBPyRelation:
+def query(
+    library: LibraryReader, sql: str, more: Mapping[str, pa.Table] = MappingProxyType({})
+) -> duckdb.DuckDBPyRelation:
     """Run one SELECT; its result as a relation of DuckDB: `.to_arrow_table()`, `.df()`, `.pl()`, `.fetchall()`.
 
-    Raises QueryError, which names the tables there are, for anything else and for a query that cannot be run.
+    It may name `more` tables beside the library's. Raises QueryError, which names the tables there are, for anything
+    else and for a query that cannot be run.
     """
     import duckdb
 
     checked_text(sql)
     connection = duckdb.connect(config=LOCKED)
-    views = _views(library)
+    views = _views(library) | dict.fromkeys(more, lambda connection, name: connection.register(name, more[name]))
     try:
         statements = connection.extract_statements(sql)
         if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
@@ -56,7 +60,7 @@ def query(library: LibraryReader, sql: str) -> duckdb.DuckDBPyRelation:
     return connection.from_arrow(rows)
 
 
-View = Callable[["duckdb.DuckDBPyConnection", str], None]
+View = Callable[["duckdb.DuckDBPyConnection", str], object]
 """Makes the view of a name."""
 
 

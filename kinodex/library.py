@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from kinodex.agent.trace import Event
     from kinodex.agent.variants.base import Variant
     from kinodex.answers import AskRequest, ShownAnswer
+    from kinodex.collection import ShownCollection
     from kinodex.find import Finder, Picture, Where
     from kinodex.index.library import LibraryReader
     from kinodex.index.metadata import Facet
@@ -626,6 +627,35 @@ class Library:
         request = _ask_request(model, base_url, agent, settings, budget, rules, anyway=anyway, cache=cache)
         answers = answer_many(self.environment(*names_of(videos)), asked, request, at_once)
         return [ShownAnswer.of(answer, self) for answer in answers]
+
+    @checked
+    def ask_all(
+        self,
+        question: str,
+        *,
+        model: str | ModelChoice,
+        base_url: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        plan: Mapping[str, Any] | None = None,
+        budget: Budget | None = None,
+        trace: str | Path | None = None,
+        on_event: Callable[[Event], None] | None = None,
+        stop: StopSignal | None = None,
+    ) -> ShownCollection:
+        """Answer a question about all films by looking at each that may matter: "in which ..., and how often?"
+
+        A model plans a table and its SQL; films that fit the plan's words best are looked at one by one, and their rows
+        answer. `settings` are those of `kinodex.jobs.collection.CollectionSettings`: `candidates`, `frames_a_part`, ...
+        `plan` takes the place of the model's own, as an earlier answer's. The rows stay as an extract: asked again,
+        the question costs nothing, and one that was ended goes on. The answer says what was not looked at.
+        """
+        from kinodex.collection import ShownCollection, answer_all, plan_of
+
+        asked = question_of(question, ())
+        request = _ask_request(model, base_url, "eea", settings, budget, None, anyway=False, cache=True)
+        request = replace(request, trace=trace_path(trace), on_event=on_event, stop=stop)
+        answer = answer_all(self._reader, asked, request, None if plan is None else plan_of(plan))
+        return ShownCollection.of(answer, self)
 
 
 def _ask_request(

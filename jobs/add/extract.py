@@ -83,6 +83,10 @@ class Extraction(EndpointAddition):
     lines_a_part: int = LINES_A_PART
     again: bool = False
     """Ask again about the parts of which no reply could be used."""
+    question: str = ""
+    plan: str = ""
+    """The question to the whole collection that the table was made for, and its plan as JSON; rows do not depend on
+    them."""
 
     @property
     def served(self) -> str:
@@ -94,7 +98,7 @@ class Extraction(EndpointAddition):
 
     def prepare(self, library: Library) -> None:
         if self.base_url is None:
-            _local_model(self.asks)
+            local_model(self.asks)
         else:
             self.check_key()
         if self.search:
@@ -135,7 +139,7 @@ class Extraction(EndpointAddition):
         return AddedRows([*held, *rows], len(held) + len(rows), problem if missing else None)
 
     def replies_here(self, requests: Sequence[Request[Any]]) -> list[Outcome[Any]]:
-        model = cast(Any, _local_model(self.asks))
+        model = cast(Any, local_model(self.asks))
         return [run_now(ask_again(model, request)) for request in requests]
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
@@ -323,7 +327,7 @@ def _read_schema(text: str) -> RowSchema:
 
 
 @lru_cache(maxsize=1)
-def _local_model(name: str) -> Model:
+def local_model(name: str) -> Model:
     """Load a language model in this process once."""
     from kinodex.jobs.models import open_local
 

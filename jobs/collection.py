@@ -39,14 +39,14 @@ from kinodex.agent.requests.collection import (
 from kinodex.agent.requests.extract import ExtractRows, read_schema
 from kinodex.agent.trace import Acted, Event, Finished, RunStarted
 from kinodex.agent.variants.base import with_settings
-from kinodex.index.errors import QueryError
+from kinodex.index.errors import LibraryBusy, QueryError
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.index.sql import query
 from kinodex.index.store.schema import extracts_schema
 from kinodex.index.text import counted
 from kinodex.jobs.add.captions import text_tower
-from kinodex.jobs.add.endpoint import REQUESTS_AT_ONCE, Outcome, ask_again, open_model_thread
+from kinodex.jobs.add.endpoint import Outcome, ask_again, open_model_thread
 from kinodex.jobs.add.extract import FRAMES_A_PART, LINES_A_PART, Extraction, arrow_columns, extraction, local_model
 from kinodex.jobs.add.run import VideoOutcome, add, pending_videos
 from kinodex.jobs.errors import CostReached, UsageError
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 AGENT = "all"
 """The name of this way to answer in traces, where agents have theirs."""
 NAME = "asked_{}"
+PLAN, LOOK = PAID = ("plan", "look")
+"""Actions in a trace whose cost is among their arguments: the plan, and each film."""
 WHICH = f"SELECT title, count(*) AS times FROM {FOUND} GROUP BY video_id, title ORDER BY times DESC, title"
 SHORT_S = 120.0
 """Films up to this length are looked at whole by the default plan, longer ones where the search finds something."""
@@ -65,6 +67,8 @@ ROWS_READ = 300
 """Rows that a model is given at most to answer from."""
 SHOWN = 20
 """Rows of a result that the answer has in words."""
+WAIT_S, WAITED = 3.0, 30
+"""Seconds until the library is tried again that another run holds, and how often a stop is looked for meanwhile."""
 LIMITED = ("cost", "seconds")
 """The budgets that hold here."""
 
@@ -81,18 +85,19 @@ class CollectionSettings:
     """Lines of it, said, on screen and captions, that the model is given."""
     hits: int = 5
     """Moments of a film that are looked at, where the plan asks for moments."""
-    at_once: int = REQUESTS_AT_ONCE
-    """Requests under way together."""
+    at_once: int = 0
+    """Requests under way together; 0: as many as the model's role says."""
     retry_failed: bool = False
     """Ask again about films of which no reply could be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionRequest:
-    """All of a question to a collection beside its films. `plan` takes the place of the model's own."""
+    """All of a question to a collection; `videos` are names, none: all. `plan` takes the place of the model's own."""
 
     question: str
     choice: ModelChoice
+    videos: Sequence[str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     plan: CollectionPlan | None = None
     budget: Budget = field(default_factory=Budget)
@@ -175,6 +180,14 @@ class _Asker:
         """Say what was done."""
         self.request.on_event(Acted(round_, action, arguments, words=words))
 
+    def waits(self) -> None:
+        """Say that another extract is being filled in; raises _Ended once nothing further may be asked."""
+        self.emit(2, "wait", "waits until another table of films is filled in")
+        for _ in range(WAITED):
+            if reason := self.over():
+                raise _Ended(reason)
+            time.sleep(WAIT_S / WAITED)
+
     def ask(self, asked: Request[R], role: Role | None) -> R | None:
         """The reply of the model of a role to one request, None if none could be used."""
         with _asked_by(self.request.choice, role) as answered:
@@ -190,14 +203,14 @@ class _Asker:
 def ask_collection(library: Library, request: CollectionRequest) -> CollectionAnswer:
     """Answer a question by looking at each film of a library that may matter, in four steps that `on_event` gets.
 
-    Raises UsageError or BadSettings for what makes no sense, ModelError for a model that gives no reply, LibraryBusy
-    if the same question is being answered. A spent budget is no error: the answer says what it did not look at.
+    Waits while another extract of the library is filled in. Raises UsageError or BadSettings for what makes no sense,
+    ModelError for a model that gives no reply. A spent budget is no error: the answer says what it did not look at.
     """
     asker = _asker(library, request)
     roles = roles_of(request.choice)
     _started(asker, roles)
     plan = _planned(asker, roles)
-    asker.emit(1, "plan", plan_words(plan, asker.plan_from), **plan_facts(plan))
+    asker.emit(1, PLAN, plan_words(plan, asker.plan_from), cost=asker.usage.cost, **plan_facts(plan))
     stage = stage_of(asker.settings, request, plan, roles)
     chosen = candidates(asker, plan)
     to_ask = _pending(asker.library, stage, chosen)
@@ -239,7 +252,7 @@ def _asker(library: Library, request: CollectionRequest) -> _Asker:
             f"{LIMITED[1]}, or how many films it looks at (candidates)"
         )
     Question(request.question)
-    videos = library.videos()
+    videos = library.chosen(request.videos)
     if not videos:
         raise UsageError(f"{library.uri} holds no video to ask about; ingest one first")
     return _Asker(
@@ -384,8 +397,8 @@ def plan_words(plan: CollectionPlan, plan_from: str) -> str:
     counts = f", of which those count where {plan.condition}" if plan.condition else ""
     by = plan.select or "a model, which reads the rows"
     return (
-        f"Plan, {FROM[plan_from]}: look for “{plan.search}”; show a model {PARTS[plan.each]}; a row is {plan.row} "
-        f"({columns}){counts}; answer by {by}."
+        f"planned, {FROM[plan_from]}: look for “{plan.search}”; show a model {PARTS[plan.each]}; a row is {plan.row} "
+        f"({columns}){counts}; answer by {by}"
     )
 
 
@@ -409,12 +422,15 @@ def stage_of(
     role = _role(roles, ExtractRows.role)
     by_search = {"part": "search", "search": plan.search, "hits": settings.hits}
     part = by_search if plan.each == "moments" else {"part": plan.each}
-    served = {} if role is None else {"base_url": role.base_url, "asked_as": role}
+    served: dict[str, Any] = {"batch": 1}
+    if role is not None:
+        at_once = settings.at_once or role.at_once
+        asked_as = role.model_copy(update={"at_once": at_once})
+        served = {"batch": at_once, "base_url": role.base_url, "asked_as": asked_as}
     return extraction(
         table_name(request.question),
         plan.schema_of_rows,
         asks=request.choice.model if role is None else role.model,
-        batch=1 if role is None else settings.at_once,
         **served,
         **part,
         frames_a_part=settings.frames_a_part,
@@ -448,20 +464,25 @@ def _filled(asker: _Asker, stage: Extraction, chosen: Sequence[VideoRow]) -> str
         asker.calls += outcome.calls
         asker.invalid += outcome.invalid
         said = outcome.problem or counted(outcome.rows, "row")
-        asker.emit(3, "look", f"{done:,} of {total:,}: {outcome.title}: {said}", done=done, films=total)
+        words = f"looked at {outcome.title} ({done:,} of {total:,}): {said}"
+        asker.emit(2 + done, LOOK, words, cost=outcome.usage.cost)
         if reason := asker.over():
             raise _Ended(reason)
 
     if reason := asker.over():
         return reason
+    ids = [row.video_id for row in chosen]
     try:
-        ids = [row.video_id for row in chosen]
-        add(library, replace(stage, stop_at_cost=left), ids, watch, again=_faulty(library, stage))
+        while True:
+            try:
+                add(library, replace(stage, stop_at_cost=left), ids, watch, again=_faulty(library, stage))
+                return None
+            except LibraryBusy:
+                asker.waits()
     except CostReached:
         return "cost"
     except _Ended as end:
         return str(end)
-    return None
 
 
 # The answer: rows that count, by SQL or by a model.
@@ -615,6 +636,7 @@ def not_looked_at(
 ) -> tuple[NotLooked, ...]:
     """What the answer does not rest on."""
     settings, whole, among = asker.settings, asker.library.count_videos(), len(asker.videos)
+    by = asker.among.condition
     unseen, frames = len(chosen) - len(seen), settings.frames_a_part
     of_each = {
         "video": f"what each film shows between the {frames} frames that the model was given",
@@ -624,7 +646,7 @@ def not_looked_at(
     spent = {"cost": "were left when the money was spent", "seconds": "were left when the time was up"}
     why = spent.get(ended or "", "were left when it was stopped" if ended else "of which no reply could be had")
     found = [
-        NotLooked(f"that the condition {asker.among.condition} leaves out", whole - among),
+        NotLooked("that were not asked about" + (f", by {by}" if by else ""), whole - among),
         NotLooked(f"that fit the words less (candidates={settings.candidates}; 0 is all)", among - len(chosen)),
         NotLooked(f"that {why}" if not ended else f"that {why}; ask again to go on", unseen),
         NotLooked("of which no reply could be used, in whole or in part (retry_failed=true asks again)", len(faulty)),
@@ -652,4 +674,4 @@ def _ledger(asker: _Asker) -> Ledger:
 def _choice_words(chosen: Sequence[VideoRow], videos: Sequence[VideoRow], to_ask: Sequence[VideoRow]) -> str:
     known = len(chosen) - len(to_ask)
     before = f", {known:,} of which were looked at before" if known else ""
-    return f"{len(chosen):,} of {counted(len(videos), 'film')} are looked at{before}."
+    return f"chose {len(chosen):,} of {counted(len(videos), 'film')}{before}"

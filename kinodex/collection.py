@@ -9,15 +9,22 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from kinodex.agent.errors import BadSettings
 from kinodex.agent.protocol import USUAL, Question
-from kinodex.agent.requests.collection import CollectionPlan
+from kinodex.agent.requests.collection import CollectionPlan, PlanCollection
+from kinodex.agent.requests.extract import ExtractRows
+from kinodex.agent.variants.base import Variant
 from kinodex.answers import AskRequest, watched
 from kinodex.index.library import Library as Tables
-from kinodex.jobs.collection import CollectionAnswer, CollectionRequest, ask_collection, bill
+from kinodex.jobs.collection import CollectionAnswer, CollectionRequest, CollectionSettings, ask_collection, bill
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kinodex.agent.answer import Answer
+    from kinodex.agent.session import Session
     from kinodex.index.rows import VideoRow
     from kinodex.jobs.forecast import Forecast
     from kinodex.library import Library
@@ -40,14 +47,34 @@ class ShownCollection(CollectionAnswer):
         return answer_html(self, self.library)
 
 
-def answer_all(
-    library: Tables, question: Question, request: AskRequest, plan: CollectionPlan | None = None
-) -> CollectionAnswer:
-    """Answer a question by looking at each film of a library that may matter; raises as `ask_collection` does.
+async def _one_film(session: Session, parameters: object) -> Answer:
+    raise BadSettings(f"got the agent {ALL.name}, which looks at a whole library; ask it by `ask_all`, or with --all")
 
-    `plan` takes the place of the model's own; the settings of `request` are those of `CollectionSettings`.
+
+ALL = Variant(
+    name="all",
+    line="a table that a model fills in film by film, by a plan; SQL or a model answers from its rows",
+    run=_one_film,
+    parameters=lambda longest_s: CollectionSettings(),
+    roles=(PlanCollection.role, ExtractRows.role),
+    needs_language=True,
+    plain="Looks at every film that may matter, one by one, and counts: in which, how often, how many in all.",
+)
+"""This way to answer, as the page and MCP list it beside the agents."""
+
+
+def answer_all(
+    library: Tables,
+    question: Question,
+    request: AskRequest,
+    plan: CollectionPlan | None = None,
+    videos: Sequence[str] = (),
+) -> CollectionAnswer:
+    """Answer a question by looking at each film of a library, or of `videos`, that may matter.
+
+    Raises as `ask_collection` does. `plan` takes the place of the model's own; the settings of `request` are those of `CollectionSettings`.
     """
-    asked = collection_request(question, request, plan)
+    asked = replace(collection_request(question, request, plan), videos=videos)
     with watched(request, library.uri) as on_event:
         return ask_collection(library, replace(asked, on_event=on_event))
 
@@ -72,10 +99,14 @@ def read_plan(path: Path) -> CollectionPlan:
 
 
 def bill_all(
-    library: Tables, question: Question, request: AskRequest, plan: CollectionPlan | None = None
+    library: Tables,
+    question: Question,
+    request: AskRequest,
+    plan: CollectionPlan | None = None,
+    videos: Sequence[str] = (),
 ) -> tuple[CollectionPlan, str, list[VideoRow], list[Forecast]]:
     """The plan, where it is from, the films and the costs; nothing is asked. See `kinodex.jobs.collection.bill`."""
-    return bill(library, collection_request(question, request, plan))
+    return bill(library, replace(collection_request(question, request, plan), videos=videos))
 
 
 def collection_request(
@@ -95,4 +126,6 @@ def collection_request(
     if not request.models.cache:
         raise UsageError("got a question to all films without the cache, by which nothing is paid twice; leave it on")
     settings = request.settings or {}
-    return CollectionRequest(question.text, request.models, settings, plan, request.budget, stop=request.stop)
+    return CollectionRequest(
+        question.text, request.models, settings=settings, plan=plan, budget=request.budget, stop=request.stop
+    )

@@ -636,6 +636,7 @@ class Library:
         model: str | ModelChoice,
         base_url: str | None = None,
         settings: Mapping[str, Any] | None = None,
+        videos: VideoName | Sequence[VideoName] = (),
         plan: Mapping[str, Any] | None = None,
         budget: Budget | None = None,
         trace: str | Path | None = None,
@@ -654,7 +655,8 @@ class Library:
         asked = question_of(question, ())
         request = _ask_request(model, base_url, "eea", settings, budget, None, anyway=False, cache=True)
         request = replace(request, trace=trace_path(trace), on_event=on_event, stop=stop)
-        answer = answer_all(self._reader, asked, request, None if plan is None else plan_of(plan))
+        given = None if plan is None else plan_of(plan)
+        answer = answer_all(self._reader, asked, request, given, names_of(videos) if videos else ())
         return ShownCollection.of(answer, self)
 
 

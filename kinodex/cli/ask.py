@@ -83,13 +83,12 @@ def ask(
     choice = asking.choice()
     _check_files(trace, follow_up, clip)
     if all_:
-        if video or clip:
+        if clip:
             raise UsageError(
-                f"got {'--video' if video else '--clip'} with --all; choose films by --where, and export what was "
-                "found by `kinodex export clips --trace` or --from-sql"
+                "got --clip with --all; cut what was found by `kinodex export clips --trace` or --from-sql"
             )
         whole = AskRequest(choice, agent, _settings(set_ or []), asking.budget(), rules, trace, follow_up, otlp)
-        _ask_all(open_library(library, where), asked, whole, plan, dry_run=dry_run, as_json=json)
+        _ask_all(open_library(library, where), asked, whole, plan, video or (), dry_run=dry_run, as_json=json)
         return
     environment = open_environment(open_library(library, where), video or (), asking.detector, asking.space)
     check_world(environment, agent, choice)
@@ -106,7 +105,14 @@ def ask(
 
 
 def _ask_all(
-    library: Library, asked: Question, request: AskRequest, plan: Path | None, *, dry_run: bool, as_json: bool
+    library: Library,
+    asked: Question,
+    request: AskRequest,
+    plan: Path | None,
+    videos: Sequence[str],
+    *,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     from kinodex.collection import answer_all, bill_all, read_plan
     from kinodex.jobs.collection import plan_facts, plan_words
@@ -115,7 +121,7 @@ def _ask_all(
     if dry_run:
         from kinodex.jobs.forecast import table
 
-        known, plan_from, films, costs = bill_all(library, asked, request, given)
+        known, plan_from, films, costs = bill_all(library, asked, request, given, videos)
         if as_json:
             rows = [asdict(each) for each in costs]
             print_json({"plan": plan_facts(known), "plan_from": plan_from, "films": len(films), "costs": rows})
@@ -126,7 +132,7 @@ def _ask_all(
         print(table(costs, "requests"))
         return
     options.announce(cast("ModelChoice", request.models))
-    answer = answer_all(library, asked, request if as_json else replace(request, on_event=_steps()), given)
+    answer = answer_all(library, asked, request if as_json else replace(request, on_event=_steps()), given, videos)
     if as_json:
         facts = asdict(replace(answer, plan=None)) | {"plan": answer.plan and plan_facts(answer.plan)}
         print_json(facts | {"trace": request.trace and str(request.trace)})

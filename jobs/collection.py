@@ -643,12 +643,12 @@ def not_looked_at(
         "scene": f"what each scene shows between the {frames} frames that the model was given",
         "moments": f"what each film holds beside the {settings.hits} moments that fit the words best",
     }
-    spent = {"cost": "were left when the money was spent", "seconds": "were left when the time was up"}
-    why = spent.get(ended or "", "were left when it was stopped" if ended else "of which no reply could be had")
+    spent = {"cost": "left when the money was spent", "seconds": "left when the time was up"}
+    why = f"{spent.get(ended, 'left when it was stopped')}; ask again to go on" if ended else "without a reply"
     found = [
-        NotLooked("that were not asked about" + (f", by {by}" if by else ""), whole - among),
-        NotLooked(f"that fit the words less (candidates={settings.candidates}; 0 is all)", among - len(chosen)),
-        NotLooked(f"that {why}" if not ended else f"that {why}; ask again to go on", unseen),
+        NotLooked("not asked about" + (f", by {by}" if by else ""), whole - among),
+        NotLooked(f"beyond the {settings.candidates} that fit the words best (candidates=0: all)", among - len(chosen)),
+        NotLooked(why, unseen),
         NotLooked("of which no reply could be used, in whole or in part (retry_failed=true asks again)", len(faulty)),
     ]
     parts = [NotLooked(of_each[plan.each]), *([NotLooked(problem)] if problem else [])]

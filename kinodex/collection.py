@@ -72,7 +72,8 @@ def answer_all(
 ) -> CollectionAnswer:
     """Answer a question by looking at each film of a library, or of `videos`, that may matter.
 
-    Raises as `ask_collection` does. `plan` takes the place of the model's own; the settings of `request` are those of `CollectionSettings`.
+    Raises as `ask_collection` does. `plan` takes the place of the model's own; the settings of `request` are those of
+    `CollectionSettings`.
     """
     asked = replace(collection_request(question, request, plan), videos=videos)
     with watched(request, library.uri) as on_event:

@@ -84,9 +84,7 @@ def ask(
     _check_files(trace, follow_up, clip)
     if all_:
         if clip:
-            raise UsageError(
-                "got --clip with --all; cut what was found by `kinodex export clips --trace` or --from-sql"
-            )
+            raise UsageError("got --clip with --all; `kinodex export clips --trace FILE` cuts what was found")
         whole = AskRequest(choice, agent, _settings(set_ or []), asking.budget(), rules, trace, follow_up, otlp)
         _ask_all(open_library(library, where), asked, whole, plan, video or (), dry_run=dry_run, as_json=json)
         return

@@ -41,7 +41,7 @@ from kinodex.agent.trace import Acted, Event, Exchanged
 from kinodex.agent.variants.base import Variant
 from kinodex.answers import AskRequest
 from kinodex.collection import ALL, answer_all
-from kinodex.find import ADDED_BY, FOUND_IN, Finder, Query, Where
+from kinodex.find import ADDED_BY, FOUND_IN, Finder, Query
 from kinodex.guards import LOOPBACK
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
@@ -103,7 +103,9 @@ def make_server(tools: LibraryTools, options: AskOptions | None, answering: Answ
         if answering is None:
             if options.models is None:
                 raise ValueError("got neither models nor something that answers")
-            answering = answer_here(_in_turn(tools.environment_of, turn), options.models, options.choice)
+            answering = answer_here(
+                _in_turn(tools.environment_of, turn), options.models, tools.library.uri, options.choice
+            )
         offered.append(_tool(ask_tool(answering, options), ASKS))
     instructions = _instructions(options)
     return MCPServer(
@@ -246,10 +248,11 @@ FromS = Annotated[float | None, Field(description="Only from this time on.")]
 ToS = Annotated[float | None, Field(description="Only before this time.")]
 Offset = Annotated[int, Field(ge=0, description="Rows to leave out, as `cut` says.")]
 LookIn = Annotated[
-    Where,
+    str,
     Field(
         description="pictures: by meaning; words: speech, screen-text and captions, by words and perhaps by meaning; "
-        "chapters: titles and summaries; detections: the query is a label; all: pictures and words."
+        "chapters: titles and summaries; detections: the query is a label; all: pictures and words; or an extract: the "
+        "name among `stages`, before its @."
     ),
 ]
 
@@ -662,10 +665,10 @@ class AskOptions:
     """The same models as a choice, which the agent `all` opens for itself; without endpoints there is none."""
 
 
-def answer_here(environment_of: EnvironmentOf, models: ModelsFor, choice: ModelChoice | None = None) -> Answering:
+def answer_here(environment_of: EnvironmentOf, models: ModelsFor, uri: str, choice: ModelChoice | None) -> Answering:
     async def answer(call: AskCall, watch: Watch) -> tuple[Answer, Titles]:
         if call.agent is ALL and choice is not None:
-            library = Library.open((await environment_of(None, None)).source.uri).where(call.where)
+            library = Library.open(uri).where(call.where)
             loop = asyncio.get_running_loop()
 
             def tell(event: Event) -> None:
@@ -703,7 +706,7 @@ def ask_tool(answering: Answering, defaults: AskOptions) -> Callable[..., Awaita
         videos_where: VideosWhere = None,
         agent: Annotated[
             str | None,
-            Field(description=f"{AGENTS}; all: each film by itself, for which and how many; else the server's own."),
+            Field(description=f"{AGENTS}; all: each film alone, for which and how many."),
         ] = None,
         settings: Annotated[
             dict[str, str | int | float | bool] | None,

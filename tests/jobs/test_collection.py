@@ -97,7 +97,7 @@ def test_which_films_and_how_often(library: Library, kinodex: Kinodex, tmp_path:
         assert (other["rows"], other["plan_from"], len(server.seen)) == ([[3]], "file", 6), "the rows are the same"
         among = json_of(kinodex, "ask", library.uri, QUESTION, "--all", *model, "--where", "title <> 'film aa'")
         assert among["rows"] == [["film bb", 1, 12]]
-        assert "1 film that the condition title <> 'film aa' leaves out" in among["text"]
+        assert "1 film not asked about, by title <> 'film aa'" in among["text"]
     assert server.problems == []
     assert [each["event"] for each in read_trace(trace)][:2] == ["RunStarted", "Acted"]
     exported = kinodex("export", "csv", library.uri, tmp_path / "evidence.csv", "--trace", trace)
@@ -213,4 +213,4 @@ def test_candidates_are_chosen_by_search(copy_sketches: Any, tmp_path: Path, mon
         count = len(opened.videos())
         options = {"model": "tester", "base_url": server.base_url, "settings": {"candidates": 1, "hits": 2}}
         answer = opened.ask_all(QUESTION, **options)
-    assert f"{count - 1} film" in str(answer.text) and "fit the words less" in str(answer.text)
+    assert f"{count - 1} film" in str(answer.text) and "beyond the 1 that fit the words best" in str(answer.text)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kinodex.index.annotations import LINE_SOURCES, SCENES, SCENES_STAGE
+from kinodex.index.conditions import LEAST_LIKENESS
 from kinodex.index.errors import QueryError, checked_text
 from kinodex.index.library import LibraryReader
 from kinodex.index.store.indexes import present
@@ -229,7 +230,7 @@ def _query_error(library: LibraryReader, sql: str, text: str, names: list[str]) 
     reason = " ".join(text.split("\n\nLINE")[0].split())
     reason = reason.partition(" Did you mean")[0] if "Table with name" in reason else reason
     if unknown := re.search(r"Table with name (\S+) does not exist", reason):
-        near = get_close_matches(unknown[1].lower(), names, n=1, cutoff=0.5)
+        near = get_close_matches(unknown[1].lower(), names, n=1, cutoff=LEAST_LIKENESS)
         reason = f"there is no table {unknown[1]}{f'; did you mean {near[0]}?' if near else ''}"
     if "file system operations are disabled" in reason:
         reason = f"{reason}: SQL reads the library alone"

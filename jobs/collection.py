@@ -43,7 +43,7 @@ from kinodex.index.errors import LibraryBusy, QueryError
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.index.sql import query
-from kinodex.index.store.schema import extracts_schema
+from kinodex.index.store.schema import COMMON_COLUMNS, extracts_schema
 from kinodex.index.text import counted
 from kinodex.jobs.add.captions import text_tower
 from kinodex.jobs.add.endpoint import Outcome, ask_again, open_model_thread
@@ -361,7 +361,7 @@ def default_plan(question: str, videos: Sequence[VideoRow]) -> CollectionPlan:
 def try_plan(library: Library, plan: CollectionPlan) -> None:
     """Carry a plan out on a table without rows; raises InvalidReply, which says what is wrong with it."""
     try:
-        columns = arrow_columns(read_schema(plan.schema_of_rows, [*extracts_schema(pa.schema([])).names, "title"]))
+        columns = arrow_columns(read_schema(plan.schema_of_rows, [*COMMON_COLUMNS, "title"]))
     except BadSettings as error:
         raise InvalidReply(str(error)) from error
     empty = extracts_schema(columns).append(pa.field("title", pa.string())).empty_table()

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from kinodex.jobs.duplicates import Duplicate
     from kinodex.jobs.ground import Grounding
     from kinodex.jobs.models import ModelChoice
-    from kinodex.notebook import Hits
+    from kinodex.notebook import Extracted, Hits
 
 FRAMES_A_READ = 64
 """Frames read at a time by `all_frames`."""
@@ -298,8 +298,9 @@ class Library:
         where: str | None = None,
         retry_failed: bool = False,
         **settings: Any,
-    ) -> pa.Table:
-        """Fill in the table `into` from each part of these videos, by a model under a schema, and give its rows.
+    ) -> Extracted:
+        """Fill in the table `into` from each part of these videos, by a model under a schema, and give its rows,
+        which are an Arrow table that a notebook shows.
 
         `row` is a pydantic model, `list[MODEL]` for several rows a part, or a JSON schema. `each` is "video",
         "chapter", "scene", "shot" or "window:SECONDS"; with `search` the parts are moments that these words find.
@@ -311,6 +312,7 @@ class Library:
         from kinodex.jobs.add.endpoint import default_batch
         from kinodex.jobs.add.extract import extraction, schema_of
         from kinodex.jobs.add.run import add
+        from kinodex.notebook import Extracted
 
         given = {"part": "search" if search else each, "search": search, "base_url": base_url, **settings}
         given.setdefault("batch", default_batch(base_url))
@@ -320,7 +322,7 @@ class Library:
         ids = None if chosen is None else [each.video_id for each in chosen]
         again = tables.extracts.faulty(stage.model) if retry_failed else ()
         add(tables, stage, ids, again=again)
-        return self._reader.extracts.rows(stage.model, ids)
+        return Extracted(self, self._reader.extracts.rows(stage.model, ids))
 
     @checked
     def sql(self, select: str) -> duckdb.DuckDBPyRelation:

@@ -27,7 +27,7 @@ from kinodex.agent.requests.extract import EVIDENCE, ExtractRows, RowSchema, rea
 from kinodex.index.extracts import NAME, ExtractVersion, made_now
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import Scope, VideoRow
-from kinodex.index.store.schema import extracts_schema
+from kinodex.index.store.schema import COMMON_COLUMNS
 from kinodex.jobs.add.captions import EMBEDDING, text_tower
 from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, ask_again, refusals
 from kinodex.jobs.add.run import AddedRows
@@ -219,7 +219,7 @@ def extraction(into: str, schema: object, *, asks: str, **settings: Any) -> Extr
             f"got the name {into!r} for a table; give small letters, digits and _, a letter first, at most 40, and "
             f"none of {', '.join(TAKEN)}"
         )
-    read = read_schema(schema, extracts_schema(pa.schema([])).names)
+    read = read_schema(schema, COMMON_COLUMNS)
     each, search = settings.get("part", "scene"), settings.get("search", "")
     window = WINDOW.fullmatch(each)
     if (search and each != SEARCH) or (each not in (*EACH, SEARCH) and (window is None or not float(window[1]))):

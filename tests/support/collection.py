@@ -143,7 +143,7 @@ def draw(folder: Path, count: int, seed: int) -> None:
     """Draw films, a frame a second."""
     folder.mkdir()
     for number in range(1, count + 1):
-        film = write_story(f"film-{number:03d}", FILM_S, seed)
+        film = write_story(f"film-{number:02d}", FILM_S, seed)
         path = folder / f"{film.film}.mp4"
         pictures = draw_frames(film, every=FPS)
         encode_video(pictures, path, width_px=WIDTH_PX, height_px=HEIGHT_PX, fps=1, tags={COMMENT: DRAWN})

@@ -1,5 +1,4 @@
-"""The commands and the Python of docs/extract.md and docs/collection.md run as they stand there, with a stand-in for the
-model behind the pages' address."""
+"""The commands and Python of docs/extract.md and docs/collection.md run as they stand there, before a stand-in model."""
 
 from __future__ import annotations
 

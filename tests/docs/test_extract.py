@@ -1,4 +1,4 @@
-"""The commands and Python of docs/extract.md and docs/collection.md run as they stand there, before a stand-in model."""
+"""The commands and Python of docs/extract.md and docs/collection.md run as they stand there, before a model."""
 
 from __future__ import annotations
 

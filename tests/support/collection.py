@@ -1,7 +1,7 @@
 """Measure `kinodex ask --all` on drawn story films, whose scripts say what each shows: a SIMULATION of a model.
 
-python -m tests.support.collection draw FOLDER COUNT SEED: story films of half a minute with scripts and subtitles, drawn
-a frame a second, which is all that an ingest at a frame a second reads of them.
+python -m tests.support.collection draw FOLDER COUNT SEED: story films of half a minute with scripts and subtitles
+drawn a frame a second, which is all that an ingest at a frame a second reads of them.
 
 python -m tests.support.collection LIBRARY FILMS: for questions of which films, and how many, precision and recall of
 the films, films with the right number, and tokens a film, by the number of films that a search chooses to be looked at.

@@ -336,7 +336,7 @@ def table_name(question: str) -> str:
 def plan_request(asker: _Asker) -> PlanCollection:
     """The request for a plan, whose reply is tried on a table without rows."""
     library = asker.library
-    columns = {name: str(kind) for name, kind in library.metadata.columns().items()}
+    columns = tuple(f"{name} ({kind})" for name, kind in library.metadata.columns().items())
     return PlanCollection.tried_by(lambda plan: try_plan(library, plan))(
         question=Question(asker.request.question),
         films=len(asker.videos),
@@ -508,7 +508,7 @@ def _reduced(
     films = _films(counting, titles)
     said = None
     if result is None and ended is None:
-        said = _said(asker, plan, counting, titles, len(seen), roles)
+        said = _said(asker, plan, counting, len(seen), roles)
     text = said or f"In {len(films):,} of {counted(len(seen), 'film')} that were looked at"
     if said is None:
         shown = result if result is not None else query(library, WHICH, {FOUND: counting}).to_arrow_table()
@@ -575,7 +575,6 @@ def _said(
     asker: _Asker,
     plan: CollectionPlan,
     counting: pa.Table,
-    titles: Mapping[str, str],
     looked_at: int,
     roles: Mapping[str, Role],
 ) -> str | None:
@@ -587,13 +586,12 @@ def _said(
             row["start_s"],
             row["end_s"],
             "row",
-            ", ".join(f"{name} {row[name]}" for name in names if row[name] is not None),
+            f"“{row['title']}”: " + ", ".join(f"{name} {row[name]}" for name in names if row[name] is not None),
         )
         for row in counting.to_pylist()
     ]
-    asked = AnswerFromRows(
-        question=Question(asker.request.question), notes=tuple(notes[:ROWS_READ]), titles=titles, looked_at=looked_at
-    )
+    shown = tuple(notes[:ROWS_READ])
+    asked = AnswerFromRows(question=Question(asker.request.question), notes=shown, looked_at=looked_at)
     reply = asker.ask(asked, _role(roles, AnswerFromRows.role))
     more = f" (by the first {ROWS_READ} of {len(notes):,} rows)" if len(notes) > ROWS_READ else ""
     return None if reply is None else f"{reply.answer.strip()}{more}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -58,7 +58,7 @@ class CollectionPlan(Reasoned):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanCollection(Request[CollectionPlan]):
-    """Plan the table that answers a question about `films` films; `columns` are known of each film, by their types."""
+    """Plan the table that answers a question about `films` films; `columns`, with their types, are known of each."""
 
     Reply = CollectionPlan
     template: ClassVar[str] = "plan_collection"
@@ -70,7 +70,7 @@ class PlanCollection(Request[CollectionPlan]):
     films: int
     typical_s: float
     """The length of a film: half of them are shorter."""
-    columns: Mapping[str, str]
+    columns: tuple[str, ...]
 
     @classmethod
     def tried_by(cls, tried: Callable[[CollectionPlan], None]) -> type[PlanCollection]:
@@ -96,7 +96,7 @@ class CollectionSaid(Reasoned):
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerFromRows(Request[CollectionSaid]):
-    """Answer a question about a collection by the rows that were found, each a line of `notes` about its film."""
+    """Answer a question about a collection by the rows that were found, each a line of `notes` after its film's name."""
 
     Reply = CollectionSaid
     template: ClassVar[str] = "answer_from_rows"
@@ -104,7 +104,6 @@ class AnswerFromRows(Request[CollectionSaid]):
     temperature: ClassVar[float] = 0.0
     question: Question
     notes: tuple[Note, ...]
-    titles: Mapping[str, str]
     looked_at: int
     """Films that were looked at; those without a row show nothing of it."""
 

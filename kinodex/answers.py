@@ -14,7 +14,7 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget, StopSignal
 from kinodex.agent.protocol import USUAL, AnswerRules, Models, Question
 from kinodex.agent.trace import Event, Record, read_prior_evidence, trace_to
-from kinodex.agent.variants.base import Variant
+from kinodex.agent.variants.base import Variant, with_settings
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice, check_known_world, chosen_models, run_now
 
@@ -138,6 +138,14 @@ async def _opened(environment: Environment, request: AskRequest) -> AsyncIterato
     check_world(environment, request.agent, request.models)
     async with chosen_models(request.models) as models:
         yield models(environment)
+
+
+def videos_left_out(agent: str | Variant, settings: Mapping[str, Any], count: int) -> str | None:
+    """Say that an agent looks at some of so many videos, chosen by search; None where it looks at all."""
+    most = getattr(with_settings(find_variant(agent).parameters(0.0), settings), "videos", None)
+    if not isinstance(most, int) or count <= most:
+        return None
+    return f"of {count:,} videos the {most} that fit the question best, by a search, are looked at"
 
 
 def unwritable(trace: Path, problem: str | None) -> UsageError:

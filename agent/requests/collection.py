@@ -96,7 +96,7 @@ class CollectionSaid(Reasoned):
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerFromRows(Request[CollectionSaid]):
-    """Answer a question about a collection by the rows that were found: lines of `notes` that begin with a film's name."""
+    """Answer a question about a collection by the rows that were found: `notes` that begin with a film's name."""
 
     Reply = CollectionSaid
     template: ClassVar[str] = "answer_from_rows"

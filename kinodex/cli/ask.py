@@ -72,7 +72,7 @@ def ask(
     """
     from kinodex.agent.errors import NoUsableReply
     from kinodex.agent.protocol import Question
-    from kinodex.answers import AskRequest, answer_now, check_world
+    from kinodex.answers import AskRequest, answer_now, check_world, videos_left_out
     from kinodex.cli.tree_view import TreeView
     from kinodex.jobs.open import open_environment
 
@@ -94,6 +94,8 @@ def ask(
     if dry_run:
         _show_forecast(asked, environment, choice, agent, request, as_json=json)
         return
+    if some := videos_left_out(agent, request.settings or {}, len(environment.videos)):
+        tell(f"{some}; --all asks about each")
     options.announce(choice)
     answer = answer_now(environment, asked, request if json else replace(request, on_event=TreeView(console())))
     clips = [] if clip is None else _cut(answer, asked, environment, clip)

@@ -39,7 +39,7 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question
 from kinodex.agent.trace import Acted, Event, Exchanged
 from kinodex.agent.variants.base import Variant
-from kinodex.answers import AskRequest
+from kinodex.answers import AskRequest, videos_left_out
 from kinodex.collection import ALL, answer_all
 from kinodex.find import ADDED_BY, FOUND_IN, Finder, Query
 from kinodex.guards import LOOPBACK
@@ -728,7 +728,10 @@ def ask_tool(answering: Answering, defaults: AskOptions) -> Callable[..., Awaita
         call = AskCall(asked, videos or (), chosen, settings or {}, budget, videos_where)
         async with _progress(context, defaults.beat_s) as watch:
             answer, titles = await answering(call, watch)
-        return tool_result(_reply(answer, chosen.name, titles, defaults.model_names))
+        reply = _reply(answer, chosen.name, titles, defaults.model_names)
+        some = videos_left_out(chosen, settings or {}, len(titles))
+        cuts = [reply.cut, some and f"{some}; the agent {ALL.name} asks about each"]
+        return tool_result(reply.model_copy(update={"cut": "; ".join(filter(None, cuts)) or None}))
 
     return ask
 

@@ -133,15 +133,11 @@ VERIFIED = parse_contenders(["eea:form=paper", "videoagent2:rounds=2,segment_s=1
 VERIFYING = AnswerRules(verify=True)
 
 NOT_OF_A_RUN = {
-    "Recall",
-    "JudgeAnswer",
-    "SummarizePart",
-    "JudgeMoments",
-    "ExtractRows",
-    "PlanCollection",
-    "AnswerFromRows",
+    *("Recall", "JudgeAnswer", "SummarizePart", "JudgeMoments", "ExtractRows"),
+    *("PlanCollection", "AnswerFromRows"),
 }
-"""Requests of follow-up questions, of the judge, who knows the truth, of `add chapters`, `--verify`, `extract` and `ask --all`."""
+"""Requests of follow-up questions, of the judge, who knows the truth, of `add chapters`, `--verify`, `extract` and
+`ask --all`."""
 
 
 @pytest.fixture(scope="module")

@@ -166,6 +166,7 @@ class _Asker:
     invalid: int = 0
     began: float = field(default_factory=time.monotonic)
     plan_from: str = "library"
+    rounds: int = 0
 
     def over(self) -> str | None:
         """The reason why nothing further may be asked, if there is one."""
@@ -178,6 +179,7 @@ class _Asker:
 
     def emit(self, round_: int, action: str, words: str, **arguments: Any) -> None:
         """Say what was done."""
+        self.rounds = max(self.rounds, round_)
         self.request.on_event(Acted(round_, action, arguments, words=words))
 
     def waits(self) -> None:
@@ -505,10 +507,10 @@ def _reduced(
     rows = held.filter(held["fault"].is_null())
     rows = rows.append_column("title", pa.array([titles[each] for each in rows["video_id"].to_pylist()], pa.string()))
     problem, counting, result = _carried_out(library, plan, rows)
-    films = _films(counting, titles)
     said = None
     if result is None and ended is None:
-        said = _said(asker, plan, counting, len(seen), roles)
+        said, counting = _said(asker, plan, counting, len(seen), roles)
+    films = _films(counting, titles)
     text = said or f"In {len(films):,} of {counted(len(seen), 'film')} that were looked at"
     if said is None:
         shown = result if result is not None else query(library, WHICH, {FOUND: counting}).to_arrow_table()
@@ -521,7 +523,7 @@ def _reduced(
         text=text if has_answer else None,
         option=None,
         evidence=tuple(moment for film in films for moment in film.moments),
-        rounds=3,
+        rounds=asker.rounds,
         ledger=_ledger(asker),
         reason=ended or "",
         plan=plan,
@@ -577,8 +579,8 @@ def _said(
     counting: pa.Table,
     looked_at: int,
     roles: Mapping[str, Role],
-) -> str | None:
-    """The answer of a model that reads the rows, None if it gave none that can be used."""
+) -> tuple[str | None, pa.Table]:
+    """The answer of a model that reads the rows, None if it gave none that can be used, and the rows that it cites."""
     names = [each.name.lower() for each in plan.fields]
     notes = [
         Note(
@@ -594,7 +596,10 @@ def _said(
     asked = AnswerFromRows(question=Question(asker.request.question), notes=shown, looked_at=looked_at)
     reply = asker.ask(asked, _role(roles, AnswerFromRows.role))
     more = f" (by the first {ROWS_READ} of {len(notes):,} rows)" if len(notes) > ROWS_READ else ""
-    return None if reply is None else f"{reply.answer.strip()}{more}"
+    if reply is None:
+        return None, counting
+    cited = sorted({number - 1 for number in reply.evidence})
+    return f"{reply.answer.strip()}{more}", counting.take(pa.array(cited, pa.int64())) if cited else counting
 
 
 def in_words(result: pa.Table) -> str:

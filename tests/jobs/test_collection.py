@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -9,13 +10,19 @@ from typing import Any
 
 import pytest
 
+from kinodex.agent.ask import find_variant
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.limits import Budget, StopSignal
+from kinodex.agent.protocol import Question
 from kinodex.agent.trace import Acted, Event, read_trace
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.models import ModelChoice
 from kinodex.library import open as opened_at
+from kinodex.web.kept import Kept, spent_today
+from kinodex.web.questions import AskRequest, Questions, ServeSettings
+from kinodex.web.sentences import latest_sentence
 from tests.support.command import Kinodex, json_of
 from tests.support.scenes.chaptered_film import PLACES, add_film, make_film
 from tests.support.servers.chat_server import SEES, Behaviour, ChatServer
@@ -214,3 +221,25 @@ def test_candidates_are_chosen_by_search(copy_sketches: Any, tmp_path: Path, mon
         options = {"model": "tester", "base_url": server.base_url, "settings": {"candidates": 1, "hits": 2}}
         answer = opened.ask_all(QUESTION, **options)
     assert f"{count - 1} film" in str(answer.text) and "beyond the 1 that fit the words best" in str(answer.text)
+
+
+def test_on_a_server(library: Library, tmp_path: Path) -> None:
+    """By the method `all`, as a question like others: followed, kept as a trace with its evidence, its money counted."""
+    with serving(honest) as server:
+        choice = ModelChoice("tester", server.base_url, input_price=10.0, output_price=10.0)
+        settings = ServeSettings(choice, find_variant("eea"), tmp_path / "traces", Budget())
+        questions = Questions([Library.open(library.uri)], settings)
+        try:
+            assert "all" in [each["name"] for each in questions.about()["agents"]]
+            running = questions.start(AskRequest(0, Question(QUESTION), agent="all", where="title <> 'film aa'"))
+            answer = asyncio.run(running.finished())
+            assert running.state == "done" and str(answer.text).startswith("In 1 of 2 films"), running.error
+            assert latest_sentence(running.records[:-1]) == "Round 4: it looked at film dd (2 of 2): 1 row."
+            assert spent_today(tmp_path / "traces") == pytest.approx(answer.ledger.cost) and answer.ledger.cost > 0
+            kept = questions.find(running.key)
+            assert isinstance(kept, Kept) and kept.answer is not None and kept.answer.evidence == answer.evidence
+            refused = questions.start(AskRequest(0, Question("Which?", ("a", "b")), agent="all"))
+            with pytest.raises(UsageError, match="got options beside a question to all films"):
+                asyncio.run(refused.finished())
+        finally:
+            questions.close()

@@ -224,7 +224,7 @@ def test_candidates_are_chosen_by_search(copy_sketches: Any, tmp_path: Path, mon
 
 
 def test_on_a_server(library: Library, tmp_path: Path) -> None:
-    """By the method `all`, as a question like others: followed, kept as a trace with its evidence, its money counted."""
+    """By the method `all`, as other questions are: followed, kept as a trace with its evidence, its money counted."""
     with serving(honest) as server:
         choice = ModelChoice("tester", server.base_url, input_price=10.0, output_price=10.0)
         settings = ServeSettings(choice, find_variant("eea"), tmp_path / "traces", Budget())

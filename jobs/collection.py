@@ -34,7 +34,6 @@ from kinodex.agent.requests.collection import (
     CollectionPlan,
     PlanCollection,
     PlannedField,
-    sum_of_words,
 )
 from kinodex.agent.requests.extract import ExtractRows, read_schema
 from kinodex.agent.trace import Acted, Event, Finished, RunStarted
@@ -612,7 +611,8 @@ def in_words(result: pa.Table) -> str:
         (_, first), *others = row.items()
         rest = ", ".join(f"{name} {_plain(value)}" for name, value in others if value is not None)
         lines.append(f"{_plain(first)} ({rest})" if rest else _plain(first))
-    return sum_of_words(lines, SHOWN)
+    more = f"; and {len(lines) - SHOWN:,} more" if len(lines) > SHOWN else ""
+    return "; ".join(lines[:SHOWN]) + more
 
 
 def _values(result: pa.Table) -> tuple[tuple[Any, ...], ...]:

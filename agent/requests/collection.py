@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -115,9 +115,3 @@ class AnswerFromRows(Request[CollectionSaid]):
             raise InvalidReply(f"there is no row {unknown[0]}; the rows are 1 to {len(self.notes)}")
         check_not_refused(reply.answer)
         check_not_looping(reply.answer)
-
-
-def sum_of_words(rows: Sequence[str], most: int) -> str:
-    """Some texts in one line; of very many the first, and the number of the others."""
-    more = f"; and {len(rows) - most:,} more" if len(rows) > most else ""
-    return "; ".join(rows[:most]) + more

@@ -22,8 +22,7 @@ import kinodex
 from kinodex.index.library import Library
 from kinodex.pipeline.decoding.stream import COMMENT, DRAWN
 from kinodex.pipeline.images import encode_video
-from kinodex.sketch.scenes import HEIGHT_PX, WIDTH_PX
-from kinodex.sketch.script import FPS
+from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX
 from kinodex.sketch.story import PASSERS, as_json, draw_frames, subtitles, write_story
 from tests.support.extracts import EYES, LEAST_S, STEP_S
 from tests.support.servers.chat_server import SEES, ChatServer

@@ -504,31 +504,31 @@ def _reduced(
     faulty = {row["video_id"] for row in held.filter(held["fault"].is_valid()).to_pylist()}
     titles = {row.video_id: row.title for row in chosen}
     rows = held.filter(held["fault"].is_null())
+    looked_at = len(seen - (faulty - set(rows["video_id"].to_pylist())))
     rows = rows.append_column("title", pa.array([titles[each] for each in rows["video_id"].to_pylist()], pa.string()))
     problem, counting, result = _carried_out(library, plan, rows)
     said = None
     if result is None and ended is None:
-        said, counting = _said(asker, plan, counting, len(seen), roles)
+        said, counting = _said(asker, plan, counting, looked_at, roles)
     films = _films(counting, titles)
-    text = said or f"In {len(films):,} of {counted(len(seen), 'film')} that were looked at"
+    text = said or f"In {len(films):,} of {counted(looked_at, 'film')} that were looked at"
     if said is None:
         shown = result if result is not None else query(library, WHICH, {FOUND: counting}).to_arrow_table()
         text += f": {in_words(shown)}." if shown.num_rows else "."
-    left_out = not_looked_at(asker, plan, chosen, seen, faulty, ended, problem)
-    text = f"{text}\n\nNot looked at: {'; '.join(map(str, left_out))}." if left_out else text
-    has_answer = bool(seen)
+    left_out = not_looked_at(asker, plan, stage, len(chosen) - len(seen), len(chosen), len(faulty), ended, problem)
+    missing = f"Not looked at: {'; '.join(map(str, left_out))}."
     return CollectionAnswer(
-        status="budget_exhausted" if ended else "answered" if has_answer else "insufficient_evidence",
-        text=text if has_answer else None,
+        status="budget_exhausted" if ended else "answered" if looked_at else "insufficient_evidence",
+        text=f"{text}\n\n{missing}" if looked_at else None,
         option=None,
         evidence=tuple(moment for film in films for moment in film.moments),
         rounds=asker.rounds,
         ledger=_ledger(asker),
-        reason=ended or "",
+        reason=ended or ("" if looked_at else missing),
         plan=plan,
         plan_from=asker.plan_from,
         extract=stage.model,
-        looked_at=len(seen),
+        looked_at=looked_at,
         films=films,
         columns=tuple(result.column_names) if result is not None else (),
         rows=_values(result) if result is not None else (),
@@ -631,28 +631,31 @@ def _plain(value: object) -> str:
 def not_looked_at(
     asker: _Asker,
     plan: CollectionPlan,
-    chosen: Sequence[VideoRow],
-    seen: set[str],
-    faulty: set[str],
+    stage: Extraction,
+    unseen: int,
+    chosen: int,
+    faulty: int,
     ended: str | None,
     problem: str,
 ) -> tuple[NotLooked, ...]:
-    """What the answer does not rest on."""
+    """What the answer does not rest on; the numbers are of films."""
     settings, whole, among = asker.settings, asker.library.count_videos(), len(asker.videos)
     by = asker.among.condition
-    unseen, frames = len(chosen) - len(seen), settings.frames_a_part
+    between = f"between the {settings.frames_a_part} frames that the model was given"
+    if stage.base_url is None or not settings.frames_a_part:
+        between = "and no line says, since the model was given no frame"
     of_each = {
-        "video": f"what each film shows between the {frames} frames that the model was given",
-        "scene": f"what each scene shows between the {frames} frames that the model was given",
+        "video": f"what each film shows {between}",
+        "scene": f"what each scene shows {between}",
         "moments": f"what each film holds beside the {settings.hits} moments that fit the words best",
     }
     spent = {"cost": "left when the money was spent", "seconds": "left when the time was up"}
     why = f"{spent.get(ended, 'left when it was stopped')}; ask again to go on" if ended else "without a reply"
     found = [
         NotLooked("not asked about" + (f", by {by}" if by else ""), whole - among),
-        NotLooked(f"beyond the {settings.candidates} that fit the words best (candidates=0: all)", among - len(chosen)),
+        NotLooked(f"beyond the {settings.candidates} that fit the words best (candidates=0: all)", among - chosen),
         NotLooked(why, unseen),
-        NotLooked("of which no reply could be used, in whole or in part (retry_failed=true asks again)", len(faulty)),
+        NotLooked("of which no reply could be used, in whole or in part (retry_failed=true asks again)", faulty),
     ]
     parts = [NotLooked(of_each[plan.each]), *([NotLooked(problem)] if problem else [])]
     return (*(each for each in found if each.films), *parts)

@@ -137,7 +137,7 @@ def _ask_all(
         facts = asdict(replace(answer, plan=None)) | {"plan": answer.plan and plan_facts(answer.plan)}
         print_json(facts | {"trace": request.trace and str(request.trace)})
         return
-    print(visible_lines(answer.text or "no film was looked at"))
+    print(visible_lines(answer.text or f"no film was looked at; {answer.reason}"))
     for film in answer.films[:FILMS_SHOWN]:
         moments = ", ".join(f"{clock(each.start_s)} to {clock(each.end_s)}" for each in film.moments)
         print(f"  {visible(film.title)}: {film.times} ({moments})")

@@ -19,7 +19,11 @@ from pathlib import Path
 from random import Random
 
 import kinodex
+from kinodex.agent.protocol import Question
+from kinodex.answers import AskRequest
+from kinodex.collection import bill_all
 from kinodex.index.library import Library
+from kinodex.jobs.models import ModelChoice
 from kinodex.pipeline.decoding.stream import COMMENT, DRAWN
 from kinodex.pipeline.images import encode_video
 from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX
@@ -158,6 +162,9 @@ def main(uri: str, films: Path) -> None:
     for sight, errors in EYES.items():
         with ChatServer(Observer(eyes, errors), models=[f"observer-{sight}"]) as server:
             server.model_facts = SEES
+            first, choice = Question(QUESTIONS[0].question), ModelChoice(f"observer-{sight}", server.base_url)
+            costs = bill_all(library, first, AskRequest(choice, settings={"candidates": 0}))[-1]
+            print(f"forecast: {costs[-1].input_tokens / len(rows):.0f} tokens in a film, pictures by OpenAI's tiles")
             for asked in QUESTIONS:
                 right = true[asked.question]
                 print(f"{sight} eyes: {asked.question} {len(right)} of {len(rows)} films")

@@ -87,6 +87,11 @@ MEASUREMENTS = {
         kinodex ingest films --library library --space builtin
         print python -m tests.support.extracts library films
     """,
+    "collection": """
+        python -m tests.support.collection draw films 200 3302
+        kinodex ingest films --library library --space builtin
+        print python -m tests.support.collection library films
+    """,
     "screen-text": """
         kinodex sample films --hours 0.15 --seed 5 --form story
         kinodex ingest films --library library --space builtin

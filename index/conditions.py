@@ -32,6 +32,8 @@ TIMES = ("timestamp", "date")
 COMPARISONS = ("=", "<", ">", "<=", ">=", "<>", "!=")
 SHOWN = 20
 """Columns that an error lists."""
+LEAST_LIKENESS = 0.7
+"""Of a name that an error offers for an unknown one: "camra" and "recorded" find theirs; "name" is not "frames"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def query_error(
     condition: str, columns: Mapping[str, pa.DataType], reason: str, unknown: str | None = None
 ) -> QueryError:
     """The error of a condition that cannot be run, in one line; it names the column nearest to an `unknown` one."""
-    near = get_close_matches(unknown.lower(), columns, n=1, cutoff=0.5) if unknown else []
+    near = get_close_matches(unknown.lower(), columns, n=1, cutoff=LEAST_LIKENESS) if unknown else []
     shown = ", ".join(map(quoted, list(columns)[:SHOWN])) + (", ..." if len(columns) > SHOWN else "")
     did = f"; did you mean {quoted(near[0])}?" if near else ""
     return QueryError(f"got the condition {condition!r}: {reason}{did}; the columns are {shown}")

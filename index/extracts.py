@@ -16,11 +16,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kinodex.index.conditions import compiled, query_error
 from kinodex.index.errors import QueryError
 from kinodex.index.rows import moved_s
 from kinodex.index.store.database import Tables, own_tables
 from kinodex.index.store.indexes import ensure_table
-from kinodex.index.store.schema import Filter, equal, extract_table, extracts_schema, one_of
+from kinodex.index.store.schema import Filter, all_of, equal, extract_table, extracts_schema, one_of
 from kinodex.index.videos.visibility import VisibilityCache
 
 STAGE = "extracts"
@@ -87,8 +88,11 @@ class Extracts:
         ]
         self._tables.append(table, pa.Table.from_pylist(rows, self._tables.schema(table)))
 
-    def rows(self, name: str, video_ids: Sequence[str] | None = None) -> pa.Table:
-        """Read the rows of complete videos, by title, part and time; raises QueryError for an unknown extract."""
+    def rows(self, name: str, video_ids: Sequence[str] | None = None, where: str | None = None) -> pa.Table:
+        """Read the rows of complete videos, by title, part and time, or those for which a condition holds.
+
+        Raises QueryError for an unknown extract, and for what is no condition on its columns.
+        """
         version = self.version(name)
         if version is None:
             held = ", ".join(dict.fromkeys(each.name for each in self.versions())) or "none"
@@ -97,8 +101,16 @@ class Extracts:
         models = self._visible.models(STAGE, video_ids)
         shown = [row for row in videos.values() if version.key in models.get(row.video_id, ())]
         order = {row.video_id: at for at, row in enumerate(sorted(shown, key=lambda row: (row.title, row.video_id)))}
-        where = None if video_ids is None else one_of("video_id", list(video_ids))
-        stored = self._tables.rows(version.table, where)
+        wanted = [one_of("video_id", list(video_ids))] if video_ids is not None else []
+        if where is not None:
+            columns = {each.name: each.type for each in self._tables.schema(version.table)}
+            wanted.append(Filter(compiled(where, columns)))
+        try:
+            stored = self._tables.rows(version.table, all_of(wanted))
+        except ValueError as error:
+            if where is None:
+                raise
+            raise query_error(where, columns, " ".join(str(error).split())[:200]) from error
         stored = stored.filter(pc.is_in(stored["video_id"], pa.array(list(order), pa.string())))
         keys = zip(*(stored[name].to_pylist() for name in ("video_id", "part_no", "row_no")), strict=True)
         ranks = [(order[id_], *numbers) for id_, *numbers in keys]

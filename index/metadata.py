@@ -172,7 +172,7 @@ class Metadata:
         rows = self._join().to_table(["video_id", *names])
         if video_ids is not None:
             rows = rows.filter(pc.is_in(rows["video_id"], pa.array(list(video_ids), pa.string())))
-        return tuple(_facet(name, rows[name]) for name in names if rows[name].null_count < rows.num_rows)
+        return tuple(facet_of(name, rows[name]) for name in names if rows[name].null_count < rows.num_rows)
 
     def _first(self, column: str) -> tuple[str, Any]:
         """A video that has a value in a column, and the value."""
@@ -219,7 +219,13 @@ def _ids(table: lance.LanceDataset, sql: str, condition: str) -> frozenset[str]:
         raise query_error(condition, columns, reason) from error
 
 
-def _facet(name: str, column: pa.ChunkedArray) -> Facet:
+def holds_objects(kind: pa.DataType) -> bool:
+    """True for values that are objects, or lists of them or of lists: there is no facet of these."""
+    return bool(pa.types.is_struct(kind) or (pa.types.is_list(kind) and pa.types.is_nested(kind.value_type)))
+
+
+def facet_of(name: str, column: pa.ChunkedArray) -> Facet:
+    """The facet of a column of plain values, or of lists of them."""
     missing, kind = column.null_count, column.type
     filled = pc.list_flatten(column.drop_null()) if pa.types.is_list(kind) else column.drop_null()
     counts = sorted(filled.value_counts().to_pylist(), key=lambda each: (-each["counts"], str(each["values"])))

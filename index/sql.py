@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from kinodex.index.annotations import LINE_SOURCES, SCENES, SCENES_STAGE
+from kinodex.index.conditions import LEAST_LIKENESS
 from kinodex.index.errors import QueryError, checked_text
 from kinodex.index.library import LibraryReader
 from kinodex.index.store.indexes import present
@@ -32,16 +34,19 @@ SOURCES = {"transcript": "speech", "text": "screen-text", "caption": "captions"}
 TABLES = ("videos", "frames", "segments", "lines", "detections", "chapters", "additions", "failures")
 
 
-def query(library: LibraryReader, sql: str) -> duckdb.DuckDBPyRelation:
+def query(
+    library: LibraryReader, sql: str, more: Mapping[str, pa.Table] = MappingProxyType({})
+) -> duckdb.DuckDBPyRelation:
     """Run one SELECT; its result as a relation of DuckDB: `.to_arrow_table()`, `.df()`, `.pl()`, `.fetchall()`.
 
-    Raises QueryError, which names the tables there are, for anything else and for a query that cannot be run.
+    It may name `more` tables beside the library's. Raises QueryError, which names the tables there are, for anything
+    else and for a query that cannot be run.
     """
     import duckdb
 
     checked_text(sql)
     connection = duckdb.connect(config=LOCKED)
-    views = _views(library)
+    views = _views(library) | dict.fromkeys(more, lambda connection, name: connection.register(name, more[name]))
     try:
         statements = connection.extract_statements(sql)
         if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
@@ -56,7 +61,7 @@ def query(library: LibraryReader, sql: str) -> duckdb.DuckDBPyRelation:
     return connection.from_arrow(rows)
 
 
-View = Callable[["duckdb.DuckDBPyConnection", str], None]
+View = Callable[["duckdb.DuckDBPyConnection", str], object]
 """Makes the view of a name."""
 
 
@@ -225,7 +230,7 @@ def _query_error(library: LibraryReader, sql: str, text: str, names: list[str]) 
     reason = " ".join(text.split("\n\nLINE")[0].split())
     reason = reason.partition(" Did you mean")[0] if "Table with name" in reason else reason
     if unknown := re.search(r"Table with name (\S+) does not exist", reason):
-        near = get_close_matches(unknown[1].lower(), names, n=1, cutoff=0.5)
+        near = get_close_matches(unknown[1].lower(), names, n=1, cutoff=LEAST_LIKENESS)
         reason = f"there is no table {unknown[1]}{f'; did you mean {near[0]}?' if near else ''}"
     if "file system operations are disabled" in reason:
         reason = f"{reason}: SQL reads the library alone"

@@ -398,6 +398,12 @@ def forecast_addition(
     return Forecast(addition.name, round(times * rows), **costs, basis="library")
 
 
+def forecast_requests(system: str, requests: Sequence[Request[Any]], role: Role) -> Forecast:
+    """The costs of some requests to a role."""
+    frames = sum(len(each.frames) for each in requests)
+    return Forecast(system, len(requests), len(requests), frames, *_sizes(requests, role), basis="library")
+
+
 def _sizes(requests: Sequence[Request[Any]], role: Role) -> tuple[int, int, float]:
     """Tokens that requests to a role send and their example replies bring, and what both cost."""
     sent = [estimate_tokens(wire_messages(each, role.image_side_px, role.reasoning, role.detail)) for each in requests]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget, StopSignal
 from kinodex.agent.protocol import USUAL, AnswerRules, Models, Question
 from kinodex.agent.trace import Event, Record, read_prior_evidence, trace_to
-from kinodex.agent.variants.base import Variant
+from kinodex.agent.variants.base import Variant, with_settings
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice, check_known_world, chosen_models, run_now
 
@@ -72,23 +72,7 @@ async def answer(environment: Environment, question: Question, request: AskReque
     if trace is not None and earlier is not None and trace.resolve() == earlier.resolve():
         raise UsageError(f"got {trace} for both trace and follow_up, which would overwrite it; give a new file")
     seen = None if earlier is None else read_prior_evidence(earlier, environment)
-    with ExitStack() as opened:
-        watchers = [] if request.on_event is None else [request.on_event]
-        if trace is not None:
-            try:
-                watchers.append(opened.enter_context(trace_to(trace, request.on_record)))
-            except OSError as error:
-                raise unwritable(trace, error.strerror) from error
-        if request.otlp is not None:
-            from kinodex.jobs.telemetry import spans_to
-
-            watch = opened.enter_context(spans_to(request.otlp))
-            watchers.append(opened.enter_context(watch(environment.source.uri)))
-
-        def on_event(event: Event) -> None:
-            for watcher in watchers:
-                watcher(event)
-
+    with watched(request, environment.source.uri) as on_event:
         async with _opened(environment, request) as models:
             return await ask(
                 question,
@@ -102,6 +86,29 @@ async def answer(environment: Environment, question: Question, request: AskReque
                 on_event=on_event,
                 stop=request.stop,
             )
+
+
+@contextmanager
+def watched(request: AskRequest, uri: str) -> Iterator[Callable[[Event], None]]:
+    """The function that gets all events of a question: it writes the trace, and calls who watches."""
+    with ExitStack() as opened:
+        watchers = [] if request.on_event is None else [request.on_event]
+        if request.trace is not None:
+            try:
+                watchers.append(opened.enter_context(trace_to(request.trace, request.on_record)))
+            except OSError as error:
+                raise unwritable(request.trace, error.strerror) from error
+        if request.otlp is not None:
+            from kinodex.jobs.telemetry import spans_to
+
+            watch = opened.enter_context(spans_to(request.otlp))
+            watchers.append(opened.enter_context(watch(uri)))
+
+        def on_event(event: Event) -> None:
+            for watcher in watchers:
+                watcher(event)
+
+        yield on_event
 
 
 def answer_many(
@@ -131,6 +138,14 @@ async def _opened(environment: Environment, request: AskRequest) -> AsyncIterato
     check_world(environment, request.agent, request.models)
     async with chosen_models(request.models) as models:
         yield models(environment)
+
+
+def videos_left_out(agent: str | Variant, settings: Mapping[str, Any], count: int) -> str | None:
+    """Say that an agent looks at some of so many videos, chosen by search; None where it looks at all."""
+    most = getattr(with_settings(find_variant(agent).parameters(0.0), settings), "videos", None)
+    if not isinstance(most, int) or count <= most:
+        return None
+    return f"of {count:,} videos the {most} that fit the question best, by a search, are looked at"
 
 
 def unwritable(trace: Path, problem: str | None) -> UsageError:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from kinodex.agent.trace import Event
     from kinodex.agent.variants.base import Variant
     from kinodex.answers import AskRequest, ShownAnswer
+    from kinodex.collection import ShownCollection
     from kinodex.find import Finder, Picture, Where
     from kinodex.index.library import LibraryReader
     from kinodex.index.metadata import Facet
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
     from kinodex.jobs.duplicates import Duplicate
     from kinodex.jobs.ground import Grounding
     from kinodex.jobs.models import ModelChoice
-    from kinodex.notebook import Hits
+    from kinodex.notebook import Extracted, Hits
 
 FRAMES_A_READ = 64
 """Frames read at a time by `all_frames`."""
@@ -297,8 +298,9 @@ class Library:
         where: str | None = None,
         retry_failed: bool = False,
         **settings: Any,
-    ) -> pa.Table:
-        """Fill in the table `into` from each part of these videos, by a model under a schema, and give its rows.
+    ) -> Extracted:
+        """Fill in the table `into` from each part of these videos, by a model under a schema, and give its rows,
+        which are an Arrow table that a notebook shows.
 
         `row` is a pydantic model, `list[MODEL]` for several rows a part, or a JSON schema. `each` is "video",
         "chapter", "scene", "shot" or "window:SECONDS"; with `search` the parts are moments that these words find.
@@ -310,6 +312,7 @@ class Library:
         from kinodex.jobs.add.endpoint import default_batch
         from kinodex.jobs.add.extract import extraction, schema_of
         from kinodex.jobs.add.run import add
+        from kinodex.notebook import Extracted
 
         given = {"part": "search" if search else each, "search": search, "base_url": base_url, **settings}
         given.setdefault("batch", default_batch(base_url))
@@ -319,7 +322,7 @@ class Library:
         ids = None if chosen is None else [each.video_id for each in chosen]
         again = tables.extracts.faulty(stage.model) if retry_failed else ()
         add(tables, stage, ids, again=again)
-        return self._reader.extracts.rows(stage.model, ids)
+        return Extracted(self, self._reader.extracts.rows(stage.model, ids))
 
     @checked
     def sql(self, select: str) -> duckdb.DuckDBPyRelation:
@@ -626,6 +629,37 @@ class Library:
         request = _ask_request(model, base_url, agent, settings, budget, rules, anyway=anyway, cache=cache)
         answers = answer_many(self.environment(*names_of(videos)), asked, request, at_once)
         return [ShownAnswer.of(answer, self) for answer in answers]
+
+    @checked
+    def ask_all(
+        self,
+        question: str,
+        *,
+        model: str | ModelChoice,
+        base_url: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        videos: VideoName | Sequence[VideoName] = (),
+        plan: Mapping[str, Any] | None = None,
+        budget: Budget | None = None,
+        trace: str | Path | None = None,
+        on_event: Callable[[Event], None] | None = None,
+        stop: StopSignal | None = None,
+    ) -> ShownCollection:
+        """Answer a question about all films by looking at each that may matter: "in which ..., and how often?"
+
+        A model plans a table and its SQL; films that fit the plan's words best are looked at one by one, and their rows
+        answer. `settings` are those of `kinodex.jobs.collection.CollectionSettings`: `candidates`, `frames_a_part`, ...
+        `plan` takes the place of the model's own, as an earlier answer's. The rows stay as an extract: asked again,
+        the question costs nothing, and one that was ended goes on. The answer says what was not looked at.
+        """
+        from kinodex.collection import ShownCollection, answer_all, plan_of
+
+        asked = question_of(question, ())
+        request = _ask_request(model, base_url, "eea", settings, budget, None, anyway=False, cache=True)
+        request = replace(request, trace=trace_path(trace), on_event=on_event, stop=stop)
+        given = None if plan is None else plan_of(plan)
+        answer = answer_all(self._reader, asked, request, given, names_of(videos) if videos else ())
+        return ShownCollection.of(answer, self)
 
 
 def _ask_request(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -15,11 +15,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kinodex.find import FOUND_IN
+from kinodex.index.metadata import plain
 from kinodex.index.rows import Hit, VideoRow
+from kinodex.index.store.schema import COMMON_COLUMNS
 from kinodex.index.text import redact_uri
 from kinodex.output import clock
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from kinodex.agent.answer import Answer
     from kinodex.jobs.ingest.commit import Progress
     from kinodex.library import Library
@@ -41,6 +45,50 @@ class Hits(list[Hit]):
         cards = [_card(self.library, hit.video_id, hit.time_s, hit.end_s, _found(hit)) for hit in self[:SHOWN]]
         noise = self[0].noise if self else None
         return str(_page().cards(cards, len(self) - SHOWN, noise or ("" if self else "no hits")))
+
+
+class Extracted:
+    """The rows of an extract, with all that an Arrow table does, which a notebook shows with pictures."""
+
+    def __init__(self, library: Library, table: pa.Table) -> None:
+        self.library, self.table = library, table
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in ("library", "table"):
+            raise AttributeError(name)
+        return getattr(self.table, name)
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.table[key]
+
+    def __repr__(self) -> str:
+        return repr(self.table)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        rows = self.table.slice(0, SHOWN).to_pylist()
+        cards = [_card(self.library, row["video_id"], *evidence_s(row), values_in_words(row)) for row in rows]
+        return str(_page().cards(cards, len(self) - SHOWN, "" if rows else "no rows"))
+
+
+def evidence_s(row: Mapping[str, Any]) -> tuple[float, float]:
+    """The time of a row's evidence, of a row without any that of its part."""
+    if row["evidence_start_s"] is None:
+        return row["start_s"], row["end_s"]
+    return row["evidence_start_s"], row["evidence_end_s"]
+
+
+def values_in_words(row: Mapping[str, Any]) -> str:
+    """The columns of a schema's own in one line."""
+    if row["fault"]:
+        return f"no row: {row['fault']}"
+    own = {name: value for name, value in row.items() if name not in COMMON_COLUMNS and value is not None}
+    return ", ".join(f"{name} {plain(value)}" for name, value in own.items())
 
 
 def answer_html(answer: Answer, library: Library) -> str:

@@ -308,6 +308,13 @@ def extract_table(key: str) -> str:
     return f"{EXTRACTS_PREFIX}{key.replace('@', '_')}"
 
 
+COMMON_COLUMNS = (
+    *("video_id", "part_no", "row_no", "start_s", "end_s"),
+    *("evidence_start_s", "evidence_end_s", "text", "model", "cost", "fault"),
+)
+"""Columns that every extract has."""
+
+
 def extracts_schema(columns: pa.Schema) -> pa.Schema:
     """Make the schema of an extract, with the columns of its own between part and evidence."""
     part = _table(video_id=TEXT, part_no=INT32, row_no=INT32, start_s=FLOAT64, end_s=FLOAT64)

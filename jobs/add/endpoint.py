@@ -35,7 +35,7 @@ BATCHES_AHEAD = 2
 """Batches of a video's parts that wait for the endpoint, so that the next is there when it ends the first."""
 VIDEOS_AHEAD = 2
 """Long videos worked on together, so that the end of one is filled with another; more if they are short."""
-NOT_STORED = ("name", "device", "batch", "again", "send", "stop_at_cost")
+NOT_STORED = ("name", "device", "batch", "again", "send", "asked_as", "stop_at_cost")
 """Settings that the rows do not depend on."""
 
 T = TypeVar("T")
@@ -44,11 +44,16 @@ R = TypeVar("R", bound=Reply)
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[R]):
-    """Outcome of asking: the reply, None if none could be used; `refused` is the error if the request was rejected."""
+    """Outcome of asking: the reply, None if none could be used; `refused` is the error if the request was rejected.
+
+    Of `calls` that were sent, or found in the cache, the replies to `invalid` could not be used.
+    """
 
     reply: R | None
     usage: Usage = NO_COST
     refused: ModelRejected | None = None
+    calls: int = 0
+    invalid: int = 0
 
 
 UNSENT: Outcome[Any] = Outcome(None)
@@ -78,21 +83,23 @@ Answer = Callable[[Round], list[Outcome[Any]]]
 
 def run_rounds(rounds: Rounds, answer: Answer) -> AddedRows:
     """Have the requests of a video answered; it failed if those of the first round that has any were all refused."""
-    usage, any_reply = NO_COST, False
+    usage, any_reply, calls, invalid = NO_COST, False, 0, 0
     try:
         asked = next(rounds)
         while True:
             outcomes = answer(asked)
             usage = sum((each.usage for each in outcomes), usage)
+            calls += sum(each.calls for each in outcomes)
+            invalid += sum(each.invalid for each in outcomes)
             any_reply = any_reply or any(each.reply is not None for each in outcomes)
             refused = [each.refused for each in outcomes if each.refused is not None]
             if refused and not any_reply:
                 rounds.close()
-                return AddedRows((), 0, usage=usage, failed=refused[-1])
+                return AddedRows((), 0, usage=usage, failed=refused[-1], calls=calls, invalid=invalid)
             asked = rounds.send(outcomes)
     except StopIteration as end:
         made: AddedRows = end.value
-        return replace(made, usage=usage)
+        return replace(made, usage=usage, calls=calls, invalid=invalid)
 
 
 def refusals(outcomes: Iterable[Outcome[Any]]) -> str:
@@ -115,6 +122,8 @@ class EndpointAddition:
     output_price: float = 0.0
     send: Send | None = None
     """The way of requests to the endpoint, if it is not HTTP."""
+    asked_as: Role | None = None
+    """All settings of the endpoint's model, where they are known: the fields above are part of them."""
     stop_at_cost: float | None = None
     """No request begins once those before cost so much; the replies that came are kept for the next run."""
     name: str = ""
@@ -148,6 +157,8 @@ class EndpointAddition:
         """Settings of the endpoint's model; prices are of a million tokens."""
         from kinodex.agent.models.roles import read_roles
 
+        if self.asked_as is not None:
+            return self.asked_as
         price = {"input": self.input_price, "output": self.output_price}
         role = {"model": self.served, "base_url": self.base_url, "at_once": self.batch, "price": price}
         return read_roles({"default": role})["default"]
@@ -355,18 +366,19 @@ async def ask_again(model: OpenAIModel, request: Request[R]) -> Outcome[R]:
 
     A rejected request is an outcome: it may be for what it holds, and others may succeed. Raises `AllRejected`.
     """
-    usage, attempts = Usage(), 0
+    usage, attempts, calls = Usage(), 0, 0
     while attempts < ATTEMPTS:
         try:
             exchange = await model.ask(request)
         except AllRejected:
             raise
         except ModelRejected as error:
-            return Outcome(None, usage, error)
+            return Outcome(None, usage, error, calls + 1, calls)
         usage += exchange.usage
+        calls += 1
         attempts += not exchange.cached
         if exchange.reply is not None:
-            return Outcome(exchange.reply, usage)
+            return Outcome(exchange.reply, usage, None, calls, calls - 1)
         complaint = exchange.invalid or ""
         request = replace(request, attempt=request.attempt + 1, complaint=complaint, bad_reply=exchange.raw)
-    return Outcome(None, usage)
+    return Outcome(None, usage, None, calls, calls)

@@ -27,7 +27,7 @@ from kinodex.agent.requests.extract import EVIDENCE, ExtractRows, RowSchema, rea
 from kinodex.index.extracts import NAME, ExtractVersion, made_now
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import Scope, VideoRow
-from kinodex.index.store.schema import extracts_schema
+from kinodex.index.store.schema import COMMON_COLUMNS
 from kinodex.jobs.add.captions import EMBEDDING, text_tower
 from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, ask_again, refusals
 from kinodex.jobs.add.run import AddedRows
@@ -83,6 +83,10 @@ class Extraction(EndpointAddition):
     lines_a_part: int = LINES_A_PART
     again: bool = False
     """Ask again about the parts of which no reply could be used."""
+    question: str = ""
+    plan: str = ""
+    """The question to the whole collection that the table was made for, and its plan as JSON; rows do not depend on
+    them."""
 
     @property
     def served(self) -> str:
@@ -94,7 +98,7 @@ class Extraction(EndpointAddition):
 
     def prepare(self, library: Library) -> None:
         if self.base_url is None:
-            _local_model(self.asks)
+            local_model(self.asks)
         else:
             self.check_key()
         if self.search:
@@ -135,7 +139,7 @@ class Extraction(EndpointAddition):
         return AddedRows([*held, *rows], len(held) + len(rows), problem if missing else None)
 
     def replies_here(self, requests: Sequence[Request[Any]]) -> list[Outcome[Any]]:
-        model = cast(Any, _local_model(self.asks))
+        model = cast(Any, local_model(self.asks))
         return [run_now(ask_again(model, request)) for request in requests]
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
@@ -215,7 +219,7 @@ def extraction(into: str, schema: object, *, asks: str, **settings: Any) -> Extr
             f"got the name {into!r} for a table; give small letters, digits and _, a letter first, at most 40, and "
             f"none of {', '.join(TAKEN)}"
         )
-    read = read_schema(schema, extracts_schema(pa.schema([])).names)
+    read = read_schema(schema, COMMON_COLUMNS)
     each, search = settings.get("part", "scene"), settings.get("search", "")
     window = WINDOW.fullmatch(each)
     if (search and each != SEARCH) or (each not in (*EACH, SEARCH) and (window is None or not float(window[1]))):
@@ -323,7 +327,7 @@ def _read_schema(text: str) -> RowSchema:
 
 
 @lru_cache(maxsize=1)
-def _local_model(name: str) -> Model:
+def local_model(name: str) -> Model:
     """Load a language model in this process once."""
     from kinodex.jobs.models import open_local
 

@@ -51,6 +51,9 @@ class AddedRows:
     usage: Usage = NO_COST
     arithmetic: str = ""
     failed: Exception | None = None
+    calls: int = 0
+    invalid: int = 0
+    """Requests to a model, and those whose reply could not be used."""
 
 
 RowsOf = Callable[[Library, VideoRow], AddedRows]
@@ -108,6 +111,8 @@ class VideoOutcome:
     error_class: str | None = None
     usage: Usage = NO_COST
     arithmetic: str = ""
+    calls: int = 0
+    invalid: int = 0
 
     @property
     def is_failed(self) -> bool:
@@ -142,6 +147,15 @@ class AddReport:
     @property
     def usage(self) -> Usage:
         return sum((outcome.usage for outcome in self.outcomes), NO_COST)
+
+    @property
+    def calls(self) -> int:
+        return sum(outcome.calls for outcome in self.outcomes)
+
+    @property
+    def invalid(self) -> int:
+        """Replies that could not be used."""
+        return sum(outcome.invalid for outcome in self.outcomes)
 
     @property
     def arithmetic(self) -> str:
@@ -282,9 +296,11 @@ def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> Made:
         kind = type(error).__name__
         return VideoOutcome.failed(video, f"{kind}: {error}", kind), None
     if made.failed is not None:
-        return VideoOutcome.failed(video, str(made.failed), type(made.failed).__name__, made.usage), None
+        failed = VideoOutcome.failed(video, str(made.failed), type(made.failed).__name__, made.usage)
+        return replace(failed, calls=made.calls, invalid=made.invalid), None
     names = video.video_id, video.uri, video.title
-    return VideoOutcome(*names, made.count, made.problem, None, made.usage, made.arithmetic), made
+    counts = made.usage, made.arithmetic, made.calls, made.invalid
+    return VideoOutcome(*names, made.count, made.problem, None, *counts), made
 
 
 def _write(library: Library, addition: Addition, waiting: Sequence[Made], lease: LeaseKey) -> list[VideoOutcome]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -13,16 +14,18 @@ from kinodex.cli import options
 from kinodex.cli.options import JsonOption, LibraryArgument, OtlpOption, VideoOption, WhereOption, open_library
 from kinodex.index.text import visible, visible_lines
 from kinodex.jobs.errors import UsageError
-from kinodex.output import console, print_json
+from kinodex.output import clock, console, error_console, print_every, print_json, tell
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kinodex.agent.answer import Answer
     from kinodex.agent.environment import Environment
     from kinodex.agent.protocol import Question
+    from kinodex.agent.trace import Event
     from kinodex.agent.variants.base import Variant
     from kinodex.answers import AskRequest
+    from kinodex.index.library import Library
     from kinodex.jobs.export.media import JoinedClip
     from kinodex.jobs.models import ModelChoice
 
@@ -51,35 +54,115 @@ def ask(
         typer.Option(metavar="FILE.mp4", help="Cut the evidence out of the video's file; of several: FILE-1.mp4, ..."),
     ] = None,
     otlp: OtlpOption = None,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Ask about all films: look at each that may matter, and count by SQL.")
+    ] = False,
+    plan: Annotated[
+        Path | None,
+        options.rare(metavar="FILE.json", help="With --all: this plan, as --json prints it, not the model's."),
+    ] = None,
     dry_run: options.DryRunOption = False,
     json: JsonOption = False,
 ) -> None:
     """Ask a question about a library's videos. Exits with 0 if the run ended in order, whatever the answer.
 
-    Exits with 6 if no reply of the models could be used.
+    Agents look at the 16 videos that fit the question best. With --all a model plans a table, each film is looked at by
+    itself (--set candidates=100 of them), and its rows answer; ask again to go on where it ended. Exits with 6 if no
+    reply of the models could be used.
     """
     from kinodex.agent.errors import NoUsableReply
     from kinodex.agent.protocol import Question
-    from kinodex.answers import AskRequest, answer_now, check_world
+    from kinodex.answers import AskRequest, answer_now, check_world, videos_left_out
     from kinodex.cli.tree_view import TreeView
     from kinodex.jobs.open import open_environment
 
     asked = Question(question, tuple(option or ()))
+    if plan is not None and not all_:
+        raise UsageError("got --plan, which is for a question to all films; give --all too")
     rules = options.answer_rules(force_choice, early_insufficient, verify)
     choice = asking.choice()
     _check_files(trace, follow_up, clip)
+    if all_:
+        if clip:
+            raise UsageError("got --clip with --all; `kinodex export clips --trace FILE` cuts what was found")
+        whole = AskRequest(choice, agent, _settings(set_ or []), asking.budget(), rules, trace, follow_up, otlp)
+        _ask_all(open_library(library, where), asked, whole, plan, video or (), dry_run=dry_run, as_json=json)
+        return
     environment = open_environment(open_library(library, where), video or (), asking.detector, asking.space)
     check_world(environment, agent, choice)
     request = AskRequest(choice, agent, _settings(set_ or []), asking.budget(), rules, trace, follow_up, otlp)
     if dry_run:
         _show_forecast(asked, environment, choice, agent, request, as_json=json)
         return
+    if some := videos_left_out(agent, request.settings or {}, len(environment.videos)):
+        tell(f"{some}; --all asks about each")
     options.announce(choice)
     answer = answer_now(environment, asked, request if json else replace(request, on_event=TreeView(console())))
     clips = [] if clip is None else _cut(answer, asked, environment, clip)
     _show(answer, environment, trace, clips, as_json=json)
     if answer.senseless:
         raise NoUsableReply(answer.reason)
+
+
+def _ask_all(
+    library: Library,
+    asked: Question,
+    request: AskRequest,
+    plan: Path | None,
+    videos: Sequence[str],
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    from kinodex.collection import answer_all, bill_all, read_plan
+    from kinodex.jobs.collection import plan_facts, plan_words
+
+    given = None if plan is None else read_plan(plan)
+    if dry_run:
+        from kinodex.jobs.forecast import table
+
+        known, plan_from, films, costs = bill_all(library, asked, request, given, videos)
+        if as_json:
+            rows = [asdict(each) for each in costs]
+            print_json({"plan": plan_facts(known), "plan_from": plan_from, "films": len(films), "costs": rows})
+            return
+        print(visible(plan_words(known, plan_from)))
+        if plan_from == "default":
+            print("The model writes a plan of its own first, which may cost more or less.")
+        print(table(costs, "requests"))
+        return
+    options.announce(cast("ModelChoice", request.models))
+    answer = answer_all(library, asked, request if as_json else replace(request, on_event=_steps()), given, videos)
+    if as_json:
+        facts = asdict(replace(answer, plan=None)) | {"plan": answer.plan and plan_facts(answer.plan)}
+        print_json(facts | {"trace": request.trace and str(request.trace)})
+        return
+    print(visible_lines(answer.text or f"no film was looked at; {answer.reason}"))
+    for film in answer.films[:FILMS_SHOWN]:
+        moments = ", ".join(f"{clock(each.start_s)} to {clock(each.end_s)}" for each in film.moments)
+        print(f"  {visible(film.title)}: {film.times} ({moments})")
+    ledger = answer.ledger
+    replies = f"{ledger.calls:,} calls, {ledger.invalid_replies:,} of them without a usable reply"
+    print(f"{replies}, {ledger.tokens:,} tokens, cost {ledger.cost:.4g}")
+    print(f"rows      kinodex sql {shlex.quote(library.uri)} 'SELECT * FROM {answer.extract.partition('@')[0]}'")
+
+
+FILMS_SHOWN = 50
+
+
+def _steps() -> Callable[[Event], None]:
+    """Show the steps of a question to all films; of the films one line in a while."""
+    from kinodex.agent.trace import Acted
+
+    offer = print_every(error_console())
+
+    def show(event: Event) -> None:
+        if isinstance(event, Acted) and event.action == "look":
+            offer(lambda seconds: visible(event.words))
+        elif isinstance(event, Acted):
+            tell(visible(event.words))
+
+    return show
 
 
 def _cut(answer: Answer, query: Question, environment: Environment, out: Path) -> list[JoinedClip]:

@@ -225,7 +225,9 @@ async def _serve_mcp(
     from kinodex.mcp.server import AskOptions, make_server, serve_http
 
     async with chosen_models(choice) as models:
-        asking = None if agent is None else AskOptions(models, describe_models(choice), agent, budget)
+        served = choice if choice.may_use_endpoints else None
+        names = describe_models(choice)
+        asking = None if agent is None else AskOptions(models, names, agent, budget, choice=served)
         server = make_server(tools, asking)
         _announce(tools.library.uri, listener, host)
         if listener is None:

@@ -37,9 +37,11 @@ from kinodex.agent.ask import ask as run
 from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question
-from kinodex.agent.trace import Exchanged
+from kinodex.agent.trace import Acted, Event, Exchanged
 from kinodex.agent.variants.base import Variant
-from kinodex.find import ADDED_BY, FOUND_IN, Finder, Query, Where
+from kinodex.answers import AskRequest, videos_left_out
+from kinodex.collection import ALL, answer_all
+from kinodex.find import ADDED_BY, FOUND_IN, Finder, Query
 from kinodex.guards import LOOPBACK
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
@@ -47,7 +49,7 @@ from kinodex.index.metadata import plain
 from kinodex.index.rows import CaptionRow, Hit, SceneRow, SegmentRow, StoredFrame, VideoRow
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.library import frames_between, shrunk_jpeg
-from kinodex.jobs.models import ModelsFor
+from kinodex.jobs.models import ModelChoice, ModelsFor
 from kinodex.jobs.open import find_space, open_environment
 from kinodex.jobs.verdicts import Judged, basis_of, claim
 from kinodex.mcp import replies
@@ -101,7 +103,9 @@ def make_server(tools: LibraryTools, options: AskOptions | None, answering: Answ
         if answering is None:
             if options.models is None:
                 raise ValueError("got neither models nor something that answers")
-            answering = answer_here(_in_turn(tools.environment_of, turn), options.models)
+            answering = answer_here(
+                _in_turn(tools.environment_of, turn), options.models, tools.library.uri, options.choice
+            )
         offered.append(_tool(ask_tool(answering, options), ASKS))
     instructions = _instructions(options)
     return MCPServer(
@@ -244,10 +248,11 @@ FromS = Annotated[float | None, Field(description="Only from this time on.")]
 ToS = Annotated[float | None, Field(description="Only before this time.")]
 Offset = Annotated[int, Field(ge=0, description="Rows to leave out, as `cut` says.")]
 LookIn = Annotated[
-    Where,
+    str,
     Field(
         description="pictures: by meaning; words: speech, screen-text and captions, by words and perhaps by meaning; "
-        "chapters: titles and summaries; detections: the query is a label; all: pictures and words."
+        "chapters: titles and summaries; detections: the query is a label; all: pictures and words; or an extract: the "
+        "name among `stages`, before its @."
     ),
 ]
 
@@ -656,10 +661,23 @@ class AskOptions:
     agent: Variant
     budget: Budget
     beat_s: float = BEAT_S
+    choice: ModelChoice | None = None
+    """The same models as a choice, which the agent `all` opens for itself; without endpoints there is none."""
 
 
-def answer_here(environment_of: EnvironmentOf, models: ModelsFor) -> Answering:
+def answer_here(environment_of: EnvironmentOf, models: ModelsFor, uri: str, choice: ModelChoice | None) -> Answering:
     async def answer(call: AskCall, watch: Watch) -> tuple[Answer, Titles]:
+        if call.agent is ALL and choice is not None:
+            library = Library.open(uri).where(call.where)
+            loop = asyncio.get_running_loop()
+
+            def tell(event: Event) -> None:
+                loop.call_soon_threadsafe(watch, getattr(event, "round", 0), isinstance(event, Acted))
+
+            asked = AskRequest(choice, settings=call.settings, budget=call.budget, on_event=tell)
+            whole = partial(answer_all, library, call.question, asked, videos=call.videos)
+            found = await anyio.to_thread.run_sync(whole)
+            return found, {row.video_id: row.title for row in library.videos()}
         environment = await environment_of(call.videos, call.where)
         answered = await run(
             call.question,
@@ -687,7 +705,8 @@ def ask_tool(answering: Answering, defaults: AskOptions) -> Callable[..., Awaita
         videos: VideoNames = None,
         videos_where: VideosWhere = None,
         agent: Annotated[
-            str | None, Field(description=f"Which agent: {AGENTS}; without it, the server's own choice.")
+            str | None,
+            Field(description=f"{AGENTS}; all: each film alone, for which and how many."),
         ] = None,
         settings: Annotated[
             dict[str, str | int | float | bool] | None,
@@ -703,15 +722,22 @@ def ask_tool(answering: Answering, defaults: AskOptions) -> Callable[..., Awaita
         limits.
         """
         # a client can name an agent of kinodex, never a file, whose code would run here
-        chosen = defaults.agent if agent in (None, defaults.agent.name) else variant_named(agent)
+        chosen = defaults.agent if agent in (None, defaults.agent.name) else _agent(agent)
         asked = Question(question, tuple(options or ()))
         budget = _within(defaults.budget, max_frames, max_seconds)
         call = AskCall(asked, videos or (), chosen, settings or {}, budget, videos_where)
         async with _progress(context, defaults.beat_s) as watch:
             answer, titles = await answering(call, watch)
-        return tool_result(_reply(answer, chosen.name, titles, defaults.model_names))
+        reply = _reply(answer, chosen.name, titles, defaults.model_names)
+        some = videos_left_out(chosen, settings or {}, len(titles))
+        cuts = [reply.cut, some and f"{some}; the agent {ALL.name} asks about each"]
+        return tool_result(reply.model_copy(update={"cut": "; ".join(filter(None, cuts)) or None}))
 
     return ask
+
+
+def _agent(name: str) -> Variant:
+    return ALL if name == ALL.name else variant_named(name)
 
 
 def _within(budget: Budget, frames: int | None, seconds: float | None) -> Budget:

@@ -24,11 +24,12 @@ from kinodex.guards import NotGiven, numbered
 from kinodex.index.conditions import quoted
 from kinodex.index.errors import TimeOutside
 from kinodex.index.library import Library
-from kinodex.index.metadata import Facet
+from kinodex.index.metadata import Facet, facet_of, holds_objects
 from kinodex.index.metadata import plain as plain_value
 from kinodex.index.rows import DetectionRow, SegmentRow
 from kinodex.index.spaces.towers import TextEmbedder
 from kinodex.index.store.database import Stamp, State
+from kinodex.index.store.schema import COMMON_COLUMNS
 from kinodex.index.text import redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.folder import PAGE, PLAN, Run, read_run, trace_file
@@ -36,6 +37,7 @@ from kinodex.jobs.eval.items import Item
 from kinodex.jobs.eval.report import make_report
 from kinodex.jobs.eval.score import judged_score, option_score
 from kinodex.jobs.open import find_space
+from kinodex.notebook import evidence_s
 from kinodex.web.search import (
     GroundRequest,
     LibrarySearch,
@@ -154,6 +156,24 @@ class ViewerApi:
         library = self._library(number).where(condition)
         found = library.metadata.facets(None if condition is None else library.video_ids())
         return {"videos": library.count_videos(), "facets": [_facet_view(facet) for facet in found]}
+
+    def extract(self, number: int, name: str, start: int, condition: str | None) -> dict[str, Any]:
+        """Rows of an extract from one on, each with the frame of its evidence, and facets of its columns.
+
+        With a condition those rows alone for which it holds; the facets are of all.
+        """
+        library = self._library(number)
+        every = library.extracts.rows(name)
+        rows = every if condition is None else library.extracts.rows(name, where=condition)
+        every, rows = (each.filter(each["fault"].is_null()) for each in (every, rows))
+        own = [each for each in every.column_names if each not in COMMON_COLUMNS]
+        plain_columns = [each for each in own if not holds_objects(every.schema.field(each).type)]
+        return {
+            "count": rows.num_rows,
+            "columns": own,
+            "facets": [_facet_view(facet_of(each, every[each])) for each in plain_columns],
+            "rows": [_extract_row(library, own, row) for row in rows.slice(start, ROWS).to_pylist()],
+        }
 
     def videos(
         self, number: int, words: str, start: int, sort: str = "title", where: str | None = None
@@ -440,6 +460,19 @@ SORT_KEYS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "length": lambda row: (-row["duration_s"], natural(row["title"]), row["video_id"]),
     "newest": lambda row: (-row["ingested_at"].timestamp(), natural(row["title"]), row["video_id"]),
 }
+
+
+def _extract_row(library: Library, columns: Sequence[str], row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of an extract for the page: its values as texts, and the frame that is on screen as its evidence begins."""
+    video = library.video(row["video_id"])
+    start_s, end_s = evidence_s(row)
+    frame_no = None
+    if video.frames:
+        numbers, times_s = library.frame_times(video.video_id)
+        frame_no = int(numbers[max(0, int(np.searchsorted(times_s, start_s, "right")) - 1)])
+    values = [None if row[each] is None else plain_value(row[each]) for each in columns]
+    shown = {"title": video.title, "start_s": start_s, "end_s": end_s, "frame_no": frame_no, "values": values}
+    return {"video_id": video.video_id, **shown}
 
 
 def _facet_view(facet: Facet) -> dict[str, Any]:

@@ -63,6 +63,11 @@ def viewer_routes(api: ViewerApi) -> list[Any]:
     def facets(request: Request) -> Response:
         return json_response(api.facets(request.path_params["library"], request.query_params.get("where") or None))
 
+    def extract(request: Request) -> Response:
+        path, query = request.path_params, request.query_params
+        start = whole_number(query.get("start", "0"), "start", "give the number of a row, from 0")
+        return json_response(api.extract(path["library"], path["name"], start, query.get("where") or None))
+
     return [
         Route("/", answering(_page)),
         Route("/page/{name:path}", answering(_part), middleware=[Middleware(GZipMiddleware)]),
@@ -73,6 +78,7 @@ def viewer_routes(api: ViewerApi) -> list[Any]:
         data(LIBRARY, api.library, "library"),
         rows(f"{LIBRARY}/videos", api.videos, "sort", "where"),
         numbered_route(f"/data/{LIBRARY}/facets", answering(facets)),
+        numbered_route(f"/data/{LIBRARY}/extracts/{{name}}", answering(extract)),
         rows(f"{LIBRARY}/failures", api.failures),
         data(f"{LIBRARY}/videos/{{video}}", api.video, "library", "video"),
         data(f"{LIBRARY}/videos/{{video}}/detections/{{frame:number}}", api.detections, "library", "video", "frame"),

@@ -33,11 +33,13 @@ from kinodex.agent.limits import STOPPED, Budget, Ledger, StopSignal
 from kinodex.agent.protocol import USUAL, AnswerRules, Exchange, Model, Models, Question, R, Request, ShownFrame
 from kinodex.agent.trace import Record, ReplayModel
 from kinodex.agent.variants.base import Variant, with_settings
+from kinodex.collection import ALL, answer_all
 from kinodex.guards import NotGiven, Refused, numbered
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import VideoRow
 from kinodex.index.text import redact_uri, redact_values
+from kinodex.jobs.collection import PAID
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.kept import keep_limits, keep_traces
 from kinodex.jobs.models import BUILTIN, ModelChoice, ModelsFor, check_known_world, chosen_models, describe_models
@@ -83,6 +85,8 @@ class ServeSettings:
 
     def variant(self, name: str) -> Variant:
         """The agent of a name: one of kinodex, or the server's own; never a file, whose code would run here."""
+        if name == ALL.name and self.choice.may_use_endpoints:
+            return ALL
         return self.agent if name == self.agent.name else variant_named(name)
 
     def lowered(self, budget: Budget, cost: float | None = None) -> Budget:
@@ -308,30 +312,34 @@ class Questions:
     async def _ask(self, running: Running, plan: _Plan, budget: Budget) -> Answer:
         request, path = running.request, self.kept.path(running.request.library, running.key)
         video_ids = [] if plan.whole else [row.video_id for row in plan.rows]
-        environment = await self._environments.of(request.library, video_ids)
 
         def keep(record: Record) -> None:
             running.add(record)
             self._count_money(record)
 
+        asked = answers.AskRequest(
+            self.settings.choice,
+            settings=request.settings,
+            budget=budget,
+            rules=request.rules,
+            trace=path,
+            follow_up=plan.follows,
+            on_record=keep,
+            stop=running.signal,
+        )
+        if plan.variant is ALL:
+            library = Library.open(self.kept.uris[request.library]).where(request.where)
+            return await asyncio.to_thread(answer_all, library, request.question, asked, videos=video_ids)
+        environment = await self._environments.of(request.library, video_ids)
+        models = _watched(self._thread.models(environment), running)
         with self.settings.watch(environment.source.uri) as watch:
-            asked = answers.AskRequest(
-                _watched(self._thread.models(environment), running),
-                plan.variant,
-                request.settings,
-                budget,
-                request.rules,
-                trace=path,
-                follow_up=plan.follows,
-                on_event=watch,
-                on_record=keep,
-                stop=running.signal,
-            )
+            asked = replace(asked, models=models, agent=plan.variant, on_event=watch)
             return await answers.answer(environment, request.question, asked)
 
     def _count_money(self, record: Record) -> None:
-        """Add the cost of a call to the day; at its limit all questions end with what they have."""
-        usage: Mapping[str, Any] = record.get("usage") or {}
+        """Add the cost of a call, or of a film, to the day; at its limit all questions end with what they have."""
+        films: Mapping[str, Any] = record["arguments"] if record.get("action") in PAID else {}
+        usage: Mapping[str, Any] = record.get("usage") or films
         if not usage.get("cost") or record.get("cached"):
             return
         spend(self.settings.traces, usage["cost"])
@@ -647,6 +655,7 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
     """All that the page needs to know to ask. `refusals` say why a library cannot be asked about; None if it can."""
     has_language = settings.choice.has_language
     known = [each for each in VARIANTS if each.name != settings.agent.name]
+    known += [ALL] if settings.choice.may_use_endpoints else []
     agents = [each for each in (settings.agent, *known) if has_language or not each.needs_language]
     can_ask = any(refusal is None for refusal in refusals)
     space, start = settings.space, "kinodex serve {} {}"

@@ -135,8 +135,12 @@ ASKED_BY_ALL = {"own", "mlvu-open"}
 VERIFIED = parse_contenders(["eea:form=paper", "videoagent2:rounds=2,segment_s=15"])
 VERIFYING = AnswerRules(verify=True)
 
-NOT_OF_A_RUN = {"Recall", "JudgeAnswer", "SummarizePart", "JudgeMoments", "ExtractRows"}
-"""Requests of follow-up questions, of the judge, who knows the truth, of `add chapters`, `--verify` and `extract`."""
+NOT_OF_A_RUN = {
+    *("Recall", "JudgeAnswer", "SummarizePart", "JudgeMoments", "ExtractRows"),
+    *("PlanCollection", "AnswerFromRows"),
+}
+"""Requests of follow-up questions, of the judge, who knows the truth, of `add chapters`, `--verify`, `extract` and
+`ask --all`."""
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from kinodex.index.library import Library
 from kinodex.index.sweep import audit
 from kinodex.jobs.add.extract import extraction
 from kinodex.jobs.errors import UsageError
+from kinodex.web.inputs import ViewerApi, classify_inputs
 from kinodex.web.search import LibrarySearch, read_request
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.scenes.chaptered_film import PLACES, make_film
@@ -114,6 +115,17 @@ def test_a_scene_is_a_row_that_is_asked_for_once_and_found_in_sql_by_words_and_a
     asked = read_request({"text": "kitchen", "in": "places"}, library)
     (moment,) = LibrarySearch(library, library.fingerprint).search(asked)["groups"][0]["hits"]
     assert (moment["frame_no"], moment["end_s"]) == (65, 70.0), "the page shows a picture of the evidence"
+    page = ViewerApi(classify_inputs([library.uri]))
+    shown = page.extract(0, "places", 0, "place = 'kitchen' AND shots > 3")
+    assert (shown["count"], shown["columns"]) == (2, ["place", "shots", "words", "dark"])
+    assert [(row["video_id"], row["frame_no"], row["start_s"]) for row in shown["rows"]] == [
+        ("aa", 60, 60.0),
+        ("bb", 60, 60.0),
+    ]
+    assert shown["rows"][0]["values"] == ["kitchen", "12", "We, are", None]
+    assert shown["facets"][0]["values"] == [{"text": place, "videos": 2} for place in sorted(PLACES)]
+    with pytest.raises(QueryError, match="no column plase; did you mean place"):
+        page.extract(0, "places", 0, "plase = 'x'")
 
 
 def test_several_rows_a_part_from_python_and_a_changed_schema_beside_it(library: Library) -> None:

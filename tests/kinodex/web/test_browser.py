@@ -17,11 +17,13 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import expect
 
+import kinodex as front
 from kinodex.index.library import Library
 from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.verdicts import RANKED
 from kinodex.web.inputs import ROWS, ViewerApi, classify_inputs
 from kinodex.web.page import one_file
+from tests.jobs.add.test_extract import WHERE, row_of
 from tests.support.libraries.viewer_library import (
     EVIL,
     SCENE_S,
@@ -32,6 +34,7 @@ from tests.support.libraries.viewer_library import (
     served,
 )
 from tests.support.pages import browser_context, hard_to_use, width_px
+from tests.support.scenes.chaptered_film import PLACES, make_film
 from tests.support.servers.chat_server import ChatServer, failing
 from tests.support.servers.rule_server import MODEL, Rules
 from tests.support.servers.serve_server import Client, serving
@@ -213,6 +216,27 @@ def test_videos_are_chosen_by_their_columns_with_the_keyboard_and_the_address_ho
         condition.fill("camra = 1")
         page.keyboard.press("Enter")
         page.get_by_text("did you mean camera?").first.wait_for()
+        page.goto("about:blank")
+
+
+def test_the_rows_of_an_extract_have_pictures_and_facets(opened, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
+    library = make_film(tmp_path / "library", "aa")
+    with ChatServer(row_of) as server:
+        front.open(library.uri).extract(WHERE, into="places", model="tester", base_url=server.base_url)
+    with served(library.uri) as address:
+        page = opened(f"{address}/#/library/0", expected="400")
+        page.locator("summary", has_text="Table places").click()
+        table = page.get_by_role("group", name="Table places")
+        expect(table.get_by_role("row")).to_have_count(1 + len(PLACES))
+        picture_of = table.get_by_role("img", name="film aa at 1:00")
+        assert picture_of.evaluate("each => each.complete || new Promise((ok) => (each.onload = ok))")
+        columns = page.locator(".extract summary", has_text="Which videos")
+        columns.click()
+        page.get_by_role("checkbox", name="kitchen 1").press("Space")
+        expect(table.get_by_role("row")).to_have_count(2)
+        table.get_by_role("link", name="1:00").last.click()
+        page.wait_for_url(re.compile("/video/aa/60"))
         page.goto("about:blank")
 
 

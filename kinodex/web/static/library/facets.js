@@ -7,7 +7,7 @@ import { amount } from "viewer/shared/words.js";
 const AND = " AND ";
 
 /** The field of a condition as a label, its input, and the columns to choose from, folded unless one is chosen. */
-export function whereField(key, where = "") {
+export function whereField(key, where = "", columnsOf = load(`libraries/${key}/facets`)) {
   const input = el("input", {
     type: "search",
     name: "where",
@@ -35,7 +35,7 @@ export function whereField(key, where = "") {
     input.addEventListener("change", (event) => event.isTrusted && draw());
   }
 
-  load(`libraries/${key}/facets`).then(offer, () => null); // without columns a condition can still be written
+  columnsOf.then(offer, () => null); // without columns a condition can still be written
   return { label, input, choices };
 }
 

@@ -1,5 +1,6 @@
 // A library: ask, search, its videos as pictures; its failures and facts stand below, folded.
 
+import { extracts } from "viewer/library/extracts.js";
 import { facts as factsOf, failures } from "viewer/library/facts.js";
 import { searchAddress } from "viewer/library/hits.js";
 import { search } from "viewer/library/search.js";
@@ -34,6 +35,7 @@ export async function library(key, what, inner, there) {
       ? el("p", { class: "quiet" }, "A search needs kinodex view; this file has one frame of each segment of every video.")
       : [ways(key, what === "moments"), searching.elements],
     shown.element,
+    alone ? null : extracts(key, found),
     failures(key, found),
     factsOf(found),
   );

@@ -1,0 +1,245 @@
+"""`kinodex ask --all`: a plan, a table filled in film by film, an answer from its rows, and what was not looked at."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kinodex.agent.ask import find_variant
+from kinodex.agent.errors import BadSettings
+from kinodex.agent.limits import Budget, StopSignal
+from kinodex.agent.protocol import Question
+from kinodex.agent.trace import Acted, Event, read_trace
+from kinodex.index.library import Library
+from kinodex.index.sweep import audit
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.models import ModelChoice
+from kinodex.library import open as opened_at
+from kinodex.web.kept import Kept, spent_today
+from kinodex.web.questions import AskRequest, Questions, ServeSettings
+from kinodex.web.sentences import latest_sentence
+from tests.support.command import Kinodex, json_of
+from tests.support.scenes.chaptered_film import PLACES, add_film, make_film
+from tests.support.servers.chat_server import SEES, Behaviour, ChatServer
+
+QUESTION = "In which films is a kitchen seen, and how often?"
+WHICH = "SELECT title, count(*) AS times, sum(shots) AS shots FROM found GROUP BY video_id, title ORDER BY title"
+PLAN = {
+    "search": "a kitchen with a stove",
+    "row": "one time that a kitchen is seen",
+    "fields": [
+        {"name": "place", "kind": "text", "meaning": "the place"},
+        {"name": "shots", "kind": "whole number", "meaning": "how many shots"},
+    ],
+    "each": "scene",
+    "condition": "place = 'kitchen'",
+    "select": WHICH,
+}
+
+
+def told(body: dict[str, Any]) -> str:
+    return str([message["content"] for message in body["messages"]])
+
+
+def honest(body: dict[str, Any], plan: object = PLAN) -> Any:
+    """Plans as it is set, writes down the place of a scene from its captions, and reads rows."""
+    text = told(body)
+    if "You plan a table" in text:
+        return plan
+    if "The rows, each" in text:
+        return {"reasoning": "", "answer": f"{text.count('kitchen, shots')} times", "evidence": [1]}
+    place = next((place for place in PLACES if f"A {place}" in text), "kitchen")
+    captions = re.findall(r"(\d+)\. [\d.]+ s to [\d.]+ s \(caption\)", text)
+    row = {"place": place, "shots": len(captions), "evidence": captions[:2]}
+    return {"rows": [row]}
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
+    """Two films of a harbour and a kitchen, and one of the harbour alone."""
+    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
+    library = make_film(tmp_path / "library", "aa", "bb", places=2)
+    add_film(library, "dd", 7, described=True, places=1)
+    return library
+
+
+def serving(reply: Any) -> ChatServer:
+    server = ChatServer(reply)
+    server.model_facts = SEES
+    return server
+
+
+def test_which_films_and_how_often(library: Library, kinodex: Kinodex, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    with serving(honest) as server:
+        model = ("--model", "tester", "--base-url", server.base_url)
+        bill = json_of(kinodex, "ask", library.uri, QUESTION, "--all", "--dry-run", *model)
+        assert (bill["plan_from"], bill["films"], len(server.seen)) == ("default", 3, 0), "a dry run asks nothing"
+        assert [cost["calls"] for cost in bill["costs"]] == [1, 3]
+
+        answer = json_of(kinodex, "ask", library.uri, QUESTION, "--all", *model, "--trace", trace)
+        assert answer["rows"] == [["film aa", 1, 12], ["film bb", 1, 12]]
+        assert answer["columns"] == ["title", "times", "shots"]
+        assert [(film["title"], film["times"]) for film in answer["films"]] == [("film aa", 1), ("film bb", 1)]
+        assert answer["films"][0]["moments"] == [{"video_id": "aa", "start_s": 60.0, "end_s": 70.0}]
+        assert (answer["looked_at"], answer["ledger"]["calls"], answer["ledger"]["invalid_replies"]) == (3, 6, 0)
+        assert len(server.seen) == 6, "a plan, and five scenes"
+        assert "between the 8 frames" in answer["text"]
+
+        again = kinodex("ask", library.uri, QUESTION, "--all", *model)
+        assert "film aa (times 1, shots 12)" in again.out and "as it was for the same question" in again.err
+        assert len(server.seen) == 6, "the same question again costs nothing"
+        bill = json_of(kinodex, "ask", library.uri, QUESTION, "--all", "--dry-run", *model)
+        assert (bill["plan_from"], [cost["calls"] for cost in bill["costs"]]) == ("library", [0])
+
+        whole = PLAN | {"condition": None, "select": "SELECT count(DISTINCT video_id) AS films FROM found"}
+        plan = tmp_path / "plan.json"
+        plan.write_text(json.dumps(whole))
+        other = json_of(kinodex, "ask", library.uri, QUESTION, "--all", "--plan", plan, *model)
+        assert (other["rows"], other["plan_from"], len(server.seen)) == ([[3]], "file", 6), "the rows are the same"
+        among = json_of(kinodex, "ask", library.uri, QUESTION, "--all", *model, "--where", "title <> 'film aa'")
+        assert among["rows"] == [["film bb", 1, 12]]
+        assert "1 film not asked about, by title <> 'film aa'" in among["text"]
+    assert server.problems == []
+    assert [each["event"] for each in read_trace(trace)][:2] == ["RunStarted", "Acted"]
+    exported = kinodex("export", "csv", library.uri, tmp_path / "evidence.csv", "--trace", trace)
+    assert exported.code == 0 and (tmp_path / "evidence.csv").read_text().count("60.0") == 2
+    table = answer["extract"].partition("@")[0]
+    assert json_of(kinodex, "sql", library.uri, f"SELECT count(*) AS n FROM {table}") == [{"n": 5}]
+    assert audit(library, deep=True).problems == ()
+
+
+def test_a_model_that_reads_the_rows(library: Library) -> None:
+    with serving(lambda body: honest(body, PLAN | {"select": None})) as server:
+        answer = opened_at(library.uri).ask_all(QUESTION, model="tester", base_url=server.base_url)
+    assert answer.text is not None and answer.text.startswith("2 times")
+    assert (answer.rows, [film.title for film in answer.films]) == ((), ["film aa"]), "the row that it cites"
+
+
+BAD_PLANS = {
+    "no_column": (PLAN | {"condition": "colour = 'red'"}, 'Referenced column "colour" not found'),
+    "no_select": (PLAN | {"select": "DELETE FROM found"}, "give one SELECT"),
+    "a_file": (PLAN | {"select": "SELECT * FROM read_csv('/etc/passwd')"}, "SQL reads the library alone"),
+    "taken_name": (PLAN | {"fields": [{"name": "title", "kind": "text", "meaning": "it"}]}, "every extract has"),
+    "no_words": (PLAN | {"search": " "}, "search or the row is empty"),
+    "prose": ("I would look at all of them.", "JSON"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PLANS)
+def test_plans_that_cannot_be_carried_out(name: str, library: Library) -> None:
+    """The model hears why and tries again; then the default plan takes its place, and both replies are counted."""
+    plan, complaint = BAD_PLANS[name]
+    complaints = []
+
+    def reply(body: dict[str, Any]) -> Any:
+        if "You plan a table" in told(body):
+            complaints.append(told(body))
+            return plan
+        return {"rows": [{"shown": "a kitchen", "evidence": []}] if "A kitchen" in told(body) else []}
+
+    with serving(reply) as server:
+        answer = opened_at(library.uri).ask_all(QUESTION, model="tester", base_url=server.base_url)
+    assert complaint in complaints[1]
+    assert (answer.plan_from, answer.ledger.invalid_replies, len(complaints)) == ("default", 2, 2)
+    assert answer.plan is not None and answer.plan.each == "video", "the films are short"
+
+
+def test_ended_and_gone_on_with(library: Library) -> None:
+    """Money, a stop and parts without a usable reply: each is said, and the next run goes on."""
+    opened, stop = opened_at(library.uri), StopSignal()
+    unusable = ["dd"]
+
+    def reply(body: dict[str, Any]) -> Any:
+        is_last = "A harbour, shot 0 of dd" in told(body)
+        return Behaviour("no words") if is_last and unusable else honest(body)
+
+    def stopping(event: Event) -> None:
+        if isinstance(event, Acted) and event.action == "look":
+            stop.stop()
+
+    with serving(reply) as server:
+        asking: dict[str, Any] = {"model": "tester", "base_url": server.base_url}
+        one = {"settings": {"at_once": 1}}
+        stopped = opened.ask_all(QUESTION, **asking, **one, on_event=stopping, stop=stop)
+        assert (stopped.status, stopped.reason) == ("budget_exhausted", "stopped")
+        calls = len(server.seen)
+        answer = opened.ask_all(QUESTION, **asking)
+        assert answer.rows == (("film aa", 1, 12), ("film bb", 1, 12))
+        assert "1 film of which no reply could be used" in str(answer.text)
+        assert len(server.seen) == max(calls, 7), "nothing is paid twice"
+        unusable.clear()
+        assert opened.ask_all(QUESTION, **asking).text == answer.text, "and it is not asked again by itself"
+        whole = opened.ask_all(QUESTION, **asking, settings={"retry_failed": "true"})
+        assert "no reply could be used" not in str(whole.text)
+
+
+def test_the_money_is_a_limit(library: Library, kinodex: Kinodex) -> None:
+    with serving(honest) as server:
+        prices = ("--input-price", "100", "--output-price", "100", "--max-cost", "0.2", "--set", "at_once=1")
+        model = ("--model", "tester", "--base-url", server.base_url)
+        answer = json_of(kinodex, "ask", library.uri, QUESTION, "--all", *model, *prices)
+        assert (answer["status"], answer["reason"]) == ("budget_exhausted", "cost")
+        assert "left when the money was spent; ask again to go on" in str(answer["not_looked_at"])
+        first = len(server.seen)
+        assert first < 6
+        whole = json_of(kinodex, "ask", library.uri, QUESTION, "--all", *model)
+        assert (len(server.seen), whole["looked_at"]) == (6, 3)
+
+
+REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "the_built_in_model": ({"model": "builtin"}, UsageError, "a language model has to plan"),
+    "a_setting": (
+        {"model": "m", "base_url": "http://127.0.0.1:9/v1", "settings": {"candidate": 3}},
+        BadSettings,
+        "did",
+    ),
+    "rounds": ({"model": "m", "budget": Budget(rounds=3)}, UsageError, "limit its cost or seconds"),
+    "a_plan": ({"model": "m", "plan": {"search": 3}}, UsageError, "got a plan with"),
+    "a_plan_of_others": ({"model": "m", "plan": PLAN | {"condition": "x > 1"}}, UsageError, "cannot be carried out"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str, library: Library) -> None:
+    arguments, error, message = REFUSED[name]
+    with pytest.raises(error, match=message):
+        opened_at(library.uri).ask_all(QUESTION, **arguments)
+
+
+def test_candidates_are_chosen_by_search(copy_sketches: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
+    library = copy_sketches(tmp_path / "made").library
+    with serving(lambda body: honest(body, PLAN | {"search": "a red boat", "each": "moments"})) as server:
+        opened = opened_at(library.uri)
+        count = len(opened.videos())
+        options = {"model": "tester", "base_url": server.base_url, "settings": {"candidates": 1, "hits": 2}}
+        answer = opened.ask_all(QUESTION, **options)
+    assert f"{count - 1} film" in str(answer.text) and "beyond the 1 that fit the words best" in str(answer.text)
+
+
+def test_on_a_server(library: Library, tmp_path: Path) -> None:
+    """By the method `all`, as other questions are: followed, kept as a trace with its evidence, its money counted."""
+    with serving(honest) as server:
+        choice = ModelChoice("tester", server.base_url, input_price=10.0, output_price=10.0)
+        settings = ServeSettings(choice, find_variant("eea"), tmp_path / "traces", Budget())
+        questions = Questions([Library.open(library.uri)], settings)
+        try:
+            assert "all" in [each["name"] for each in questions.about()["agents"]]
+            running = questions.start(AskRequest(0, Question(QUESTION), agent="all", where="title <> 'film aa'"))
+            answer = asyncio.run(running.finished())
+            assert running.state == "done" and str(answer.text).startswith("In 1 of 2 films"), running.error
+            assert latest_sentence(running.records[:-1]) == "Round 4: it looked at film dd (2 of 2): 1 row."
+            assert spent_today(tmp_path / "traces") == pytest.approx(answer.ledger.cost) and answer.ledger.cost > 0
+            kept = questions.find(running.key)
+            assert isinstance(kept, Kept) and kept.answer is not None and kept.answer.evidence == answer.evidence
+            refused = questions.start(AskRequest(0, Question("Which?", ("a", "b")), agent="all"))
+            with pytest.raises(UsageError, match="got options beside a question to all films"):
+                asyncio.run(refused.finished())
+        finally:
+            questions.close()

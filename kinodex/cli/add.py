@@ -16,6 +16,8 @@ from kinodex.cli.options import (
     WRITING,
     Among,
     DeviceOption,
+    DryRunOption,
+    InputPriceOption,
     JsonOption,
     LibraryArgument,
     LocalModelOption,
@@ -24,6 +26,7 @@ from kinodex.cli.options import (
     announce,
     local_name,
     open_library,
+    rare,
     with_groups,
 )
 from kinodex.index.text import visible
@@ -359,6 +362,61 @@ def vectors(
     run(library, stage, among, sharing, as_json=json)
 
 
+# `kinodex add clips`: windows of some seconds, for what one frame cannot show.
+
+
+@with_groups
+def clips(
+    library: LibraryArgument,
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            help="A video-text model of transformers (X-CLIP, PE; a hub id or folder), or one that --base-url serves.",
+        ),
+    ],
+    base_url: Annotated[
+        str | None, typer.Option(help="A server with /v1/embeddings that takes pictures, http://HOST:PORT/v1.")
+    ] = None,
+    among: Among = ALL,
+    window: Annotated[float, typer.Option(help="Seconds of a window, 2 to 8.")] = 4.0,
+    stride: Annotated[float, typer.Option(help="Seconds from the start of a window to that of the next.")] = 2.0,
+    fps: Annotated[
+        float | None, typer.Option(help="Decode the sources once at so many frames a second. Default: stored frames.")
+    ] = None,
+    frames: Annotated[
+        int | None, typer.Option(min=1, max=64, help="Frames of a window. Default: the model's own number, or 8.")
+    ] = None,
+    instruction: Annotated[
+        str, rare(help="Instruction to a served model before each window and query; '' sends these alone.")
+    ] = "Represent the user's input.",
+    batch: Annotated[int, typer.Option(min=1, help="Windows at once.")] = 8,
+    input_price: InputPriceOption = 0.0,
+    dry_run: DryRunOption = False,
+    device: DeviceOption = "auto",
+    sharing: Sharing = HERE,
+    json: JsonOption = False,
+) -> None:
+    """Embed overlapping windows of some seconds by a model that sees movement; searches find them beside frames."""
+    from kinodex.jobs.add.clips import Clips
+    from kinodex.jobs.models import ModelChoice
+
+    name = model if base_url else local_name(model)
+    settings = (window, stride, fps, frames, base_url, instruction, batch, input_price, "cpu" if base_url else device)
+    stage = Clips(name, *settings)
+    if dry_run:
+        from kinodex.jobs.forecast import forecast_clips, table
+
+        opened = open_library(library)
+        chosen = _chosen(opened, among, frames_needed=True)
+        videos = [row for row in stage.pending(opened) if chosen is None or row.video_id in chosen]
+        print(table([forecast_clips(opened, stage, videos)], "windows"))
+        return
+    if base_url:
+        announce(ModelChoice(name, base_url))
+    run(library, stage, among, sharing, as_json=json)
+
+
 # `kinodex add map`: columns that a function of one's own makes.
 
 
@@ -403,6 +461,7 @@ app.command("shots")(shots)
 app.command("chapters")(summaries)
 app.command("vectors")(vectors)
 app.command("text-tower")(text_tower)
+app.command("clips")(clips)
 app.command("map")(map_function)
 
 

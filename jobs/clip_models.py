@@ -35,6 +35,7 @@ INSTRUCTION = "Represent the user's input."
 ENDPOINT = "KINODEX_EMBEDDINGS_URL"
 """Environment variable with the endpoint for queries, where it is no longer at the address that clips were made at."""
 PROBE = "a photograph"
+QUERY_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,8 @@ class ServedModel:
     """Before each message, which then ends where the model's reply would begin; "": the message alone."""
     at_once: int = 8
     input_price: float = 0.0
+    is_query: bool = False
+    """Somebody waits for the vector: one attempt, which is not long."""
 
     frames: int = 8
     """Of a window, unless somebody says otherwise."""
@@ -57,7 +60,9 @@ class ServedModel:
     def role(self) -> Role:
         from kinodex.agent.models.roles import read_roles
 
+        waits: dict[str, object] = {"attempts": 1, "timeout_s": QUERY_S} if self.is_query else {}
         settings = {
+            **waits,
             "model": self.model,
             "base_url": self.base_url,
             "at_once": self.at_once,
@@ -199,7 +204,7 @@ def served_of(library: LibraryReader, space: Fingerprint) -> ServedModel:
     """The served model that made a library's clips, where it is served now."""
     stored: Mapping[str, Any] = library.additions.settings("clips", space.digest)
     address = os.environ.get(ENDPOINT, "").strip() or str(stored.get("base_url") or "")
-    return ServedModel(space.name, address, json.loads(space.preprocess)["instruction"])
+    return ServedModel(space.name, address, json.loads(space.preprocess)["instruction"], is_query=True)
 
 
 def clip_spaces(library: LibraryReader) -> list[Fingerprint]:

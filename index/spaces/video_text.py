@@ -114,8 +114,8 @@ class VideoTextModel:
             return pooled
         whole = [np.stack(window) for window in windows]
         prepared = self._processor.video_processor(whole, do_sample_frames=False, return_tensors="pt")
-        seen = self._seeing.video_encoder(prepared["pixel_values_videos"].to(self._device)).pooler_output
-        features: torch.Tensor = self._seeing.video_head(seen)
+        seen = self.model.video_encoder(prepared["pixel_values_videos"].to(self._device)).pooler_output
+        features: torch.Tensor = self.model.video_head(seen)
         return features
 
     def _text_features(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -123,14 +123,9 @@ class VideoTextModel:
             pooled: torch.Tensor = self.model.get_text_features(**tokens).pooler_output
             return pooled
         # As the model's own `forward` computes it: its `get_text_features` is no method in transformers 5.23.
-        states = self._seeing.text_model(**tokens, output_hidden_states=True).hidden_states[-1]
-        features: torch.Tensor = self._seeing.text_video_head(states[:, 0])
+        states = self.model.text_model(**tokens, output_hidden_states=True).hidden_states[-1]
+        features: torch.Tensor = self.model.text_video_head(states[:, 0])
         return features
-
-    @property
-    def _seeing(self) -> Any:
-        """The part of a PE model that compares videos with texts."""
-        return self.model.video_model if self.kind == PE_WITH_SOUND else self.model
 
 
 def _pixels(jpeg: bytes) -> NDArray[np.uint8]:
@@ -167,7 +162,7 @@ def load_video_text_model(name: str, device: str = "auto") -> VideoTextModel:
             _check_kind(what, config.model_type)
             processor: Any = transformers.AutoProcessor
             processor = processor.from_pretrained(name)
-            model, found = transformers.AutoModel.from_pretrained(name, output_loading_info=True)
+            model, found = _loaded(transformers, name, config)
         except BadCheckpoint:
             raise
         except Exception as error:  # the errors of loaders for foreign or damaged files cannot be listed
@@ -175,6 +170,16 @@ def load_video_text_model(name: str, device: str = "auto") -> VideoTextModel:
     if missing := sorted(found["missing_keys"]):
         raise BadCheckpoint(f"got {what}, whose weights lack {missing[0]}; fetch it again")
     return VideoTextModel(_fingerprint(name, model, processor), model.eval().to(place), processor, place)
+
+
+def _loaded(transformers: Any, name: str, config: Any) -> tuple[Any, Any]:
+    """Load a model, of one that hears too the half that sees: the whole is larger, and more than is needed."""
+    kind, half = transformers.AutoModel, {}
+    if config.model_type == PE_WITH_SOUND:
+        kind = transformers.PeVideoModel
+        half = {"config": config.video_config, "key_mapping": {r"^video_model\.": ""}}
+    model, found = kind.from_pretrained(name, **half, output_loading_info=True)
+    return model, found
 
 
 def _check_kind(what: str, kind: str) -> None:

@@ -76,7 +76,7 @@ def test_windows_that_leave_gaps_or_are_too_long_are_refused(settings: dict[str,
         Clips("model", **settings)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["xclip", "pe_video"])
+@pytest.mark.parametrize("name", ["xclip", "pe_video", "pe_audio_video"])
 def test_vectors_are_those_of_the_model_s_own_forward(tiny_model: Callable[[str], Path], name: str) -> None:
     import torch
 

@@ -50,7 +50,8 @@ class ServedModel:
     input_price: float = 0.0
     is_query: bool = False
     """Somebody waits for the vector: one attempt, which is not long."""
-
+    has_key: bool = True
+    """False of an address that a library names: it gets nobody's key."""
     frames: int = 8
     """Of a window, unless somebody says otherwise."""
     arithmetic: str = ""
@@ -63,6 +64,7 @@ class ServedModel:
         waits: dict[str, object] = {"attempts": 1, "timeout_s": QUERY_S} if self.is_query else {}
         settings = {
             **waits,
+            **({} if self.has_key else {"key_env": None}),
             "model": self.model,
             "base_url": self.base_url,
             "at_once": self.at_once,
@@ -104,11 +106,12 @@ class ServedModel:
         from kinodex.agent.protocol import Usage
         from kinodex.jobs.models import cache_file
 
-        endpoint, kept = Endpoint(self.role), ResponseCache(cache_file())
-        try:
-            made = await gather_all([self._embed_one(endpoint, kept, words, jpegs) for words, jpegs in asked])
-        finally:
-            await endpoint.close()
+        endpoint = Endpoint(self.role)
+        with ResponseCache(cache_file()) as kept:
+            try:
+                made = await gather_all([self._embed_one(endpoint, kept, words, jpegs) for words, jpegs in asked])
+            finally:
+                await endpoint.close()
         vectors = np.array([vector for vector, _ in made], np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors / np.maximum(lengths, np.float32(1e-12)), sum((usage for _, usage in made), Usage())
@@ -201,10 +204,25 @@ def loaded(name: str, device: str = "auto") -> VideoTextModel:
 
 
 def served_of(library: LibraryReader, space: Fingerprint) -> ServedModel:
-    """The served model that made a library's clips, where it is served now."""
+    """The served model that made a library's clips, where it is served now; raises ModelUnreachable.
+
+    An address that stands in the library, which somebody else may have made, gets no query unless it is on this machine
+    or a private network, and never a key.
+    """
+    from urllib.parse import urlsplit
+
+    from kinodex.agent.errors import ModelUnreachable
+    from kinodex.agent.models.roles import is_private
+
     stored: Mapping[str, Any] = library.additions.settings("clips", space.digest)
-    address = os.environ.get(ENDPOINT, "").strip() or str(stored.get("base_url") or "")
-    return ServedModel(space.name, address, json.loads(space.preprocess)["instruction"], is_query=True)
+    given, held = os.environ.get(ENDPOINT, "").strip(), str(stored.get("base_url") or "")
+    if not given and not is_private(urlsplit(held).hostname or ""):
+        raise ModelUnreachable(
+            f"the clips of {library.uri} were made by {space.name} at {held}, an address that the library names; to "
+            f"have queries sent to it, or to where the model is served now, set {ENDPOINT}"
+        )
+    instruction = json.loads(space.preprocess)["instruction"]
+    return ServedModel(space.name, given or held, instruction, is_query=True, has_key=bool(given))
 
 
 def clip_spaces(library: LibraryReader) -> list[Fingerprint]:

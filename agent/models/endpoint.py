@@ -23,7 +23,7 @@ from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, FiniteFloat, ValidationError
 
 from kinodex.agent.limits import held
 from kinodex.agent.models import provider_errors
@@ -226,7 +226,7 @@ class Attempt:
 
 
 class _Vector(BaseModel):
-    embedding: list[float] = Field(min_length=1)
+    embedding: list[FiniteFloat] = Field(min_length=1)
 
 
 class _Counted(BaseModel):

@@ -269,3 +269,25 @@ def test_films_of_different_lengths(tmp_path: Path, tiny_model: Callable[[str], 
     spans = {row.title: stage.spans(row) for row in library.videos()}
     assert spans == {"short": [(0.0, 1.0)], "odd": [(0.0, 4.0), (2.0, 6.0), (4.0, 7.0)]}
     assert library.additions.counts("clips") == {row.video_id: len(spans[row.title]) for row in library.videos()}
+
+
+def test_an_address_that_a_library_names_gets_no_query_and_no_key(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else may have made the library: it must not learn what is looked for, nor anybody's key."""
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    with EmbedServer() as server:
+        report = add(library, Clips("mover", base_url=server.base_url))
+        assert server.keys == {"Bearer secret"}, "who adds names the address"
+        space = library.visible.usual_space("clips")
+        assert space is not None
+        server.keys.clear()
+        ClipQueries(library, space).embed("red moves right")
+        assert server.keys == {"Bearer no-key"}
+        counts = {each.video_id: each.rows for each in report.outcomes}
+        library.additions.complete("clips", space.digest, counts, {"base_url": "https://models.example.com/v1"})
+        with pytest.raises(ModelUnreachable, match=f"an address that the library names; .* set {ENDPOINT}"):
+            ClipQueries(library, space).embed("green moves")
+        monkeypatch.setenv(ENDPOINT, server.base_url)
+        ClipQueries(library, space).embed("green moves")
+        assert "Bearer secret" in server.keys

@@ -55,6 +55,8 @@ class EmbedServer:
     def __init__(self, refuses: str = "", before: Callable[[], tuple[int, Any] | None] = lambda: None) -> None:
         self.refuses = refuses
         self.asked: list[dict[str, Any]] = []
+        self.keys: set[str] = set()
+        """What came as authorization."""
         self._before = before
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
@@ -105,6 +107,7 @@ class EmbedServer:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                server.keys.add(self.headers.get("Authorization", ""))
                 is_there = self.path == "/v1/embeddings"
                 self._send(*(server._before() or (server.reply(body) if is_there else REFUSALS["no route"])))
 

@@ -92,6 +92,12 @@ MEASUREMENTS = {
         kinodex ingest films --library library --space builtin
         print python -m tests.support.collection library films
     """,
+    "clips": """
+        kinodex sample films --hours 0.05 --seed 3240 --form independent
+        kinodex ingest films --library library --space builtin
+        python -m tests.sketch.searches films --count 24 > searches.jsonl
+        print python -m tests.support.scenes.measure_clips library searches.jsonl made
+    """,
     "screen-text": """
         kinodex sample films --hours 0.15 --seed 5 --form story
         kinodex ingest films --library library --space builtin

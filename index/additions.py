@@ -23,12 +23,13 @@ from numpy.typing import NDArray
 
 from kinodex.index.errors import LibraryError, QueryError
 from kinodex.index.metadata import Metadata
-from kinodex.index.rows import TIMES, AddedFacts, AddedSource, FrameVectors, VideoRow, moved, moved_s
+from kinodex.index.rows import TIMES, AddedFacts, AddedSource, ClipVectors, FrameVectors, VideoRow, moved, moved_s
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables, is_local, own_tables
 from kinodex.index.store.indexes import ensure_table, present
 from kinodex.index.store.schema import (
     ADDED_DIGEST,
+    CLIPS_PREFIX,
     LATE_TABLES,
     MAPPED_PREFIX,
     STAGE_TABLES,
@@ -36,13 +37,14 @@ from kinodex.index.store.schema import (
     all_of,
     captions_space,
     chunked,
+    clips_schema,
     equal,
     one_of,
     vectors_schema,
     vectors_table,
 )
 from kinodex.index.text import redact_values
-from kinodex.index.videos.visibility import VisibilityCache, checked_stage
+from kinodex.index.videos.visibility import VisibilityCache, check_vectors, checked_stage
 from kinodex.index.videos.writer import as_text, digests_by_video, read_batches, row_hashes
 
 MAPPED_NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -122,6 +124,30 @@ class Additions:
         parts = [_vector_rows(id_, rows, zeros_s[id_], dim, schema) for id_, rows in videos.items()]
         if parts:
             self._tables.append(vectors_table(fingerprint), pa.concat_tables(parts))
+
+    def add_clip_space(self, fingerprint: Fingerprint) -> None:
+        """Create the table of a video-text model's clips, if it is missing."""
+        ensure_table(self._tables, vectors_table(fingerprint, CLIPS_PREFIX), clips_schema(fingerprint))
+
+    def add_clips(self, videos: Mapping[str, ClipVectors], fingerprint: Fingerprint) -> None:
+        """Append windows of videos as vectors of a model; raises ValueError for another dimension than the model's."""
+        table, zeros_s = vectors_table(fingerprint, CLIPS_PREFIX), self._visible.zeros_s(videos)
+        schema = self._tables.schema(table)
+        parts = [_clip_rows(id_, rows, zeros_s[id_], fingerprint.dim, schema) for id_, rows in videos.items()]
+        if parts:
+            self._tables.append(table, pa.concat_tables(parts))
+
+    def clips(self, video_id: str, fingerprint: Fingerprint) -> ClipVectors:
+        """Read the windows of a video as vectors of a model, in time order; none before they are complete."""
+        complete = fingerprint.digest in self._visible.models("clips", [video_id]).get(video_id, ())
+        table = vectors_table(fingerprint, CLIPS_PREFIX)
+        where = equal("video_id", video_id) if complete else one_of("video_id", [])
+        rows = self._tables.rows(table, where, ["video_id", "clip_no", "start_s", "end_s", "vector"])
+        check_vectors(rows, self._tables.uri)
+        rows, zero_s = rows.sort_by("clip_no"), self._visible.zeros_s([video_id])[video_id]
+        start_s, end_s = (moved_s(rows[name].to_numpy(), -zero_s) for name in ("start_s", "end_s"))
+        values = rows["vector"].combine_chunks().flatten().to_numpy().reshape(-1, fingerprint.dim)
+        return ClipVectors(start_s, end_s, values)
 
     def add_mapped(self, videos: Mapping[str, pa.Table], name: str, *, is_of_videos: bool = False) -> None:
         """Append what a function made of the frames, segments or whole of videos; the first rows make the table.
@@ -356,13 +382,22 @@ def _checked_vector(vector: NDArray[Any] | None, dim: int) -> NDArray[np.float16
 
 
 def _vector_rows(video_id: str, rows: FrameVectors, zero_s: float, dim: int, schema: pa.Schema) -> pa.Table:
-    vectors = np.asarray(rows.vectors, np.float16)
-    if vectors.shape != (len(rows.frame_no), dim):
-        raise ValueError(f"vectors have shape {vectors.shape}, not [{len(rows.frame_no)}, {dim}]")
-    columns = [
-        pa.array([video_id] * len(vectors), pa.string()),
-        pa.array(rows.frame_no, pa.int32()),
-        pa.array(moved_s(rows.time_s, zero_s), pa.float64()),
-        pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim),
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)
+    times = [pa.array(rows.frame_no, pa.int32()), pa.array(moved_s(rows.time_s, zero_s), pa.float64())]
+    return _with_vectors(video_id, times, rows.vectors, dim, schema)
+
+
+def _clip_rows(video_id: str, rows: ClipVectors, zero_s: float, dim: int, schema: pa.Schema) -> pa.Table:
+    times = [pa.array(moved_s(each, zero_s), pa.float64()) for each in (rows.start_s, rows.end_s)]
+    numbers = pa.array(np.arange(len(rows.start_s), dtype=np.int32))
+    return _with_vectors(video_id, [numbers, *times], rows.vectors, dim, schema)
+
+
+def _with_vectors(
+    video_id: str, columns: Sequence[pa.Array], vectors: NDArray[np.floating[Any]], dim: int, schema: pa.Schema
+) -> pa.Table:
+    vectors = np.asarray(vectors, np.float16)
+    if vectors.shape != (len(columns[0]), dim):
+        raise ValueError(f"vectors have shape {vectors.shape}, not [{len(columns[0])}, {dim}]")
+    ids = pa.array([video_id] * len(vectors), pa.string())
+    listed = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim)
+    return pa.Table.from_arrays([ids, *columns, listed], schema=schema)

@@ -21,7 +21,7 @@ import numpy as np
 from kinodex.index.annotations import CLIPS_TABLE
 from kinodex.index.errors import LibraryBusy, LibraryDamaged, StorageError
 from kinodex.index.library import Library
-from kinodex.index.store.database import Tables, data_bytes, is_local, retry_on_conflict, storage_errors
+from kinodex.index.store.database import Tables, data_bytes, is_local, own_tables, retry_on_conflict, storage_errors
 from kinodex.index.store.indexes import AFTER_RUN, Thresholds, forget_deleted, optimize, refresh
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease
 from kinodex.index.store.schema import STAGES, check_columns, chunked, equal, one_of, table_schemas
@@ -396,11 +396,11 @@ def _sources_of(tables: Tables, video_ids: Sequence[str]) -> list[str]:
 
 
 def remove_added(library: Library, stage: str, model: str, *video_ids: str) -> None:
-    """Remove what a model added to videos: a stage (vectors and sentences by digest), or clips.
+    """Remove what a model added to videos: a stage (vectors, sentences and clips by digest), or an agent's captions.
 
     Raises LibraryBusy beside a run that adds the same stage, LibraryError for the library's own space.
     """
-    if stage == CLIPS_TABLE:
+    if stage == CLIPS_TABLE and model not in own_tables(library.tables, stage):
         for ids in chunked(video_ids):
             library.clips.forget(equal("model", model) & one_of("video_id", ids))
         return

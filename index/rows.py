@@ -113,6 +113,18 @@ class FrameVectors:
 
 
 @dataclass(frozen=True, slots=True)
+class ClipVectors:
+    """Windows `[start_s, end_s)` of one video in time order, which may overlap, as vectors of a video-text model."""
+
+    start_s: NDArray[np.float64]
+    """[n]"""
+    end_s: NDArray[np.float64]
+    """[n]"""
+    vectors: NDArray[np.float16]
+    """[n, dim], unit length"""
+
+
+@dataclass(frozen=True, slots=True)
 class SegmentRow:
     """The half-open range `[start_s, end_s)` of a video; the caption is missing until a model wrote one.
 
@@ -291,7 +303,7 @@ class Hit:
     frame_no: int | None
     score: float
     text: str | None
-    source: Literal["frame", "transcript", "text", "caption", "chapter", "detection", "extract", "both"]
+    source: Literal["frame", "transcript", "text", "caption", "chapter", "detection", "extract", "clip", "both"]
     cosine: float | None = None
     bm25: float | None = None
     speaker: str | None = None
@@ -309,6 +321,8 @@ class Hit:
     """The score of the reranker that ordered them, by their words; None without one, and of hits without words."""
     title: str = ""
     """The title of its video, of hits that `kinodex.find` gives."""
+    query: str = ""
+    """How a picture and words beside it became one vector: `sum` of their unit vectors, or by the `model`; else ""."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from kinodex.index.rows import TextLine
 from kinodex.index.spaces.sentence_model import Likeness, SentenceEmbedder, load_sentence_model
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.carried_towers import open_sentence_tower
-from kinodex.index.store.database import State, Tables, space_tables
+from kinodex.index.store.database import Tables, space_tables
 from kinodex.index.store.indexes import ensure_table
 from kinodex.index.store.schema import LIKENESS_KEY, SENTENCES_PREFIX, equal, sentences_schema, vectors_table
 from kinodex.index.videos.visibility import VisibilityCache, check_vectors
@@ -51,7 +51,6 @@ class Sentences:
     def __init__(self, tables: Tables, visible: VisibilityCache) -> None:
         self._tables = tables
         self._visible = visible
-        self._usual: tuple[State | None, Fingerprint | None] = (None, None)
         self._embedders: dict[str, SentenceEmbedder] = {}
         self._unloadable = ""  # digest of the model that `missing` is about
         self.missing = ""
@@ -77,10 +76,7 @@ class Sentences:
                     f"{'give a digest' if found else '`kinodex add sentences` adds one'}"
                 )
             return found[0]
-        state = self._tables.state("additions")
-        if self._usual[0] != state:
-            self._usual = state, self._find_usual()
-        return self._usual[1]
+        return self._visible.usual_space(STAGE)
 
     def seen_in(self, visible: VisibilityCache) -> Sentences:
         """The same lines of other videos; models that are loaded serve both."""
@@ -158,16 +154,6 @@ class Sentences:
     def _likeness(self, space: Fingerprint) -> Likeness:
         metadata = self._tables.schema(vectors_table(space, SENTENCES_PREFIX)).metadata
         return Likeness(**json.loads(metadata[LIKENESS_KEY]))
-
-    def _find_usual(self) -> Fingerprint | None:
-        spaces = {space.digest: space for space in self.spaces()}
-        if len(spaces) < 2:
-            return next(iter(spaces.values()), None)
-        rows = self._tables.rows("additions", equal("stage", STAGE), ["model", "added_at"]).group_by("model")
-        by_model = rows.aggregate([("model", "count"), ("added_at", "max")])
-        order = [("model_count", "descending"), ("added_at_max", "descending"), ("model", "ascending")]
-        digests = [*by_model.sort_by(order)["model"].to_pylist(), *spaces]
-        return next(spaces[digest] for digest in digests if digest in spaces)
 
     def _loaded_once(self, space: Fingerprint) -> SentenceEmbedder:
         if space.digest not in self._embedders:

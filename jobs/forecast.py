@@ -11,7 +11,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -32,6 +32,7 @@ from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.longvideoagent import MASTER_REQUESTS
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import ClipRow, Hit, VideoRow
+from kinodex.jobs.add.clips import USUAL_FRAMES, Clips, stored_jpegs, windows_of
 from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, run_rounds
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, RunContext
@@ -410,6 +411,19 @@ def _sizes(requests: Sequence[Request[Any]], role: Role) -> tuple[int, int, floa
     replies = [text_tokens(json.dumps(each.example())) for each in requests]
     costs = (role.price.usage(*each, 0).cost for each in zip(sent, replies, strict=True))
     return sum(sent), sum(replies), sum(costs)
+
+
+def forecast_clips(library: Library, stage: Clips, videos: Sequence[VideoRow]) -> Forecast:
+    """The costs of clips: windows and frames as they are, a served model's tokens by the first; nothing is sent."""
+    windows, count = sum(len(stage.spans(video)) for video in videos), stage.frames or USUAL_FRAMES
+    first = next((video for video in videos if video.frames), None)
+    if stage.base_url is None or first is None:
+        return Forecast(stage.name, windows, 0, windows * count, 0, 0, 0.0, basis="library")
+    with closing(stored_jpegs(library, first)) as pictures:
+        shown = [*dict.fromkeys(next(windows_of(pictures, stage.spans(first), count)))]
+    tokens = windows * stage.served.tokens(shown)
+    cost = stage.served.role.price.usage(tokens, 0, 0).cost
+    return Forecast(stage.name, windows, windows, windows * len(shown), tokens, 0, cost, basis="library")
 
 
 def forecast_verdicts(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -16,19 +16,24 @@ from numpy.typing import NDArray
 from kinodex.index.errors import WeightsMissing
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.repair import FileFacts
-from kinodex.index.rows import StoredFrame, VideoRow
+from kinodex.index.rows import StoredFrame, VideoRow, player_s
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.decoding.open import open_video
 from kinodex.pipeline.decoding.stream import is_drawn
 from kinodex.pipeline.errors import PictureError, PipelineError, SourceError, SourceMissing
-from kinodex.pipeline.fetch import FetchedVideo, Source, identify, is_remote, scratch_folder
+from kinodex.pipeline.fetch import FetchedVideo, Source, check_unchanged, identify, is_remote, scratch_folder
+from kinodex.pipeline.images import ModelInput
 from kinodex.pipeline.media.source import open_source
+from kinodex.pipeline.sample import Chunk, SamplingSettings
+from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
     from kinodex.agent.protocol import Note, ShownFrame
 
+NO_INPUT = ModelInput(1, 1)
+"""Of frames for no model of a space."""
 NAMED = 5
 """Films that an error names."""
 BATCHES_AHEAD = 2
@@ -130,6 +135,23 @@ def source_of(library: Library, video: VideoRow) -> Iterator[FetchedVideo]:
     """
     with scratch_folder() as folder:
         yield _fetched(library, video, folder)
+
+
+def source_frames(
+    library: Library, video: VideoRow, fps: float, side_px: int, quality: int, batch: int
+) -> Generator[StoredFrame, None, None]:
+    """Decode a source once more, in a process of its own, for frames at times of a player.
+
+    Raises SourceError or VideoError.
+    """
+    settings = SamplingSettings(fps, side_px, quality, "auto", NO_INPUT, batch=batch)
+    sampler = SandboxSampler(SandboxLimits())
+    with source_of(library, video) as found, closing(sampler):
+        for part in sampler.sample(Chunk(found), settings):
+            for frame in part if isinstance(part, list) else ():
+                shown = frame.width_px, frame.height_px, frame.jpeg
+                yield StoredFrame(video.video_id, frame.number, player_s(video, frame.time_s), *shown)
+        check_unchanged(found)
 
 
 def undrawn_videos(library: Library) -> list[VideoRow]:

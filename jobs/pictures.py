@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 10_000_000
 MOST_PIXELS = 60_000_000
+SENT_PX, SENT_QUALITY = 512, 90
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP")
 
 
@@ -52,3 +53,13 @@ def upright(picture: Picture) -> NDArray[np.uint8]:
     from PIL import ImageOps
 
     return np.asarray(ImageOps.exif_transpose(picture).convert("RGB"))
+
+
+def as_jpeg(pixels: NDArray[np.uint8], side_px: int = SENT_PX) -> bytes:
+    """Encode RGB `[height, width, 3]` as a JPEG of at most `side_px` on its longest side, as frames are stored."""
+    from PIL import Image
+
+    picture, encoded = Image.fromarray(pixels), io.BytesIO()
+    picture.thumbnail((side_px, side_px))
+    picture.save(encoded, "JPEG", quality=SENT_QUALITY)
+    return encoded.getvalue()

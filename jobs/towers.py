@@ -44,6 +44,7 @@ from kinodex.index.spaces.towers import (
     Fingerprint,
     ImageEmbedder,
     SpaceTowers,
+    TowerFacts,
     TowerKind,
     cached_place,
     describe_tower,
@@ -56,6 +57,7 @@ from kinodex.index.store.database import free_memory_bytes
 if TYPE_CHECKING:
     from kinodex.index.spaces.cpu import ImageTower
     from kinodex.index.spaces.sentence_model import SentenceModel
+    from kinodex.index.spaces.video_text import VideoTextModel
 
 # The image tower that embeds many pictures on this machine.
 
@@ -288,14 +290,25 @@ def carry_sentences(library: Library, model: SentenceModel) -> list[str]:
     """Export a sentence model, unless the library carries it or it was refused; return lines to print about it."""
     from kinodex.index.spaces.sentence_model import export_sentence_model
 
-    space, began = model.space, time.monotonic()
+    return _carry_texts(library, model.space, partial(export_sentence_model, model), "kinodex add sentences")
+
+
+def carry_clips(library: Library, model: VideoTextModel) -> list[str]:
+    """Export what a video-text model makes of texts, as `carry_sentences` does."""
+    from kinodex.index.spaces.video_text import export_video_text_model
+
+    return _carry_texts(library, model.space, partial(export_video_text_model, model), "kinodex add clips")
+
+
+def _carry_texts(library: Library, space: Fingerprint, export: Callable[[Path], TowerFacts], owner: str) -> list[str]:
+    began = time.monotonic()
     try:
-        with library.lease(LEASE, "kinodex add sentences"), TemporaryDirectory() as scratch:
+        with library.lease(LEASE, owner), TemporaryDirectory() as scratch:
             if _is_settled(_readable_towers(library.uri, space), "text"):
                 return []
             folder, made, refusals = Path(scratch), None, {}
             try:
-                made = export_sentence_model(model, folder)
+                made = export(folder)
             except ExportRefused as error:
                 refusals["text"] = str(error)
             write_towers(folder, SpaceTowers(space, made, None, refusals))

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinodex.index.errors import KinodexError
 from kinodex.index.rows import Hit, Scope
 from kinodex.index.search.fusion import fuse, suppress_neighbours
 from kinodex.jobs.errors import UsageError
@@ -28,15 +29,17 @@ if TYPE_CHECKING:
 
     from kinodex.index.library import LibraryReader
     from kinodex.index.sentences import Meaning
-    from kinodex.index.spaces.towers import ImageEmbedder, Sigmoid, TextEmbedder
+    from kinodex.index.spaces.towers import Fingerprint, ImageEmbedder, Sigmoid, TextEmbedder
 
-Where = Literal["all", "pictures", "words", "speech", "screen-text", "captions", "chapters", "detections"]
+Where = Literal["all", "pictures", "clips", "words", "speech", "screen-text", "captions", "chapters", "detections"]
 WHERE: tuple[Where, ...] = get_args(Where)
-"""Where to look. "pictures" by meaning; "speech" by words; "screen-text" by words, typos forgiven; "captions" by words
-and meaning; "words" is all three, by words and, after `kinodex add sentences`, by meaning; "all" is pictures and words.
-"chapters" by titles and summaries; "detections" by label."""
+"""Where to look. "pictures" by meaning; "clips", windows of some seconds, by meaning; "speech" by words; "screen-text"
+by words, typos forgiven; "captions" by words and meaning; "words" is all three, by words and, after `kinodex add
+sentences`, by meaning; "all" is pictures, clips and words. "chapters" by their texts, "detections" by label."""
 BY_VECTOR = ("all", "pictures", "captions")
 """Places whose hits the space ranks."""
+FOR_PICTURES = ("all", "pictures", "clips")
+"""Places where a picture can be looked for."""
 OLDER_WHERE: dict[str, Where] = {
     "both": "all",
     "together": "all",
@@ -54,10 +57,12 @@ FOUND_IN = {
     "chapter": "chapters",
     "detection": "detections",
     "extract": "extracts",
+    "clip": "clips",
     "both": "several",
 }
-"""The word of `Where` for the `source` of a hit; "several" for one that was found in pictures and in words."""
+"""The word of `Where` for the `source` of a hit; "several" for one that several searches found."""
 ADDED_BY = {
+    "clips": "clips",
     "speech": "speech",
     "screen-text": "text",
     "captions": "captions",
@@ -97,6 +102,7 @@ class Parts:
     """The hits of each search that "all" joins."""
 
     pictures: list[Hit]
+    clips: list[Hit]
     speech: list[Hit]
     captions: list[Hit]
     screen_text: list[Hit]
@@ -119,6 +125,8 @@ class Finder:
     ) -> None:
         self.library = library
         self.space = space
+        self.clips_missing = ""
+        """Why the last search of all went without the clips that there are; empty where it did not."""
         self._embed_text = embed_text or (lambda text: self._text_tower.embed_text([text])[0])
         self._meaning_of = meaning_of or library.sentences.meaning
 
@@ -146,7 +154,8 @@ class Finder:
             sigmoid = self.library.sigmoid(self.library.space(self.space), query.words)
             hits = [_with_probability(hit, sigmoid) for hit in hits] if sigmoid else hits
         titles = {video_id: self.library.video(video_id).title for video_id in {hit.video_id for hit in hits}}
-        return [replace(hit, noise=noise, title=titles[hit.video_id]) for hit in hits], parts
+        how = self._joined_by(query)
+        return [replace(hit, noise=noise, title=titles[hit.video_id], query=how(hit)) for hit in hits], parts
 
     def _found(
         self, among: LibraryReader, query: Query, where: str, ids: tuple[str, ...] | None
@@ -156,6 +165,9 @@ class Finder:
         match where:
             case "pictures":
                 return search.frames(self.embed(query.words, query.picture), *limits, self.space), None
+            case "clips":
+                found = self._clip_query(query)
+                return ([] if found is None else search.clips(found[0], found[1], *limits)), None
             case "words":
                 meaning = self._meaning_of(query.words)
                 return search.words(query.words, *limits, meaning and meaning.every()), None
@@ -174,8 +186,10 @@ class Finder:
             return search.extract(where, query.words, *limits), None
         vector, meaning = self.embed(query.words, query.picture), self._meaning_of(query.words)
         wider = scope, 4 * query.k, query.min_gap_s
-        parts = Parts(*search.by_each(query.words, vector, *wider, self.space, meaning))
-        joined = fuse(parts.pictures, parts.speech, parts.captions, parts.screen_text, query=query.words)
+        parts = Parts(
+            *search.by_each(query.words, vector, *wider, self.space, meaning, self._clip_query_or_note(query))
+        )
+        joined = fuse(parts.pictures, parts.clips, parts.speech, parts.captions, parts.screen_text, query=query.words)
         return suppress_neighbours(joined, query.min_gap_s)[: query.k], parts
 
     def embed(self, words: str = "", picture: Picture | None = None) -> Floats:
@@ -188,6 +202,38 @@ class Finder:
         both = seen + self._embed_words(words)
         vector: Floats = (both / np.linalg.norm(both)).astype(np.float32)
         return vector
+
+    def _clip_query(self, query: Query) -> tuple[Floats, Fingerprint] | None:
+        """A query as the vector of the model of the clips, and that model; None where there are no clips."""
+        space = self.library.visible.usual_space("clips")
+        if space is None or is_vector(query.picture):
+            return None
+        from kinodex.jobs.clip_models import ClipQueries
+        from kinodex.jobs.pictures import as_jpeg
+
+        queries, words = ClipQueries(self.library, space), plain_query(query.words)
+        if query.picture is None:
+            return kept_vector(space.digest, words, queries.embed), space
+        jpeg = as_jpeg(upright_pixels(query.picture))
+        return kept_vector(space.digest, words.encode() + b"\0" + jpeg, lambda _: queries.embed(words, jpeg)), space
+
+    def _clip_query_or_note(self, query: Query) -> tuple[Floats, Fingerprint] | None:
+        """The same; None, with a reason in `clips_missing`, where the model cannot be had: the rest is searched."""
+        self.clips_missing = ""
+        try:
+            return self._clip_query(query)
+        except KinodexError as error:
+            self.clips_missing = str(error)
+            return None
+
+    def _joined_by(self, query: Query) -> Callable[[Hit], str]:
+        """Say of hits if their vector is the `sum` of picture and words, or by the `model` itself; "" without both."""
+        if query.picture is None or not query.words.strip():
+            return lambda hit: ""
+        space = self.library.visible.usual_space("clips")
+        by_clips = "model" if space is not None and space.is_served else "sum"
+        by_source = {"frame": "sum", "clip": by_clips, "both": "sum"}
+        return lambda hit: by_source.get(hit.source, "")
 
     def embed_texts(self, texts: Sequence[str]) -> Floats:
         """The unit vectors `[n, dim]` of texts; those that are not kept are embedded together, by the tower."""
@@ -208,7 +254,7 @@ class Finder:
         return kept_vector(self._digest, words, self._embed_text)
 
     def _embed_picture(self, picture: Picture) -> Floats:
-        if isinstance(picture, np.ndarray) and picture.ndim == 1:
+        if is_vector(picture):
             return unit_vector(picture)
         pixels = upright_pixels(picture)
 
@@ -288,6 +334,11 @@ def _key(space: str, query: str | bytes) -> tuple[str, str | bytes]:
     return space, hashlib.sha256(query).digest() if isinstance(query, bytes) else plain_query(query)
 
 
+def is_vector(picture: Picture | None) -> TypeGuard[Floats]:
+    """True for a vector of the space in the place of a picture."""
+    return isinstance(picture, np.ndarray) and picture.ndim == 1
+
+
 def _with_probability(hit: Hit, sigmoid: Sigmoid) -> Hit:
     """A hit in pictures with the probability that its frame fits the words."""
     if hit.frame_no is None or hit.cosine is None:
@@ -302,9 +353,11 @@ def checked_where(query: Query, library: LibraryReader | None = None) -> str:
         if not query.words.strip():
             raise UsageError("got an empty query; give some words to look for, or a picture")
         return where
-    if where not in ("all", "pictures"):
-        raise UsageError(f"got a picture to look for in {where}; pictures and vectors are looked for in pictures")
-    return where if query.words.strip() else "pictures"
+    if where not in FOR_PICTURES:
+        raise UsageError(f"got a picture to look for in {where}; they are looked for in pictures, in clips, or in all")
+    if where == "clips" and is_vector(query.picture):
+        raise UsageError("got a vector to look for in clips, which another model made; give a picture, or words")
+    return where if where == "clips" or query.words.strip() else "pictures"
 
 
 def known_where(name: str, library: LibraryReader | None = None) -> str:

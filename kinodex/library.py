@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     import ray.data
+    from lancedb.db import DBConnection
     from numpy.typing import NDArray
     from PIL.Image import Image
     from pydantic import BaseModel
@@ -182,9 +183,11 @@ class Library:
         `query` is a text, a PIL picture, an RGB array `[height, width, 3]` of uint8, or a vector `[dim]` of the space;
         beside a text, `picture` is looked for too. A text is looked for in pictures by meaning, and in captions, speech
         and text on screen by words, fused by rank; where the library has sentences (`kinodex add sentences`), in these
-        by meaning too. `where` names one of them: "pictures", "speech", "screen-text", "captions", "words" for all
-        three kinds of text, and "chapters" or "detections" (by label, of `min_score` or more), which "all" leaves out.
-        Pictures and vectors are looked for in pictures. Hits of one video are at least `min_gap_s` apart.
+        by meaning too; where it has clips (`kinodex add clips`), windows of some seconds too. `where` names one of
+        them: "pictures", "clips", "speech", "screen-text", "captions", "words" for all three kinds of text, and
+        "chapters" or "detections" (by label, of `min_score` or more), which "all" leaves out. A picture is looked for
+        in pictures and clips, a vector in pictures; beside words it is joined with them, as
+        `query` of a hit says. Hits of one video are at least `min_gap_s` apart.
 
         `rerank` is the address of a reranker, which then orders the hits. The first `verify` of them are looked at by
         a vision-language model, named as for `ask`: it says of each if it is `present`, for what `reason`.
@@ -323,6 +326,32 @@ class Library:
         again = tables.extracts.faulty(stage.model) if retry_failed else ()
         add(tables, stage, ids, again=again)
         return Extracted(self, self._reader.extracts.rows(stage.model, ids))
+
+    @checked
+    def add_clips(
+        self, model: str, *, videos: VideoName | Sequence[VideoName] = (), where: str | None = None, **settings: Any
+    ) -> AddReport:
+        """Embed overlapping windows of these videos, or of all, by a model that sees movement, as `kinodex add clips`.
+
+        `settings` are those of `kinodex.jobs.add.clips.Clips`: `window_s`, `stride_s`, `fps`, `frames`, `base_url`, ...
+        """
+        from kinodex.index.library import Library as Tables
+        from kinodex.jobs.add.clips import Clips
+        from kinodex.jobs.add.run import add
+
+        tables = Tables.open(self.uri)
+        chosen = tables.select(names_of(videos), where)
+        ids = None if chosen is None else [each.video_id for each in chosen]
+        return add(tables, Clips(model, **settings), ids)
+
+    def lancedb(self) -> DBConnection:
+        """LanceDB's connection to the library, whose tables of vectors are searched by words and pictures too.
+
+        `library.lancedb().open_table(NAME).search("a dog on a beach")`; needs `pip install 'kinodex[lancedb]'`.
+        """
+        from kinodex.lancedb import connect
+
+        return connect(self.uri)
 
     @checked
     def sql(self, select: str) -> duckdb.DuckDBPyRelation:

@@ -23,7 +23,7 @@ from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, FiniteFloat, ValidationError
 
 from kinodex.agent.limits import held
 from kinodex.agent.models import provider_errors
@@ -225,6 +225,21 @@ class Attempt:
     parameters: dict[str, object]
 
 
+class _Vector(BaseModel):
+    embedding: list[FiniteFloat] = Field(min_length=1)
+
+
+class _Counted(BaseModel):
+    prompt_tokens: int = 0
+
+
+class Embedded(BaseModel):
+    """A reply of `/embeddings`: one vector, and the tokens of what it was made of."""
+
+    data: list[_Vector] = Field(min_length=1, max_length=1)
+    usage: _Counted = _Counted()
+
+
 class Endpoint:
     """Client of one role. Close it in the event loop that used it; then it may be used in another.
 
@@ -285,7 +300,7 @@ class Endpoint:
             except openai.APIStatusError as error:
                 lesson = self.form.lesson(error, sent.parameters, sent.fitted.messages)
                 if lesson is None:
-                    raise await self._explain(error, sent) from error
+                    raise await self._explain(error, count_pictures(sent.fitted.messages)) from error
                 lesson()
             except openai.APIConnectionError as error:
                 raise provider_errors.connection_error(self.role, error) from error
@@ -308,6 +323,29 @@ class Endpoint:
             hidden = provider_errors.hidden_error(answer, self.role.base_url)
             raise hidden or provider_errors.no_completion(self.role, answer) from error
 
+    async def embed(self, body: dict[str, object], pictures: int) -> Embedded:
+        """Have `/embeddings` make one vector of the messages of a body, as vLLM's chat form of it takes them.
+
+        Raises `ModelUnreachable`, `ModelRejected`, `ModelUnknown`.
+        """
+        import openai
+
+        async def attempt() -> Embedded:
+            answer: object = await self._client.post("/embeddings", body=body, cast_to=object)
+            try:
+                return Embedded.model_validate(answer)
+            except ValidationError as error:
+                hidden = provider_errors.hidden_error(answer, self.role.base_url)
+                raise hidden or provider_errors.no_embedding(self.role, answer) from error
+
+        try:
+            async with held(self._slots):
+                return await with_retries(self.role, attempt)
+        except openai.APIStatusError as error:
+            raise await self._explain(error, pictures, "embeddings of messages") from error
+        except openai.APIConnectionError as error:
+            raise provider_errors.connection_error(self.role, error) from error
+
     def _is_final(self, sent: Attempt, error: BaseException) -> bool:
         """True for a refusal of the request itself, whatever its status: some servers report those as their failure."""
         import openai
@@ -327,10 +365,12 @@ class Endpoint:
                 self.form.limit_context(limit)
         return self.form.context_tokens
 
-    async def _explain(self, error: openai.APIStatusError, sent: Attempt) -> ModelError:
+    async def _explain(
+        self, error: openai.APIStatusError, pictures: int, offer: str = provider_errors.COMPLETIONS
+    ) -> ModelError:
         models = await self.list_models() if provider_errors.may_reject_model(error) else None
         names = None if models is None else [str(model["id"]) for model in models if "id" in model]
-        return provider_errors.status_error(self.role, error, names, count_pictures(sent.fitted.messages))
+        return provider_errors.status_error(self.role, error, names, pictures, offer)
 
     async def list_models(self) -> list[dict[str, object]] | None:
         """The models that the server lists, as it describes them; None if it lists none."""

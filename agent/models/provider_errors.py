@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 TRANSIENT = frozenset({408, 409, 429})
 CLIPPED_CHARACTERS = 300
 NEAREST = 5
+COMPLETIONS = "chat completions"
+"""What a server is asked for, unless it is something else."""
 READERS = "`kinodex agents` says which agents read text alone"
 
 
@@ -46,8 +48,14 @@ def is_transient(error: BaseException) -> bool:
     return isinstance(error, (openai.APIConnectionError, NoCompletion))
 
 
-def status_error(role: Role, error: openai.APIStatusError, models: Sequence[str] | None, images: int = 0) -> ModelError:
-    """Explain a refusal, or a failure that did not pass, in one line.
+def status_error(
+    role: Role,
+    error: openai.APIStatusError,
+    models: Sequence[str] | None,
+    images: int = 0,
+    offer: str = COMPLETIONS,
+) -> ModelError:
+    """Explain a refusal, or a failure that did not pass, in one line; `offer` is what the server was asked for.
 
     `models` are those that the server lists, if it was asked; `images` is the number of pictures that were sent.
     """
@@ -62,7 +70,7 @@ def status_error(role: Role, error: openai.APIStatusError, models: Sequence[str]
         return kind(f"{host} refuses {credentials} ({message}); check the key and what it may use")
     if models is not None and model not in models:
         return ModelUnknown(f"{host} has no model {model!r}; {_suggest(model, models)}")
-    return _content_error(role, error, message, images) or _other_error(role, error, message)
+    return _content_error(role, error, message, images) or _other_error(role, error, message, offer)
 
 
 def _content_error(role: Role, error: openai.APIStatusError, message: str, images: int) -> ModelError | None:
@@ -88,12 +96,12 @@ def takes_no_pictures(role: Role, said: str) -> TakesNoPictures:
     return TakesNoPictures(f"{role.model!r} at {role.host} takes no pictures ({said})", todo)
 
 
-def _other_error(role: Role, error: openai.APIStatusError, message: str) -> ModelError:
+def _other_error(role: Role, error: openai.APIStatusError, message: str, offer: str) -> ModelError:
     host, model, said = role.host, role.model, all_words(error)
     if error.status_code == 404 and "model" not in said:
-        return AllRejected(f"{role.place} offers no chat completions ({message}); it usually ends in /v1")
+        return AllRejected(f"{role.place} offers no {offer} ({message}); it usually ends in /v1")
     if error.status_code == 404:
-        return ModelUnknown(f"{host} does not chat with model {model!r} ({message}); choose another one")
+        return ModelUnknown(f"{host} makes no {offer} with model {model!r} ({message}); choose another one")
     if is_transient(error):
         tried = f"{role.attempts} attempts and {role.give_up_after_s:g} s"
         todo = "lower the role's at_once, or try later" if error.status_code == 429 else "look at its log, or try later"
@@ -125,6 +133,14 @@ def connection_error(role: Role, error: openai.APIConnectionError) -> ModelUnrea
         return ModelUnreachable(f"no reply from {role.place} {tried}; raise timeout_s or lower at_once")
     cause = clip(error.__cause__ or error, role)
     return ModelUnreachable(f"nobody answers at {role.place} ({cause}); start the server or correct base_url")
+
+
+def no_embedding(role: Role, body: object) -> NoCompletion:
+    """Explain that a server answered with success, but not with one vector."""
+    return NoCompletion(
+        f"{role.place} sent no vector but {clip(body, role)}; give a server that embeds messages with pictures, as "
+        "vLLM does (`vllm serve MODEL --runner pooling`)"
+    )
 
 
 def no_completion(role: Role, body: object) -> NoCompletion:

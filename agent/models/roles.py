@@ -185,7 +185,7 @@ def api_key(role: Role) -> str:
     key = os.environ.get(role.key_env, "").strip()
     if key:
         return key
-    if _is_private(role.host):
+    if is_private(role.host):
         return NO_KEY
     raise KeyMissing(
         f"no key for {role.host}: the environment variable {role.key_env} is not set; set it, "
@@ -193,7 +193,7 @@ def api_key(role: Role) -> str:
     )
 
 
-def _is_private(host: str) -> bool:
+def is_private(host: str) -> bool:
     """True for a server of one's own: loopback, a private address, or a bare name as container networks use."""
     try:
         address = ipaddress.ip_address(host)

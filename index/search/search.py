@@ -41,7 +41,16 @@ from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables
 from kinodex.index.store.indexes import present
 from kinodex.index.store.quiet_lance import ColumnOrdering, MultiMatchQuery
-from kinodex.index.store.schema import Filter, at_least, captions_space, equal, overlapping, within
+from kinodex.index.store.schema import (
+    CLIPS_PREFIX,
+    Filter,
+    at_least,
+    captions_space,
+    equal,
+    overlapping,
+    vectors_table,
+    within,
+)
 from kinodex.index.videos.visibility import VisibilityCache, space_scope
 
 EVERYWHERE = Scope()
@@ -92,6 +101,37 @@ class Search:
             return [_frame_hit(complete[at], videos) for at in kept]
 
         return search_until_k(fetch, to_hits, k, 4 * k if min_gap_s else k, limits)
+
+    def clips(
+        self,
+        vector: NDArray[Any],
+        space: Fingerprint,
+        scope: Scope = EVERYWHERE,
+        k: int = 10,
+        min_gap_s: float = 0.0,
+    ) -> list[Hit]:
+        """Find the `k` windows nearest to a unit vector `[dim]` of a video-text model, best first.
+
+        A window that shares time with a better one of its video is left out. Only videos are searched that have all
+        their windows by this model.
+        """
+        check_scope(self._visible, scope, k, min_gap_s)
+        query, limits = unit_query(vector, space.dim), limits_of(self._visible, scope, overlapping)
+        table, columns = vectors_table(space, CLIPS_PREFIX), ["video_id", "clip_no", "start_s", "end_s"]
+
+        def fetch(limit: int, where: Filter | None) -> Rows:
+            rows = nearest_rows(self._tables, table, query, columns, where, limits.are_few, limit)
+            return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["clip_no"]))
+
+        def to_hits(rows: Rows) -> list[Hit]:
+            ids = {row["video_id"] for row in rows}
+            models, videos = self._visible.models("clips", ids), self._visible.videos(ids)
+            shown = [row for row in rows if space.digest in models.get(row["video_id"], ())]
+            hits = [_clip_hit(row) for row in on_player_clock(shown, videos)]
+            longest_s = max((hit.end_s - hit.time_s for hit in hits), default=0.0)
+            return suppress_neighbours(hits, max(min_gap_s, longest_s))
+
+        return search_until_k(fetch, to_hits, k, 4 * k, limits)
 
     def _held(self, table: str, scope: Scope) -> HeldFrames | None:
         """The frames of the videos of a condition in memory, where they are neither few nor too many."""
@@ -256,14 +296,17 @@ class Search:
         min_gap_s: float = 0.0,
         space: str | None = None,
         meaning: Meaning | None = None,
+        clip: tuple[NDArray[Any], Fingerprint] | None = None,
     ) -> list[Hit]:
-        """Search frames, transcript, captions and text on screen: four times `k` hits of each, fused (see `fuse`).
+        """Search frames, clips, transcript, captions and text on screen: four times `k` hits each, fused (see `fuse`).
+
+        Clips are searched where `clip` gives the query's vector by their model, and that model.
 
         A line that shares only a small word with the text is left out (see `shares_words`). In another space captions,
         whose vectors are in the library's own, are found by words alone. With the text's `meaning` all three kinds of
         text are found by it too.
         """
-        found = self.by_each(text, vector, scope, 4 * k, min_gap_s, space, meaning)
+        found = self.by_each(text, vector, scope, 4 * k, min_gap_s, space, meaning, clip)
         return suppress_neighbours(fuse(*found, query=text), min_gap_s)[:k]
 
     def by_each(
@@ -275,16 +318,18 @@ class Search:
         min_gap_s: float = 0.0,
         space: str | None = None,
         meaning: Meaning | None = None,
-    ) -> tuple[list[Hit], list[Hit], list[Hit], list[Hit]]:
-        """Find `k` hits each, which `hybrid` fuses: of frames, transcript, captions, text on screen."""
+        clip: tuple[NDArray[Any], Fingerprint] | None = None,
+    ) -> tuple[list[Hit], list[Hit], list[Hit], list[Hit], list[Hit]]:
+        """Find `k` hits each, which `hybrid` fuses: of frames, clips, transcript, captions, text on screen."""
         in_own = space_scope(self._tables, self._visible, self._own_space, space).other is None
         frames = self.frames(vector, scope, k, min_gap_s, space)
+        moving = [] if clip is None else self.clips(*clip, scope, k, min_gap_s)
         said = _with_shared_words(text, self.transcript(text, scope, k))
         shown = self.screen_text(text, scope, k, small_words=False)
         captions = self.captions(text, vector if in_own else None, scope, k)
         like = self._like(meaning, scope, 3 * k, 0.0)
         said, captions = with_meaning(said, like, "transcript"), with_meaning(captions, like, "caption")
-        return frames, said[:k], captions[:k], with_meaning(shown, like, "text")[:k]
+        return frames, moving, said[:k], captions[:k], with_meaning(shown, like, "text")[:k]
 
     def _like(
         self,
@@ -354,6 +399,11 @@ def _frame_hit(row: Mapping[str, Any], videos: Mapping[str, VideoRow]) -> Hit:
     return Hit(
         row["video_id"], row["time_s"], _shown_until(row, videos), row["frame_no"], score, None, "frame", cosine=score
     )
+
+
+def _clip_hit(row: Mapping[str, Any]) -> Hit:
+    score = 1.0 - row["_distance"]
+    return Hit(row["video_id"], row["start_s"], row["end_s"], None, score, None, "clip", cosine=score)
 
 
 def _detection_hit(row: Mapping[str, Any], videos: Mapping[str, VideoRow]) -> Hit:

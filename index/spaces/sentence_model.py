@@ -334,12 +334,12 @@ def load_sentence_model(name: str, device: str = "auto") -> SentenceModel:
             "brings it"
         ) from error
     place = chosen_device(device)
-    with _hub_of(name), _quiet():
+    with hub_of(name), quiet():
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(name)
             model, found = transformers.AutoModel.from_pretrained(name, output_loading_info=True)
         except Exception as error:  # the errors of loaders for foreign or damaged files cannot be listed
-            raise _load_error(name, error) from error
+            raise load_error(f"the sentence model {name}", error) from error
         facts = read_facts(name, lambda path: _read_json(name, path), *_limits(model, tokenizer))
     if tokenizer.get_vocab().keys() <= set(tokenizer.all_special_tokens):  # transformers makes up what is missing
         raise WeightsMissing(
@@ -360,12 +360,12 @@ def _limits(model: Any, tokenizer: Any) -> tuple[str, int]:
     return str(tokenizer.pad_token or ""), min(int(tokenizer.model_max_length), places)
 
 
-def _hub_of(name: str) -> AbstractContextManager[bool]:
+def hub_of(name: str) -> AbstractContextManager[bool]:
     return nullcontext(False) if Path(name).is_dir() else quick_hub()
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Show neither warnings of transformers nor its bars of progress within this block."""
     from transformers import utils
 
@@ -381,14 +381,15 @@ def _quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _load_error(name: str, error: Exception) -> WeightsMissing | BadCheckpoint:
+def load_error(what: str, error: Exception, kind: str = "sentence-transformers") -> WeightsMissing | BadCheckpoint:
+    """Explain why a model of transformers cannot be loaded; `kind` says of what it should be."""
     reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
     if isinstance(error, OSError):
         return WeightsMissing(
-            f"the sentence model {name} cannot be had: {reason}; give the folder of a copy (config.json, "
+            f"{what} cannot be had: {reason}; give the folder of a copy (config.json, "
             "model.safetensors, tokenizer.json and what else is there), or a hub id that this machine can reach"
         )
-    return BadCheckpoint(f"cannot load the sentence model {name}: {reason}; give a model of sentence-transformers")
+    return BadCheckpoint(f"cannot load {what}: {reason}; give a model of {kind}")
 
 
 def _read_json(name: str, path: str) -> Any:
@@ -406,15 +407,16 @@ def _read_json(name: str, path: str) -> Any:
 
 
 def _fingerprint(name: str, model: Any, tokenizer: Any, facts: ModelFacts) -> Fingerprint:
-    with _hub_of(name):
+    with hub_of(name):
         config = _read_json(name, "config.json") or {}
     plain = {key: value for key, value in config.items() if key not in OF_THE_WRITER}
     identity = sha256_of_json({"config": plain, "vocabulary": tokenizer.get_vocab()})
-    weights, dim = _weights_sha256(model), int(model.config.hidden_size)
+    weights, dim = weights_sha256(model), int(model.config.hidden_size)
     return Fingerprint(name, identity[:12], weights, facts.as_json(), dim)
 
 
-def _weights_sha256(model: Any) -> str:
+def weights_sha256(model: Any) -> str:
+    """Hash all weights that embed something, as float32."""
     digest = hashlib.sha256()
     for key, tensor in sorted(model.state_dict().items()):
         if not key.startswith(OF_OTHER_HEADS):

@@ -253,6 +253,10 @@ spin: on two busy cores a query took 1 s of CPU with them, and 0.06 s without.""
 # Identity of an embedding space.
 
 
+SERVED = "served"
+"""In the place of a configuration's digest: of a served model nothing is known but its name and how it is asked."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
     """Identity of a space: its vectors are comparable. Two spaces are the same if all but the name is."""
@@ -266,6 +270,11 @@ class Fingerprint:
     """open_clip's preprocessing settings as JSON with sorted keys."""
     dim: int
     normalised: bool = True
+
+    @property
+    def is_served(self) -> bool:
+        """True of a model behind an endpoint."""
+        return self.model == SERVED
 
     @property
     def digest(self) -> str:

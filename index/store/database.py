@@ -62,6 +62,11 @@ def place(uri: str) -> str:
     """Turn a URI into the form that Lance takes; a plain path becomes absolute, since workers may run elsewhere."""
     if not uri.strip():
         raise NotALibrary("got an empty name for a library; give its folder or URI")
+    if uri.startswith("db://"):
+        raise NotALibrary(
+            f"got {uri}, a database of LanceDB's own cloud, which keeps no folder: a library lies in a folder, or "
+            "under s3://, gs:// or az://, where LanceDB opens it too; copy its tables there"
+        )
     plain = uri.removeprefix("file://")
     return plain if "://" in plain else str(Path(plain).expanduser().absolute())
 
@@ -388,7 +393,7 @@ def retry_on_conflict(commit: Callable[[], Result]) -> Result:
 
 
 def space_tables(tables: Tables, prefix: str = VECTORS_PREFIX) -> dict[str, Fingerprint]:
-    """List every table of vectors by name, with the space that it holds: of frames, or of sentences by their prefix."""
+    """List every table of vectors by name, with its space: of frames, or of sentences and clips by their prefix."""
     found = {}
     for name in tables.names():
         if name.startswith(prefix) and tables.has(name):

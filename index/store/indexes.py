@@ -24,7 +24,14 @@ from kinodex.index.store.database import (
     storage_errors,
 )
 from kinodex.index.store.leases import awaited_lease
-from kinodex.index.store.schema import EXTRACTS_PREFIX, LATE_TABLES, MAPPED_PREFIX, SENTENCES_PREFIX
+from kinodex.index.store.schema import (
+    CLIPS_PREFIX,
+    EXTRACTS_PREFIX,
+    LATE_TABLES,
+    MAPPED_PREFIX,
+    SENTENCES_PREFIX,
+    VECTORS_PREFIX,
+)
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -101,8 +108,9 @@ not joined again; and the graphs are left for the end.
 
 def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
     """Make the indexes that pay by now, update stale ones, join fragments and delete outdated files; none need stop."""
-    spaces = list(space_tables(tables))
-    sentences = list(space_tables(tables, SENTENCES_PREFIX))
+    vectors = [
+        name for prefix in (VECTORS_PREFIX, SENTENCES_PREFIX, CLIPS_PREFIX) for name in space_tables(tables, prefix)
+    ]
     extracts = own_tables(tables, "extracts").values()
     late = [*present(tables, OF_VIDEOS), *own_tables(tables, "map").values(), *extracts]
     written = [*present(tables, WORDED), *extracts]
@@ -110,14 +118,14 @@ def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
         join_fragments(tables, "frames", when.picture_fragments, when)
         for name in (*SMALL, *late):
             join_fragments(tables, name, when.fragments, when)
-        for name in (*spaces, *sentences):
+        for name in vectors:
             join_fragments(tables, name, when.vector_fragments, when)
-        for name in (*BY_VIDEO, *late, *spaces, *sentences):
+        for name in (*BY_VIDEO, *late, *vectors):
             _index_values(tables, name, "video_id", when)
         _index_values(tables, "frames", "frame_key", when)
         _index_values(tables, "sources", "uri", when)
         _index_values(tables, "detections", "label", when)
-        for name in (*spaces, *sentences, "captions"):
+        for name in (*vectors, "captions"):
             _index_vectors(tables, name, when)
         for name in written:
             # Searches that forgive typos look into the index alone: it may lack no line.

@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import reduce
 from numbers import Integral
 from operator import and_
+from pathlib import PurePath
 from typing import Any, TypeVar
 
 import numpy as np
@@ -139,6 +140,10 @@ LIKENESS_KEY = b"kinodex.likeness"
 """Metadata of a table of sentences: the cosines of texts that have nothing in common (`sentence_model.Likeness`)."""
 VECTORS_PREFIX = "vectors_"
 SENTENCES_PREFIX = "sentences_"
+CLIPS_PREFIX = "clips_"
+"""Of tables of windows of videos as vectors; the table `clips` alone holds what agents wrote of parts."""
+EMBEDDING_KEY = b"embedding_functions"
+"""Metadata of tables of vectors by which LanceDB embeds what is looked for there (see `kinodex.lancedb`)."""
 MAPPED_PREFIX = "mapped_"
 """Of tables of what a user's function makes, by the name that its rows were given."""
 EXTRACTS_PREFIX = "extract_"
@@ -168,6 +173,7 @@ STAGE_TABLES = {
 OWN_TABLES = {
     "vectors": VECTORS_PREFIX,
     "sentences": SENTENCES_PREFIX,
+    "clips": CLIPS_PREFIX,
     "map": MAPPED_PREFIX,
     "extracts": EXTRACTS_PREFIX,
 }
@@ -206,8 +212,9 @@ def frame_keys(video_id: str, frame_nos: Sequence[int]) -> NDArray[np.int64]:
 
 
 def vectors_table(fingerprint: Fingerprint, prefix: str = VECTORS_PREFIX) -> str:
-    """Name the table that holds a space's vectors, of frames, or of sentences by their prefix."""
-    words = re.sub(r"[^a-z0-9]+", "_", fingerprint.name.lower()).strip("_")[-40:]
+    """Name the table that holds a space's vectors, of frames, or of sentences and clips by their prefix."""
+    name = PurePath(fingerprint.name).name if prefix == CLIPS_PREFIX else fingerprint.name
+    words = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[-40:]
     return f"{prefix}{words}_{fingerprint.digest}"
 
 
@@ -281,7 +288,8 @@ def _altered(what: str, why: str) -> LibraryDamaged:
 def vectors_schema(fingerprint: Fingerprint) -> pa.Schema:
     """Make the schema of a space's vectors; its metadata holds the whole fingerprint."""
     vector = pa.list_(pa.float16(), fingerprint.dim)
-    return _table(video_id=TEXT, frame_no=INT32, time_s=FLOAT64, vector=vector).with_metadata(identity(fingerprint))
+    columns = _table(video_id=TEXT, frame_no=INT32, time_s=FLOAT64, vector=vector)
+    return columns.with_metadata(identity(fingerprint) | embedding_function(fingerprint, "frames", "jpeg"))
 
 
 def sentences_schema(fingerprint: Fingerprint, likeness: Mapping[str, float]) -> pa.Schema:
@@ -295,12 +303,28 @@ def sentences_schema(fingerprint: Fingerprint, likeness: Mapping[str, float]) ->
         model=nullable(TEXT),  # that wrote the text
         vector=pa.list_(pa.float16(), fingerprint.dim),
     )
-    return columns.with_metadata(identity(fingerprint) | {LIKENESS_KEY: json.dumps(dict(likeness), sort_keys=True)})
+    measured: dict[bytes, str] = {LIKENESS_KEY: json.dumps(dict(likeness), sort_keys=True)}
+    facts = identity(fingerprint) | measured
+    return columns.with_metadata(facts | embedding_function(fingerprint, "sentences", "text"))
+
+
+def clips_schema(fingerprint: Fingerprint) -> pa.Schema:
+    """Make the schema of windows of videos as vectors of a model; its metadata holds the model's identity."""
+    vector = pa.list_(pa.float16(), fingerprint.dim)
+    columns = _table(video_id=TEXT, clip_no=INT32, start_s=FLOAT64, end_s=FLOAT64, vector=vector)
+    return columns.with_metadata(identity(fingerprint) | embedding_function(fingerprint, "clips", "jpeg"))
 
 
 def identity(fingerprint: Fingerprint) -> dict[bytes, str]:
     """Make the metadata that name a space."""
     return {SPACE_KEY: json.dumps(asdict(fingerprint), sort_keys=True)}
+
+
+def embedding_function(fingerprint: Fingerprint, of: str, source: str) -> dict[bytes, str]:
+    """Make the metadata by which LanceDB embeds what is looked for; the model by its digest: names have paths."""
+    model = {"space": fingerprint.digest, "of": of}
+    function = {"name": "kinodex", "model": model, "source_column": source, "vector_column": "vector"}
+    return {EMBEDDING_KEY: json.dumps([function])}
 
 
 def extract_table(key: str) -> str:

@@ -21,9 +21,10 @@ import pyarrow.compute as pc
 from kinodex.index.errors import DamagedRows, LibraryError, SpaceMismatch, UnknownVideo
 from kinodex.index.rows import VideoRow, first_zero_s, moved
 from kinodex.index.spaces.towers import Fingerprint
-from kinodex.index.store.database import State, Tables, find_space
+from kinodex.index.store.database import State, Tables, find_space, space_tables
 from kinodex.index.store.schema import (
     CHECKSUM,
+    OWN_TABLES,
     STAGES,
     Filter,
     all_of,
@@ -88,6 +89,18 @@ def checked_stage(stage: str) -> str:
     return stage
 
 
+def most_used_space(tables: Tables, stage: str) -> Fingerprint | None:
+    """Find the model that embedded the most videos, of several the one that was used last; None if there is none."""
+    spaces = {space.digest: space for space in space_tables(tables, OWN_TABLES[stage]).values()}
+    if len(spaces) < 2:
+        return next(iter(spaces.values()), None)
+    rows = tables.rows("additions", equal("stage", stage), ["model", "added_at"]).group_by("model")
+    by_model = rows.aggregate([("model", "count"), ("added_at", "max")])
+    order = [("model_count", "descending"), ("added_at_max", "descending"), ("model", "ascending")]
+    digests = [*by_model.sort_by(order)["model"].to_pylist(), *spaces]
+    return next(spaces[digest] for digest in digests if digest in spaces)
+
+
 @dataclass(slots=True)
 class _Cached:
     state: State
@@ -150,6 +163,16 @@ class VisibilityCache:
     def models(self, stage: str, ids: Collection[str] | None = None) -> Models:
         """Look up the models that completed a stage in the videos `ids`, the newest last."""
         return self._look_up("additions", stage, ids, lambda missing: complete_models(self._tables, stage, missing))
+
+    def usual_space(self, stage: str) -> Fingerprint | None:
+        """The model of sentences or clips that is used where none is named: see `most_used_space`."""
+        kind, state = f"usual {stage}", self._tables.state("additions")
+        cached = self._cached.get(kind)
+        if cached is None or cached.state != state:
+            found = most_used_space(self._tables, stage)
+            cached = self._cached[kind] = _Cached(state, {stage: found}, is_whole=True)
+        space: Fingerprint | None = cached.rows[stage]
+        return space
 
     def _look_up(
         self,

@@ -9,15 +9,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinodex.index.library import Library
-from kinodex.index.rows import StoredFrame, VideoRow, player_s
+from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.run import AddedRows, check_settings
-from kinodex.jobs.library import BATCHES_AHEAD, picture_of, source_of, stored_pictures
-from kinodex.pipeline.fetch import check_unchanged
-from kinodex.pipeline.images import ModelInput
+from kinodex.jobs.library import BATCHES_AHEAD, picture_of, source_frames, stored_pictures
 from kinodex.pipeline.models.detector import Box
 from kinodex.pipeline.models.screen_text import CARRIED
-from kinodex.pipeline.sample import Chunk, SampledFrame, SamplingSettings, prefetch
-from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler
+from kinodex.pipeline.sample import prefetch
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -28,7 +25,6 @@ FRAMES_AT_ONCE = 4
 FULL_SIDE_PX = 1920
 """Longest side of a picture of `--full`: print that a larger one shows smaller than that is read by nobody."""
 FULL_QUALITY = 95
-NO_INPUT = ModelInput(1, 1)
 """The sampler makes an input for a model with each picture; here nothing reads it."""
 MIN_CONFIDENCE = 0.75
 """Below it lie most of the letters that a reader finds in leaves and tiles (measured)."""
@@ -108,17 +104,9 @@ def _stored_pictures(library: Library, video: VideoRow) -> Generator[tuple[float
 
 def _source_pictures(library: Library, video: VideoRow) -> Generator[tuple[float, Image], None, None]:
     """Yield the same frames, decoded again at full size in a process of their own; raises SourceError or VideoError."""
-    settings = SamplingSettings(video.sample_fps, FULL_SIDE_PX, FULL_QUALITY, "auto", NO_INPUT, batch=FRAMES_AT_ONCE)
-    sampler = SandboxSampler(SandboxLimits())
-    with source_of(library, video) as found, closing(sampler):
-        for part in sampler.sample(Chunk(found), settings):
-            for frame in part if isinstance(part, list) else ():
-                yield player_s(video, frame.time_s), picture_of(_stored(video, frame))
-        check_unchanged(found)
-
-
-def _stored(video: VideoRow, frame: SampledFrame) -> StoredFrame:
-    return StoredFrame(video.video_id, frame.number, frame.time_s, frame.width_px, frame.height_px, frame.jpeg)
+    with closing(source_frames(library, video, video.sample_fps, FULL_SIDE_PX, FULL_QUALITY, FRAMES_AT_ONCE)) as frames:
+        for frame in frames:
+            yield frame.time_s, picture_of(frame)
 
 
 @lru_cache(maxsize=1)

@@ -319,6 +319,64 @@ def vectors(
     run(library, stage, among, sharing, as_json=json)
 
 
+# `kinodex add clips`: windows of some seconds, for what one frame cannot show.
+
+
+@options.with_groups
+def clips(
+    library: options.LibraryArgument,
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            help="A video-text model of transformers (X-CLIP, PE; a hub id or folder), or one that --base-url serves.",
+        ),
+    ],
+    base_url: Annotated[
+        str | None, typer.Option(help="A server with /v1/embeddings that takes pictures, http://HOST:PORT/v1.")
+    ] = None,
+    among: options.Among = options.ALL,
+    window: Annotated[float, typer.Option(help="Seconds of a window, 2 to 8.")] = 4.0,
+    stride: Annotated[float, typer.Option(help="Seconds from the start of a window to that of the next.")] = 2.0,
+    fps: Annotated[
+        float | None, typer.Option(help="Decode the sources once at so many frames a second. Default: stored frames.")
+    ] = None,
+    frames: Annotated[
+        int | None, typer.Option(min=1, max=64, help="Frames of a window. Default: the model's own number, or 8.")
+    ] = None,
+    instruction: Annotated[
+        str, options.rare(help="Instruction to a served model before each window and query; '' sends these alone.")
+    ] = "Represent the user's input.",
+    batch: Annotated[int, typer.Option(min=1, help="Windows at once.")] = 8,
+    input_price: options.InputPriceOption = 0.0,
+    dry_run: options.DryRunOption = False,
+    device: options.DeviceOption = "auto",
+    sharing: options.Sharing = options.HERE,
+    json: options.JsonOption = False,
+) -> None:
+    """Embed overlapping windows of some seconds by a model that sees movement; searches find them beside frames."""
+    from kinodex.jobs.add.clips import Clips
+    from kinodex.jobs.models import ModelChoice
+
+    name = model if base_url else options.local_name(model)
+    settings = (window, stride, fps, frames, base_url, instruction, batch, input_price, "cpu" if base_url else device)
+    stage = Clips(name, *settings)
+    if dry_run:
+        from kinodex.jobs.forecast import forecast_clips, table
+
+        opened = options.open_library(library)
+        chosen = _chosen(opened, among, frames_needed=True)
+        videos = [row for row in stage.pending(opened) if chosen is None or row.video_id in chosen]
+        print(table([forecast_clips(opened, stage, videos)], "windows"))
+        return
+    if base_url:
+        options.announce(ModelChoice(name, base_url))
+    run(library, stage, among, sharing, as_json=json)
+
+
+# `kinodex add map`: columns that a function of one's own makes.
+
+
 @options.with_groups
 def map_function(
     library: options.LibraryArgument,
@@ -360,6 +418,7 @@ app.command("shots")(shots)
 app.command("chapters")(summaries)
 app.command("vectors")(vectors)
 app.command("text-tower")(text_tower)
+app.command("clips")(clips)
 app.command("map")(map_function)
 
 

@@ -45,10 +45,10 @@ def search(
         str,
         typer.Option(
             "--in",
-            help="Where to look: pictures (by meaning), words (said, on screen and captions, by words, and by meaning "
-            "after `kinodex add sentences`), speech (by words), screen-text (by words, typos forgiven), captions (by "
-            "words and meaning), chapters (by titles and summaries), detections (by label), an extract by its name, "
-            "or all: but these three.",
+            help="Where to look: pictures (by meaning), clips (windows of some seconds, by meaning), words (said, on "
+            "screen and captions, by words, and by meaning after `kinodex add sentences`), speech (by words), "
+            "screen-text (by words, typos forgiven), captions (by words and meaning), chapters (by titles and "
+            "summaries), detections (by label), an extract by its name, or all: pictures, clips and words.",
         ),
     ] = "all",
     label: Annotated[str | None, typer.Option(help="Only detections of this label.")] = None,
@@ -78,6 +78,8 @@ def search(
     hits = finder.find(asked, rerank)
     if rerank and hits and all(hit.reranked is None for hit in hits):
         print("note: no hit has words for the reranker to compare: their order is as before", file=sys.stderr)
+    if finder.clips_missing:
+        print(f"note: clips are not searched: {finder.clips_missing}", file=sys.stderr)
     if opened.sentences.missing:
         print(f"note: lines are found by words alone: {opened.sentences.missing}", file=sys.stderr)
     if choice is not None and looking.verify is not None:
@@ -114,13 +116,17 @@ def _note_invalid(looked: Looked) -> None:
 
 def _place(library: Library, place: str, query: str, image: Path | None, label: str | None, space: str | None) -> str:
     """Where to look; raises UsageError for options that do not fit together."""
-    from kinodex.find import known_where
+    from kinodex.find import FOR_PICTURES, known_where
 
     place = known_where(place, library)
     if label is not None and place == "all":
         place = "detections"
-    if (image is not None or space is not None) and place not in ("all", "pictures"):
-        raise UsageError(f"got --in {place} with --image or --space, which are for pictures; leave one of them out")
+    if image is not None and place not in FOR_PICTURES:
+        raise UsageError(
+            f"got --in {place} with --image, which is for {', '.join(FOR_PICTURES)}; leave one of them out"
+        )
+    if space is not None and place not in ("all", "pictures"):
+        raise UsageError(f"got --in {place} with --space, which is for pictures; leave one of them out")
     if label is not None and place != "detections":
         raise UsageError(f"got --label with a search in {place}; only detections have labels")
     if image is None and not query.strip() and not (label or "").strip():

@@ -160,6 +160,7 @@ class HitLine(OfVideo, Span, Judged):
     speaker: Text | None = None
     cosine: Number | None = None
     bm25: Number | None = None
+    query: str | None = None
 
 
 class Hits(BaseModel):

@@ -10,6 +10,7 @@ import asyncio
 import base64
 import inspect
 import itertools
+import math
 import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
@@ -21,11 +22,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
+import numpy as np
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, ContentBlock, ImageContent, ToolAnnotations
+from numpy.typing import NDArray
 from pydantic import Field, ValidationError, create_model
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
@@ -242,17 +245,17 @@ async def serve_http(server: MCPServer, listener: socket.socket, host: str) -> N
 VideoName = Annotated[str, Field(description="Id, its first digits, title or file name.")]
 VideoNames = Annotated[list[str] | None, Field(min_length=1, description="Only these videos.")]
 VideosWhere = Annotated[
-    str | None, Field(description="SQL on columns of `videos`: \"camera = 'front' AND recorded_at >= '2026-03-01'\".")
+    str | None, Field(description="SQL on columns of `videos`: \"camera = 'front' AND day >= '2026-03-01'\".")
 ]
-FromS = Annotated[float | None, Field(description="Only from this time on.")]
-ToS = Annotated[float | None, Field(description="Only before this time.")]
+FromS = Annotated[float | None, Field(description="From this time on.")]
+ToS = Annotated[float | None, Field(description="Before this time.")]
 Offset = Annotated[int, Field(ge=0, description="Rows to leave out, as `cut` says.")]
 LookIn = Annotated[
     str,
     Field(
-        description="pictures: by meaning; words: speech, screen-text and captions, by words and perhaps by meaning; "
-        "chapters: titles and summaries; detections: the query is a label; all: pictures and words; or an extract: the "
-        "name among `stages`, before its @."
+        description="pictures: by meaning; clips: by movement; words: speech, screen-text and captions, perhaps by "
+        "meaning; chapters: titles and summaries; detections: the query is a label; all: the first three; or an "
+        "extract: the name among `stages`, before its @."
     ),
 ]
 
@@ -370,11 +373,12 @@ class LibraryTools:
         videos_where: VideosWhere = None,
         start_s: FromS = None,
         end_s: ToS = None,
-        k: Annotated[int, Field(description="Number of hits, 1 to 50.")] = 10,
+        k: Annotated[int, Field(description="Hits, 1 to 50.")] = 10,
         min_gap_s: Annotated[float, Field(ge=0, description="Least seconds between hits of one video.")] = 2.0,
         verify: Verify = 0,
+        like: Annotated[str | None, Field(description="Also like this frame: VIDEO@SECONDS.")] = None,
     ) -> Annotated[CallToolResult, replies.Hits]:
-        """Find moments of the videos that match a query, best first: seen, said, shown, described or detected.
+        """Find moments that match a query, best first: seen, said, shown, described or detected.
 
         Look at a hit with `frames` at its start_s. Scores mean nothing across searches; `claim` says what the `basis`
         allows.
@@ -382,7 +386,10 @@ class LibraryTools:
         if k < 1:
             raise UsageError(f"got k={k}; ask for at least 1 hit")
         limits = start_s, end_s, min(k, replies.HITS), min_gap_s
-        hits = self._finder.find(Query(query, None, where, videos or (), *limits, condition=videos_where))
+        picture: NDArray[np.float16] | None = None
+        if like is not None:
+            picture, where = self._vector_at(like), "pictures"
+        hits = self._finder.find(Query(query, picture, where, videos or (), *limits, condition=videos_where))
         if verify:
             hits = self._look(self.library, query, hits, verify)[0]
         lines = first_fitting([self._found(hit) for hit in hits])
@@ -442,6 +449,21 @@ class LibraryTools:
             raise UsageError("got verify, and this server has no model that sees; start it with --model and --base-url")
         return self.look
 
+    def _vector_at(self, named: str) -> NDArray[np.float16]:
+        """The vector of the frame on screen at `VIDEO@SECONDS`, in the space that is searched."""
+        video, _, at = named.rpartition("@")
+        try:
+            time_s = float(at)
+        except ValueError:
+            time_s = math.nan
+        if not video or not math.isfinite(time_s):
+            raise UsageError(f"got like={named[:40]!r}; give a video and seconds, such as film-01@12.5")
+        row = self.library.video(video)
+        (frame,) = self.library.frames_at(row.video_id, [time_s], mode="shown")
+        held = self.library.vectors(row.video_id, self._space)
+        vector: NDArray[np.float16] = held.vectors[held.frame_no == frame.frame_no][0]
+        return vector
+
     def _found(self, hit: Hit) -> replies.HitLine:
         return replies.HitLine(
             video_id=hit.video_id,
@@ -454,6 +476,7 @@ class LibraryTools:
             found_in=FOUND_IN[hit.source],
             text=hit.text,
             speaker=hit.speaker,
+            query=hit.query or None,
             **_judged(hit),
         )
 

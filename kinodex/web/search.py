@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.prompts import clock
 from kinodex.find import (
+    FOR_PICTURES,
     Finder,
     Floats,
     Parts,
@@ -24,6 +25,7 @@ from kinodex.find import (
     Query,
     ground_where,
     held_vector,
+    is_vector,
     keep_vector,
     kept_vector,
     known_where,
@@ -72,8 +74,9 @@ class SearchRequest:
     """Only videos are searched for which it holds."""
 
     def query(self, picture: Picture | None = None) -> Query:
-        """The query of a finder: for the text, or for a picture in its place."""
-        words, where = (self.text, self.where) if picture is None else ("", "pictures")
+        """The query of a finder: for the text, and for a picture beside it; a vector takes its place."""
+        words, where = ("", "pictures") if is_vector(picture) else (self.text, self.where)
+        where = where if picture is None or where in FOR_PICTURES else "pictures"
         videos = () if self.video is None else (self.video,)
         limits = self.start_s, self.end_s, self.most, MIN_GAP_S
         return Query(words, picture, where, videos, *limits, condition=self.condition)
@@ -112,9 +115,8 @@ class LibrarySearch:
         return self._view(moments_like(self._finder, request), request, "frame")
 
     def search_picture(self, content: bytes, request: SearchRequest) -> dict[str, Any]:
-        """Groups of moments whose frames look like a picture; raises UsageError for what is no picture."""
-        hits = self._finder.find(request.query(content))
-        return self._view([Moment(hit, frame=hit) for hit in hits], request, "picture")
+        """Groups of moments that look like a picture, and fit the text beside it; raises UsageError for no picture."""
+        return self._view(find_moments(self._finder, request, content), request, "picture")
 
     def _view(self, moments: Sequence[Moment], request: SearchRequest, by: By) -> dict[str, Any]:
         text = request.text if by == "words" else ""
@@ -175,13 +177,13 @@ EmbedText = Callable[[str], Floats]
 MIN_GAP_S = 2.0
 """Between two moments of one video; of frames like one, also from that one."""
 PARTS = {"frame": "frame", "transcript": "line", "text": "shown", "caption": "caption"}
-PARTS |= {"chapter": "caption", "extract": "caption", "detection": "detection"}
+PARTS |= {"chapter": "caption", "extract": "caption", "detection": "detection", "clip": "clip"}
 """Of a hit's source, the part of a moment that it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A hit and, where a search found it, the frame, the line said or shown, the caption or the detection."""
+    """A hit and, where a search found it, the frame, the clip, the line said or shown, the caption or the detection."""
 
     hit: Hit
     frame: Hit | None = None
@@ -189,6 +191,7 @@ class Moment:
     caption: Hit | None = None
     shown: Hit | None = None
     detection: Hit | None = None
+    clip: Hit | None = None
 
 
 def needs_vector(library: Library, request: SearchRequest, space: Fingerprint) -> bool:
@@ -199,9 +202,9 @@ def needs_vector(library: Library, request: SearchRequest, space: Fingerprint) -
     return request.where in ("all", "pictures") or (request.where == "captions" and in_own)
 
 
-def find_moments(finder: Finder, request: SearchRequest) -> list[Moment]:
-    """Find the best moments for a text, best first; raises as the finder does."""
-    hits, parts = finder.find_parts(request.query())
+def find_moments(finder: Finder, request: SearchRequest, picture: bytes | None = None) -> list[Moment]:
+    """Find the best moments for a text, for a picture or for both, best first; raises as the finder does."""
+    hits, parts = finder.find_parts(request.query(picture))
     if parts is None:
         return [Moment(hit, **{PARTS[hit.source]: hit}) for hit in hits]
     pictures: dict[int | None, list[Hit]] = {}
@@ -238,6 +241,7 @@ def _moment(hit: Hit, parts: Parts, pictures: Sequence[Hit]) -> Moment:
         _near(hit, parts.speech) if several or hit.source == "transcript" else None,
         _near(hit, parts.captions) if several or hit.source == "caption" else None,
         _near(hit, parts.screen_text) if several or hit.source == "text" else None,
+        clip=_near(hit, parts.clips) if several or hit.source == "clip" else None,
     )
 
 
@@ -308,7 +312,7 @@ def _hit_view(moment: Moment, video: VideoRow, frame_times: FrameTimes) -> dict[
         "similarity": None if moment.frame is None else round(moment.frame.score, 4),
         "source": hit.source,
         "text": hit.text,
-        **{name: getattr(hit, name) for name in ("basis", "probability", "present", "reason")},
+        **{name: getattr(hit, name) for name in ("basis", "probability", "present", "reason", "query")},
     }
 
 
@@ -319,8 +323,16 @@ LOOKS = {
     "words": "its picture is near the words",
     "frame": "looks like that frame",
     "picture": "looks like the picture",
+    "clip": "its movement is near the words",
 }
-FOUND = {"frame": "seen", "line": "said", "shown": "shown as text", "caption": "described", "detection": "detected"}
+FOUND = {
+    "frame": "seen",
+    "clip": "seen to move",
+    "line": "said",
+    "shown": "shown as text",
+    "caption": "described",
+    "detection": "detected",
+}
 """Of a moment's part, how it was found."""
 WIDTH = 90
 """Characters of a text that a reason quotes."""
@@ -344,7 +356,7 @@ def why(moment: Moment, text: str, by: By = "words") -> str:
         return f"described: {excerpt(moment.caption.text, text)}"
     if moment.detection is not None:
         return f"a detector found: {moment.detection.text}, {moment.detection.score:.0%} sure"
-    return LOOKS[by]
+    return LOOKS["clip" if moment.frame is None and moment.clip is not None and by == "words" else by]
 
 
 def excerpt(text: str | None, query: str, width: int = WIDTH) -> str:

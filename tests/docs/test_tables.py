@@ -16,6 +16,7 @@ from kinodex.index.rows import ClipRow
 from kinodex.index.store.schema import (
     FORMAT_VERSION,
     LATE_TABLES,
+    clips_schema,
     extracts_schema,
     sentences_schema,
     table_schemas,
@@ -49,6 +50,7 @@ def schemas() -> dict[str, pa.Schema]:
     known = {**table_schemas(SETTINGS, fingerprint()), **LATE_TABLES}
     known["extract_<name>_<digest>"] = extracts_schema(pa.schema([]))
     known["sentences_<model>"] = sentences_schema(fingerprint(), {})
+    known["clips_<model>"] = clips_schema(fingerprint())
     known["vectors_<space>"] = known.pop(vectors_table(fingerprint()))
     return known
 

@@ -20,14 +20,14 @@ ABOVE = {
 }
 """For each room the rooms that it may import."""
 HOME = {
-    "lancedb": ("tests",),
+    "lancedb": ("kinodex", "tests"),
     "lance": ("index",),
     "ray": ("jobs", "kinodex"),
     "trl": ("jobs",),
     "av": ("pipeline",),
     "decord": ("pipeline",),
 }
-"""The rooms that may import a library; LanceDB, which reads our tables too, is for the tests that hold it to that."""
+"""The rooms that may import a library; LanceDB reads our tables too, and `kinodex/lancedb.py` is for its users."""
 NOT_PLAIN = re.compile(r"(What|Whatever|Whether|Whoever|Who|How)\b")
 
 

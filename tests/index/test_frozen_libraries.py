@@ -18,9 +18,11 @@ from kinodex.index.errors import LibraryBusy, LibraryDamaged
 from kinodex.index.library import Library
 from kinodex.index.store.database import Tables, space_tables
 from kinodex.index.store.schema import (
+    CLIPS_PREFIX,
     FORMAT_VERSION,
     LATE_TABLES,
     SENTENCES_PREFIX,
+    clips_schema,
     read_stored_heading,
     sentences_schema,
     table_schemas,
@@ -29,7 +31,7 @@ from kinodex.index.upgrade import upgrade
 from tests.support.command import Kinodex
 from tests.support.models.stage_models import tiny_film
 
-OLDEST, OLDER, NEWEST = "format-1-at-7c22ce07", "format-2-at-b647d471", "format-2-at-ac69c021"
+OLDEST, OLDER, NEWEST = "format-1-at-7c22ce07", "format-2-at-b647d471", "format-2-at-a6306e5c"
 STEPS = {OLDEST: 14, OLDER: 5, NEWEST: 0}
 
 
@@ -150,10 +152,12 @@ def test_what_no_kinodex_wrote_is_not_thrown_away(frozen: Path) -> None:
 def test_the_newest_frozen_library_has_every_table_and_column_of_today(frozen: Path) -> None:
     library = Library.open(str(frozen))
     ((sentences, space),) = space_tables(library.tables, SENTENCES_PREFIX).items()
+    ((clips, video_text),) = space_tables(library.tables, CLIPS_PREFIX).items()
     wanted = {
         **table_schemas(library.settings, library.fingerprint),
         **LATE_TABLES,
         sentences: sentences_schema(space, {}),
+        clips: clips_schema(video_text),
     }
     for name, schema in wanted.items():
         held = library.tables.schema(name)

@@ -101,7 +101,7 @@ def test_places_are_known_by_every_spelling() -> None:
 def test_a_query_that_makes_no_sense_is_refused(finder: Finder) -> None:
     for query, says in (
         (Query("  "), "got an empty query"),
-        (Query("a bird", where="sounds"), "it is one of all, pictures, words, speech, screen-text"),
+        (Query("a bird", where="sounds"), "it is one of all, pictures, clips, words, speech, screen-text"),
         (Query(picture=np.zeros(4)), "a vector of length 0"),
         (Query(picture=np.full(4, np.nan)), "NaN or infinity"),
         (Query(picture=np.zeros((4, 4), np.uint8)), r"got an array of uint8 \[4, 4\]"),
@@ -118,6 +118,7 @@ def test_a_query_that_makes_no_sense_is_refused(finder: Finder) -> None:
 def test_what_was_never_added_is_named(finder: Finder) -> None:
     names: Any = {where: finder.missing(where) for where in WHERE}
     assert {where: stage for where, stage in names.items() if stage} == {
+        "clips": "clips",
         "screen-text": "text",
         "captions": "captions",
         "chapters": "summaries",

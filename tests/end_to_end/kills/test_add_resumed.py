@@ -18,6 +18,7 @@ from kinodex.index.search.words import lines_like
 from kinodex.index.store.schema import ADDED_DIGEST, equal
 from kinodex.index.sweep import audit
 from kinodex.jobs.add.captions import Captions
+from kinodex.jobs.add.clips import Clips
 from kinodex.jobs.add.detections import Detections
 from kinodex.jobs.add.run import Addition, add
 from kinodex.jobs.add.screen_text import ScreenText
@@ -32,6 +33,7 @@ from tests.support.screen_text.film import text_film
 HAS_VOICES = find_spec("resemblyzer") is not None
 STAGES: dict[str, Callable[[str], Addition]] = {
     "captions": lambda model: Captions(model, frames_a_segment=2, max_new_tokens=8),
+    "clips": lambda model: Clips(model, device="cpu"),
     "detections": lambda model: Detections(model, min_score=0.5),
     "sentences": lambda model: Sentences(model, "cpu"),
     "speech": lambda model: Speech(model, vad=False, speakers=HAS_VOICES),  # its beeps are no speech
@@ -40,7 +42,7 @@ STAGES: dict[str, Callable[[str], Addition]] = {
     "vectors": lambda model: Vectors(f"local-dir:{model}"),
 }
 MODELS = {
-    "captions": "llava", "detections": "rt_detr", "sentences": "sentences", "speech": "whisper",
+    "captions": "llava", "clips": "xclip", "detections": "rt_detr", "sentences": "sentences", "speech": "whisper",
     "summaries": "llava", "vectors": "space",
 }  # fmt: skip
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # against a hang; nothing here waits for a time
@@ -131,6 +133,11 @@ def rows_of(library: Library, name: str, video_id: str) -> object:
     """Rows of a stage as readers see them."""
     if name == "sentences":
         return [(hit.text, round(hit.cosine or 0, 3)) for hit in like_all(library, video_id)]
+    if name == "clips":
+        space = library.visible.usual_space(name)
+        assert space is not None
+        held_clips = library.additions.clips(video_id, space)
+        return held_clips.start_s.tolist(), held_clips.vectors.astype(float).round(2).tolist()
     if name == "captions":
         return [(c.segment_no, c.text, round(c.confidence or 0, 5)) for c in library.captions(video_id)]
     if name == "detections":

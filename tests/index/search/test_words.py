@@ -87,10 +87,10 @@ def test_lines_are_found_by_meaning_and_what_both_find_comes_first(worded):
 
 def test_the_search_of_everything_takes_meaning_in(worded):
     vector = unit_vectors(1, 9)[0].astype(np.float32)
-    frames, said, captions, shown = worded.search.by_each("hound", vector, meaning=MODEL.meaning("hound"), k=5)
+    frames, _, said, captions, shown = worded.search.by_each("hound", vector, meaning=MODEL.meaning("hound"), k=5)
     assert (texts(said), texts(captions)) == (["the hound ran into the snow"], ["a puppy in a car"])
     assert (len(frames), shown) == (5, [])
-    assert worded.search.by_each("hound", vector, k=5)[2] == []
+    assert worded.search.by_each("hound", vector, k=5)[3] == []
     hits = worded.search.hybrid("automobile", vector, k=40, meaning=MODEL.meaning("automobile"))
     assert {"we drove the car home", "CAR WASH", "a puppy in a car"} <= set(texts(hits))
 

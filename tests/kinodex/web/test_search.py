@@ -68,7 +68,7 @@ def test_requests_are_read_with_their_limits_and_refused_with_what_is_allowed():
     assert read == GroundRequest(SNOW, "film", "words", 7)
     assert numbers({"from": "1.5", "to": ""}, "from", "to", "k") == [1.5, None, None]
     for read_it, wrong, says in (
-        (read_request, {"kind": "smells"}, "all, pictures, words"),
+        (read_request, {"kind": "smells"}, "all, pictures, clips, words"),
         (read_request, {"most": "0"}, "from 1 to 100"),
         (read_request, {"most": "9" * 40}, "from 1 to 100"),
         (read_request, {"from": "soon"}, "give a number"),

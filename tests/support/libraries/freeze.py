@@ -11,8 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
+import numpy as np
+
 from kinodex.index.library import Library
-from kinodex.index.rows import ClipRow, FrameVectors, SceneRow
+from kinodex.index.rows import ClipRow, ClipVectors, FrameVectors, SceneRow
 from kinodex.index.spaces.sentence_model import Likeness
 from kinodex.index.store.indexes import ensure_table
 from kinodex.index.store.schema import LATE_TABLES
@@ -75,6 +77,12 @@ def fill(library: Library) -> None:
     lines = library.sentences.lines(id_)
     library.sentences.add({id_: (lines, vectors_of(len(lines), 5).vectors)}, sentences)
     assert library.additions.complete("sentences", sentences.digest, {id_: len(lines)}, {}) == ()
+    video_text = fingerprint("local-dir:/models/video-text", "d" * 64, OTHER_DIM)
+    library.additions.add_clip_space(video_text)
+    starts_s = np.arange(0.0, 8.0, 2.0)
+    clips = ClipVectors(starts_s, starts_s + 4, vectors_of(len(starts_s), 6).vectors)
+    library.additions.add_clips({id_: clips}, video_text)
+    assert library.additions.complete("clips", video_text.digest, {id_: len(starts_s)}, {}) == ()
     library.clips.add([ClipRow(id_, "captioner", 0.0, 2.5, "a key", None, 2)])
     library.metadata.write({id_: {"camera": "north", "year": 2026}})
     library.writer.note_undrawn([id_])

@@ -185,6 +185,76 @@ def grounding_dino(folder: Path, seed: int = 0) -> Path:
     return saved(folder, t.GroundingDinoForObjectDetection(config), processor)
 
 
+def xclip(folder: Path, seed: int = 0, *, whole: bool = False) -> Path:
+    """A video-text model (X-CLIP, Ni et al. 2022) of four frames; `whole`: of base-patch32's size, and eight."""
+    t = seeded(seed)
+    # The end has the highest number, as in CLIP's vocabulary: there the model reads what a text means.
+    tokenizer = words_tokenizer(["<s>", "<pad>"], pad_token="<pad>", bos_token="<s>", model_max_length=16)
+    tokenizer.add_special_tokens({"eos_token": "</s>"})
+    ends_texts(tokenizer)
+    texts = {"vocab_size": len(tokenizer), "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": tokenizer.eos_token_id}
+    mixing = {"mit_hidden_size": 32, "mit_intermediate_size": 64, "mit_num_attention_heads": 2}
+    config = t.XCLIPConfig(
+        text_config=texts if whole else {**SMALL, **texts, "max_position_embeddings": 16},
+        vision_config={} if whole else {**SMALL, **mixing, "image_size": 32, "patch_size": 8, "num_frames": 4},
+        **({} if whole else {"projection_dim": 32, "prompt_num_attention_heads": 2}),
+    )
+    side = 224 if whole else 32
+    pictures = t.VideoMAEImageProcessor(size={"shortest_edge": side}, crop_size={"height": side, "width": side})
+    return saved(folder, t.XCLIPModel(config), t.XCLIPProcessor(pictures, tokenizer))
+
+
+PE_HEADS = {**SMALL, "head_dim": 16}
+PE_EYES = {
+    **PE_HEADS,
+    "vision_config": {
+        "architecture": "vit_pe_core_tiny_patch16_384", "num_classes": 24, "global_pool": "map", "do_pooling": True,
+        "model_args": {"img_size": 32, "depth": 1, "embed_dim": 32, "num_heads": 2},
+    },
+}  # fmt: skip
+PE_EARS = {
+    **PE_HEADS,
+    "model_type": "pe_audio_encoder",
+    "dac_config": {"model_type": "dac", "encoder_hidden_size": 4, "decoder_hidden_size": 64, "n_codebooks": 1},
+}
+
+
+def pe_video(folder: Path, seed: int = 0) -> Path:
+    """A video-text model of Meta's PE family: a small ViT of timm, a transformer over frames, ModernBERT for texts."""
+    t = seeded(seed)
+    texts, tokenizer, frames = pe_parts(t)
+    config = t.PeVideoConfig(text_config=texts, video_config=PE_EYES)
+    return saved(folder, t.PeVideoModel(config), t.PeVideoProcessor(frames, tokenizer))
+
+
+def pe_audio_video(folder: Path, seed: int = 0) -> Path:
+    """The same with a half that hears, as facebook/pe-av-large is."""
+    t = seeded(seed)
+    texts, tokenizer, frames = pe_parts(t)
+    both = {**PE_HEADS, "audio_config": PE_EARS, "video_config": {**PE_EYES, "model_type": "pe_video_encoder"}}
+    config = t.PeAudioVideoConfig(text_config=texts, audio_video_config=both)
+    processor = t.PeAudioVideoProcessor(t.PeAudioFeatureExtractor(), frames, tokenizer)
+    return saved(folder, t.PeAudioVideoModel(config), processor)
+
+
+def pe_parts(t: Any) -> tuple[dict[str, Any], Any, Any]:
+    """The configuration of a PE model's texts, their tokenizer, and what prepares frames."""
+    ends = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>"}
+    tokenizer = words_tokenizer(["<s>", "</s>", "<pad>"], **ends, model_max_length=16)
+    numbers = {"pad_token_id": 2, "bos_token_id": 0, "eos_token_id": 1, "cls_token_id": 0, "sep_token_id": 1}
+    texts = {**SMALL, **numbers, "model_type": "modernbert", "vocab_size": len(tokenizer)}
+    return texts, tokenizer, t.PeVideoVideoProcessor(size={"height": 32, "width": 32}, do_resize=True)
+
+
+def ends_texts(tokenizer: Any) -> None:
+    """Have a tokenizer put the mark of its end behind each text, and that of its start before it."""
+    from tokenizers.processors import TemplateProcessing
+
+    ids = [(token, tokenizer.convert_tokens_to_ids(token)) for token in (tokenizer.bos_token, tokenizer.eos_token)]
+    ends = TemplateProcessing(single=f"{ids[0][0]} $A {ids[1][0]}", special_tokens=ids)
+    tokenizer.backend_tokenizer.post_processor = ends
+
+
 def whisper(folder: Path, seed: int = 0) -> Path:
     """A speech recogniser (Whisper, Radford et al. 2022) with timestamps, two languages and times of words."""
     t = seeded(seed)
@@ -235,7 +305,20 @@ def sentences(folder: Path, seed: int = 0) -> Path:
     return small_bert(folder, seed)
 
 
-MADE = (llama, llava, idefics3, rt_detr, owlv2, grounding_dino, whisper, space, sentences)
+MADE = (
+    llama,
+    llava,
+    xclip,
+    pe_video,
+    pe_audio_video,
+    idefics3,
+    rt_detr,
+    owlv2,
+    grounding_dino,
+    whisper,
+    space,
+    sentences,
+)
 MAKERS = {each.__name__: each for each in MADE}
 """Makers of tiny models by name."""
 

@@ -13,6 +13,7 @@ import { seconds } from "viewer/shared/words.js";
 const PLACES = {
   all: "pictures and words",
   pictures: "pictures",
+  clips: "clips of some seconds",
   words: "all words",
   speech: "what is said",
   "screen-text": "text on screen",
@@ -78,14 +79,14 @@ export function search(key, fields, { space, searched, extracts = [] }, there, a
 
   function type() {
     clearTimeout(pause);
-    for (const name of ["like", "picture"]) if (form.elements.text.value) delete chosen[name];
+    if (form.elements.text.value) delete chosen.like;
     pause = setTimeout(start, PAUSE_MS);
   }
 
   function by(name, value) {
     for (const each of ["like", "picture"]) delete chosen[each];
     if (value !== null) chosen[name] = value;
-    form.elements.text.value = "";
+    if (name === "like") form.elements.text.value = "";
     return start(true);
   }
 
@@ -162,7 +163,6 @@ function read(form, chosen) {
 async function ask(key, { picture: name, ...asked }) {
   const query = new URLSearchParams(asked);
   for (const each of ["from", "to"]) if (asked[each]) query.set(each, seconds(asked[each]));
-  if (name) query.delete("text");
   return name ? searchPicture(key, name, query) : load(`libraries/${key}/search?${query}`);
 }
 
@@ -179,7 +179,7 @@ function shownSubject(key, by, value, remove) {
   }
   return [
     source || file ? image : null,
-    el("span", {}, by === "like" ? "Frames like this one" : "Frames that look like this picture"),
+    el("span", {}, by === "like" ? "Frames like this one" : "What looks like this picture, and fits words beside it"),
     el("button", { type: "button", class: "plain", onclick: remove }, "Back to words"),
   ].filter(Boolean);
 }

@@ -75,6 +75,7 @@ from kinodex.index.store.database import (
     is_local,
     place,
     space_tables,
+    storage_errors,
     table_names,
 )
 from kinodex.index.store.indexes import create_table
@@ -569,8 +570,9 @@ class Library(LibraryReader):
         Raises LibraryDamaged where the rest of a library lies without its table of videos: an ingest would delete it.
         """
         where = place(uri)
-        if is_local(where) and not Path(where).is_dir():
-            return False
+        with storage_errors(where):
+            if is_local(where) and not Path(where).is_dir():
+                return False
         if "videos" in table_names(where):
             return True
         remains = _remains(where)

@@ -298,7 +298,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "map frames": Operation("two", lambda given, uri: _add(Map(brightness, "bright"), uri)),
     "map videos": Operation("two", lambda given, uri: _add(Map(length, "long", over="videos"), uri)),
     "import captions": Operation("films", _import),
-    "extract": Operation("two", _extract),
+    "extract": Operation("films", _extract),
     "set metadata": Operation("two", _set_metadata),
     "relocate": Operation("noted", _relocate),
     "remove": Operation("untidy", lambda given, uri: remove_videos(Library.open(uri), "aaaa")),

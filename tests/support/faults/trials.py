@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kinodex.index.errors import KinodexError, OlderLibrary
 from kinodex.index.library import Library
@@ -52,6 +53,10 @@ def rows_of(uri: str) -> dict[str, list[int]]:
             continue
         rows = tables.rows(name)
         kept = [each.name for each in rows.schema if not pa.types.is_timestamp(each.type)]
+        if name == "additions":  # an endpoint of the trial's own
+            at = rows.schema.get_field_index("settings")
+            settings = pc.replace_substring_regex(rows["settings"], r"127\.0\.0\.1:\d+", "")
+            rows = rows.set_column(at, "settings", settings)
         if hashes := sorted(row_hashes(rows.select(kept))):
             found[name] = hashes
     return found
@@ -141,8 +146,11 @@ def attempt(
         except Exception as error:
             trial.wrong.append(f"the second run: {_said(error)}")
         look(trial, uri, "after the second run", whole=True)
-        held = rows_of(uri)
-        trial.wrong += [f"other rows: {name}" for name in {*rows, *held} if rows.get(name) != held.get(name)]
+        try:
+            held = rows_of(uri)
+            trial.wrong += [f"other rows: {name}" for name in {*rows, *held} if rows.get(name) != held.get(name)]
+        except KinodexError as error:
+            trial.wrong.append(f"the rows: {_said(error)}")
         return asdict(trial)
 
     found = in_fork(work)

@@ -121,7 +121,7 @@ NOT_PROVOKED = {
 }
 """Lance's own retries run out, a file shrinks while it is read, or one bit among thousands of a file is another: the
 words are looked for in the library instead."""
-SYSTEM_ERRORS = {"os error 28": errno.ENOSPC, "os error 122": errno.EDQUOT}
+SYSTEM_ERRORS = {"os error 28": errno.ENOSPC, "os error 122": errno.EDQUOT, "os error 27": errno.EFBIG}
 """Rust's form of an error number of the system, which needs a full disk (see tests/index/store/test_connection.py)."""
 
 

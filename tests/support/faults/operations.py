@@ -31,7 +31,7 @@ from kinodex.jobs.add.shots import NewShot, Shots
 from kinodex.jobs.add.text_files import read_captions
 from kinodex.jobs.addresses import relocate
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.jobs.ingest.config import IngestConfig, library_settings
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.jobs.library import read_facts
 from kinodex.jobs.metadata import read_metadata, set_metadata
@@ -241,10 +241,11 @@ BASES: Mapping[str, Callable[[Given, Path], None]] = {
 
 # Operations.
 
+_CONFIG = IngestConfig(space="builtin", workers=1, jpeg_side_px=64, text_tower=False, retry_failed=True)
+
 
 def _ingest(films: list[str], uri: str) -> int:
-    config = IngestConfig(space="builtin", workers=1, jpeg_side_px=64, text_tower=False, retry_failed=True)
-    return run_ingest(config, list_sources(films), uri).count("failed")
+    return run_ingest(_CONFIG, list_sources(films), uri).count("failed")
 
 
 def _add(addition: Addition, uri: str) -> int:
@@ -280,12 +281,24 @@ def _set_metadata(given: Given, uri: str) -> None:
     set_metadata(Library.open(uri), read_metadata([given.folder / "metadata.csv"], None))
 
 
+def _use_space(uri: str) -> None:
+    use_space(Library.open(uri), other_space().digest)
+
+
+def _upgrade(uri: str) -> None:
+    upgrade(uri)
+
+
+def _repair(uri: str) -> None:
+    repair(uri, library_settings(_CONFIG.settings()), read_facts)
+
+
 @dataclass(frozen=True)
 class Operation:
     """`run` takes the films and files, and the place of a library; it returns how many parts failed, if it counts."""
 
     base: str | None
-    run: Callable[[Given, str], Any]
+    run: Callable[[Given, str], int | None]
 
 
 OPERATIONS: Mapping[str, Operation] = {
@@ -306,7 +319,7 @@ OPERATIONS: Mapping[str, Operation] = {
         "untidy", lambda given, uri: remove_added(Library.open(uri), "captions", "somebody", "aaaa", "bbbb")
     ),
     "maintain": Operation("untidy", lambda given, uri: _maintain(uri)),
-    "use-space": Operation("untidy", lambda given, uri: use_space(Library.open(uri), other_space().digest)),
-    "upgrade": Operation("old", lambda given, uri: upgrade(uri)),
-    "repair": Operation("torn", lambda given, uri: repair(uri, SETTINGS, read_facts)),
+    "use-space": Operation("untidy", lambda given, uri: _use_space(uri)),
+    "upgrade": Operation("old", lambda given, uri: _upgrade(uri)),
+    "repair": Operation("torn", lambda given, uri: _repair(uri)),
 }

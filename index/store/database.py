@@ -100,6 +100,20 @@ def table_names(uri: str) -> list[str]:
     return sorted(entry.removesuffix(TABLE_SUFFIX) for entry in entries_at(uri) if entry.endswith(TABLE_SUFFIX))
 
 
+def has_table(uri: str, name: str) -> bool:
+    """True if a library has a table of that name; one whose creation was interrupted is a folder without a state."""
+    if name not in table_names(uri):
+        return False
+    if not is_local(uri):
+        return Tables(uri).has(name)
+    with storage_errors(uri):
+        try:
+            states = os.listdir(f"{table_place(uri, name)}/_versions")  # noqa: PTH208  # as above
+        except FileNotFoundError:
+            return False
+    return any(state.endswith(".manifest") for state in states)
+
+
 def table_place(uri: str, name: str) -> str:
     """Give the place of one table of a library."""
     return f"{uri.rstrip('/')}/{name}{TABLE_SUFFIX}"

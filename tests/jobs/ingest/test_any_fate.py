@@ -1,7 +1,7 @@
 """Whatever becomes of workers and runs, in any order: a film is there whole, once, or not at all, and never lost.
 
 A machine of hypothesis adds films (some under two addresses) and runs ingests whose workers die, stall, find damage
-and answer when nobody waits for it any more. The tries of the suite are always the same; `KINODEX_EXAMPLES=200` makes so many new ones.
+and answer when nobody waits for it any more. The suite tries the same each time; `KINODEX_EXAMPLES=200` that many new.
 """
 
 from __future__ import annotations

@@ -38,7 +38,8 @@ def main() -> int:
                 counted, rows = undisturbed(layer, given, operation, FAULTS[fault])
                 every = max(1, -(-counted // asked.calls)) if asked.calls else 1
                 trials = [
-                    attempt(layer, given, operation, FAULTS[fault], nth, rows) for nth in range(1, counted + 1, every)
+                    attempt(layer, given, operation, FAULTS[fault], nth, rows)
+                    for nth in range((every + 1) // 2, counted + 1, every)
                 ]
                 outcomes = Counter(each.outcome for each in trials)
                 bad = [each for each in trials if each.wrong]

@@ -193,7 +193,9 @@ def _failed(chunk: Chunk) -> ChunkFailed:
     return ChunkFailed(chunk, "decode", "SpanDamaged", "damaged by the test", damaged=True)
 
 
-def ingest(library: Library, films: Mapping[str, Film], workers: int = 2, fate: Fate = lambda task: "done") -> Counter[str]:
+def ingest(
+    library: Library, films: Mapping[str, Film], workers: int = 2, fate: Fate = lambda task: "done"
+) -> Counter[str]:
     """Ingest films by URI as `run_ingest` does; returns the number of sources by the state of their outcome."""
     with library.lease(INGEST, "a test") as lease:
         library.writer.note_rows()

@@ -1,6 +1,6 @@
-"""A library against a plain model of it, in any order and with faults on the disk: `python -m tests.support.faults.machine`.
+"""A library against a plain model of it, in any order, with faults on the disk: a machine of hypothesis.
 
-A process of its own, since the faults come from a layer that is loaded before it (`disk`). An operation that fails may
+`python -m tests.support.faults.machine` tries the same each time, with `KINODEX_EXAMPLES=200` that many new. A process of its own, since the faults come from a layer that is loaded before it (`disk`). An operation that fails may
 have done a part: each fact of each film is then that of before or of after, and never another.
 """
 
@@ -17,7 +17,13 @@ from tempfile import TemporaryDirectory
 
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from kinodex.index.errors import KinodexError, OlderLibrary
 from kinodex.index.library import Library
@@ -144,7 +150,9 @@ class Libraries(RuleBasedStateMachine):
         self._does(crash, lambda: ingest(self.library, films), **after)
 
     @precondition(lambda self: not self.older)
-    @rule(kind=st.sampled_from(("captions", "speech")), titles=st.sets(st.sampled_from(TITLES), min_size=1), crash=CRASH)
+    @rule(
+        kind=st.sampled_from(("captions", "speech")), titles=st.sets(st.sampled_from(TITLES), min_size=1), crash=CRASH
+    )
     def add_by_file(self, kind: Kind, titles: set[str], crash: tuple[str, int] | None) -> None:
         """Lines and captions; of a title that the library lacks this makes a video that has only them."""
         name = "caption" if kind == "captions" else "speech"

@@ -239,6 +239,9 @@ BASES: Mapping[str, Callable[[Given, Path], None]] = {
 }
 
 
+UNREADABLE = ("torn", "old")
+"""Libraries that no reader opens before the operation is through."""
+
 # Operations.
 
 _CONFIG = IngestConfig(space="builtin", workers=1, jpeg_side_px=64, text_tower=False, retry_failed=True)

@@ -61,12 +61,13 @@ class Decoded:
     end_s: float = 0.0
     subtitles: tuple[str, ...] = ()
     error: str = ""
+    damaged: bool = False
 
     def __str__(self) -> str:
         lines = [f"{self.name} {self.content}"]
         if self.samples:
             lines += [f"  fps {self.fps}", *(f"  {each}" for each in self.samples), f"  end {self.end_s:.6f}"]
-        lines += [f"  error {self.error}"] if self.error else []
+        lines += [f"  error {self.error}"] if self.error else ["  damaged yes"] if self.damaged else []
         return "\n".join([*lines, *(f"  said {line}" for line in self.subtitles)])
 
 
@@ -96,12 +97,12 @@ def decoded(path: Path, name: str, content: str) -> Decoded:
             return Decoded(name, content, subtitles=_short(said))
         with open_video(path) as video:
             fps = round(max(0.001, min(1.0, SAMPLES / (video.metadata.claimed_duration_s or SAMPLES))), 3)
-            samples, end_s = samples_of(video, fps), video.end_s
+            samples, end_s, damaged = samples_of(video, fps), video.end_s, video.decode_errors > 0
         lines = read_whole(path, fps=fps)[0].transcript
     except PipelineError as error:
         return Decoded(name, content, error=type(error).__name__)
     said = [f"{line.start_s:.3f} {line.end_s:.3f} {line.text!r}" for line in lines]
-    return Decoded(name, content, fps, samples, end_s, _short(said))
+    return Decoded(name, content, fps, samples, end_s, _short(said), damaged=damaged)
 
 
 def _short(lines: Sequence[str]) -> tuple[str, ...]:
@@ -142,7 +143,8 @@ def read_references(text: str | None = None) -> dict[str, Decoded]:
         samples = tuple(_sample(line) for line in facts["samples"])
         fps, end_s = (float(facts.get(key, ["0"])[0]) for key in ("fps", "end"))
         error = facts.get("error", [""])[0]
-        found[name] = Decoded(name, content, fps, samples, end_s, tuple(facts.get("said", ())), error)
+        said = tuple(facts.get("said", ()))
+        found[name] = Decoded(name, content, fps, samples, end_s, said, error, "damaged" in facts)
     return found
 
 
@@ -155,7 +157,7 @@ def differences(wanted: Decoded, got: Decoded, far: int = FAR) -> list[str]:
     """Say how one differs from its reference: times by more than a microsecond, a grid by more than `far`."""
     found = [
         f"{name} {getattr(got, name)!r}, not {getattr(wanted, name)!r}"
-        for name in ("content", "subtitles", "error")
+        for name in ("content", "subtitles", "error", "damaged")
         if getattr(got, name) != getattr(wanted, name)
     ]
     found += [] if abs(got.end_s - wanted.end_s) < 2e-6 else [f"end {got.end_s:.6f}, not {wanted.end_s:.6f}"]

@@ -1,7 +1,8 @@
 """A library against a plain model of it, in any order, with faults on the disk: a machine of hypothesis.
 
-`python -m tests.support.faults.machine` tries the same each time, with `KINODEX_EXAMPLES=200` that many new. A process of its own, since the faults come from a layer that is loaded before it (`disk`). An operation that fails may
-have done a part: each fact of each film is then that of before or of after, and never another.
+`python -m tests.support.faults.machine` tries the same each time, with `KINODEX_EXAMPLES=200` that many new. A process
+of its own, since the faults come from a layer that is loaded before it (`disk`). An operation that fails may have done
+a part: each fact of each film is then that of before or of after, and never another.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class Stage:
     """An addition that knows its rows; `make` writes those of some videos."""
 
     name: str
-    rows: Callable[[VideoRow], list[Any]]
+    rows: Callable[[Library, VideoRow], list[Any]]
     make: Callable[[Library, Mapping[str, Any]], None]
     begin: Callable[[Library], None] = lambda library: None
     model: str = "somebody"
@@ -98,7 +98,7 @@ class Stage:
         self.begin(library)
 
     def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
-        rows = self.rows(video)
+        rows = self.rows(library, video)
         return AddedRows(rows, len(rows))
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
@@ -110,14 +110,13 @@ def _add_vectors(library: Library, rows: Mapping[str, Any]) -> None:
     library.additions.add_vectors(videos, other_space())
 
 
-def _vectors(video: VideoRow) -> list[Any]:
+def _vectors(library: Library, video: VideoRow) -> list[Any]:
     held = vectors_of(FRAMES, 4)
     return list(zip(held.frame_no, held.time_s, held.vectors, strict=True))
 
 
 def _add_sentences(library: Library, rows: Mapping[str, Any]) -> None:
-    lines = {id_: library.sentences.lines(id_) for id_ in rows}
-    library.sentences.add({id_: (each, vectors_of(len(each), 5).vectors) for id_, each in lines.items()}, SENTENCES)
+    library.sentences.add({id_: (each, vectors_of(len(each), 5).vectors) for id_, each in rows.items()}, SENTENCES)
 
 
 def _speech(library: Library, rows: Mapping[str, Any]) -> None:
@@ -129,26 +128,28 @@ def _speech(library: Library, rows: Mapping[str, Any]) -> None:
 STAGES = {
     "captions": Stage(
         "captions",
-        lambda video: [caption(0, f"a key in {video.title}", np.ones(32, np.float16) / np.sqrt(32))],
+        lambda library, video: [caption(0, f"a key in {video.title}", np.ones(32, np.float16) / np.sqrt(32))],
         lambda library, rows: library.additions.add_captions(rows, "somebody"),
     ),
     "detections": Stage(
         "detections",
-        lambda video: [detection(1, "key", 0.9, 1), detection(2, "door", 0.8)],
+        lambda library, video: [detection(1, "key", 0.9, 1), detection(2, "door", 0.8)],
         lambda library, rows: library.additions.add_detections(rows, "somebody"),
     ),
-    "speech": Stage("speech", lambda video: [video], _speech),
+    "speech": Stage("speech", lambda library, video: [video], _speech),
     "screen-text": Stage(
-        "text", lambda video: [_shown()], lambda library, rows: library.screen_text.add(rows, "somebody")
+        "text", lambda library, video: [_shown()], lambda library, rows: library.screen_text.add(rows, "somebody")
     ),
     "summaries": Stage(
         "summaries",
-        lambda video: [SceneRow(video.video_id, "scene", 0, 0.0, 4.0, 0, 1, "Keys", "A key is shown.", "somebody")],
+        lambda library, video: [
+            SceneRow(video.video_id, "scene", 0, 0.0, 4.0, 0, 1, "Keys", "A key is shown.", "somebody")
+        ],
         lambda library, rows: library.scenes.add(rows),
     ),
     "shots": Stage(
         "shots",
-        lambda video: [NewShot(0, 0.0, 4.0, "window", None, None)],
+        lambda library, video: [NewShot(0, 0.0, 4.0, "window", None, None)],
         Shots().write,
         Shots().prepare,
         Shots().model,
@@ -162,7 +163,7 @@ STAGES = {
     ),
     "sentences": Stage(
         "sentences",
-        lambda video: [video],
+        lambda library, video: library.sentences.lines(video.video_id),
         _add_sentences,
         lambda library: library.sentences.add_space(SENTENCES, Likeness(0.0, 0.1)),
         SENTENCES.digest,

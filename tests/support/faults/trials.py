@@ -11,10 +11,10 @@ import shutil
 import signal
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,7 +24,7 @@ from kinodex.index.library import Library
 from kinodex.index.store.database import Tables
 from kinodex.index.sweep import audit
 from kinodex.index.videos.writer import row_hashes
-from tests.support.faults.disk import KILL, Fault, Struck, faults_at
+from tests.support.faults.disk import FAULTS, KILL, Struck, faults_at
 from tests.support.faults.operations import BASES, UNREADABLE, Given, Operation
 
 PATIENCE_S = 60
@@ -87,6 +87,19 @@ def in_fork(work: Callable[[], Any]) -> Any:
     return json.loads(said) if code == 0 else f"ended with {code}"
 
 
+class Layer(Protocol):
+    """A place for libraries of which calls can be made to fail."""
+
+    def place(self, base: str | None) -> str:
+        """Make a new place, with a copy of this library."""
+
+    def faults(self, uri: str, fault: str, nth: int) -> AbstractContextManager[Struck]:
+        """Let the n-th call fail within a block; 0: none does, all are counted."""
+
+    def kills(self, fault: str) -> bool:
+        """True for a fault that ends the process."""
+
+
 class Disk:
     """Libraries in folders of this machine, each trial's a copy of one that is made once."""
 
@@ -106,12 +119,15 @@ class Disk:
         return str(place)
 
     @contextmanager
-    def faults(self, uri: str, fault: Fault, nth: int) -> Iterator[Struck]:
-        with faults_at(Path(uri), fault, nth) as struck:
+    def faults(self, uri: str, fault: str, nth: int) -> Iterator[Struck]:
+        with faults_at(Path(uri), FAULTS[fault], nth) as struck:
             yield struck
 
+    def kills(self, fault: str) -> bool:
+        return FAULTS[fault].how == KILL
 
-def undisturbed(layer: Disk, given: Given, operation: Operation, fault: Fault) -> tuple[int, dict[str, list[int]]]:
+
+def undisturbed(layer: Layer, given: Given, operation: Operation, fault: str) -> tuple[int, dict[str, list[int]]]:
     """Run an operation without a fault; returns the number of calls that could fail, and the rows after it."""
     uri = layer.place(operation.base)
 
@@ -127,17 +143,17 @@ def undisturbed(layer: Disk, given: Given, operation: Operation, fault: Fault) -
 
 
 def attempt(
-    layer: Disk, given: Given, operation: Operation, fault: Fault, nth: int, rows: dict[str, list[int]]
+    layer: Layer, given: Given, operation: Operation, fault: str, nth: int, rows: dict[str, list[int]]
 ) -> Trial:
     """Run an operation whose n-th call fails, look at what is left, run it again, and compare its rows."""
     uri = layer.place(operation.base)
     trial = Trial(nth)
-    if fault.how == KILL:  # the process that is killed is another than the one that goes on
+    if layer.kills(fault):  # the process that is killed is another than the one that goes on
         died = in_fork(lambda: asdict(disturbed(layer, given, operation, fault, Trial(nth), uri)))
         trial = Trial(**died) if isinstance(died, dict) else Trial(nth, struck=1, outcome="killed")
 
     def work() -> dict[str, Any]:
-        if fault.how != KILL:
+        if not layer.kills(fault):
             disturbed(layer, given, operation, fault, trial, uri)
         if operation.base not in UNREADABLE:
             look(trial, uri, "after it", whole=False)
@@ -160,7 +176,7 @@ def attempt(
     return Trial(nth, struck=1, outcome=trial.outcome or "?", wrong=[found])
 
 
-def disturbed(layer: Disk, given: Given, operation: Operation, fault: Fault, trial: Trial, uri: str) -> Trial:
+def disturbed(layer: Layer, given: Given, operation: Operation, fault: str, trial: Trial, uri: str) -> Trial:
     """Run an operation with its fault, and note how it ends."""
     with layer.faults(uri, fault, trial.nth) as struck:
         try:

@@ -68,10 +68,10 @@ class Lease:
     def __enter__(self) -> Lease:
         try:
             take(self._tables, self.name, self.token, self._owner, self._pace)
-        except (StorageError, StorageFull):  # the store may have taken the claim, and failed afterwards
+            self._heart.start()
+        except (StorageError, StorageFull, RuntimeError):  # it may have been taken; or there is no memory for a thread
             self._leave()
             raise
-        self._heart.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

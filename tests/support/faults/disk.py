@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,9 @@ from pathlib import Path
 from tempfile import gettempdir
 
 KINDS = {"write": 1, "rename": 2, "list": 4, "read": 8}
-ONCE, LASTING, KILL = range(3)
+ONCE, LASTING, KILL, MEMORY = range(4)
+MEMORY_STEPS, STEP_BYTES = 24, 8_000_000
+"""The process may take so much more memory than it has, times the number of the step."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ FAULTS = {
     **{f"{name} fails": Fault(kind, ONCE) for name, kind in KINDS.items()},
     "disk full": Fault(KINDS["write"], LASTING, errno.ENOSPC),
     "killed": Fault(KINDS["write"] | KINDS["rename"], KILL),
+    "memory short": Fault(0, MEMORY),
 }
 
 
@@ -71,6 +75,15 @@ class Struck:
 @contextmanager
 def faults_at(place: Path, fault: Fault, nth: int) -> Iterator[Struck]:
     """Within this block the n-th call below a folder fails; 0: none does, all are counted."""
+    if fault.how == MEMORY:
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (held + nth * STEP_BYTES if nth else before[0], before[1]))
+        try:
+            yield Struck(MEMORY_STEPS, 1, "memory")
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, before)
+        return
     library, found = ctypes.CDLL(None), Struck()
     library.faults_first.restype = ctypes.c_char_p
     library.faults_arm(os.fsencode(place), fault.kinds, ctypes.c_long(nth), fault.how, fault.error)

@@ -38,7 +38,7 @@ from kinodex.jobs.add.text_files import read_captions
 from kinodex.jobs.addresses import relocate
 from kinodex.jobs.metadata import read_metadata, set_metadata
 from tests.support.faults.crew import Film, ingest, new_library
-from tests.support.faults.disk import FAULTS, faults_at, reloaded
+from tests.support.faults.disk import FAULTS, LASTING, ONCE, faults_at, reloaded
 
 EXAMPLES, STEPS = int(os.environ.get("KINODEX_EXAMPLES", "2")), 12
 FILMS = {film.name: film for film in (Film("kite", 2), Film("boat", 3), Film("lamp", 5))}
@@ -62,7 +62,9 @@ class Facts:
 Model = dict[str, Facts]
 """Facts of videos by title; `GONE` of one that is not there."""
 GONE = Facts()
-CRASH = st.none() | st.tuples(st.sampled_from([name for name in FAULTS if name != "killed"]), st.integers(1, 90))
+CRASH = st.none() | st.tuples(
+    st.sampled_from([name for name, fault in FAULTS.items() if fault.how in (ONCE, LASTING)]), st.integers(1, 90)
+)
 TITLES = (*FILMS, "text alone")
 
 

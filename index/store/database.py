@@ -144,6 +144,8 @@ def storage_errors(uri: str) -> Iterator[None]:
     except BaseException as error:  # Lance panics over some cut files, which PyO3 raises as no Exception
         if type(error).__name__ != PANIC:
             raise
+        if Meaning.NO_MEMORY in meanings_of(error):
+            raise _no_memory(uri) from error
         raise _damaged(uri, f"Lance broke off: {error}") from error
 
 
@@ -154,6 +156,10 @@ def _damaged(uri: str, text: str) -> LibraryDamaged:
     )
 
 
+def _no_memory(uri: str) -> StorageError:
+    return StorageError(f"cannot use {uri}: no memory is left; what was complete stays: free some, and run again")
+
+
 def _storage_error(uri: str, error: Exception) -> StorageError | StorageFull | None:
     text = UPLOAD.sub("", RUST_SOURCE.sub("", str(error).strip().splitlines()[0]))
     meanings = meanings_of(text)
@@ -161,6 +167,8 @@ def _storage_error(uri: str, error: Exception) -> StorageError | StorageFull | N
         return StorageFull(
             f"no room is left for {uri}; what was complete before stays readable: free some space and run again"
         )
+    if Meaning.NO_MEMORY in meanings:
+        return _no_memory(uri)
     if Meaning.CONFLICT in meanings:
         return StorageError(
             f"cannot commit to {uri}: other writers kept coming first; run again when fewer write at once"
@@ -574,6 +582,8 @@ class Meaning(Enum):
     CONFLICT = auto()
     """Another writer's commit came first; the same commit may succeed on a retry."""
     DISK_FULL = auto()
+    NO_MEMORY = auto()
+    """Neither memory nor a thread is to be had."""
     DAMAGED = auto()
     """A file that is cut off, or a file or table that is missing."""
     UNREADABLE = auto()
@@ -615,6 +625,7 @@ SIGNS = (
     ),
     *_of("libc", Meaning.DISK_FULL, "No space left", "Disk quota exceeded"),
     *_of("Rust", Meaning.DISK_FULL, "os error 28", "os error 122", "os error 27"),
+    *_of("Rust", Meaning.NO_MEMORY, "(os error 11)", "(os error 12)"),
     *_of(
         "Lance", Meaning.DAMAGED, "Invalid range", "size is too small", "does not have sufficient data", "Not found: "
     ),

@@ -62,9 +62,8 @@ class Facts:
 Model = dict[str, Facts]
 """Facts of videos by title; `GONE` of one that is not there."""
 GONE = Facts()
-CRASH = st.none() | st.tuples(
-    st.sampled_from([name for name, fault in FAULTS.items() if fault.how in (ONCE, LASTING)]), st.integers(1, 90)
-)
+CALLS = [name for name, fault in FAULTS.items() if fault.how in (ONCE, LASTING)]
+CRASH = st.none() | st.tuples(st.sampled_from(CALLS), st.integers(1, 90))
 TITLES = (*FILMS, "text alone")
 
 

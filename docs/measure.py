@@ -185,8 +185,10 @@ MEASUREMENTS = {
         print python -m tests.support.gpu.peer alone films/*.mp4
     """,
     "faults": """
-        print python -W ignore -m tests.support.faults --calls 5
-        print python -W ignore -m tests.support.faults --layer s3 --calls 3 "add captions" "ingest more" remove maintain
+        print python -W ignore -m tests.support.faults --calls 3
+    """,
+    "faults-store": """
+        print python -W ignore -m tests.support.faults --layer s3 --calls 2 "add captions" "ingest more" remove maintain
     """,
     "decoders": """
         print kinodex lab bench decoders "$CLIPS/moviepy__sintel_trailer_52s.mp4" --make films --fps 0.2 --fps 1 --fps 2

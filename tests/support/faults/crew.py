@@ -33,7 +33,7 @@ from kinodex.jobs.ingest.messages import (
     WorkQueue,
 )
 from kinodex.jobs.ingest.sources import complete_ids
-from kinodex.jobs.ingest.worker import ChunkWriter
+from kinodex.jobs.ingest.worker import ChunkWriter, discard
 from kinodex.pipeline.decoding.stream import Span, VideoMetadata
 from kinodex.pipeline.fetch import FetchedVideo, Source
 from kinodex.pipeline.sample import Chunk, ChunkSummary, FrameRow, SamplingSettings
@@ -85,7 +85,8 @@ def new_library(place: Path) -> Library:
 
 Fate = Callable[[Task], str]
 """Says what becomes of a task: one of `FATES`."""
-FATES = ("done", "lost before", "lost half way", "lost after", "stalls", "damaged", "the run ends")
+FAILURES = {"damaged": "SpanDamaged", "decoder dies": "DecoderDied"}
+FATES = ("done", "lost before", "lost half way", "lost after", "stalls", "rows lost", *FAILURES, "the run ends")
 
 
 class RunEnded(Exception):
@@ -126,8 +127,10 @@ class Crew:
         result: IdentifyDone | WorkDone | None = None
         if fate == "the run ends":
             raise RunEnded
-        if fate in ("done", "damaged", "lost after"):
-            result = self._do(task, damaged=fate == "damaged")
+        if fate in ("done", "lost after", "rows lost", *FAILURES):
+            result = self._do(task, FAILURES.get(fate))
+            if fate == "rows lost" and isinstance(task, Read):
+                discard(self._library, *task.chunks)
         elif fate == "lost half way" and isinstance(task, Read):
             self._half(task)
         elif fate == "stalls":
@@ -146,7 +149,7 @@ class Crew:
         for late in self._given_up:
             self._do(late)
 
-    def _do(self, task: Task, damaged: bool = False) -> IdentifyDone | WorkDone:
+    def _do(self, task: Task, failure: str | None = None) -> IdentifyDone | WorkDone:
         if isinstance(task, Identify):
             return IdentifyDone(tuple(map(self._identified, task.sources)), {})
         writer = ChunkWriter(self._library, self._assignment, task.chunks)
@@ -159,7 +162,7 @@ class Crew:
             writer.add({number: film.rows(*_numbers(chunk, film))})
             if writer.is_due:
                 writer.append()
-            writer.end(number, _failed(chunk) if damaged else _summary(chunk, film))
+            writer.end(number, _summary(chunk, film) if failure is None else _failed(chunk, failure))
         results: tuple[ChunkResult, ...] = writer.results()
         return WorkDone(results, {})
 
@@ -189,8 +192,8 @@ def _summary(chunk: Chunk, film: Film) -> ChunkSummary:
     return ChunkSummary(METADATA, 0.0, float(film.frames), 0, lines, (), {}, "pyav")
 
 
-def _failed(chunk: Chunk) -> ChunkFailed:
-    return ChunkFailed(chunk, "decode", "SpanDamaged", "damaged by the test", damaged=True)
+def _failed(chunk: Chunk, failure: str) -> ChunkFailed:
+    return ChunkFailed(chunk, "decode", failure, "made by the test", failure == "SpanDamaged")
 
 
 def ingest(

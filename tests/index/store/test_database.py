@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -126,31 +124,6 @@ def test_a_bit_of_a_files_own_description_that_is_another_is_said_or_changes_not
                 said += "restore it from a copy" in str(error)
         file.write_bytes(content)
     assert said
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("mounting a small disk needs root")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="mounts a tmpfs")
-def test_a_full_disk_leaves_a_readable_library(small_disk: Path):
-    library = Library.create(str(small_disk / "library"), SETTINGS, fingerprint())
-    first = made("aaaa", 10, seed=1)
-    write(library, first)
-    big = [replace(row, jpeg=os.urandom(400_000)) for row in made("bbbb", 20, seed=2).frame_rows()]
-    with pytest.raises(StorageFull, match=r"no room is left for .*disk/library"):
-        library.writer.add_frames({"bbbb": big})
-    assert [row.video_id for row in Library.open(library.uri).videos()] == ["aaaa"]
-    np.testing.assert_array_equal(library.vectors("aaaa").vectors, first.vectors)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files")

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from kinodex.index.library import Library
@@ -93,6 +93,7 @@ def test_any_fate_of_workers_and_runs() -> None:
         deadline=None,
         derandomize="KINODEX_EXAMPLES" not in os.environ,
         database=None,
+        phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
     run_state_machine_as_test(Ingests, settings=chosen)

@@ -109,12 +109,15 @@ def test_the_command_of_ffmpeg_shows_the_references(media: Path) -> None:
         scale = 448 / min(metadata.width_px, metadata.height_px)
         size = (round(metadata.width_px * scale), round(metadata.height_px * scale))
         shown = ffmpeg_shows(path, metadata.stream_index, wanted.fps, *size, most=wanted.samples[-1].number + 1)
-        found = []
-        for each in wanted.samples:
+        last, found = wanted.samples[-1], []
+        kept = [
+            each for each in wanted.samples if each is not last or each.number < len(shown)
+        ]  # its filter ends early
+        for each in kept:
             instant = printed[0] + each.number / wanted.fps + 1e-6
             time_s = max(time for time in printed if time <= instant)
             found.append(Sample(each.number, round(time_s, 6), grid_of(shown[each.number])))
-        lines = sample_differences(wanted.samples, found, FAR_BY_FFMPEG.get(name, FAR))
+        lines = sample_differences(kept, found, FAR_BY_FFMPEG.get(name, FAR))
         wrong += [f"{name}: {line}" for line in lines]
     assert not wrong, "\n".join(wrong)
 

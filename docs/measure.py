@@ -192,6 +192,12 @@ MEASUREMENTS = {
         print python -m tests.support.gpu.peer pyav space pyav.lance 4 films/*.mp4
         print python -m tests.support.gpu.peer alone films/*.mp4
     """,
+    "faults": """
+        print python -W ignore -m tests.support.faults --calls 3
+    """,
+    "faults-store": """
+        print python -W ignore -m tests.support.faults --layer s3 --calls 2 "add captions" "ingest more" remove maintain
+    """,
     "decoders": """
         python -m pip install --quiet --target peers --no-deps decord==0.6.0 torchcodec==0.13.0
         export PYTHONPATH="$PYTHONPATH:$PWD/peers"

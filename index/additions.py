@@ -152,25 +152,23 @@ class Additions:
     def add_mapped(self, videos: Mapping[str, pa.Table], name: str, *, is_of_videos: bool = False) -> None:
         """Append what a function made of the frames, segments or whole of videos; the first rows make the table.
 
-        Values of whole videos become columns of the videos, too (see `Metadata`). Raises LibraryError for values of
-        other types than those that are there.
+        Values of whole videos, but vectors, become columns of the videos, too (see `Metadata`). Raises LibraryError for
+        values of other types than those that are there, and for a column that the videos have already.
         """
         zeros_s = self._visible.zeros_s(videos)
         rows = as_one_type([_mapped_rows(id_, each, zeros_s[id_]) for id_, each in videos.items()], name)
-        table = f"{MAPPED_PREFIX}{name}"
-        if is_of_videos:
-            self._note_columns(rows, name, is_first=not present(self._tables, [table]))
-        ensure_table(self._tables, table, rows.schema)
-        self._tables.append(table, as_one_type([rows], name, self._tables.schema(table)))
-
-    def _note_columns(self, rows: pa.Table, name: str, *, is_first: bool) -> None:
-        """Make the values of whole videos, but vectors, columns of the videos; raises LibraryError for a taken name."""
+        table, metadata = f"{MAPPED_PREFIX}{name}", Metadata(self._tables)
         plain = rows.select([each.name for each in rows.schema if not pa.types.is_nested(each.type)])
-        metadata = Metadata(self._tables)
-        taken = sorted(set(plain.schema.names) & metadata.columns().keys()) if is_first else []
-        if taken:
-            raise LibraryError(f"got a column {taken[0]} of {name}, which the videos have already; name it otherwise")
-        metadata.write({row.pop("video_id"): row for row in plain.to_pylist()})
+        if is_of_videos and not present(self._tables, [table]):
+            taken = sorted(set(plain.schema.names) & metadata.columns().keys())
+            if taken:
+                raise LibraryError(
+                    f"got a column {taken[0]} of {name}, which the videos have already; name it otherwise"
+                )
+        ensure_table(self._tables, table, rows.schema)  # before the columns, or these would seem taken to the next run
+        if is_of_videos:
+            metadata.write({row.pop("video_id"): row for row in plain.to_pylist()})
+        self._tables.append(table, as_one_type([rows], name, self._tables.schema(table)))
 
     def drop_mapped(self, name: str) -> None:
         """Delete all that a function made, to be made by another."""

@@ -94,7 +94,7 @@ def _keep_old(library: Library) -> None:
     """Write the old vectors' rows of `additions`, and whose vectors the captions have."""
     tables, old = library.tables, library.fingerprint
     if SPACE_KEY not in (tables.schema("captions").metadata or {}):
-        tables["captions"].update_schema_metadata({SPACE_KEY.decode(): identity(old)[SPACE_KEY]})
+        tables.to_write("captions").update_schema_metadata({SPACE_KEY.decode(): identity(old)[SPACE_KEY]})
     schema, now = tables.schema("additions"), datetime.now(UTC)
     columns = ["video_id", "frames", *(name for name in [VIDEO_DIGESTS] if name in tables.schema("videos").names)]
     common = {"stage": "vectors", "model": old.digest, "settings": json.dumps({"space": old.name}), "added_at": now}
@@ -163,7 +163,7 @@ def _embed_captions(library: Library) -> None:
     tables.overwrite("captions", rows.append_column("vector", vectors).select(schema.names).cast(schema))
     index_text(tables, "captions")
     _digest_captions(library)
-    tables["captions"].update_schema_metadata({SPACE_KEY.decode(): identity(space)[SPACE_KEY]})
+    tables.to_write("captions").update_schema_metadata({SPACE_KEY.decode(): identity(space)[SPACE_KEY]})
 
 
 def _digest_captions(library: Library) -> None:

@@ -72,10 +72,11 @@ from kinodex.index.store.database import (
     Tables,
     entries_at,
     find_space,
+    has_table,
     is_local,
     place,
     space_tables,
-    table_names,
+    storage_errors,
 )
 from kinodex.index.store.indexes import create_table
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease, Pace, check_commits, check_lease
@@ -569,12 +570,13 @@ class Library(LibraryReader):
         Raises LibraryDamaged where the rest of a library lies without its table of videos: an ingest would delete it.
         """
         where = place(uri)
-        if is_local(where) and not Path(where).is_dir():
-            return False
-        if "videos" in table_names(where):
+        with storage_errors(where):
+            if is_local(where) and not Path(where).is_dir():
+                return False
+        if has_table(where, "videos"):
             return True
         remains = _remains(where)
-        if remains is None or "videos" in table_names(where):  # which another process makes at this moment
+        if remains is None or has_table(where, "videos"):  # which another process makes at this moment
             return remains is not None
         raise LibraryDamaged(
             f"got {uri}, a damaged library: its table of videos is gone, and {remains}; nothing was changed: restore "
@@ -692,7 +694,7 @@ def _make_tables(uri: str, settings: Mapping[str, Any], fingerprint: Fingerprint
     try:
         tables.create("leases", schemas["leases"])
         with Lease(tables, CREATION, "another ingest", DEFAULT_LEASE) as lease:
-            if "videos" in tables.names():
+            if tables.has("videos"):
                 raise LibraryError(f"got {uri}, where another process just made a library; run again to use it")
             for name, schema in schemas.items():
                 lease.check()

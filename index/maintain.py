@@ -365,7 +365,7 @@ def _rewrite(tables: Tables, name: str, fragment: int) -> None:
     of_fragment = f"_rowaddr >= {first} AND _rowaddr < {first + ROWS_A_FRAGMENT}"
     column = tables[name].schema.names[0]
     with storage_errors(tables.uri):
-        retry_on_conflict(lambda: tables[name].update({column: column}, of_fragment))
+        retry_on_conflict(lambda: tables.to_write(name).update({column: column}, of_fragment))
 
 
 # Remove what a user no longer wants: whole videos, or what one model added to them.

@@ -121,15 +121,15 @@ def _make_again(tables: Tables, name: str, schema: pa.Schema) -> None:
 
 def _add_column(tables: Tables, name: str, field: pa.Field) -> None:
     if field.name not in tables[name].schema.names:
-        tables[name].add_columns(field)
+        tables.to_write(name).add_columns(field)
 
 
 def _drop(tables: Tables, name: str, column: str) -> None:
     if tables.count(name) != int(tables[name].count_rows(f"{column} IS NULL")):
         raise LibraryDamaged(f"the column {column} of {name} in {tables.uri} is not empty; nothing was changed")
-    tables[name].drop_columns([column])
+    tables.to_write(name).drop_columns([column])
 
 
 def _write_format(tables: Tables) -> None:
     changed: dict[str, Any] = {FORMAT_KEY.decode(): str(FORMAT_VERSION)}
-    tables["videos"].update_schema_metadata(changed)
+    tables.to_write("videos").update_schema_metadata(changed)

@@ -19,6 +19,7 @@ from datetime import datetime
 from enum import Enum, auto
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from lance.file import LanceFileSession
 
 RUST_SOURCE = re.compile(r",? (at )?/\S+\.rs:\d+:\d+.*")
+UPLOAD = re.compile(r"single PUT of .* failed after \S+ \(.*?\): ")
 CODE = re.compile(r"<Code>(\w+)</Code>")
 ADDRESS = re.compile(r"Error performing \w+ (\w+://[^/?\s]+)")
 COMMIT_ATTEMPTS = 8
@@ -48,6 +50,10 @@ RUN_CACHE_BYTES = 32 << 20
 TABLE_SUFFIX = ".lance"
 FILE_FORMAT: Final = "2.2"
 """Version of the files that new tables have: LanceDB 0.40 reads no later one."""
+
+WRITES: Final = "file-object-store://"
+"""Lance's way to local files by which all is written. By its usual one, which reads faster, it commits a file of which
+the last part could not be written, as on a full disk."""
 
 State = tuple[int, datetime | int]
 """Number of a table's state, and the time of its commit."""
@@ -92,9 +98,29 @@ def table_names(uri: str) -> list[str]:
     return sorted(entry.removesuffix(TABLE_SUFFIX) for entry in entries_at(uri) if entry.endswith(TABLE_SUFFIX))
 
 
+def has_table(uri: str, name: str) -> bool:
+    """True if a library has a table of that name; one whose creation was interrupted is a folder without a state."""
+    if name not in table_names(uri):
+        return False
+    if not is_local(uri):
+        return Tables(uri).has(name)
+    with storage_errors(uri):
+        try:
+            states = os.listdir(f"{table_place(uri, name)}/_versions")  # noqa: PTH208  # as above
+        except FileNotFoundError:
+            return False
+    return any(state.endswith(".manifest") for state in states)
+
+
 def table_place(uri: str, name: str) -> str:
     """Give the place of one table of a library."""
     return f"{uri.rstrip('/')}/{name}{TABLE_SUFFIX}"
+
+
+def write_place(uri: str, name: str) -> str:
+    """Give the place of one table to what writes it."""
+    where = table_place(uri, name)
+    return f"{WRITES}{quote(where)}" if is_local(uri) else where
 
 
 def open_files(uri: str) -> LanceFileSession:
@@ -116,6 +142,8 @@ def storage_errors(uri: str) -> Iterator[None]:
     except BaseException as error:  # Lance panics over some cut files, which PyO3 raises as no Exception
         if type(error).__name__ != PANIC:
             raise
+        if Meaning.NO_MEMORY in meanings_of(error):
+            raise _no_memory(uri) from error
         raise _damaged(uri, f"Lance broke off: {error}") from error
 
 
@@ -126,13 +154,19 @@ def _damaged(uri: str, text: str) -> LibraryDamaged:
     )
 
 
+def _no_memory(uri: str) -> StorageError:
+    return StorageError(f"cannot use {uri}: no memory is left; what was complete stays: free some, and run again")
+
+
 def _storage_error(uri: str, error: Exception) -> StorageError | StorageFull | None:
-    text = RUST_SOURCE.sub("", str(error).strip().splitlines()[0])
+    text = UPLOAD.sub("", RUST_SOURCE.sub("", str(error).strip().splitlines()[0]))
     meanings = meanings_of(text)
     if Meaning.DISK_FULL in meanings:
         return StorageFull(
             f"no room is left for {uri}; what was complete before stays readable: free some space and run again"
         )
+    if Meaning.NO_MEMORY in meanings:
+        return _no_memory(uri)
     if Meaning.CONFLICT in meanings:
         return StorageError(
             f"cannot commit to {uri}: other writers kept coming first; run again when fewer write at once"
@@ -193,6 +227,14 @@ class Tables:
         with storage_errors(self.uri):
             return self._newest(name)
 
+    def to_write(self, name: str) -> LanceDataset:
+        """Open the newest state of a table for a commit."""
+        newest = self[name]
+        if not is_local(self.uri):
+            return newest
+        with storage_errors(self.uri):
+            return lance.dataset(write_place(self.uri, name), newest.version, session=self._session)
+
     def _newest(self, name: str) -> LanceDataset:
         known, mark = self._open.get(name, (None, None))
         where = table_place(self.uri, name)
@@ -219,7 +261,7 @@ class Tables:
         rows = schema.empty_table() if rows is None else rows
         with storage_errors(self.uri):
             try:
-                lance.write_dataset(rows, table_place(self.uri, name), data_storage_version=FILE_FORMAT)
+                lance.write_dataset(rows, write_place(self.uri, name), data_storage_version=FILE_FORMAT)
             except OSError as error:
                 if Meaning.TABLE_EXISTS not in meanings_of(error):
                     raise
@@ -227,7 +269,7 @@ class Tables:
     def overwrite(self, name: str, rows: pa.Table) -> None:
         """Write a table again, in one commit, with these rows and columns alone."""
         with storage_errors(self.uri):
-            lance.write_dataset(rows, table_place(self.uri, name), mode="overwrite", data_storage_version=FILE_FORMAT)
+            lance.write_dataset(rows, write_place(self.uri, name), mode="overwrite", data_storage_version=FILE_FORMAT)
 
     def drop(self, name: str) -> None:
         """Delete a table and its files."""
@@ -256,16 +298,7 @@ class Tables:
         if arrow.num_rows:
             _check_vectors(arrow)
             with storage_errors(self.uri):
-                retry_on_conflict(lambda: self._append(name, arrow) if is_local(self.uri) else self[name].insert(arrow))
-
-    def _append(self, name: str, rows: pa.Table) -> None:
-        """Write files and commit them only where they are whole: Lance overlooks one cut short by a full disk."""
-        table, folder = self[name], Path(table_place(self.uri, name)) / "data"
-        fragments = lance.fragment.write_fragments(rows, table)
-        for file in (file for fragment in fragments for file in fragment.files):
-            if file.file_size_bytes not in (None, (folder / file.path).stat().st_size):
-                raise OSError(f"No space left on device ({folder / file.path} is cut off, os error 28)")
-        lance.LanceDataset.commit(table, lance.LanceOperation.Append(fragments), read_version=table.version)
+                retry_on_conflict(lambda: self.to_write(name).insert(arrow))
 
     def upsert(self, name: str, keys: Sequence[str], rows: Sequence[dict[str, Any]] | pa.Table) -> None:
         """Write rows in one commit, each in place of the one with the same keys."""
@@ -281,7 +314,7 @@ class Tables:
             retry_on_conflict(lambda: self._merge(name, keys).execute(arrow))
 
     def _merge(self, name: str, keys: Sequence[str]) -> MergeInsertBuilder:
-        return self[name].merge_insert(list(keys)).when_not_matched_insert_all()
+        return self.to_write(name).merge_insert(list(keys)).when_not_matched_insert_all()
 
     def _to_arrow(self, name: str, rows: Sequence[dict[str, Any]]) -> pa.Table:
         return pa.Table.from_pylist(list(rows), schema=self.schema(name))
@@ -295,13 +328,13 @@ class Tables:
         """Set columns of the rows that match a filter at the time of the commit; return how many rows changed."""
         changes = {column: sql_value(value) for column, value in values.items()}
         with storage_errors(self.uri):
-            return int(retry_on_conflict(lambda: self[name].update(changes, where.sql))["num_rows_updated"])
+            return int(retry_on_conflict(lambda: self.to_write(name).update(changes, where.sql))["num_rows_updated"])
 
     def delete(self, name: str, where: Filter) -> None:
         """Delete rows; nothing is written where there are none."""
         if self.count(name, where):
             with storage_errors(self.uri):
-                retry_on_conflict(lambda: self[name].delete(where.sql))
+                retry_on_conflict(lambda: self.to_write(name).delete(where.sql))
 
     def count(self, name: str, where: Filter | None = None) -> int:
         """Count the rows that match a filter, or all."""
@@ -547,6 +580,8 @@ class Meaning(Enum):
     CONFLICT = auto()
     """Another writer's commit came first; the same commit may succeed on a retry."""
     DISK_FULL = auto()
+    NO_MEMORY = auto()
+    """Neither memory nor a thread is to be had."""
     DAMAGED = auto()
     """A file that is cut off, or a file or table that is missing."""
     UNREADABLE = auto()
@@ -587,7 +622,8 @@ SIGNS = (
         "Lance", Meaning.CONFLICT, "commit conflict", "concurrent writers", "incompatible with concurrent transaction"
     ),
     *_of("libc", Meaning.DISK_FULL, "No space left", "Disk quota exceeded"),
-    *_of("Rust", Meaning.DISK_FULL, "os error 28", "os error 122"),
+    *_of("Rust", Meaning.DISK_FULL, "os error 28", "os error 122", "os error 27"),
+    *_of("Rust", Meaning.NO_MEMORY, "(os error 11)", "(os error 12)"),
     *_of(
         "Lance", Meaning.DAMAGED, "Invalid range", "size is too small", "does not have sufficient data", "Not found: "
     ),

@@ -182,7 +182,7 @@ def _index_column(tables: Tables, name: str, column: str, by: str) -> None:
 
 def _build(tables: Tables, name: str, step: Callable[[LanceDataset], Any]) -> None:
     """Do something to the newest state of a table, again if another commit comes first."""
-    retry_on_conflict(lambda: step(tables[name]))
+    retry_on_conflict(lambda: step(tables.to_write(name)))
 
 
 def small_fragments(tables: Tables, name: str) -> int:
@@ -343,7 +343,7 @@ def count_parts(table: LanceDataset) -> int:
 
 def build_index(tables: Tables, name: str, part_rows: int | None = None) -> None:
     """Bring an index up to date, or make it, part by part of at most `part_rows` rows; None: as memory allows."""
-    table = tables[name]
+    table = tables.to_write(name)
     most = part_rows or rows_that_fit(table.schema.field(COLUMN).type.list_size)
     for part in plan_parts(read_state(table), most):
         graph = table.create_index_uncommitted(
@@ -389,7 +389,7 @@ def rows_that_fit(dim: int, free_bytes: int | None = None) -> int:
 
 def _commit(tables: Tables, name: str, graph: Index) -> None:
     """Commit a graph to the newest state of its table, in place of those over the same fragments."""
-    tables[name].commit_existing_index_segments(NAME, COLUMN, [graph])
+    tables.to_write(name).commit_existing_index_segments(NAME, COLUMN, [graph])
 
 
 def _segments(table: LanceDataset) -> list[Any]:
@@ -414,7 +414,8 @@ def create_table(tables: Tables, name: str, schema: pa.Schema) -> None:
     """Create a table, with an index of words where it is searched by them: without one nothing would be found."""
     tables.create(name, schema)
     if is_worded(name):
-        index_text(tables, name)
+        with storage_errors(tables.uri):
+            index_text(tables, name)
 
 
 def present(tables: Tables, names: Iterable[str]) -> list[str]:

@@ -20,7 +20,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +30,7 @@ from typing import Any
 import pyarrow as pa
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random
 
-from kinodex.index.errors import LeaseLost, LibraryBusy, LibraryError, UnsafeStore
+from kinodex.index.errors import LeaseLost, LibraryBusy, LibraryError, StorageError, StorageFull, UnsafeStore
 from kinodex.index.store.database import Tables
 from kinodex.index.store.schema import equal
 
@@ -49,6 +49,8 @@ class Pace:
 
 
 DEFAULT_LEASE = Pace()
+_unreleased: set[str] = set()
+"""Tokens of leases that ended in this process while the store did not take that they did."""
 
 
 class Lease:
@@ -64,18 +66,42 @@ class Lease:
         self._heart = threading.Thread(target=self._beat, name=f"lease {name}", daemon=True)
 
     def __enter__(self) -> Lease:
-        take(self._tables, self.name, self.token, self._owner, self._pace)
-        self._heart.start()
+        try:
+            take(self._tables, self.name, self.token, self._owner, self._pace)
+            self._heart.start()
+        except (StorageError, StorageFull, RuntimeError):  # it may have been taken; or there is no memory for a thread
+            self._leave()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._ended.set()
         self._heart.join()
-        _update(self._tables, self.name, self.token, {"token": ""})
+        self._leave()
 
     def check(self) -> None:
         """Raise LeaseLost if another run took over: nothing more may be written then."""
         check_lease(self._tables, self.name, self.token)
+
+    def _leave(self) -> None:
+        """Release it, now or once the store takes that: what was done under it stands, and its own error counts."""
+        try:
+            self._release()
+        except LibraryError:
+            _unreleased.add(self.token)
+            threading.Thread(target=self._release_later, name=f"release of {self.name}", daemon=True).start()
+
+    def _release(self) -> None:
+        _update(self._tables, self.name, self.token, {"token": ""})
+
+    def _release_later(self) -> None:
+        """Release it once the store takes it: other processes see that this one is alive, and would wait for ever."""
+        while True:
+            time.sleep(self._pace.beat_s)
+            with suppress(LibraryError):
+                self._release()
+                _unreleased.discard(self.token)
+                return
 
     def _beat(self) -> None:
         beat = 1
@@ -112,7 +138,7 @@ def take(tables: Tables, name: str, token: str, owner: str, pace: Pace) -> None:
     if row is None:
         tables.insert("leases", ["name"], [ours])
         row = _held_row(tables, name)
-    if row["token"] not in ("", token):
+    if row["token"] not in ("", token) and row["token"] not in _unreleased:
         row = _wait_for_end(tables, row, pace)
     if row["token"] != token:
         _update(tables, name, row["token"], ours, beat=row["beat"])

@@ -130,6 +130,8 @@ def _show_version(requested: bool) -> None:
 
 
 UNWRITABLE = (ENOSPC, EDQUOT, EROFS)
+NO_THREAD = "can't start new thread"
+"""Python's words for a thread that there is no memory for."""
 """Errors of a write that are no fault of the program: a full disk, or one that is read-only."""
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
@@ -170,6 +172,11 @@ def main() -> None:
 
         print(f"error: {visible_lines(str(error))}", file=sys.stderr)
         raise SystemExit(exit_code(error)) from None
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and str(error) != NO_THREAD:
+            raise
+        print("error: no memory is left; completed work is kept: free some, and run it again", file=sys.stderr)
+        raise SystemExit(BAD_INPUT) from None
     except BrokenPipeError:
         _forget_output()
         raise SystemExit(PIPE_CLOSED) from None

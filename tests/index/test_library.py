@@ -66,6 +66,15 @@ def test_another_kind_of_uri(tmp_path):
     assert Library.open(f"{tmp_path}/library").has_video("aaaa")
 
 
+def test_a_creation_that_ended_at_its_last_table_is_no_library_and_goes_on(tmp_path):
+    """The folder of `videos` is there, and nothing was committed to it."""
+    place = tmp_path / "library"
+    Library.create(str(place), SETTINGS, fingerprint())
+    shutil.rmtree(place / "videos.lance" / "_versions")
+    assert not Library.exists(str(place))
+    assert Library.open_or_create(str(place), SETTINGS, fingerprint()).videos() == []
+
+
 @pytest.mark.slow
 def test_several_that_make_one_library_at_once(tmp_path):
     def make_and_write(number: int) -> bool:

@@ -8,19 +8,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.synchronize import Barrier
 
 import pytest
 
-from kinodex.index.errors import LeaseLost, LibraryBusy, UnsafeStore
+from kinodex.index.errors import LeaseLost, LibraryBusy, StorageFull, UnsafeStore
 from kinodex.index.library import Library
 from kinodex.index.store.database import Tables
 from kinodex.index.store.leases import DEFAULT_LEASE, Pace, is_known, is_running, this_process
 from kinodex.index.store.schema import equal
-from tests.support.libraries.random_library import SETTINGS, fingerprint, run_together
+from tests.support.libraries.random_library import SETTINGS, fingerprint, no_room, run_together
 from tests.support.servers.s3_server import environment, s3_server, send
 
 BRISK = Pace(beat_s=0.1, patience_s=2.5)
@@ -146,6 +146,20 @@ def _race(uri: str, mine: int, start: Barrier, wins: list[list[int]]) -> None:
                 lease.check()
                 lease.__exit__(None, None, None)
             start.wait(30)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files")
+def test_a_lease_that_a_full_disk_does_not_take_back_is_free_for_its_process_and_soon_for_all(library):
+    for is_awaited in (False, True):
+        with ExitStack() as full:
+            with library.lease("ingest", "a run", BRISK) as lease:
+                full.enter_context(no_room())
+            with pytest.raises(StorageFull), library.lease("maintain", "one that cannot begin"):
+                pass
+        while is_awaited and library.tables.count("leases", equal("token", lease.token)):
+            time.sleep(0.05)  # the test's own limit of time ends this
+        with library.lease("ingest", "the next run"), library.lease("maintain", "another"):
+            pass
 
 
 @pytest.mark.slow

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -13,12 +14,14 @@ from kinodex.agent.errors import AllRejected, ModelRejected, ModelUnreachable
 from kinodex.index.errors import LibraryBusy
 from kinodex.index.library import Library
 from kinodex.index.store.schema import CHECKSUM, equal
+from kinodex.index.sweep import audit
 from kinodex.jobs.add.captions import Captions
 from kinodex.jobs.add.detections import Detections
 from kinodex.jobs.add.run import AddedRows, add, check_settings, kept_settings
 from kinodex.jobs.add.speech import Speech
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import PipelineError
+from tests.support.faults.operations import BASES, STAGES, Given
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.models import stage_models as stage_kit
 from tests.support.models.stage_models import library_of, tiny_film
@@ -45,6 +48,23 @@ def test_a_picture_that_cannot_be_read_or_was_damaged_fails_its_video_alone(libr
         library.video(damaged).uri: ("detections", "DamagedRows"),
     }
     assert library.detection_labels(sound)
+
+
+def test_rows_of_a_process_that_was_taken_for_dead_do_not_double_a_video(tmp_path):
+    """They come after the leftovers were deleted and before the video is shown: it is refused, and done next time."""
+    BASES["two"](Given(tmp_path), tmp_path / "library")
+    library, stage = Library.open(str(tmp_path / "library")), STAGES["detections"]
+
+    def make_twice(library: Library, rows: Mapping[str, Any]) -> None:
+        stage.make(library, rows)
+        stage.make(library, {"bbbb": rows["bbbb"]})
+
+    doubling = replace(stage, make=make_twice)
+    assert [each.title for each in add(library, doubling).outcomes if each.error_class == "Rejected"] == ["film bbbb"]
+    assert library.detections("bbbb") == []
+    assert add(library, stage).added == 1
+    assert audit(library, deep=True).problems == ()
+    assert library.ingest_log.failures() == []
 
 
 @pytest.mark.slow

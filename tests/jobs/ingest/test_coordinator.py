@@ -84,12 +84,6 @@ def lose(library: Library, finished: FinishedTask) -> FinishedTask:
     return FinishedTask(finished.worker, finished.task, None)
 
 
-def drop_rows(library: Library, finished: FinishedTask) -> FinishedTask:
-    assert isinstance(finished.task, Read)
-    discard(library, *finished.task.chunks)
-    return finished
-
-
 def failing(error_class: str, damaged: bool) -> Change:
     """Make a read one in which the first chunk failed, and left no row."""
 
@@ -112,31 +106,7 @@ def few(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def undisturbed(few: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
-    return run(few, tmp_path_factory.mktemp("undisturbed") / "library")[0]
-
-
 ALWAYS = 1000
-
-
-DISTURBED: dict[str, tuple[int, Callable[[FinishedTask], bool], Change, int]] = {  # the last: pieces that are retried
-    "lost workers": (3, lambda finished: True, lose, 3),
-    "a damaged part": (1, is_read_of("film-001.mp4"), failing("SpanDamaged", damaged=True), 0),
-    "the first death of a decoder": (1, is_read_of("film-001.mp4"), failing(DecoderDied.__name__, damaged=False), 0),
-    "rows missing when they are counted": (1, is_read_of("film-001.mp4"), drop_rows, 1),
-}
-
-
-@pytest.mark.slow
-def test_what_is_disturbed_is_read_again_and_leaves_the_same_rows(
-    few: Path, undisturbed: Library, tmp_path: Path
-) -> None:
-    for name, (times, is_meant, change, retried) in DISTURBED.items():
-        met, changed = changing(times, is_meant, change)
-        library, coordinator = run(few, tmp_path / name, changed)
-        assert (len(met), coordinator.retried) == (times, retried), name
-        assert contents(library) == contents(undisturbed), name
 
 
 @pytest.mark.slow

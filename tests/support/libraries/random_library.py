@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -154,6 +155,19 @@ def numpy_search(
 
 def found(hits: list[Hit]) -> list[tuple[str, int | None]]:
     return [(hit.video_id, hit.frame_no) for hit in hits]
+
+
+@contextmanager
+def no_room(bytes_a_file: int = 100) -> Iterator[None]:
+    """A disk on which no file can grow beyond this size, as Linux counts it for this process."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_a_file, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 OTHER_DIM = 24

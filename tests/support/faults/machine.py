@@ -1,0 +1,277 @@
+"""A library against a plain model of it, in any order, with faults on the disk: a machine of hypothesis.
+
+`python -m tests.support.faults.machine` tries the same each time, with `KINODEX_EXAMPLES=200` that many new. A process
+of its own, since the faults come from a layer that is loaded before it (`disk`). An operation that fails may have done
+a part: each fact of each film is then that of before or of after, and never another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import hypothesis.strategies as st
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from kinodex.index.errors import KinodexError, OlderLibrary
+from kinodex.index.library import Library
+from kinodex.index.maintain import maintain, remove_added, remove_videos
+from kinodex.index.store.database import Tables
+from kinodex.index.store.schema import FORMAT_KEY, LATE_TABLES
+from kinodex.index.sweep import audit
+from kinodex.index.upgrade import upgrade
+from kinodex.jobs.add.import_text import Kind, import_text, text_id
+from kinodex.jobs.add.text_files import read_captions
+from kinodex.jobs.addresses import relocate
+from kinodex.jobs.metadata import read_metadata, set_metadata
+from tests.support.faults.crew import Film, ingest, new_library
+from tests.support.faults.disk import FAULTS, LASTING, ONCE, faults_at, reloaded
+
+EXAMPLES, STEPS = int(os.environ.get("KINODEX_EXAMPLES", "2")), 12
+FILMS = {film.name: film for film in (Film("kite", 2), Film("boat", 3), Film("lamp", 5))}
+PLACES = ("/films", "/elsewhere/films")
+WRITER = "somebody"
+YEARS = (2024, 2025, 2026)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a video; None where it is not there."""
+
+    frames: int = 0
+    uri: str | None = None
+    line: str | None = None
+    caption: str | None = None
+    speech: str | None = None
+    year: int | None = None
+
+
+Model = dict[str, Facts]
+"""Facts of videos by title; `GONE` of one that is not there."""
+GONE = Facts()
+CALLS = [name for name, fault in FAULTS.items() if fault.how in (ONCE, LASTING)]
+CRASH = st.none() | st.tuples(st.sampled_from(CALLS), st.integers(1, 90))
+TITLES = (*FILMS, "text alone")
+
+
+def seen(library: Library) -> Model:
+    """What a reader sees of each video; a video is whole."""
+    found = dict.fromkeys(TITLES, GONE)
+    rows = library.videos()
+    years = library.metadata.of([row.video_id for row in rows])
+    for row in rows:
+        numbers = library.vectors(row.video_id).frame_no.tolist() if row.frames else []
+        assert numbers == list(range(row.frames)), row
+        assert len(library.frames(row.video_id, numbers)) == row.frames if row.frames else True
+        lines = {line.source: line.text for line in library.transcript(row.video_id)}
+        captions = [caption.text for caption in library.captions(row.video_id, WRITER)]
+        year = years.get(row.video_id, {}).get("year")
+        caption = captions[0] if captions else None
+        uri = row.uri if row.frames else "imported"
+        found[row.title] = Facts(row.frames, uri, lines.get("sidecar"), caption, lines.get("imported"), year)
+    return found
+
+
+class Libraries(RuleBasedStateMachine):
+    """`model` is what the library holds, `older` if it waits for an upgrade."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folder = TemporaryDirectory()
+        self._files = Path(self._folder.name)
+        self.library = new_library(self._files / "library")
+        self.model: Model = dict.fromkeys(TITLES, GONE)
+        self.older = False
+
+    def teardown(self) -> None:
+        """Without faults: an upgrade, a maintenance, and all is as the model has it."""
+        upgrade(self.library.uri)
+        self.library, self.older = Library.open(self.library.uri), False
+        assert maintain(self.library, keep_s=0, purge=True).after.problems == ()
+        self.as_the_model_has_it()
+        self._folder.cleanup()
+
+    def _does(self, crash: tuple[str, int] | None, work: Callable[[], object], **after: Facts) -> None:
+        """Do something that leaves these facts, or with a fault on the disk each of them or that of before."""
+        after = {**self.model, **after}
+        if crash is None:
+            work()
+            self.model = after
+            return
+        with faults_at(self._files / "library", FAULTS[crash[0]], crash[1]):
+            try:
+                work()
+                whole = True
+            except KinodexError:
+                whole = False
+        if self.older:
+            return
+        found = seen(Library.open(self.library.uri))
+        if whole:
+            assert found == after, crash
+        for title, facts in found.items():
+            for name, value in vars(facts).items():
+                before, then = (getattr(each[title], name) for each in (self.model, after))
+                assert value in (before, then) or (value is None and then is not None and before is None), (
+                    title, name, value, before, then, crash,
+                )  # fmt: skip
+        self.model = found
+
+    @invariant()
+    def as_the_model_has_it(self) -> None:
+        if self.older:
+            return
+        for library in (self.library, Library.open(self.library.uri)):  # one that was open all the time, and a new one
+            assert seen(library) == self.model
+        found = audit(self.library, deep=True)
+        wrong = (found.doubled, found.broken, found.damaged, found.altered, found.added.broken)
+        assert wrong == ((), (), (), (), ()), found
+
+    @precondition(lambda self: not self.older)
+    @rule(names=st.sets(st.sampled_from(sorted(FILMS)), min_size=1), crash=CRASH)
+    def ingest(self, names: set[str], crash: tuple[str, int] | None) -> None:
+        places = {name: self.model[name].uri or f"{PLACES[0]}/{name}.mp4" for name in names}
+        films = {places[name]: FILMS[name] for name in names}
+        after = {
+            name: replace(self.model[name], frames=FILMS[name].frames, uri=uri, line=FILMS[name].line)
+            for name, uri in places.items()
+        }
+        self._does(crash, lambda: ingest(self.library, films), **after)
+
+    @precondition(lambda self: not self.older)
+    @rule(
+        kind=st.sampled_from(("captions", "speech")), titles=st.sets(st.sampled_from(TITLES), min_size=1), crash=CRASH
+    )
+    def add_by_file(self, kind: Kind, titles: set[str], crash: tuple[str, int] | None) -> None:
+        """Lines and captions; of a title that the library lacks this makes a video that has only them."""
+        name = "caption" if kind == "captions" else "speech"
+        chosen = {title for title in titles if title not in FILMS or self.model[title] != GONE}
+        if not chosen:
+            return
+        source = self._files / "lines.jsonl"
+        rows = [{"video": title, "start_s": 0.0, "end_s": 1.0, "text": f"{name} of {title}"} for title in chosen]
+        source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        after = {}
+        for title in chosen:
+            facts = self.model[title] if self.model[title] != GONE else Facts(uri="imported")
+            after[title] = replace(facts, **{name: f"{name} of {title}"})
+        read = read_captions(source, 1.0)
+        self._does(crash, lambda: import_text(self.library, kind, WRITER, str(source), read, {}), **after)
+
+    @precondition(lambda self: not self.older)
+    @rule(title=st.sampled_from(TITLES), crash=CRASH)
+    def remove(self, title: str, crash: tuple[str, int] | None) -> None:
+        self._does(crash, lambda: remove_videos(self.library, _id(title)), **{title: GONE})
+
+    @precondition(lambda self: not self.older)
+    @rule(title=st.sampled_from(TITLES), crash=CRASH)
+    def remove_captions(self, title: str, crash: tuple[str, int] | None) -> None:
+        after = replace(self.model[title], caption=None)
+        self._does(crash, lambda: remove_added(self.library, "captions", WRITER, _id(title)), **{title: after})
+
+    @precondition(lambda self: not self.older)
+    @rule(there=st.booleans(), crash=CRASH)
+    def relocate(self, there: bool, crash: tuple[str, int] | None) -> None:
+        old, new = PLACES if there else PLACES[::-1]
+        moved = {
+            title: replace(facts, uri=facts.uri.replace(old, new, 1))
+            for title, facts in self.model.items()
+            if facts.uri and facts.uri.startswith(f"{old}/")
+        }
+        if moved:
+            self._does(crash, lambda: relocate(self.library, old, new), **moved)
+
+    @precondition(lambda self: not self.older)
+    @rule(years=st.dictionaries(st.sampled_from(TITLES), st.sampled_from(YEARS), min_size=1), crash=CRASH)
+    def set_metadata(self, years: dict[str, int], crash: tuple[str, int] | None) -> None:
+        there = {title: year for title, year in years.items() if self.model[title] != GONE}
+        if not there:
+            return
+        table = self._files / "years.csv"
+        table.write_text("video,year\n" + "".join(f"{_id(title)},{year}\n" for title, year in there.items()))
+        after = {title: replace(self.model[title], year=year) for title, year in there.items()}
+        self._does(crash, lambda: set_metadata(self.library, read_metadata([table])), **after)
+
+    @precondition(lambda self: not self.older)
+    @rule(crash=CRASH, purge=st.booleans())
+    def maintain(self, crash: tuple[str, int] | None, purge: bool) -> None:
+        self._does(crash, lambda: maintain(self.library, keep_s=0, purge=purge))
+
+    @precondition(lambda self: not self.older)
+    @rule()
+    def older_format(self) -> None:
+        """As an earlier kinodex left it: a number less, and empty tables that it did not know are not there."""
+        tables = Tables(self.library.uri)
+        for name in [name for name in LATE_TABLES if tables.has(name) and not tables.count(name)]:
+            tables.drop(name)
+        tables.to_write("videos").update_schema_metadata({FORMAT_KEY.decode(): "1"})
+        self.older = True
+
+    @rule(crash=CRASH)
+    def upgrade(self, crash: tuple[str, int] | None) -> None:
+        uri = self.library.uri
+        if self.older:
+            with _refused():
+                Library.open(uri)
+        self._does(crash, lambda: upgrade(uri))
+        try:
+            self.library, self.older = Library.open(uri), False
+        except OlderLibrary:
+            assert crash is not None
+
+    @precondition(lambda self: not self.older)
+    @rule(year=st.sampled_from(YEARS), word=st.sampled_from((*FILMS, "caption", "speech")))
+    def find(self, year: int, word: str) -> None:
+        """`where`, and words: as one finds them in the model."""
+        known = {title: facts for title, facts in self.model.items() if facts != GONE}
+        if any(facts.year is not None for facts in known.values()):
+            chosen = self.library.where(f"year >= {year}").video_ids()
+            assert chosen == {_id(title) for title, facts in known.items() if (facts.year or 0) >= year}
+        said = {title for title, facts in known.items() if word in f"{facts.line} {facts.speech}".split()}
+        assert {hit.video_id for hit in self.library.search.transcript(word)} == {_id(title) for title in said}
+        shown = {title for title, facts in known.items() if word in str(facts.caption).split()}
+        assert {hit.video_id for hit in self.library.search.captions(word)} == set(map(_id, shown))
+
+
+def _id(title: str) -> str:
+    return FILMS[title].video_id if title in FILMS else text_id(title)
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    try:
+        yield
+    except OlderLibrary:
+        return
+    raise AssertionError("a library of an earlier format was opened")
+
+
+def main() -> None:
+    chosen = settings(
+        max_examples=EXAMPLES,
+        stateful_step_count=STEPS,
+        deadline=None,
+        derandomize="KINODEX_EXAMPLES" not in os.environ,
+        database=None,
+        phases=[Phase.generate],  # a dozen steps are short enough to read; to make them fewer takes minutes
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(Libraries, settings=chosen)
+
+
+if __name__ == "__main__":
+    reloaded()
+    sys.exit(main())

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +39,7 @@ def cpu_s() -> float:
 def export_steps(space: str) -> Iterator[tuple[str, float]]:
     """Export both towers in this process, as the child of an ingest does; gives CPU seconds by step."""
     from kinodex.index.spaces import export
+    from kinodex.index.spaces.cpu import ImageTower
     from kinodex.index.spaces.export_text import export_text_tower
     from kinodex.index.spaces.space import import_open_clip, load_space
 
@@ -71,7 +72,7 @@ def export_steps(space: str) -> Iterator[tuple[str, float]]:
         yield step("check: pictures by torch")
         onnx.save(export._with_weights(graph, weights, True), file)
         yield step("write the graph")
-        export._timed(export.ImageTower(loaded.fingerprint, file, 1).embed, pictures)
+        export._timed(ImageTower(loaded.fingerprint, file, 1).embed, pictures)
         yield step("check: open the graph, pictures by ONNX Runtime")
         export_text_tower(loaded, Path(folder))
         yield step("export and check the text tower")
@@ -88,9 +89,9 @@ def ingest(film: str, space: str, *options: str) -> tuple[float, str]:
     return spent, done.stderr
 
 
-def imports_s(said: str) -> Counter[str]:
+def imports_s(said: str) -> dict[str, float]:
     """Seconds on the wall by package, each module without those that it imports."""
-    spent: Counter[str] = Counter()
+    spent: dict[str, float] = defaultdict(float)
     for own, name in re.findall(r"^import time: +(\d+) \| +\d+ \| +(\S+)$", said, re.MULTILINE):
         package = name.partition(".")[0]
         spent[package if package in NAMED else "others"] += int(own) / 1e6
@@ -106,7 +107,7 @@ def main(film: str, space: str) -> None:
     whole, _ = ingest(film, space)
     _, said = ingest(film, space, "-X", "importtime")
     print("\n| the next library | s |\n|---|---:|")
-    for name, spent in imports_s(said).most_common():
+    for name, spent in sorted(imports_s(said).items(), key=lambda each: -each[1]):
         print(f"| import {name} | {spent:.2f} |")
     print(f"| the whole process, CPU s | {whole:.2f} |")
 

@@ -423,7 +423,7 @@ def test_it_is_the_one_that_lance_finds_and_lance_lists_them_where_the_known_one
 
 
 def test_names_of_another_kind_are_left_to_lance(tmp_path: Path) -> None:
-    old = tmp_path / "old.lance"
+    old = str(tmp_path / "old.lance")
     lance.write_dataset(pa.table({"n": [0]}), old, enable_v2_manifest_paths=False)
     known = lance.dataset(old)
     append(old)

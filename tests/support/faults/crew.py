@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from kinodex.index.library import Library
 from kinodex.index.spaces.towers import BUILTIN_TOWERS, Fingerprint, read_towers
 from kinodex.index.sweep import INGEST, sweep
-from kinodex.jobs.ingest.config import IngestConfig, library_settings
+from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.coordinator import Coordinator, RunLimits
 from kinodex.jobs.ingest.messages import (
     Assignment,
@@ -80,7 +80,7 @@ def space() -> Fingerprint:
 
 def new_library(place: Path) -> Library:
     """An empty library in the built-in space."""
-    return Library.create(str(place), library_settings(CONFIG.settings()), space())
+    return Library.create(str(place), asdict(CONFIG.settings()), space())
 
 
 Fate = Callable[[Task], str]

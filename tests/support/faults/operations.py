@@ -9,7 +9,7 @@ import os
 import tarfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -31,7 +31,7 @@ from kinodex.jobs.add.shots import NewShot, Shots
 from kinodex.jobs.add.text_files import read_captions
 from kinodex.jobs.addresses import relocate
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.ingest.config import IngestConfig, library_settings
+from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.jobs.library import read_facts
 from kinodex.jobs.metadata import read_metadata, set_metadata
@@ -294,7 +294,7 @@ def _upgrade(uri: str) -> None:
 
 
 def _repair(uri: str) -> None:
-    repair(uri, library_settings(_CONFIG.settings()), read_facts)
+    repair(uri, asdict(_CONFIG.settings()), read_facts)
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ def _known(address: str, library: str) -> VideoRow | None:
 
 
 def _info_of(film: str) -> dict[str, Any]:
-    """What yt-dlp wrote beside a file that it fetched; {} for any other."""
+    """Read what yt-dlp wrote beside a file that it fetched; {} for any other."""
     if is_remote(film):
         return {}
     try:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from kinodex.jobs.eval.items import Benchmark, Item
     from kinodex.jobs.eval.moments import MomentRequest, MomentRun, Standing
     from kinodex.jobs.eval.tables import Scores
-    from kinodex.jobs.models import ModelChoice
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -450,11 +449,13 @@ class MomentRunOptions:
     markdown: MarkdownOption = False
     json: JsonOption = False
 
-    @property
-    def choice(self) -> ModelChoice:
+    def request(self, benchmark: str, file: Path, library: str, contenders: Sequence[str], most: int) -> MomentRequest:
+        from kinodex.jobs.eval.moments import MomentRequest
         from kinodex.jobs.models import ModelChoice
 
-        return ModelChoice(self.model, self.base_url, self.models, cache=self.cache)
+        choice = ModelChoice(self.model, self.base_url, self.models, cache=self.cache)
+        how = self.limit, self.space, self.out, self.retry_errors
+        return MomentRequest(benchmark, file, library, contenders, choice, most, *how, where=self.where)
 
 
 @app.command("search")
@@ -470,12 +471,11 @@ def search(
     chosen: MomentRunOptions,
 ) -> None:
     """Score searches: R@1, R@5, R@10, mAP and nDCG@10 of moments, and of videos where the whole library is searched."""
-    from kinodex.jobs.eval.moments import MomentRequest
     from kinodex.jobs.eval.tables import SEARCH
 
     names = contender or ["frames", "words", "captions", "fused", "ground"]
-    request = MomentRequest(benchmark, file, library, names, chosen.choice, most, min_gap_s=min_gap, absent=False)
-    _score(request, chosen, SEARCH)
+    request = chosen.request(benchmark, file, library, names, most)
+    _score(replace(request, min_gap_s=min_gap, absent=False), chosen, SEARCH)
 
 
 @app.command("ground")
@@ -490,11 +490,10 @@ def ground(
     chosen: MomentRunOptions,
 ) -> None:
     """Score ranges: R@1 at IoU 0.3, 0.5 and 0.7 and mIoU; misses, false alarms and AUROC of "it happens nowhere"."""
-    from kinodex.jobs.eval.moments import MomentRequest
     from kinodex.jobs.eval.tables import GROUND
 
     names = contender or ["ground", "ground-pictures", "ground-words"]
-    _score(MomentRequest(benchmark, file, library, names, chosen.choice, most), chosen, GROUND)
+    _score(chosen.request(benchmark, file, library, names, most), chosen, GROUND)
 
 
 def _score(request: MomentRequest, chosen: MomentRunOptions, scores: Scores) -> None:
@@ -502,8 +501,6 @@ def _score(request: MomentRequest, chosen: MomentRunOptions, scores: Scores) -> 
     from kinodex.jobs.eval.moments import by_category, run_moments
     from kinodex.jobs.eval.tables import as_json, moment_facts
 
-    request = replace(request, limit=chosen.limit, space=chosen.space, out=chosen.out, where=chosen.where)
-    request = replace(request, retry_errors=chosen.retry_errors)
     ran = run_moments(request, options.announce, _show_progress)
     cases, problems = ran.cases, ran.benchmark.problems
     standings = scores.standings(cases.cases, ran.results)

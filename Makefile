@@ -1,6 +1,6 @@
 # Two commands for a fresh machine, each doing its own set-up:
 #   make demo   sample films, a library, a search, three questions with evidence, all offline after set-up
-#   make test   the tests, in three processes, which two cores keep busy; its set-up adds what the demo does not need, torch first
+#   make test   the tests, in three processes; its set-up adds what the demo does not need, torch first
 #   make quick  the tests that start no Ray, no browser, kill nothing and take a second of a core at most
 #   make third-parties  the tests before servers and language models of others, which CI runs too
 PYTHON ?= python3
@@ -12,6 +12,7 @@ DEMO   ?= demo
 # Each process would compile all tests, and each command that a test starts all of kinodex, again.
 unexport PYTHONDONTWRITEBYTECODE
 # A process takes whole files, for what the tests of a file share is made once, in the order of tests/conftest.py.
+# Three for two cores: of two, each waited a quarter of its time.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test quick third-parties lint docs check clean

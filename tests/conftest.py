@@ -110,12 +110,12 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def short_films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Drawn films of four seconds, film-01.mp4 to film-03.mp4, for tests to which it is one what they show."""
-    from kinodex.sketch.script import render_film, write_script
+    from tests.support.libraries.corpus import draw_film
 
     def draw(folder: Path) -> None:
         folder.mkdir()
-        for name in ("film-01", "film-02", "film-03"):
-            render_film(write_script(name, 4.0, 3), folder / f"{name}.mp4")
+        for number in range(1, 4):
+            draw_film(folder / f"film-{number:02d}.mp4", 4.0, number)
 
     return made_once(tmp_path_factory, "short-films", draw)
 

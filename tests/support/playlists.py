@@ -6,10 +6,10 @@ from pathlib import Path
 
 import av
 
-from kinodex.sketch.script import render_film, write_script
+from tests.support.libraries.corpus import draw_film
 
-FILM_S = 30
-"""Length of each film: its three scenes."""
+FILM_S = 5
+"""Length of each film."""
 
 
 def make_films(folder: Path) -> Path:
@@ -17,7 +17,7 @@ def make_films(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for seed, name in enumerate("ab"):
         film = folder / f"{name}.mp4"
-        render_film(write_script(name, FILM_S, seed), film)
+        draw_film(film, FILM_S, seed)
         with av.open(str(film)) as source, av.open(str(folder / f"{name}.ts"), "w", format="mpegts") as target:
             stream = source.streams.video[0]
             copied = target.add_stream_from_template(stream)

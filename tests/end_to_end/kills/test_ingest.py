@@ -41,7 +41,7 @@ CUT = ("--anyway", "--set", "cut_s=20", "--set", "bundle=2")
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory, media_or_none: Path | None) -> Path:
-    return make_corpus(tmp_path_factory.mktemp("corpus") / "films", VIDEOS, media_or_none)
+    return make_corpus(tmp_path_factory.mktemp("corpus") / "films", VIDEOS, media_or_none, length_s=30.0)
 
 
 @pytest.fixture(scope="module")

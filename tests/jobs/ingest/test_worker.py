@@ -24,8 +24,8 @@ from kinodex.jobs.ingest.worker import ChunkWriter, Worker, discard
 from kinodex.pipeline.fetch import FetchedVideo, Source
 from kinodex.pipeline.sample import Chunk, ChunkSummary, FrameRow
 from kinodex.pipeline.sandbox import SandboxLimits
-from kinodex.sketch.script import render_film, write_script
 from tests.support.ffmpeg import READING, ColourTower, read_whole, whole
+from tests.support.libraries.corpus import draw_film
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made
 from tests.support.models.stage_models import tiny_film
 
@@ -130,7 +130,7 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
     """Two films of twelve seconds."""
     folder = tmp_path_factory.mktemp("films")
     for seed in (3, 4):
-        render_film(write_script("film", 12.0, seed), folder / f"{seed}.mp4")
+        draw_film(folder / f"{seed}.mp4", 12.0, seed)
     return (folder / "3.mp4").read_bytes(), (folder / "4.mp4").read_bytes()
 
 

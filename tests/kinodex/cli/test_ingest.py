@@ -32,6 +32,7 @@ from kinodex.cli.show import (
 from kinodex.index.library import Library
 from kinodex.index.rows import RunRow
 from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.sweep import audit
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.commit import IngestReport, Progress, SourceOutcome, Totals, summary
 from tests.support.command import Kinodex, bad, json_of
@@ -93,9 +94,10 @@ def test_a_manifest_names_videos_and_failures_are_left_out_until_they_are_retrie
 
 
 @pytest.mark.slow
-def test_enough_failures_end_a_run(kinodex: Kinodex, tmp_path: Path) -> None:
+def test_enough_failures_end_a_run_and_lose_nothing(kinodex: Kinodex, short_films: Path, tmp_path: Path) -> None:
     folder = tmp_path / "films"
     folder.mkdir()
+    shutil.copy(short_films / "film-01.mp4", folder / "film.mp4")
     for number in range(12):
         (folder / f"{number:02d}.mp4").write_text(f"no video {number}")
     to = ("ingest", folder, "--space", "builtin", "--workers", 1, "--set", "bundle=1")
@@ -103,6 +105,11 @@ def test_enough_failures_end_a_run(kinodex: Kinodex, tmp_path: Path) -> None:
     assert 1 <= len(fast["sources"]) < 12
     some = json_of(kinodex, *to, "--library", tmp_path / "two", "--max-failures", 4, code=3)
     assert 5 <= len(some["sources"]) < 12 and "4 were allowed" in some["stopped"]
+    rest = json_of(kinodex, *to, "--library", tmp_path / "two", "--max-failures", 12, code=3)
+    assert rest["stopped"] is None
+    library = Library.open(str(tmp_path / "two"))
+    assert [run.state for run in library.ingest_log.runs()] == ["done", "stopped"]
+    assert (len(library.videos()), audit(library).problems) == (1, ())
 
 
 def test_bad_settings(kinodex: Kinodex, short_films: Path, tmp_path: Path) -> None:

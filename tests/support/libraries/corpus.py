@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import struct
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,15 +19,26 @@ from kinodex.jobs.ingest.commit import IngestReport
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.sources import list_sources
-from kinodex.sketch.script import render_film, write_script
+from kinodex.sketch.script import FPS, draw_frames, encode_frames, write_script
 
 FILM_S = 4.0
 NO_VERSIONS: Mapping[str, str] = MappingProxyType({})
 DRAWN = 6
 
 
+def draw_film(path: Path, length_s: float, seed: int) -> None:
+    """Draw the beginning of a film; a script alone makes none shorter than half a minute."""
+    frames = draw_frames(write_script(path.stem, length_s, seed))
+    encode_frames(islice(frames, round(length_s * FPS)), path, lambda number: None)
+
+
 def make_corpus(
-    folder: Path, videos: int, media: Path | None, doubles: int | None = None, poison: int | None = None
+    folder: Path,
+    videos: int,
+    media: Path | None,
+    doubles: int | None = None,
+    poison: int | None = None,
+    length_s: float = FILM_S,
 ) -> Path:
     """`videos` files: real media if there is any, else sketch films; a tenth doubles, a tenth poison unless given.
 
@@ -43,7 +55,7 @@ def make_corpus(
     for number in range(films):
         film = folder / f"film-{number:03d}.mp4"
         if number < DRAWN:
-            render_film(write_script(f"film-{number}", FILM_S, number), film)
+            draw_film(film, length_s, number)
         else:
             drawn = folder / f"film-{number % DRAWN:03d}.mp4"
             film.write_bytes(other_version(drawn.read_bytes(), number))

@@ -52,7 +52,7 @@ def honest(body: dict[str, Any], plan: object = PLAN) -> Any:
     if "You plan a table" in text:
         return plan
     if "The rows, each" in text:
-        return {"reasoning": "", "answer": f"{text.count('kitchen, shots')} times", "evidence": [1]}
+        return {"reasoning": "", "said": f"{text.count('kitchen, shots')} times", "evidence": [1]}
     place = next((place for place in PLACES if f"A {place}" in text), "kitchen")
     captions = re.findall(r"(\d+)\. [\d.]+ s to [\d.]+ s \(caption\)", text)
     row = {"place": place, "shots": len(captions), "evidence": captions[:2]}
@@ -108,7 +108,7 @@ def test_which_films_and_how_often(library: Library, kinodex: Kinodex, tmp_path:
     assert server.problems == []
     assert [each["event"] for each in read_trace(trace)][:2] == ["RunStarted", "Acted"]
     exported = kinodex("export", "csv", library.uri, tmp_path / "evidence.csv", "--trace", trace)
-    assert exported.code == 0 and (tmp_path / "evidence.csv").read_text().count("60.0") == 2
+    assert exported.code == 0 and (tmp_path / "evidence.csv").read_text().count(",evidence,") == 2
     table = answer["extract"].partition("@")[0]
     assert json_of(kinodex, "sql", library.uri, f"SELECT count(*) AS n FROM {table}") == [{"n": 5}]
     assert audit(library, deep=True).problems == ()

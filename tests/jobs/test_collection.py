@@ -15,6 +15,8 @@ from kinodex.agent.errors import BadSettings
 from kinodex.agent.limits import Budget, StopSignal
 from kinodex.agent.protocol import Question
 from kinodex.agent.trace import Acted, Event, read_trace
+from kinodex.answers import videos_left_out
+from kinodex.collection import ALL
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
 from kinodex.jobs.errors import UsageError
@@ -243,3 +245,9 @@ def test_on_a_server(library: Library, tmp_path: Path) -> None:
                 asyncio.run(refused.finished())
         finally:
             questions.close()
+
+
+def test_an_agent_says_that_it_looks_at_some_of_many_videos() -> None:
+    assert videos_left_out("eea", {}, 16) is None and videos_left_out(ALL, {}, 10_000) is None
+    assert str(videos_left_out("kino", {}, 17)).startswith("of 17 videos the 16 that fit the question best")
+    assert "the 5 that fit" in str(videos_left_out("eea", {"videos": "5"}, 200))

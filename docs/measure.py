@@ -87,6 +87,16 @@ MEASUREMENTS = {
         kinodex ingest films --library library --space builtin
         print python -m tests.support.extracts library films
     """,
+    "extracts-language": """
+        mkdir films
+        cp "$CLIPS"/simpl__gbike* "$CLIPS"/simpl__tears* "$CLIPS"/pixeltable__bangkok* films
+        kinodex ingest films --library library --space "local-dir:$PHOTO"
+        kinodex import captions "$ROOT/tests/data/apache_clip_captions.jsonl" library --model hand
+        cp "$ROOT/tests/data/apache_clip_schema.json" schema.json
+        kinodex extract library --schema schema.json --into shown --each video --model "constrained:$LANGUAGE"
+        print kinodex sql library "SELECT title, place, vehicles, people FROM shown JOIN videos USING (video_id)"
+        print kinodex ask library "Which films show a street with cars?" --all --model "constrained:$LANGUAGE"
+    """,
     "collection": """
         python -m tests.support.collection draw films 200 3302
         kinodex ingest films --library library --space builtin

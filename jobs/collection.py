@@ -598,7 +598,7 @@ def _said(
     if reply is None:
         return None, counting
     cited = sorted({number - 1 for number in reply.evidence})
-    return f"{reply.answer.strip()}{more}", counting.take(pa.array(cited, pa.int64())) if cited else counting
+    return f"{reply.said.strip()}{more}", counting.take(pa.array(cited, pa.int64())) if cited else counting
 
 
 def in_words(result: pa.Table) -> str:
@@ -638,7 +638,7 @@ def not_looked_at(
     ended: str | None,
     problem: str,
 ) -> tuple[NotLooked, ...]:
-    """What the answer does not rest on; the numbers are of films."""
+    """Films, and parts of them, that the answer does not rest on; the numbers are of films."""
     settings, whole, among = asker.settings, asker.library.count_videos(), len(asker.videos)
     by = asker.among.condition
     between = f"between the {settings.frames_a_part} frames that the model was given"

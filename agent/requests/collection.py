@@ -90,7 +90,7 @@ class CollectionSaid(Reasoned):
 
     model_config = described("An answer from the rows of a table.")
 
-    answer: str = Field(description="one to four sentences, with numbers and the films' names where they are asked for")
+    said: str = Field(description="one to four sentences, with numbers and the films' names where they are asked for")
     evidence: Numbers = Field(description="numbers of the rows that it rests on")
 
 
@@ -108,10 +108,10 @@ class AnswerFromRows(Request[CollectionSaid]):
     """Films that were looked at; those without a row show nothing of it."""
 
     def check(self, reply: CollectionSaid) -> None:
-        if not reply.answer.strip():
+        if not reply.said.strip():
             raise InvalidReply("the answer is empty; say in a sentence what the rows show, or that they do not show it")
         unknown = [number for number in reply.evidence if not 1 <= number <= len(self.notes)]
         if unknown:
             raise InvalidReply(f"there is no row {unknown[0]}; the rows are 1 to {len(self.notes)}")
-        check_not_refused(reply.answer)
-        check_not_looping(reply.answer)
+        check_not_refused(reply.said)
+        check_not_looping(reply.said)

@@ -242,14 +242,16 @@ class ExtractRows(Request[Reply]):
         return _request_under(schema.as_json())
 
     def check(self, reply: Any) -> None:
-        """Refuse evidence that was not shown, and texts that are refusals or loops."""
+        """Refuse evidence of which nothing was shown, and texts that are refusals or loops.
+
+        Beside what was shown, numbers of what was not are left out, as those of answers are.
+        """
         frames, notes = citation_numbers(self.frames, self.notes)
         known = [*frames, *notes]
         for row in rows_of_reply(reply):
-            unknown = [number for number in row.evidence if number not in known]
-            if unknown:
+            if row.evidence and not set(row.evidence).intersection(known):
                 shown = f"the numbers are 1 to {known[-1]}" if known else "nothing is numbered here, so leave it empty"
-                raise InvalidReply(f"the evidence {unknown[0]} is no frame and no line; {shown}")
+                raise InvalidReply(f"the evidence {row.evidence[0]} is no frame and no line; {shown}")
             for text in texts_in(row.model_dump(exclude={EVIDENCE})):
                 check_not_refused(text)
                 check_not_looping(text)

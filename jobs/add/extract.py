@@ -199,7 +199,7 @@ class Extraction(EndpointAddition):
         made = []
         for at, row in enumerate(found):
             values = row.model_dump(mode="json")
-            cited = values.pop(EVIDENCE)
+            cited = [number for number in values.pop(EVIDENCE) if 1 <= number <= len(shown_s)]
             start_s = min((shown_s[each - 1].start_s for each in cited), default=None)
             end_s = max((shown_s[each - 1].end_s for each in cited), default=None)
             times = {"evidence_start_s": start_s, "evidence_end_s": end_s}

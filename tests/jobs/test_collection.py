@@ -15,6 +15,8 @@ from kinodex.agent.errors import BadSettings
 from kinodex.agent.limits import Budget, StopSignal
 from kinodex.agent.protocol import Question
 from kinodex.agent.trace import Acted, Event, read_trace
+from kinodex.answers import videos_left_out
+from kinodex.collection import ALL
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
 from kinodex.jobs.errors import UsageError
@@ -52,7 +54,7 @@ def honest(body: dict[str, Any], plan: object = PLAN) -> Any:
     if "You plan a table" in text:
         return plan
     if "The rows, each" in text:
-        return {"reasoning": "", "answer": f"{text.count('kitchen, shots')} times", "evidence": [1]}
+        return {"reasoning": "", "said": f"{text.count('kitchen, shots')} times", "evidence": [1]}
     place = next((place for place in PLACES if f"A {place}" in text), "kitchen")
     captions = re.findall(r"(\d+)\. [\d.]+ s to [\d.]+ s \(caption\)", text)
     row = {"place": place, "shots": len(captions), "evidence": captions[:2]}
@@ -108,7 +110,7 @@ def test_which_films_and_how_often(library: Library, kinodex: Kinodex, tmp_path:
     assert server.problems == []
     assert [each["event"] for each in read_trace(trace)][:2] == ["RunStarted", "Acted"]
     exported = kinodex("export", "csv", library.uri, tmp_path / "evidence.csv", "--trace", trace)
-    assert exported.code == 0 and (tmp_path / "evidence.csv").read_text().count("60.0") == 2
+    assert exported.code == 0 and (tmp_path / "evidence.csv").read_text().count(",evidence,") == 2
     table = answer["extract"].partition("@")[0]
     assert json_of(kinodex, "sql", library.uri, f"SELECT count(*) AS n FROM {table}") == [{"n": 5}]
     assert audit(library, deep=True).problems == ()
@@ -243,3 +245,9 @@ def test_on_a_server(library: Library, tmp_path: Path) -> None:
                 asyncio.run(refused.finished())
         finally:
             questions.close()
+
+
+def test_an_agent_says_that_it_looks_at_some_of_many_videos() -> None:
+    assert videos_left_out("eea", {}, 16) is None and videos_left_out(ALL, {}, 10_000) is None
+    assert str(videos_left_out("kino", {}, 17)).startswith("of 17 videos the 16 that fit the question best")
+    assert "the 5 that fit" in str(videos_left_out("eea", {"videos": "5"}, 200))

@@ -33,7 +33,7 @@ PLAN = {
     "condition": None,
     "select": None,
 }
-ANSWER = {"reasoning": "", "answer": "All four in each.", "evidence": [1]}
+ANSWER = {"reasoning": "", "said": "All four in each.", "evidence": [1]}
 MAP = """
 import os, signal
 from pathlib import Path

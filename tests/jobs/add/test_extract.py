@@ -147,6 +147,17 @@ def test_several_rows_a_part_from_python_and_a_changed_schema_beside_it(library:
     assert older.definition["part"] == "scene" and newer.definition["part"] == "window:100"
 
 
+def test_evidence_beside_what_was_shown_is_left_out_and_one_of_nothing_else_is_refused(library: Library) -> None:
+    """A small model counts on past the last line."""
+    with ChatServer(lambda body: row_of(body) | {"evidence": [9, 10, 99]}) as server:
+        asked: dict[str, Any] = {"into": "places", "model": "tester", "base_url": server.base_url, "videos": "film aa"}
+        rows = kinodex.open(library.uri).extract(Where, **asked).to_pylist()
+        assert [(row["evidence_start_s"], row["evidence_end_s"]) for row in rows][1] == (60.0, 70.0)
+        server.reply = lambda body: row_of(body) | {"evidence": [99]}
+        rows = kinodex.open(library.uri).extract(Where, **(asked | {"videos": "film bb"}), each="scene").to_pylist()
+        assert all(row["fault"] for row in rows) and "the evidence 99 is no frame and no line" in server.seen[-1].text
+
+
 @pytest.mark.parametrize("unusable", [cut_off("{"), failing(400, "no such scene")])
 def test_a_part_without_a_reply_says_so_and_is_asked_about_again_alone(
     kinodex: Kinodex, library: Library, schema: Path, unusable: Behaviour

@@ -122,7 +122,7 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
         "query: Input should be a valid string; k: Input should be a valid integer",
     ),
     ("search", {"query": "x", "videos": []}, "videos: List should have at least 1 item"),
-    ("search", {"query": "x", "where": "frames"}, "where: Input should be 'all'"),
+    ("search", {"query": "x", "where": "dreams"}, "got 'dreams' for where to look"),
     ("ask", {"question": "What?", "videos": []}, "videos: List should have at least 1 item"),
     ("ask", {"question": "What?", "max_seconds": "inf"}, "max_seconds: Input should be a finite number"),
     ("frames", {"video": "harbour", "times_s": [1.0], "count": 2}, "or else start_s, end_s and count"),

@@ -103,7 +103,7 @@ MEASUREMENTS = {
         print python -m tests.support.collection library films
     """,
     "clips": """
-        kinodex sample films --hours 0.05 --seed 3240 --form independent
+        kinodex sample films --hours 0.03 --seed 3240 --form independent
         kinodex ingest films --library library --space builtin
         python -m tests.sketch.searches films --count 24 > searches.jsonl
         print python -m tests.support.scenes.measure_clips library searches.jsonl made

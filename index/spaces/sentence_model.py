@@ -321,18 +321,7 @@ class SentenceModel:
 
 def load_sentence_model(name: str, device: str = "auto") -> SentenceModel:
     """Load a sentence model by hub id or folder; raises WeightsMissing, BadCheckpoint, DeviceMissing, TorchMissing."""
-    folder = Path(name).expanduser() if name.startswith("~/") else Path(name)
-    name = str(folder.absolute()) if folder.is_dir() else name  # a library stores it, and may be opened anywhere
-    if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
-        raise WeightsMissing(f"got the sentence model {name}, a folder without config.json; give a copy of a model")
-    try:
-        import_torchvision()
-        import transformers
-    except ModuleNotFoundError as error:
-        raise TorchMissing(
-            f"cannot load the sentence model {name}: {error.name} is not installed; `pip install 'kinodex[hf]'` "
-            "brings it"
-        ) from error
+    name, transformers = with_transformers("the sentence model", name)
     place = chosen_device(device)
     with hub_of(name), quiet():
         try:
@@ -350,6 +339,25 @@ def load_sentence_model(name: str, device: str = "auto") -> SentenceModel:
         raise BadCheckpoint(f"got the sentence model {name}, whose weights lack {missing[0]}; fetch it again")
     space = _fingerprint(name, model, tokenizer, facts)
     return SentenceModel(space, model.eval().to(place), tokenizer, place)
+
+
+def with_transformers(what: str, name: str) -> tuple[str, Any]:
+    """Give the whole name of a model of transformers, for a library stores it, and that package.
+
+    Raises WeightsMissing for a folder without a model, TorchMissing where the package is not installed.
+    """
+    folder = Path(name).expanduser() if name.startswith("~/") else Path(name)
+    name = str(folder.absolute()) if folder.is_dir() else name
+    if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
+        raise WeightsMissing(f"got {what} {name}, a folder without config.json; give a copy of a model")
+    try:
+        import_torchvision()
+        import transformers
+    except ModuleNotFoundError as error:
+        raise TorchMissing(
+            f"cannot load {what} {name}: {error.name} is not installed; `pip install 'kinodex[hf]'` brings it"
+        ) from error
+    return name, transformers
 
 
 def _limits(model: Any, tokenizer: Any) -> tuple[str, int]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.index.errors import BadCheckpoint, ExportRefused, TorchMissing, WeightsMissing, checked_text
+from kinodex.index.errors import BadCheckpoint, ExportRefused, checked_text
 from kinodex.index.spaces.export_text import VECTOR_TEXTS, Arrays, export_plain_tokenizer, write_tower
 from kinodex.index.spaces.sentence_model import (
     ACTIVATIONS,
@@ -27,8 +27,9 @@ from kinodex.index.spaces.sentence_model import (
     load_error,
     quiet,
     weights_sha256,
+    with_transformers,
 )
-from kinodex.index.spaces.space import arithmetic_of, chosen_device, import_torchvision
+from kinodex.index.spaces.space import arithmetic_of, chosen_device
 from kinodex.index.spaces.text_tower import TextSettings, TextTower, TransformerSettings
 from kinodex.index.spaces.towers import Fingerprint, TowerFacts, sha256_of_json
 
@@ -143,25 +144,14 @@ def _unit(features: torch.Tensor) -> torch.Tensor:
 
 def load_video_text_model(name: str, device: str = "auto") -> VideoTextModel:
     """Load a model by hub id or folder; raises WeightsMissing, BadCheckpoint, DeviceMissing or TorchMissing."""
-    folder = Path(name).expanduser() if name.startswith("~/") else Path(name)
-    name = str(folder.absolute()) if folder.is_dir() else name  # a library stores it, and may be opened anywhere
+    name, transformers = with_transformers("the video-text model", name)
     what = f"the video-text model {name}"
-    if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
-        raise WeightsMissing(f"got {what}, a folder without config.json; give a copy of a model")
-    try:
-        import_torchvision()
-        import transformers
-    except ModuleNotFoundError as error:
-        raise TorchMissing(
-            f"cannot load {what}: {error.name} is not installed; `pip install 'kinodex[hf]'` brings it"
-        ) from error
     place = chosen_device(device)
     with hub_of(name), quiet(), redirect_stdout(io.StringIO()):  # transformers 5.23 prints of its own docstrings
         try:
             config = transformers.AutoConfig.from_pretrained(name)
             _check_kind(what, config.model_type)
-            processor: Any = transformers.AutoProcessor
-            processor = processor.from_pretrained(name)
+            processor = transformers.AutoProcessor.from_pretrained(name)
             model, found = _loaded(transformers, name, config)
         except BadCheckpoint:
             raise

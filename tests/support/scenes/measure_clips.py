@@ -11,7 +11,9 @@ import json
 import os
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from kinodex.find import Finder, Query
 from kinodex.index.library import Library
@@ -32,7 +34,8 @@ WAYS = ("right", "left")
 
 def main(place: str, searches: str, folder: str) -> None:
     library = Library.open(place)
-    texts = [json.loads(line)["query"] for line in Path(searches).read_text(encoding="utf-8").splitlines()]
+    asked = [json.loads(line) for line in Path(searches).read_text(encoding="utf-8").splitlines()]
+    texts, present = [each["text"] for each in asked], [each for each in asked if "relevant" in each]
     before = {text: found(library, text, "pictures", K) for text in texts}
     began = time.process_time()
     model = xclip(Path(folder) / "xclip", whole=True)
@@ -57,8 +60,9 @@ def main(place: str, searches: str, folder: str) -> None:
         kept = [share(before[text], found(library, text, "all", most)) for text in texts]
         what = f"share of the frames' first {K} hits in the first {most} of all"
         row(f"{what}, {len(texts)} searches", f"{sum(kept) / len(kept):.2f}")
-    first = [covers(found(library, text, "all", 1)[0], before[text][0]) for text in texts]
-    row("the frames' first hit is the first of all", f"{sum(first)} of {len(first)}")
+    for where in ("pictures", "all"):
+        right = sum(is_found(library, each, where) for each in present)
+        row(f"a right moment in the first {K}, {where}", f"{right} of {len(present)}")
     directions(Path(folder))
 
 
@@ -68,6 +72,16 @@ def row(what: str, value: object) -> None:
 
 def found(library: Library, text: str, where: str, k: int) -> list[Hit]:
     return Finder(library).find(Query(text, where=where, k=k))
+
+
+def is_found(library: Library, asked: Mapping[str, Any], where: str) -> bool:
+    """True if a hit among the first shares time with a moment that a script says is right."""
+    moments = [(Path(video).stem, start_s, end_s) for video, start_s, end_s in asked["relevant"]]
+    return any(
+        hit.title == title and hit.time_s < end_s and max(hit.end_s, hit.time_s + 0.1) > start_s
+        for hit in found(library, asked["text"], where, K)
+        for title, start_s, end_s in moments
+    )
 
 
 def covers(hit: Hit, frame: Hit) -> bool:

@@ -93,3 +93,12 @@ def exit_code(error: Exception) -> int:
     if isinstance(error, KinodexError | SourceError | ModelUnusable):
         return BAD_INPUT
     return SOME_FAILED
+
+
+NO_MEMORY = ("can't start new thread", "failed to map segment", "bad_alloc", "Cannot allocate memory")
+"""Words of Python, the loader, C++ and the system."""
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """True for an error that says no more than that no memory is left."""
+    return isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY)

@@ -130,8 +130,6 @@ def _show_version(requested: bool) -> None:
 
 
 UNWRITABLE = (ENOSPC, EDQUOT, EROFS)
-NO_THREAD = "can't start new thread"
-"""Python's words for a thread that there is no memory for."""
 """Errors of a write that are no fault of the program: a full disk, or one that is read-only."""
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
@@ -153,7 +151,7 @@ def main() -> None:
     from kinodex.index.errors import KinodexError
     from kinodex.index.text import visible_lines
     from kinodex.jobs.child_processes import isolated_children
-    from kinodex.jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED, PIPE_CLOSED
+    from kinodex.jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED, PIPE_CLOSED, lacks_memory
     from kinodex.output import write_any_text
     from kinodex.pipeline.errors import PipelineError
 
@@ -172,16 +170,14 @@ def main() -> None:
 
         print(f"error: {visible_lines(str(error))}", file=sys.stderr)
         raise SystemExit(exit_code(error)) from None
-    except (MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and str(error) != NO_THREAD:
-            raise
-        print("error: no memory is left; completed work is kept: free some, and run it again", file=sys.stderr)
-        raise SystemExit(BAD_INPUT) from None
     except BrokenPipeError:
         _forget_output()
         raise SystemExit(PIPE_CLOSED) from None
-    except OSError as error:
-        if error.errno not in UNWRITABLE:
+    except Exception as error:
+        if lacks_memory(error):
+            print("error: no memory is left; completed work is kept: free some, and run it again", file=sys.stderr)
+            raise SystemExit(BAD_INPUT) from None
+        if not isinstance(error, OSError) or error.errno not in UNWRITABLE:
             raise
         where = error.filename or "a file or the output"
         print(f"error: cannot write {where}: {error.strerror}; free some space or use another place", file=sys.stderr)

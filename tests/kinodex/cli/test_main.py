@@ -98,6 +98,18 @@ def test_ctrl_c_is_one_line(kinodex: Kinodex, monkeypatch: pytest.MonkeyPatch, t
     assert ran.err.strip() == "interrupted: completed work is kept; run the command again to continue"
 
 
+def test_missing_memory_is_one_line(kinodex: Kinodex, tmp_path: Path) -> None:
+    """In the words of Python, the loader and C++; here of a user's own file, whose other errors keep theirs."""
+    file = tmp_path / "mine.py"
+    for error in (
+        "MemoryError()",
+        "RuntimeError('can\\'t start new thread')",
+        "ImportError('x.so: failed to map segment')",
+    ):
+        file.write_text(f"raise {error}\n")
+        bad(kinodex, "add", "map", tmp_path, f"{file}:mine", "--into", "mine", code=2, says="no memory is left")
+
+
 def test_files_that_make_no_sense_are_refused(kinodex: Kinodex, films: Path, tmp_path: Path) -> None:
     (tmp_path / "trace.jsonl").write_text("{}\n")
     questions = ("--questions", films / "questions.jsonl")

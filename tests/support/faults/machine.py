@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -167,7 +166,8 @@ class Libraries(RuleBasedStateMachine):
         after = {}
         for title in chosen:
             facts = self.model[title] if self.model[title] != GONE else Facts(uri="imported")
-            after[title] = replace(facts, **{name: f"{name} of {title}"})
+            said = f"{name} of {title}"
+            after[title] = replace(facts, caption=said) if kind == "captions" else replace(facts, speech=said)
         read = read_captions(source, 1.0)
         self._does(crash, lambda: import_text(self.library, kind, WRITER, str(source), read, {}), **after)
 
@@ -274,4 +274,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     reloaded()
-    sys.exit(main())
+    main()

@@ -10,6 +10,7 @@ import tarfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -252,7 +253,7 @@ def _ingest(films: list[str], uri: str) -> int:
     return run_ingest(_CONFIG, list_sources(films), uri).count("failed")
 
 
-def _add(addition: Addition, uri: str) -> int:
+def _add(addition: Addition, given: Given, uri: str) -> int:
     return add(Library.open(uri), addition).failed
 
 
@@ -272,7 +273,7 @@ def _extract(given: Given, uri: str) -> int:
         return add(Library.open(uri), asked).failed
 
 
-def _maintain(uri: str) -> None:
+def _maintain(given: Given, uri: str) -> None:
     assert not maintain(Library.open(uri), keep_s=0, purge=True).after.problems
 
 
@@ -285,15 +286,15 @@ def _set_metadata(given: Given, uri: str) -> None:
     set_metadata(Library.open(uri), read_metadata([given.folder / "metadata.csv"], None))
 
 
-def _use_space(uri: str) -> None:
+def _use_space(given: Given, uri: str) -> None:
     use_space(Library.open(uri), other_space().digest)
 
 
-def _upgrade(uri: str) -> None:
+def _upgrade(given: Given, uri: str) -> None:
     upgrade(uri)
 
 
-def _repair(uri: str) -> None:
+def _repair(given: Given, uri: str) -> None:
     repair(uri, asdict(_CONFIG.settings()), read_facts)
 
 
@@ -308,12 +309,9 @@ class Operation:
 OPERATIONS: Mapping[str, Operation] = {
     "ingest": Operation(None, lambda given, uri: _ingest(given.films[:1], uri)),
     "ingest more": Operation("films", lambda given, uri: _ingest(given.films, uri)),
-    **{
-        f"add {name}": Operation("two", lambda given, uri, stage=stage: _add(stage, uri))
-        for name, stage in STAGES.items()
-    },
-    "map frames": Operation("two", lambda given, uri: _add(Map(brightness, "bright"), uri)),
-    "map videos": Operation("two", lambda given, uri: _add(Map(length, "long", over="videos"), uri)),
+    **{f"add {name}": Operation("two", partial(_add, stage)) for name, stage in STAGES.items()},
+    "map frames": Operation("two", partial(_add, Map(brightness, "bright"))),
+    "map videos": Operation("two", partial(_add, Map(length, "long", over="videos"))),
     "import captions": Operation("films", _import),
     "extract": Operation("films", _extract),
     "set metadata": Operation("two", _set_metadata),
@@ -322,8 +320,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "remove added": Operation(
         "untidy", lambda given, uri: remove_added(Library.open(uri), "captions", "somebody", "aaaa", "bbbb")
     ),
-    "maintain": Operation("untidy", lambda given, uri: _maintain(uri)),
-    "use-space": Operation("untidy", lambda given, uri: _use_space(uri)),
-    "upgrade": Operation("old", lambda given, uri: _upgrade(uri)),
-    "repair": Operation("torn", lambda given, uri: _repair(uri)),
+    "maintain": Operation("untidy", _maintain),
+    "use-space": Operation("untidy", _use_space),
+    "upgrade": Operation("old", _upgrade),
+    "repair": Operation("torn", _repair),
 }

@@ -147,10 +147,10 @@ def running(folder: Path, given: Given) -> Iterator[Store]:
 
 
 def main() -> None:
-    from moto import server as moto
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from werkzeug import serving
 
-    store = FaultyStore(moto.DomainDispatcherApplication(moto.create_backend_app))
+    store = FaultyStore(DomainDispatcherApplication(create_backend_app))
     server = serving.make_server("127.0.0.1", 0, store, threaded=True)
     print(f"http://127.0.0.1:{server.server_port}", flush=True)
     server.serve_forever()

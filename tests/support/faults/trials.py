@@ -19,12 +19,12 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kinodex.cli.main import NO_THREAD
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.store.database import Tables
 from kinodex.index.sweep import audit
 from kinodex.index.videos.writer import row_hashes
+from kinodex.jobs.errors import lacks_memory
 from tests.support.faults.disk import FAULTS, KILL, MEMORY, Struck, faults_at
 from tests.support.faults.operations import BASES, UNREADABLE, Given, Operation
 
@@ -184,13 +184,12 @@ def disturbed(layer: Layer, given: Given, operation: Operation, fault: str, tria
             trial.outcome = "some failed" if operation.run(given, uri) else "went through"
         except KinodexError as error:
             trial.outcome, trial.message = type(error).__name__, str(error)
-        except (MemoryError, RuntimeError) as error:
-            trial.outcome = "no memory"
-            if isinstance(error, RuntimeError) and str(error) != NO_THREAD:
-                trial.wrong.append(f"no clear error: {_said(error)}")
         except BaseException as error:  # a panic of Lance is none of Exception
             trial.outcome, trial.message = type(error).__name__, str(error)
-            trial.wrong.append(f"no clear error: {_said(error)}")
+            if lacks_memory(error):  # the command line makes one line of it
+                trial.outcome = "no memory"
+            else:
+                trial.wrong.append(f"no clear error: {_said(error)}")
     trial.counted, trial.struck, trial.first = struck.counted, struck.times, struck.first
     return trial
 

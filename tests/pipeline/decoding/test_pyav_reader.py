@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
+import zlib
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import accumulate
@@ -113,12 +113,12 @@ def test_readable_files_show_what_ffmpeg_shows(media: Path) -> None:
         with open_video(path) as video:
             metadata = video.metadata
             to_rgb = rgb_scaler(Fraction(metadata.sample_aspect_ratio).limit_denominator(1000), 160, 1)
-            ours = [(sample.number, sample.time_s, to_rgb(sample.frame)) for sample in video.samples(4)]
+            ours = [(sample.number, sample.time_s, to_rgb(sample.frame)) for sample in video.samples(2)]
         printed = [float(time) for time in shown_times(path, metadata.stream_index) if time]
         height, width = ours[0][2].shape[:2]
-        shown = ffmpeg_shows(path, metadata.stream_index, 4, width, height)
+        shown = ffmpeg_shows(path, metadata.stream_index, 2, width, height)
         for number, time_s, rgb in ours:
-            instant = printed[0] + number / 4 + 1e-6
+            instant = printed[0] + number / 2 + 1e-6
             assert f"{time_s:.6f}" == f"{max(time for time in printed if time <= instant):.6f}", (name, number)
             # FFmpeg 5.1 sets the chroma of this hard-edged test pattern half a pixel beside where H.264 has it.
             assert psnr_db(rgb, shown[number]) > (25 if name == "torchcodec__h264_10bits.mp4" else 35), (name, number)
@@ -251,10 +251,10 @@ def test_a_plan_is_less_work_and_finds_key_frames_out_that_are_none(made: Callab
     assert some == {time_s: every[time_s] for time_s in some}
 
 
-def shown(path: Path, fps: float) -> dict[float, str]:
+def shown(path: Path, fps: float) -> dict[float, int]:
     """Time and fingerprint of each sample."""
     with open_video(path) as video:
-        return {s.time_s: hashlib.md5(s.frame.to_ndarray().tobytes()).hexdigest() for s in video.samples(fps)}
+        return {s.time_s: zlib.crc32(np.ascontiguousarray(s.frame.to_ndarray()).data) for s in video.samples(fps)}
 
 
 @pytest.mark.slow

@@ -46,11 +46,11 @@ def test_sample_ingest_again_and_info(kinodex: Kinodex, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_broken_subtitle_file_stays_a_failure_when_there_is_nothing_to_do(
-    kinodex: Kinodex, films: Path, tmp_path: Path
+    kinodex: Kinodex, short_films: Path, tmp_path: Path
 ) -> None:
     folder, library = tmp_path / "films", tmp_path / "library"
     folder.mkdir()
-    shutil.copy(films / "film-02.mp4", folder)
+    shutil.copy(short_films / "film-02.mp4", folder)
     (folder / "film-02.srt").write_bytes(bytes(range(256)) * 20)
     for _ in range(2):
         assert kinodex("ingest", folder, "--library", library, "--space", "builtin").code == 0

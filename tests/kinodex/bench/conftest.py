@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.sketch.script import render_film, write_script
+from tests.support.libraries.corpus import draw_film
 
-FILM_S = 30
+FILM_S = 10
 
 
 @pytest.fixture(scope="package")
 def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A drawn film of 30 s, the shortest that there is."""
+    """A drawn film of ten seconds."""
     path = tmp_path_factory.mktemp("films") / "film.mp4"
-    render_film(write_script("film", FILM_S, 5), path)
+    draw_film(path, FILM_S, 5)
     return path

@@ -46,7 +46,8 @@ def test_a_machine_is_measured_and_the_control_equals_the_reference(
     figures = json.loads(run.out)
     assert json.loads((out / "gpu.json").read_text()) == figures
     reference, control = figures["ways"][:2]
-    assert reference["ingest"]["frames"] == control["ingest"]["frames"] == 30
+    frames = reference["ingest"]["frames"]  # of as many films as a stage alone can do
+    assert frames == control["ingest"]["frames"] > 0 and frames % FILM_S == 0
     assert control["equality"]["same_times"]
     assert control["equality"]["min_cosine"] >= 0.999
     assert reference["equality"] is None

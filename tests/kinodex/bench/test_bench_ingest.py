@@ -1,4 +1,4 @@
-"""`kinodex bench ingest` on a film of half a minute: what is counted is right, times are not judged."""
+"""`kinodex bench ingest` on a film of ten seconds: what is counted is right, times are not judged."""
 
 from __future__ import annotations
 

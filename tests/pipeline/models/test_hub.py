@@ -1,4 +1,4 @@
-"""Models that cannot be loaded say why in one line; imports work beside a torchvision of another build."""
+"""Models that cannot be loaded say why in one line."""
 
 from __future__ import annotations
 

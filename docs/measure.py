@@ -116,6 +116,7 @@ MEASUREMENTS = {
     "ground": """
         ground="python -m tests.support.world.ground $OPTIONS"
         print $ground --films 24x15-623228,8x45-461560 --frames 32 --agents kino,eea,uniform,oracle --eyes perfect,erring
+        print $ground --films 8x45-461560 --frames 64 --agents kino,eea,uniform,oracle
     """,
     "ground-looks": """
         ground="python -m tests.support.world.ground $OPTIONS"

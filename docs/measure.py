@@ -136,6 +136,19 @@ MEASUREMENTS = {
     """,
     "ground": """
         ground="python -m tests.support.world.ground $OPTIONS"
+        print $ground --films 24x15-623228,8x45-461560 --frames 32 --agents kino,eea,uniform,oracle --eyes perfect,erring
+        print $ground --films 8x45-461560 --frames 64 --agents kino,eea,uniform,oracle
+    """,
+    "ground-looks": """
+        ground="python -m tests.support.world.ground $OPTIONS"
+        looks=kino:first=5,frames=4
+        print $ground --films 6x45-905554 --frames 32 --agents kino,kino:first=6,frames=5 --eyes perfect,erring
+        print $ground --films 6x45-905554 --frames 16 --agents kino,$looks --eyes perfect,erring
+        print $ground --films 24x15-623228 --frames 16 --agents kino,$looks
+        print $ground --films 6x45-905554 --frames 32 --agents eea,eea:frames=4
+    """,
+    "ground-eight": """
+        ground="python -m tests.support.world.ground $OPTIONS"
         agents=kino,eea,vca,uniform,oracle
         rewards=eea:uncertainty_aware_fusion=false,anchor_frames=6
         print $ground --films 8x15-391643 --frames 32 --agents $agents,random-frames,blind,$rewards

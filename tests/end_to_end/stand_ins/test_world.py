@@ -17,7 +17,7 @@ from kinodex.agent.models.roles import Role
 from kinodex.index.library import Library
 from kinodex.sketch.story import as_json
 from tests.support.servers.chat_server import ChatServer
-from tests.support.world.curves import compare, group_of, loss_of, tables
+from tests.support.world.curves import by_trial, compare, group_of, loss_of, tables
 from tests.support.world.ground import Films, Trial, answer_one, read_rows, run
 from tests.support.world.observer import Eyes, InProcess, Observer
 from tests.support.world.sights import ERRING, Stage, described, facts_of, read_sight
@@ -157,7 +157,7 @@ def test_an_experiment_goes_on_where_it_ended_and_compares_what_was_registered(f
     assert f"| uniform | 8 | {len(missed)} | {unseen} |" in tables(rows)
     registered = {"name": "oracle", "at": "2000", "outcome": "right", "of": "seen", "margin": 3}
     sides = {"one": {"agent": "oracle"}, "other": {"agent": "uniform"}}
-    assert "oracle (right, seen): fewer than 5 films" in compare(rows, {**registered, **sides})
+    assert "oracle (right, seen): fewer than 5 films" in compare(by_trial(rows), {**registered, **sides})
     many = [{**row, "film": f"film-{number}"} for row in rows for number in range(5)]
-    assert "oracle (right, seen): ahead" in compare(many, {**registered, **sides})
-    assert "(registered after its rows)" in compare(rows, {**registered, **sides, "at": "2999"})
+    assert "oracle (right, seen): ahead" in compare(by_trial(many), {**registered, **sides})
+    assert "(registered after its rows)" in compare(by_trial(rows), {**registered, **sides, "at": "2999"})

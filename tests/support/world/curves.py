@@ -53,11 +53,12 @@ def tables(rows: Sequence[Row], by_kind: bool = True) -> str:
     if by_kind and rows:
         lines += ["", *_by_kind(rows)]
     registered = [json.loads(line) for line in REGISTERED.read_text(encoding="utf-8").splitlines()]
-    compared = [said for each in registered if (said := compare(rows, each))]
+    trials = by_trial(rows)
+    compared = [said for each in registered if (said := compare(trials, each))]
     return "\n".join([*lines, *([""] if compared else []), *compared])
 
 
-def _trials(rows: Sequence[Row]) -> dict[tuple[Any, ...], list[Row]]:
+def by_trial(rows: Sequence[Row]) -> dict[tuple[Any, ...], list[Row]]:
     trials: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         trials[tuple(row[name] for name in ("films", "eyes", "speech", "agent", "frames"))].append(row)
@@ -68,7 +69,7 @@ def _summary(rows: Sequence[Row]) -> Iterator[str]:
     heads = "films eyes speech agent frames seen reached spoken reached whole used calls tokens"
     yield f"| {' | '.join(heads.split())} |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
-    for (films, eyes, speech, agent, frames), group in _trials(rows).items():
+    for (films, eyes, speech, agent, frames), group in by_trial(rows).items():
         of = {name: [row for row in group if group_of(row) == name] for name in (*NEEDS, "whole")}
         cells = [f"{films}", eyes, "yes" if speech else "no", agent, str(frames)]
         for name in NEEDS:
@@ -91,7 +92,7 @@ def _losses(rows: Sequence[Row]) -> Iterator[str]:
     heads = ("films", "eyes", "speech", "agent", "frames", "seen, missed", *parts, "spoken, missed", parts[0])
     yield f"| {' | '.join(heads)} |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
-    for (films, eyes, speech, agent, frames), group in _trials(rows).items():
+    for (films, eyes, speech, agent, frames), group in by_trial(rows).items():
         missed = {name: [loss_of(row) for row in group if group_of(row) == name and not row["right"]] for name in NEEDS}
         seen, spoken = missed["seen"], missed["spoken"]
         cells = [f"{films}", eyes, "yes" if speech else "no", agent, str(frames)]
@@ -111,7 +112,7 @@ def _mean(rows: Sequence[Row], name: str, form: str) -> str:
 
 
 def _by_kind(rows: Sequence[Row]) -> Iterator[str]:
-    trials = _trials(rows)
+    trials = by_trial(rows)
     most = max(frames for *_, frames in trials)
     columns = {key[:4]: group for key, group in trials.items() if key[4] == most}
     kinds = sorted({(group_of(row), row["kind"]) for row in rows})
@@ -123,14 +124,15 @@ def _by_kind(rows: Sequence[Row]) -> Iterator[str]:
         yield f"| {kind} ({group}) | {max(map(len, of))} | {' | '.join(cells)} |"
 
 
-def compare(rows: Sequence[Row], registered: Mapping[str, Any]) -> str:
-    """A registered comparison in words; "" if the rows do not hold both of its trials."""
+def compare(trials: Mapping[tuple[Any, ...], Sequence[Row]], registered: Mapping[str, Any]) -> str:
+    """A registered comparison in words; "" if the rows, by trial, do not hold both of its trials."""
     outcome: Callable[[Row], float] = reached if registered["outcome"] == "reached" else lambda row: row["right"]
     sides: list[dict[tuple[str, str], float]] = []
     began = ""
     for side in ("one", "other"):
-        found = [row for row in rows if all(row[name] == value for name, value in registered[side].items())]
-        found = [row for row in found if group_of(row) == registered["of"]]
+        fixed = registered[side].items()
+        held = [group for group in trials.values() if all(group[0][name] == value for name, value in fixed)]
+        found = [row for group in held for row in group if group_of(row) == registered["of"]]
         sides.append({(row["film"] + row["films"], row["question_id"]): float(outcome(row)) for row in found})
         began = min([row["at"] for row in found], default=began)
     both = sides[0].keys() & sides[1].keys()

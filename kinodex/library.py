@@ -682,12 +682,14 @@ class Library:
         the question costs nothing, and one that was ended goes on. The answer says what was not looked at.
         """
         from kinodex.collection import ShownCollection, answer_all, plan_of
+        from kinodex.index.library import Library as Tables
 
         asked = question_of(question, ())
         request = _ask_request(model, base_url, "eea", settings, budget, None, anyway=False, cache=True)
         request = replace(request, trace=trace_path(trace), on_event=on_event, stop=stop)
         given = None if plan is None else plan_of(plan)
-        answer = answer_all(self._reader, asked, request, given, names_of(videos) if videos else ())
+        tables = Tables.open(self.uri).where(self._reader.condition)
+        answer = answer_all(tables, asked, request, given, names_of(videos) if videos else ())
         return ShownCollection.of(answer, self)
 
 

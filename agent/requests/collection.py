@@ -82,7 +82,7 @@ class PlanCollection(Request[CollectionPlan]):
             raise InvalidReply("the search or the row is empty; give words to look for, and say what makes a row")
         check_not_refused(reply.row)
         check_not_looping(reply.row)
-        self.tried(reply)
+        type(self).tried(reply)
 
 
 class CollectionSaid(Reasoned):

@@ -298,9 +298,10 @@ def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> Made:
     if made.failed is not None:
         failed = VideoOutcome.failed(video, str(made.failed), type(made.failed).__name__, made.usage)
         return replace(failed, calls=made.calls, invalid=made.invalid), None
-    names = video.video_id, video.uri, video.title
-    counts = made.usage, made.arithmetic, made.calls, made.invalid
-    return VideoOutcome(*names, made.count, made.problem, None, *counts), made
+    facts: dict[str, Any] = {
+        name: getattr(made, name) for name in ("problem", "usage", "arithmetic", "calls", "invalid")
+    }
+    return VideoOutcome(video.video_id, video.uri, video.title, made.count, **facts), made
 
 
 def _write(library: Library, addition: Addition, waiting: Sequence[Made], lease: LeaseKey) -> list[VideoOutcome]:

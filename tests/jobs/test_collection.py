@@ -167,7 +167,7 @@ def test_ended_and_gone_on_with(library: Library) -> None:
 
     with serving(reply) as server:
         asking: dict[str, Any] = {"model": "tester", "base_url": server.base_url}
-        one = {"settings": {"at_once": 1}}
+        one: dict[str, Any] = {"settings": {"at_once": 1}}
         stopped = opened.ask_all(QUESTION, **asking, **one, on_event=stopping, stop=stop)
         assert (stopped.status, stopped.reason) == ("budget_exhausted", "stopped")
         calls = len(server.seen)
@@ -220,7 +220,11 @@ def test_candidates_are_chosen_by_search(copy_sketches: Any, tmp_path: Path, mon
     with serving(lambda body: honest(body, PLAN | {"search": "a red boat", "each": "moments"})) as server:
         opened = opened_at(library.uri)
         count = len(opened.videos())
-        options = {"model": "tester", "base_url": server.base_url, "settings": {"candidates": 1, "hits": 2}}
+        options: dict[str, Any] = {
+            "model": "tester",
+            "base_url": server.base_url,
+            "settings": {"candidates": 1, "hits": 2},
+        }
         answer = opened.ask_all(QUESTION, **options)
     assert f"{count - 1} film" in str(answer.text) and "beyond the 1 that fit the words best" in str(answer.text)
 

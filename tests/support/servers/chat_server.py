@@ -26,7 +26,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 
 JPEG_URL = "data:image/jpeg;base64,"
-SEES = {"architecture": {"input_modalities": ["text", "image"]}}
+SEES: dict[str, object] = {"architecture": {"input_modalities": ["text", "image"]}}
 """A fact in the list of models, as OpenRouter writes it, so that no picture is shown first to find it out."""
 
 

@@ -20,7 +20,7 @@ from tests.support.late import late
 from tests.support.models.text_tokenizers import write_tokenizer
 
 open_clip, torch = late(import_open_clip), late("torch")
-NAMED = re.compile(r"^\| `([^`/]+)/([^`]+)` \| [\d,]+ \|", re.MULTILINE)
+NAMED = re.compile(r"^\| `([^`/]+)/([^`]+)` \| \d+ \|", re.MULTILINE)
 SMALLEST = {
     "siglip": "vit_base_patch16_siglip_224",
     "pe_core": "vit_pe_core_tiny_patch16_384",
@@ -53,7 +53,8 @@ def shrunk(name: str) -> dict[str, Any]:
         vision |= {"layers": 2, "width": 64, "head_width": 32, "patch_size": 16}
     text |= {"width": 32, "heads": 2, "layers": 2, "context_length": 16}
     if "hf_tokenizer_name" in text:
-        text |= {"vocab_size": 450} | ({"eos_id": 1} if "eos_id" in text else {})
+        family = "SigLIP2" if "SigLIP2" in name else "worldwide"
+        text |= {"vocab_size": 450, "hf_tokenizer_name": f"a/{family}"} | ({"eos_id": 1} if "eos_id" in text else {})
     config["embed_dim"] = 32
     return config
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ from tests.support.late import late
 from tests.support.models.text_tokenizers import write_tokenizer
 
 open_clip, torch = late(import_open_clip), late("torch")
-NAMED = re.compile(r"^\| `([^`/]+)/([^`]+)` \| [\d,]+ \|", re.MULTILINE)
+NAMED = re.compile(r"^\| `([^`/]+)/([^`]+)` \| \d+ \|", re.MULTILINE)
 SMALLEST = {
-    "siglip": "vit_base_patch16_siglip_224",
+    "siglip": "vit_of_two_layers",
     "pe_core": "vit_pe_core_tiny_patch16_384",
     "fastvit": "fastvit_mci0",
     "mci": "vit_tiny_patch16_224",
@@ -39,10 +40,26 @@ def named(root: Path) -> list[tuple[str, str]]:
 SPACES = named(Path(__file__).resolve().parents[3])
 
 
+@lru_cache(maxsize=1)
+def register_few_layers() -> None:
+    """Have timm know a model of SigLIP's class and pooling with two layers: the smallest that it has is ViT-B."""
+    import_open_clip()
+    from timm.models import register_model
+    from timm.models.vision_transformer import _create_vision_transformer
+
+    def vit_of_two_layers(pretrained: bool = False, **options: Any) -> Any:
+        few = {"img_size": 64, "patch_size": 16, "embed_dim": 32, "depth": 2, "num_heads": 2}
+        pooled = {"class_token": False, "global_pool": "map"}
+        return _create_vision_transformer("vit_base_patch16_siglip_224", False, **{**few, **pooled, **options})
+
+    register_model(vit_of_two_layers)
+
+
 def shrunk(name: str) -> dict[str, Any]:
     """The configuration of a model with few and narrow layers; its pooling, activations, masks and classes stay."""
     config: dict[str, Any] = json.loads(json.dumps(open_clip.get_model_config(name)))
     vision, text = config["vision_cfg"], config["text_cfg"]
+    register_few_layers()
     vision["image_size"] = 64
     if timm := vision.get("timm_model_name"):
         small = next(small for part, small in SMALLEST.items() if part in timm)
@@ -53,7 +70,8 @@ def shrunk(name: str) -> dict[str, Any]:
         vision |= {"layers": 2, "width": 64, "head_width": 32, "patch_size": 16}
     text |= {"width": 32, "heads": 2, "layers": 2, "context_length": 16}
     if "hf_tokenizer_name" in text:
-        text |= {"vocab_size": 450} | ({"eos_id": 1} if "eos_id" in text else {})
+        family = "SigLIP2" if "SigLIP2" in name else "worldwide"
+        text |= {"vocab_size": 450, "hf_tokenizer_name": f"a/{family}"} | ({"eos_id": 1} if "eos_id" in text else {})
     config["embed_dim"] = 32
     return config
 

@@ -151,7 +151,8 @@ def attempt(
     trial = Trial(nth)
     if layer.kills(fault):  # the process that is killed is another than the one that goes on
         died = in_fork(lambda: asdict(disturbed(layer, given, operation, fault, Trial(nth), uri)))
-        trial = Trial(**died) if isinstance(died, dict) else Trial(nth, struck=1, outcome="killed")
+        ended = "killed" if str(died).startswith("ended") else "hung"  # as Lance may for want of memory
+        trial = Trial(**died) if isinstance(died, dict) else Trial(nth, struck=1, outcome=ended)
 
     def work() -> dict[str, Any]:
         if not layer.kills(fault):

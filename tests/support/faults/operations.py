@@ -218,12 +218,6 @@ def _untidy(given: Given, place: Path) -> None:
     remove_videos(library, "gone")
 
 
-def _noted(given: Given, place: Path) -> None:
-    """Two videos with addresses that sources note."""
-    _films(given, place)
-    set_metadata(Library.open(str(place)), read_metadata((), r"(?P<film>[^/]+)\.mp4$"))
-
-
 def _torn(given: Given, place: Path) -> None:
     """A library that lost two of its tables."""
     _films(given, place)
@@ -235,7 +229,6 @@ BASES: Mapping[str, Callable[[Given, Path], None]] = {
     "films": _films,
     "two": _two,
     "untidy": _untidy,
-    "noted": _noted,
     "torn": _torn,
     "old": _old,
 }
@@ -315,7 +308,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "import captions": Operation("films", _import),
     "extract": Operation("films", _extract),
     "set metadata": Operation("two", _set_metadata),
-    "relocate": Operation("noted", _relocate),
+    "relocate": Operation("films", _relocate),
     "remove": Operation("untidy", lambda given, uri: remove_videos(Library.open(uri), "aaaa")),
     "remove added": Operation(
         "untidy", lambda given, uri: remove_added(Library.open(uri), "captions", "somebody", "aaaa", "bbbb")

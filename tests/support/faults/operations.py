@@ -1,4 +1,4 @@
-"""What writes to a library, each on a tiny one of its own: the operations that are disturbed.
+"""Operations that write to a library, each to a tiny one of its own: those that are disturbed.
 
 Each begins with a library of `BASES` (or with nothing), and can be run again on what a disturbed run left.
 """

@@ -35,7 +35,7 @@ NOT_COMPARED = ("runs", "leases")
 
 @dataclass
 class Trial:
-    """What became of one trial; `wrong` says what does not hold."""
+    """Outcome of one trial; `wrong` says what does not hold."""
 
     nth: int
     counted: int = 0
@@ -64,7 +64,7 @@ def rows_of(uri: str) -> dict[str, list[int]]:
 
 
 def in_fork(work: Callable[[], Any]) -> Any:
-    """What `work` returns in a fork of this process, as JSON holds it; a text where the fork ends otherwise."""
+    """Return what `work` does in a fork of this process, through JSON; a text where the fork ends otherwise."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:

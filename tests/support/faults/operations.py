@@ -206,12 +206,18 @@ def _old(given: Given, place: Path) -> None:
     (place.parent / "library").rename(place)
 
 
-def _untidy(given: Given, place: Path) -> None:
-    """Two videos with all stages, leftovers of interrupted runs, many fragments and deleted rows."""
+def _stages(given: Given, place: Path) -> None:
+    """Two videos with all stages."""
     _two(given, place)
     library = Library.open(str(place))
     for stage in STAGES.values():
         assert not add(library, stage).failed
+
+
+def _untidy(given: Given, place: Path) -> None:
+    """The same with leftovers of interrupted runs, many fragments and deleted rows."""
+    _stages(given, place)
+    library = Library.open(str(place))
     library.writer.add_frames({"left": made("left", 2, 9).frame_rows()})
     library.additions.add_detections({"aaaa": [detection(1, "key", 0.9)]}, "interrupted")
     write(library, made("gone", 2, 8))
@@ -228,6 +234,7 @@ def _torn(given: Given, place: Path) -> None:
 BASES: Mapping[str, Callable[[Given, Path], None]] = {
     "films": _films,
     "two": _two,
+    "stages": _stages,
     "untidy": _untidy,
     "torn": _torn,
     "old": _old,
@@ -309,12 +316,12 @@ OPERATIONS: Mapping[str, Operation] = {
     "extract": Operation("films", _extract),
     "set metadata": Operation("two", _set_metadata),
     "relocate": Operation("films", _relocate),
-    "remove": Operation("untidy", lambda given, uri: remove_videos(Library.open(uri), "aaaa")),
+    "remove": Operation("stages", lambda given, uri: remove_videos(Library.open(uri), "aaaa")),
     "remove added": Operation(
-        "untidy", lambda given, uri: remove_added(Library.open(uri), "captions", "somebody", "aaaa", "bbbb")
+        "stages", lambda given, uri: remove_added(Library.open(uri), "captions", "somebody", "aaaa", "bbbb")
     ),
     "maintain": Operation("untidy", _maintain),
-    "use-space": Operation("untidy", _use_space),
+    "use-space": Operation("stages", _use_space),
     "upgrade": Operation("old", _upgrade),
     "repair": Operation("torn", _repair),
 }

@@ -53,7 +53,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Decoded:
-    """What a file holds: samples and end, or an error; and lines of subtitles, or the digest of many."""
+    """Contents of a file: samples and end, or an error; and lines of subtitles, or the digest of many."""
 
     name: str
     content: str

@@ -1,4 +1,4 @@
-"""Whatever becomes of workers and runs, in any order: a film is there whole, once, or not at all, and never lost.
+"""A film is there whole, once, or not at all, and never lost, in whatever way workers and runs end.
 
 A machine of hypothesis adds films (some under two addresses) and runs ingests whose workers die, stall, find damage
 and answer when nobody waits for it any more. The suite tries the same each time; `KINODEX_EXAMPLES=200` that many new.

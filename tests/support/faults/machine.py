@@ -48,7 +48,7 @@ YEARS = (2024, 2025, 2026)
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a video; None where it is not there."""
+    """Facts of a video; None where it is not there."""
 
     frames: int = 0
     uri: str | None = None
@@ -67,7 +67,7 @@ TITLES = (*FILMS, "text alone")
 
 
 def seen(library: Library) -> Model:
-    """What a reader sees of each video; a video is whole."""
+    """Read the facts of each video as a reader sees them; a video is whole."""
     found = dict.fromkeys(TITLES, GONE)
     rows = library.videos()
     years = library.metadata.of([row.video_id for row in rows])

@@ -1,4 +1,4 @@
-"""What writes to a library, each on a tiny one of its own: the operations that are disturbed.
+"""Operations that write to a library, each to a tiny one of its own: those that are disturbed.
 
 Each begins with a library of `BASES` (or with nothing), and can be run again on what a disturbed run left.
 """
@@ -206,22 +206,22 @@ def _old(given: Given, place: Path) -> None:
     (place.parent / "library").rename(place)
 
 
-def _untidy(given: Given, place: Path) -> None:
-    """Two videos with all stages, leftovers of interrupted runs, many fragments and deleted rows."""
+def _stages(given: Given, place: Path) -> None:
+    """Two videos with all stages."""
     _two(given, place)
     library = Library.open(str(place))
     for stage in STAGES.values():
         assert not add(library, stage).failed
+
+
+def _untidy(given: Given, place: Path) -> None:
+    """The same with leftovers of interrupted runs, many fragments and deleted rows."""
+    _stages(given, place)
+    library = Library.open(str(place))
     library.writer.add_frames({"left": made("left", 2, 9).frame_rows()})
     library.additions.add_detections({"aaaa": [detection(1, "key", 0.9)]}, "interrupted")
     write(library, made("gone", 2, 8))
     remove_videos(library, "gone")
-
-
-def _noted(given: Given, place: Path) -> None:
-    """Two videos with addresses that sources note."""
-    _films(given, place)
-    set_metadata(Library.open(str(place)), read_metadata((), r"(?P<film>[^/]+)\.mp4$"))
 
 
 def _torn(given: Given, place: Path) -> None:
@@ -234,8 +234,8 @@ def _torn(given: Given, place: Path) -> None:
 BASES: Mapping[str, Callable[[Given, Path], None]] = {
     "films": _films,
     "two": _two,
+    "stages": _stages,
     "untidy": _untidy,
-    "noted": _noted,
     "torn": _torn,
     "old": _old,
 }
@@ -315,13 +315,13 @@ OPERATIONS: Mapping[str, Operation] = {
     "import captions": Operation("films", _import),
     "extract": Operation("films", _extract),
     "set metadata": Operation("two", _set_metadata),
-    "relocate": Operation("noted", _relocate),
-    "remove": Operation("untidy", lambda given, uri: remove_videos(Library.open(uri), "aaaa")),
+    "relocate": Operation("films", _relocate),
+    "remove": Operation("stages", lambda given, uri: remove_videos(Library.open(uri), "aaaa")),
     "remove added": Operation(
-        "untidy", lambda given, uri: remove_added(Library.open(uri), "captions", "somebody", "aaaa", "bbbb")
+        "stages", lambda given, uri: remove_added(Library.open(uri), "captions", "somebody", "aaaa", "bbbb")
     ),
     "maintain": Operation("untidy", _maintain),
-    "use-space": Operation("untidy", _use_space),
+    "use-space": Operation("stages", _use_space),
     "upgrade": Operation("old", _upgrade),
     "repair": Operation("torn", _repair),
 }

@@ -35,7 +35,7 @@ NOT_COMPARED = ("runs", "leases")
 
 @dataclass
 class Trial:
-    """What became of one trial; `wrong` says what does not hold."""
+    """Outcome of one trial; `wrong` says what does not hold."""
 
     nth: int
     counted: int = 0
@@ -64,7 +64,7 @@ def rows_of(uri: str) -> dict[str, list[int]]:
 
 
 def in_fork(work: Callable[[], Any]) -> Any:
-    """What `work` returns in a fork of this process, as JSON holds it; a text where the fork ends otherwise."""
+    """Return what `work` does in a fork of this process, through JSON; a text where the fork ends otherwise."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -151,7 +151,8 @@ def attempt(
     trial = Trial(nth)
     if layer.kills(fault):  # the process that is killed is another than the one that goes on
         died = in_fork(lambda: asdict(disturbed(layer, given, operation, fault, Trial(nth), uri)))
-        trial = Trial(**died) if isinstance(died, dict) else Trial(nth, struck=1, outcome="killed")
+        ended = "killed" if str(died).startswith("ended") else "hung"  # as Lance may for want of memory
+        trial = Trial(**died) if isinstance(died, dict) else Trial(nth, struck=1, outcome=ended)
 
     def work() -> dict[str, Any]:
         if not layer.kills(fault):

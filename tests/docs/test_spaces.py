@@ -61,5 +61,5 @@ def test_the_sizes_are_those_of_the_models(page: Path) -> None:
         if len(cells) > 2 and "/" in cells[1]:
             architecture, tag = cells[1].strip("`").split("/")
             assert open_clip.get_pretrained_cfg(architecture, tag)
-            assert open_clip.get_model_config(architecture)["embed_dim"] == int(cells[2])
+            assert open_clip.get_model_config(architecture)["embed_dim"] == int(cells[2].replace(",", ""))
     assert f"{(BUILTIN / 'open_clip_model.safetensors').stat().st_size / 1e6:.1f} MB" in page.read_text()

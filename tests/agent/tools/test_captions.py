@@ -163,7 +163,7 @@ def test_captions_that_cannot_be_written_are_remembered_and_that_is_said_once(li
     assert library.clips.read(first[0].video_id, "scripted") == []
     assert len(model.requests) == 18
     assert len(problems(events)) == 1
-    assert problems(events)[0].startswith("captions are not kept beyond this run: cannot ")
+    assert problems(events)[0].startswith("captions are not kept beyond this run: no room is left for ")
     captions(session, 62.0)  # there is room again
     assert len(library.clips.read(first[0].video_id, "scripted")) == 19
 

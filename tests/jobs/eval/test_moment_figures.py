@@ -83,7 +83,9 @@ def test_iou_by_hand() -> None:
     assert iou(("v", 3, 3), ("v", 3, 3)) == 0.0
 
 
-def test_auroc_is_that_of_scikit_learn_with_ties() -> None:
+def test_auroc_is_that_of_scikit_learn_with_ties(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KMP_DUPLICATE_LIB_OK", "True")  # scikit-learn sets both when it is imported
+    monkeypatch.setenv("KMP_INIT_AT_FORK", "FALSE")
     chance = np.random.default_rng(5)
     for _ in range(20):
         present, absent = chance.integers(0, 6, 12).astype(float), chance.integers(-2, 4, 9).astype(float)

@@ -138,7 +138,8 @@ MEASUREMENTS = {
         ground="python -m tests.support.world.ground $OPTIONS"
         print $ground --films 24x15-623228,8x45-461560 --frames 32 --agents kino,eea,uniform,oracle --eyes perfect,erring
         print $ground --films 8x45-461560 --frames 64 --agents kino,eea,uniform,oracle
-    """,
+        print $ground --films 8x45-461560 --frames 16 --agents kino,eea,uniform,oracle,kino:first=5,frames=4
+    """,  # noqa: E501 - the command as its results have it
     "ground-looks": """
         ground="python -m tests.support.world.ground $OPTIONS"
         looks=kino:first=5,frames=4

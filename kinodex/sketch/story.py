@@ -824,11 +824,14 @@ class World:
         return self.pool.prop(ITEMS) if self.chance.random() < share else None
 
     def passer(self, place: str) -> Prop:
-        """Choose a thing to pass: a new one, or one that has passed in such a place before."""
+        """Choose a thing to pass: a new one, or one that has passed in such a place before.
+
+        A film of two hours may have used up all things of a place before it comes there: then one of another place.
+        """
         known = self.passers.setdefault(place, [])
         new = None if known and self.chance.random() < 0.35 else self.pool.prop(PASSERS[place])
         if new is None:
-            return self.chance.choice(known)
+            return self.chance.choice(known or [each for others in self.passers.values() for each in others])
         known.append(new)
         return new
 

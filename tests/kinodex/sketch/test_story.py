@@ -81,6 +81,12 @@ def test_shots_fill_the_film() -> None:
     assert min(lengths) >= 3 and max(lengths) < 30 and 6 < sum(lengths) / len(lengths) < 12
 
 
+def test_a_film_of_two_hours_has_things_enough() -> None:
+    assert write_story("film-02", 7200.0, 375497).duration_s == 7200.0, (
+        "all that may pass in one place passed elsewhere"
+    )
+
+
 def test_places_last_for_minutes_and_come_again() -> None:
     film = write_story("film", 3600, 2)
     lengths = [scene.time[1] - scene.time[0] for scene in film.scenes]

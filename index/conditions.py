@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from unicodedata import combining, normalize
 
 import pyarrow as pa
 
@@ -76,10 +77,16 @@ def query_error(
     condition: str, columns: Mapping[str, pa.DataType], reason: str, unknown: str | None = None
 ) -> QueryError:
     """The error of a condition that cannot be run, in one line; it names the column nearest to an `unknown` one."""
-    near = get_close_matches(unknown.lower(), columns, n=1, cutoff=LEAST_LIKENESS) if unknown else []
+    alike = {_folded(name): name for name in columns}
+    near = [alike[each] for each in get_close_matches(_folded(unknown or ""), alike, n=1, cutoff=LEAST_LIKENESS)]
     shown = ", ".join(map(quoted, list(columns)[:SHOWN])) + (", ..." if len(columns) > SHOWN else "")
     did = f"; did you mean {quoted(near[0])}?" if near else ""
     return QueryError(f"got the condition {condition!r}: {reason}{did}; the columns are {shown}")
+
+
+def _folded(name: str) -> str:
+    """A name without capitals and accents."""
+    return "".join(each for each in normalize("NFKD", name.casefold()) if not combining(each))
 
 
 def _check_lone(condition: str, tokens: Sequence[_Token], columns: Mapping[str, pa.DataType]) -> None:

@@ -28,7 +28,7 @@ def run(root: Path, module: str, *arguments: str) -> None:
 @needs_compiler
 def test_a_disk_that_fails_at_some_steps(root: Path) -> None:
     faults = [word for name in ("write fails", "disk full", "killed") for word in ("--fault", name)]
-    run(root, "", "add captions", "map videos", "--calls", "2", *faults)
+    run(root, "", "map videos", "--calls", "2", *faults)
 
 
 @needs_compiler

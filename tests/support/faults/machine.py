@@ -39,7 +39,7 @@ from kinodex.jobs.metadata import read_metadata, set_metadata
 from tests.support.faults.crew import Film, ingest, new_library
 from tests.support.faults.disk import FAULTS, LASTING, ONCE, faults_at, reloaded
 
-EXAMPLES, STEPS = int(os.environ.get("KINODEX_EXAMPLES", "2")), 12
+EXAMPLES, STEPS = int(os.environ.get("KINODEX_EXAMPLES", "1")), 12
 FILMS = {film.name: film for film in (Film("kite", 2), Film("boat", 3), Film("lamp", 5))}
 PLACES = ("/films", "/elsewhere/films")
 WRITER = "somebody"

@@ -61,6 +61,7 @@ def test_a_table(root: Path, tmp_path: Path, kinodex: Kinodex, monkeypatch: pyte
     assert all(f"`{name}`" in columns for name in extracts_schema(pa.schema([])).names if name != "fault")
 
 
+@pytest.mark.slow
 def test_ten_thousand_films(
     root: Path,
     tmp_path: Path,

@@ -57,6 +57,7 @@ def test_every_page_shows_without_a_network(site):
         assert (page.name, away, missing) == (page.name, [], [])
 
 
+@pytest.mark.slow
 def test_every_public_name_has_its_place_in_the_reference(site):
     page = (site / "api.html").read_text()
     assert [name for name in kinodex.__all__ if f'id="kinodex.{name}"' not in page] == []

@@ -101,6 +101,7 @@ def test_a_strangers_script_reads_a_library_with_lance_and_numpy_alone(page: Pat
     assert (tmp_path / "frame.jpg").read_bytes() == frame.jpeg
 
 
+@pytest.mark.slow
 def test_the_examples_count_what_is_complete(root: Path, tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     fill(Library.create("mine", SETTINGS, fingerprint()))

@@ -12,6 +12,7 @@ from tests.docs.test_tutorial import typed
 from tests.support.command import Kinodex
 
 
+@pytest.mark.slow
 def test_columns_and_conditions(
     root: Path, films: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kinodex: Kinodex
 ) -> None:

@@ -122,6 +122,7 @@ def test_bad_libraries(kinodex: Kinodex, films: Path, library: Path, tmp_path: P
     bad(kinodex, "ingest", films, "--library", library, "--fps", -1, code=2, says="fps=-1")
 
 
+@pytest.mark.slow
 def test_bad_spaces(kinodex: Kinodex, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     to = ("--library", tmp_path / "library")

@@ -156,6 +156,7 @@ def test_an_open_question_about_several_videos_is_answered_in_words_or_not_at_al
     check_bill(answer, sketch.everything, events)
 
 
+@pytest.mark.slow
 @every([variant for variant in SEEING if variant.name in READING])
 def test_what_is_only_said_is_found_in_the_transcript(
     variant: Variant, sketch: SketchLibrary, server: ChatServer

@@ -25,6 +25,7 @@ def run(root: Path, module: str, *arguments: str) -> None:
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_disk_that_fails_at_some_steps(root: Path) -> None:
     faults = [word for name in ("write fails", "disk full", "killed") for word in ("--fault", name)]
@@ -43,6 +44,7 @@ def test_a_store_that_fails_at_some_requests(root: Path) -> None:
     run(root, "", "add captions", "--layer", "s3", "--calls", "3")
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_library_and_a_model_of_it_agree_in_any_order_with_faults(root: Path) -> None:
     run(root, ".machine")

@@ -60,6 +60,7 @@ def test_no_room_is_imported_by_its_bare_name(every_source: list[Source]) -> Non
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_no_room_imports_upward(sources: list[Source]) -> None:
     wrong = []
     for source in sources:
@@ -94,6 +95,7 @@ def test_every_folder_says_what_lives_there(sources: list[Source]) -> None:
     assert not silent, "\n".join(silent)
 
 
+@pytest.mark.slow
 def test_docstrings_begin_with_a_plain_sentence(every_source: list[Source]) -> None:
     wrong = []
     for source in every_source:

@@ -107,6 +107,7 @@ def test_every_face_says_that_the_ranking_is_noise(kinodex: Kinodex, mixed: Path
     assert noise in page.read_text()
 
 
+@pytest.mark.slow
 def test_what_is_found_by_its_words_or_in_a_drawn_film_is_no_noise(kinodex: Kinodex, mixed: Path) -> None:
     assert {each["noise"] for each in json_of(kinodex, "search", mixed, WHAT, "--video", "film-01")} == {None}
     lines = json_of(kinodex, "search", mixed, "long story", "--in", "speech")

@@ -68,6 +68,7 @@ def state(library: Library) -> tuple[str, tuple[str, ...], list[str]]:
     return library.fingerprint.digest, health(library, deep=True).problems, sorted(digests)
 
 
+@pytest.mark.slow
 def test_queries_move_at_once_and_the_old_vectors_stay_until_they_are_removed(
     library: Library, builtin: Fingerprint
 ) -> None:
@@ -106,6 +107,7 @@ def test_queries_move_at_once_and_the_old_vectors_stay_until_they_are_removed(
     assert state(back)[:2] == (old, ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_at", [1, 2, 3])
 def test_a_change_that_was_interrupted_is_finished_by_the_next(
     library: Library, builtin: Fingerprint, stop_at: int

@@ -109,6 +109,7 @@ def assert_used(kinodex: Kinodex, frozen: Path, tmp_path: Path) -> None:
     assert json.loads(checked.out)["problems"] == [], checked.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frozen", [OLDEST], indirect=True)
 def test_an_upgrade_that_was_interrupted_goes_on(frozen: Path) -> None:
     """Stopped before each of its steps in turn, it has one step less to do each time; the format is the last."""

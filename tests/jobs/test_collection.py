@@ -76,6 +76,7 @@ def serving(reply: Any) -> ChatServer:
     return server
 
 
+@pytest.mark.slow
 def test_which_films_and_how_often(library: Library, kinodex: Kinodex, tmp_path: Path) -> None:
     trace = tmp_path / "trace.jsonl"
     with serving(honest) as server:
@@ -133,6 +134,7 @@ BAD_PLANS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD_PLANS)
 def test_plans_that_cannot_be_carried_out(name: str, library: Library) -> None:
     """The model hears why and tries again; then the default plan takes its place, and both replies are counted."""
@@ -152,6 +154,7 @@ def test_plans_that_cannot_be_carried_out(name: str, library: Library) -> None:
     assert answer.plan is not None and answer.plan.each == "video", "the films are short"
 
 
+@pytest.mark.slow
 def test_ended_and_gone_on_with(library: Library) -> None:
     """Money, a stop and parts without a usable reply: each is said, and the next run goes on."""
     opened, stop = opened_at(library.uri), StopSignal()
@@ -207,6 +210,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name: str, library: Library) -> None:
     arguments, error, message = REFUSED[name]

@@ -223,6 +223,7 @@ def test_every_face_finds_the_same(face: str, filmed: Path, photographs: dict[st
         assert found in (expected[:1] if face == "chat" else expected, None), f"{name}, by {face}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("face", FACES)
 def test_every_face_says_why_a_condition_cannot_be(
     face: str, filmed: Path, photographs: dict[str, Path], kinodex: Kinodex

@@ -66,6 +66,7 @@ if find_spec("polars"):
     CASES["polars"] = lambda t, best: near(t).limit(5).to_polars().to_dicts()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_query_builder_finds_what_kinodex_finds(opened: Library, frames: Any, name: str) -> None:
     hits = Finder(opened).find(Query(WORDS, where="pictures", k=5, min_gap_s=0.0))
@@ -113,6 +114,7 @@ def test_captions_by_words_and_vectors_reranked_by_lancedb(tmp_path: Path) -> No
     assert [row["text"] for row in rows] == [texts[2], texts[0]] or rows[0]["text"] == texts[2]
 
 
+@pytest.mark.slow
 def test_plain_lancedb_needs_no_more_than_the_import(library: Path) -> None:
     """A process that knows of the library its place alone; the table names its model by digest, without a path."""
     script = f"""

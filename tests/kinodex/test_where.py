@@ -29,6 +29,7 @@ def cameras(filmed: Path, tmp_path: Path) -> Path:
     return shutil.copytree(filmed, tmp_path / "library")
 
 
+@pytest.mark.slow
 def test_commands_work_on_the_videos_of_a_condition_alone(filmed: Path, tmp_path: Path, kinodex: Kinodex) -> None:
     where = "--where", FRONT
     told = json_of(kinodex, "info", filmed, *where)
@@ -77,6 +78,7 @@ def test_commands_work_on_the_videos_of_a_condition_alone(filmed: Path, tmp_path
     bad(kinodex, *run, "--out", tmp_path / "none", *elsewhere, code=2, says="asks about no video for which camera IS")
 
 
+@pytest.mark.slow
 def test_an_addition_to_the_videos_of_a_condition_leaves_what_the_others_have(cameras: Path, kinodex: Kinodex) -> None:
     opened = Library.open(str(cameras))
     before = {(each.stage, each.model): each.videos for each in opened.info().added}

@@ -57,6 +57,7 @@ def choose(*turns: Turn, **more) -> ChooseAction:
     return ChooseAction(question=QUESTION, videos=(VIDEO,), clips=(), steps=5, turns=turns, **more)
 
 
+@pytest.mark.slow
 def test_requests_are_answered_or_the_reply_is_invalid(model):
     async def many():
         return await asyncio.gather(*(model.ask(choose()) for _ in range(40)))

@@ -51,6 +51,7 @@ def tries(server: ChatServer) -> int:
     return count
 
 
+@pytest.mark.slow
 def test_a_model_without_sight_is_refused_before_any_question(environment: Environment, tmp_path: Path) -> None:
     cases: list[tuple[Any, dict[str, object], int, str]] = [
         (BLIND, UNSAID, 1, "not a multimodal model"),

@@ -63,6 +63,7 @@ def test_the_built_in_model_chooses_the_same_option(kinodex: Kinodex, archive: P
     assert [earlier[name] for name in ("status", "text", "option")] == ["answered", "a brown key", 3]
 
 
+@pytest.mark.slow
 def test_the_cache_of_before_takes_new_replies(kinodex: Kinodex, archive: Path, library: Path, tmp_path: Path) -> None:
     copy_cache(archive, tmp_path / "cache")
     trace = archive / "eea-rules.jsonl"

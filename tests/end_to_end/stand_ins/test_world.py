@@ -139,6 +139,7 @@ def test_it_errs_as_it_is_set_and_alike_each_time(folder: Path, environment: Env
     )
 
 
+@pytest.mark.slow
 def test_an_experiment_goes_on_where_it_ended_and_compares_what_was_registered(folder: Path, tmp_path: Path) -> None:
     trials = [Trial(FILMS.name, agent, 8, "perfect", speech=True) for agent in ("uniform", "oracle")]
     path = tmp_path / "rows.jsonl"

@@ -80,6 +80,7 @@ def many(tmp_path_factory) -> tuple[Library, list[MadeVideo]]:
     return library, by_likeness
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("condition", ["place >= 0", "place >= 60", "far", "place < 40", "place < 15", "place = 159"])
 def test_the_videos_of_a_condition_are_searched_whatever_their_share_and_however_far_they_are(many, condition):
     """Few exactly, some by a filter of their ids; of a large share by what others leave over, or else by the filter."""

@@ -35,6 +35,7 @@ def space() -> Space:
     return load_space("builtin", device="cpu", towers="image")
 
 
+@pytest.mark.slow
 def test_it_gives_the_vectors_of_the_torch_tower_the_same_in_batches_of_any_size_and_any_number_of_threads(
     tower, space
 ):

@@ -70,6 +70,7 @@ def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return scaled
 
 
+@pytest.mark.slow
 def test_exported_towers_give_the_vectors_of_torch_and_say_what_each_arithmetic_costs_here(name, cache):
     space = load_space(name, device="cpu")
     assert recall(name) == space.fingerprint

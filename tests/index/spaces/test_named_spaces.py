@@ -114,6 +114,7 @@ def embedded(config: dict[str, Any], folder: Path) -> tuple[int, int, float, flo
     return image.shape[1], texts.shape[1], float(np.linalg.norm(image)), least, space.sigmoid is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "tag"), SPACES, ids=[name for name, _ in SPACES])
 def test_a_space_of_today_loads_embeds_and_is_carried(name: str, tag: str, seen: Any) -> None:
     assert tag in open_clip.list_pretrained_tags_by_model(name), "the page names a tag that open_clip has"

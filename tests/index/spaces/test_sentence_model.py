@@ -24,6 +24,7 @@ from tests.support.models.sentence_models import real_minilm, small_bert, small_
 TEXTS = ["a red boat on a calm lake", "two dogs", "", "snow " * 300]
 
 
+@pytest.mark.slow
 def test_vectors_are_of_unit_length_and_do_not_depend_on_the_batch(tmp_path):
     model = load_sentence_model(str(small_bert(tmp_path / "bert")))
     together = model.embed_texts(TEXTS)

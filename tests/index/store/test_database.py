@@ -60,6 +60,7 @@ from tests.support.libraries.random_library import (
 lancedb = late("lancedb")
 
 
+@pytest.mark.slow
 def test_somebody_elses_database(tmp_path):
     lancedb.connect(tmp_path / "theirs").create_table("videos", pa.table({"id": [1]}))
     with pytest.raises(NotALibrary, match="did not make"):

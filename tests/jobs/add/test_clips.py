@@ -107,6 +107,7 @@ def test_a_model_of_another_kind_is_refused(tiny_model: Callable[[str], Path]) -
         load_video_text_model(str(tiny_model("whisper")))
 
 
+@pytest.mark.slow
 def test_clips_by_a_model_here(
     library: Library, tiny_model: Callable[[str], Path], kinodex: Kinodex, tmp_path: Path
 ) -> None:

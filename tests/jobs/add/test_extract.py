@@ -158,6 +158,7 @@ def test_evidence_beside_what_was_shown_is_left_out_and_one_of_nothing_else_is_r
         assert all(row["fault"] for row in rows) and "the evidence 99 is no frame and no line" in server.seen[-1].text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unusable", [cut_off("{"), failing(400, "no such scene")])
 def test_a_part_without_a_reply_says_so_and_is_asked_about_again_alone(
     kinodex: Kinodex, library: Library, schema: Path, unusable: Behaviour
@@ -247,6 +248,7 @@ def test_other_refusals(kinodex: Kinodex, library: Library, schema: Path) -> Non
     bad(kinodex, "search", library.uri, "boat", "--in", "goals", code=2, says="it is one of all, pictures")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("select", "says"),
     [

@@ -88,6 +88,7 @@ def test_every_plot_is_on_the_page_and_beside_it(report, written):
             assert len(set(picture.convert("L").resize((64, 64)).tobytes())) > 2
 
 
+@pytest.mark.slow
 def test_the_tables_say_what_the_report_says(report, written):
     page = read(written)
     for each in report.standings:

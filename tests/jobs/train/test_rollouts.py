@@ -26,6 +26,7 @@ from tests.support.libraries.text_library import text_library
 from tests.support.models.training_model import ACTIONS
 
 
+@pytest.mark.slow
 def test_only_what_the_master_said_is_its_own(home):
     model = load_local_model(str(home / "model"), max_new_tokens=4)
     known = read_known(home / "questions.jsonl")

@@ -173,6 +173,7 @@ def test_a_client_that_does_not_wait_for_its_reply_ends_the_server_in_order(mcp_
         assert (server.wait(timeout=60), said) == (0, f"serving {mcp_library.uri} over stdio\n")
 
 
+@pytest.mark.slow
 def test_what_mcp_refuses(kinodex: Kinodex, mcp_library: Library, tmp_path: Path) -> None:
     bad(kinodex, "mcp", tmp_path / "nothing", code=4, says="there is no library")
     with socket.create_server(("127.0.0.1", 0)) as taken:

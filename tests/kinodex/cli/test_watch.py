@@ -45,6 +45,7 @@ def with_chapters(site: Path, address: str) -> str:
     return f"{address}/chapters.html"
 
 
+@pytest.mark.slow
 def test_a_page_is_indexed_with_its_subtitles_once_and_asked_about(site: Path, kinodex: Kinodex) -> None:
     asked = ("What appears in the film?", "--option", "a blue boat", "--option", "a pink elephant")
     with serve_folder(site) as address:
@@ -57,6 +58,7 @@ def test_a_page_is_indexed_with_its_subtitles_once_and_asked_about(site: Path, k
     assert (line.text, line.language) == ("A zebra crosses the square.", "en")
 
 
+@pytest.mark.slow
 def test_a_file_by_its_address_and_chapters_of_a_page(site: Path, tmp_path: Path) -> None:
     with serve_folder(site) as address:
         by_page = watch(with_chapters(site, address), str(tmp_path / "pages"), space="builtin")

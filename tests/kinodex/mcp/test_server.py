@@ -63,6 +63,7 @@ def test_http_on_loopback(mcp_library: Library, mode: str) -> None:
     asyncio.run(use())
 
 
+@pytest.mark.slow
 def test_http_for_others_serves_no_page_of_a_browser(mcp_library: Library) -> None:
     """Any name may lead there, one that a site has given to this address too."""
 

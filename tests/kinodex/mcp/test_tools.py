@@ -33,6 +33,7 @@ from tests.support.servers.looking_server import looking_server
 from tests.support.servers.mcp_client import QUESTION, call, pictures, texts, use_tools
 
 
+@pytest.mark.slow
 def test_detections_transcript_and_ranges(mcp_library: Library) -> None:
     async def use(client: Client) -> None:
         overview = await call(client, "overview", video="harbour")

@@ -183,6 +183,7 @@ def stuck(library, tmp_path, models) -> Iterator[tuple[Client, Hanging]]:
             yield client, reply
 
 
+@pytest.mark.slow
 def test_a_question_that_hangs_is_followed_and_stopped(stuck):
     client, reply = stuck
     key = client.ask(BIRD, options=COLOURS)

@@ -91,6 +91,7 @@ def test_a_range_header_names_one_part_or_the_whole_file():
     assert choose_part(None, None, 0, TAG) == Part(0, 0, is_whole=True)
 
 
+@pytest.mark.slow
 def test_parts_of_a_file(playing, ids, play_films):
     path, whole = f"/media/0/{ids['plain']}", (play_films / "plain.mp4").read_bytes()
     reply = playing.get(path)

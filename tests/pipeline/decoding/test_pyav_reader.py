@@ -153,6 +153,7 @@ def plan_of(path: Path, fps: float) -> PacketPlan:
     return plan_samples(video.packets(), video.first_pts, rate, video.first_pts, None)
 
 
+@pytest.mark.slow
 @needs_ffmpeg
 def test_a_plan_is_less_work_and_finds_key_frames_out_that_are_none(made: Callable[[str], Path]) -> None:
     """Intra refresh: what the file calls key frames refresh the picture bit by bit; nothing starts there."""

@@ -86,6 +86,7 @@ def check_pyav(media: Path, folder: Path, most_bytes: float) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_small_files_decode_to_their_references(media: Path, tmp_path: Path) -> None:
     check_pyav(media, tmp_path, ONLY_SLOW)
 

@@ -120,6 +120,7 @@ def test_a_stream_shows_the_frame_of_its_time_first_with_its_sound(films):
         assert times_s[0] < 0.06 and times_s[-1] == pytest.approx(FILM_S - 5.0, abs=0.2), name
 
 
+@pytest.mark.slow
 def test_files_that_hold_no_video_are_refused(films, tmp_path):
     with pytest.raises(VideoError, match=r"shows no picture from 99\.00 s on"):
         streamed(str(films / "old.avi"), "transcoded", 99.0)

@@ -22,18 +22,13 @@ from kinodex.pipeline.decoding.open import open_video
 from kinodex.pipeline.decoding.stream import is_drawn
 from kinodex.pipeline.errors import PictureError, PipelineError, SourceError, SourceMissing
 from kinodex.pipeline.fetch import FetchedVideo, Source, check_unchanged, identify, is_remote, scratch_folder
-from kinodex.pipeline.images import ModelInput
 from kinodex.pipeline.media.source import open_source
-from kinodex.pipeline.sample import Chunk, SamplingSettings
-from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
     from kinodex.agent.protocol import Note, ShownFrame
 
-NO_INPUT = ModelInput(1, 1)
-"""Of frames for no model of a space."""
 NAMED = 5
 """Films that an error names."""
 BATCHES_AHEAD = 2
@@ -144,7 +139,11 @@ def source_frames(
 
     Raises SourceError or VideoError.
     """
-    settings = SamplingSettings(fps, side_px, quality, "auto", NO_INPUT, batch=batch)
+    from kinodex.pipeline.images import ModelInput
+    from kinodex.pipeline.sample import Chunk, SamplingSettings
+    from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler  # not above: who asks needs no decoder
+
+    settings = SamplingSettings(fps, side_px, quality, "auto", ModelInput(1, 1), batch=batch)  # for no model of a space
     sampler = SandboxSampler(SandboxLimits())
     with source_of(library, video) as found, closing(sampler):
         for part in sampler.sample(Chunk(found), settings):

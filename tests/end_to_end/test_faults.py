@@ -34,14 +34,15 @@ def test_a_disk_that_fails_at_some_steps(root: Path) -> None:
 
 @needs_compiler
 @pytest.mark.slow
-def test_a_disk_that_fails_at_some_steps_of_every_operation(root: Path) -> None:
-    run(root, "", "--calls", "1")
+def test_a_disk_that_fails_at_some_steps_of_several_operations(root: Path) -> None:
+    operations = ("ingest more", "add captions", "extract", "remove", "maintain")
+    run(root, "", *operations, "--calls", "1", "--fault", "write fails", "--fault", "killed")
 
 
 @pytest.mark.slow
 def test_a_store_that_fails_at_some_requests(root: Path) -> None:
     pytest.importorskip("moto.server")
-    run(root, "", "add captions", "--layer", "s3", "--calls", "3")
+    run(root, "", "add captions", "--layer", "s3", "--calls", "1")
 
 
 @pytest.mark.slow

@@ -12,7 +12,8 @@ class _Late:
         self._load = load
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "_mock_name":  # pytest looks for them in every name of a module of tests
+        # pytest looks for such names in every name of a module of tests
+        if (name.startswith("__") and name != "__version__") or name == "_mock_name":
             raise AttributeError(name)
         return getattr(self._load(), name)
 

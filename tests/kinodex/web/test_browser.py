@@ -231,7 +231,7 @@ def test_the_rows_of_an_extract_have_pictures_and_facets(opened, tmp_path, monke
         expect(table.get_by_role("row")).to_have_count(1 + len(PLACES))
         picture_of = table.get_by_role("img", name="film aa at 1:00")
         assert picture_of.evaluate("each => each.complete || new Promise((ok) => (each.onload = ok))")
-        columns = page.locator(".extract summary", has_text="Which videos")
+        columns = page.locator(".extract summary", has_text="Which rows")
         columns.click()
         page.get_by_role("checkbox", name="kitchen 1").press("Space")
         expect(table.get_by_role("row")).to_have_count(2)

@@ -15,7 +15,7 @@ function fold(key, name) {
     if (!place.open || place.childElementCount > 1) return;
     const path = `libraries/${key}/extracts/${encodeURIComponent(name)}`;
     const first = await load(path);
-    const where = whereField(key, "", Promise.resolve(first));
+    const where = whereField(key, "", Promise.resolve(first), "rows");
     const find = (start) => load(`${path}?${new URLSearchParams({ start, where: where.input.value.trim() })}`);
     where.input.addEventListener("change", () => where.input.dispatchEvent(new Event("input")));
     const names = ["", "Video", "When", ...first.columns];

@@ -7,7 +7,7 @@ import { amount } from "viewer/shared/words.js";
 const AND = " AND ";
 
 /** The field of a condition as a label, its input, and the columns to choose from, folded unless one is chosen. */
-export function whereField(key, where = "", columnsOf = load(`libraries/${key}/facets`)) {
+export function whereField(key, where = "", columnsOf = load(`libraries/${key}/facets`), what = "videos") {
   const input = el("input", {
     type: "search",
     name: "where",
@@ -16,12 +16,12 @@ export function whereField(key, where = "", columnsOf = load(`libraries/${key}/f
     size: 34,
     autocomplete: "off",
     spellcheck: "false",
-    placeholder: "camera = 'front'",
-    title: "A condition in SQL on the columns of videos",
+    placeholder: what === "videos" ? "camera = 'front'" : null,
+    title: `A condition in SQL on the columns of ${what}`,
   });
-  const label = el("label", {}, el("span", { class: "quiet" }, "only videos where"), input);
+  const label = el("label", {}, el("span", { class: "quiet" }, `only ${what} where`), input);
   const columns = el("div", { class: "facets" });
-  const choices = el("details", { class: "filters", hidden: true, open: Boolean(where) }, el("summary", {}, "Which videos"), columns);
+  const choices = el("details", { class: "filters", hidden: true, open: Boolean(where) }, el("summary", {}, `Which ${what}`), columns);
 
   function choose(change) {
     input.value = change(clauses(input.value)).join(AND);

@@ -225,8 +225,9 @@ MEASUREMENTS = {
     "decoders": """
         python -m pip install --quiet --target peers --no-deps decord==0.6.0 torchcodec==0.13.0
         export PYTHONPATH="$PYTHONPATH:$PWD/peers"
-        print kinodex lab bench decoders "$CLIPS/moviepy__sintel_trailer_52s.mp4" "$CLIPS/intel__one-by-one-person-detection.mp4" \\
-            "$CLIPS/moviepy__big_buck_bunny_0_30.webm" --fps 0.2 --fps 1
+        print kinodex lab bench decoders "$CLIPS/moviepy__sintel_trailer_52s.mp4" \\
+            "$CLIPS/intel__one-by-one-person-detection.mp4" "$CLIPS/moviepy__big_buck_bunny_0_30.webm" \\
+            --fps 0.2 --fps 1
     """,
 }
 

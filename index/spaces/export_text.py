@@ -276,6 +276,31 @@ POOLS: Mapping[str, Pool] = {each: each for each in get_args(Pool)}
 BLOCK = re.compile(r"transformer\.resblocks\.(\d+)\.(.+)")
 
 
+def block_arrays(
+    weights: Mapping[str, NDArray[np.float32]], block: re.Pattern[str], parts: Mapping[str, str], mixed: Sequence[str]
+) -> tuple[Arrays, list[str]]:
+    """Name the weights of a transformer's blocks as the numpy tower does; returns those of blocks that are left, too.
+
+    `block` finds a block's number, the part and its kind in a name; `mixed` are the parts of queries, keys and values,
+    which become one.
+    """
+    arrays: Arrays = {}
+    others = []
+    for name, value in weights.items():
+        found = block.fullmatch(name)
+        if found is None:
+            continue
+        number, part, kind = found.groups()
+        if part in parts:
+            arrays[f"blocks.{number}.{parts[part]}.{kind}"] = value
+        elif part == mixed[0]:
+            joined = [weights[name.replace(part, each)] for each in mixed]
+            arrays[f"blocks.{number}.attention.in.{kind}"] = np.concatenate(joined)
+        elif part not in mixed:
+            others.append(name)
+    return arrays, others
+
+
 def export_transformer(model: Any) -> tuple[Arrays, TransformerSettings]:
     """Read an open_clip model's text transformer and projection by our names; raises ExportRefused."""
     text, pool, eos_id = _text_module(model)

@@ -18,7 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.errors import BadCheckpoint, ExportRefused, TorchMissing, WeightsMissing, checked_text
-from kinodex.index.spaces.export_text import CHECK_TEXTS, CHECKS, Arrays, export_plain_tokenizer, write_tower
+from kinodex.index.spaces.export_text import (
+    CHECK_TEXTS,
+    CHECKS,
+    Arrays,
+    block_arrays,
+    export_plain_tokenizer,
+    write_tower,
+)
 from kinodex.index.spaces.space import chosen_device, import_torchvision, quick_hub
 from kinodex.index.spaces.text_tower import Activation, Pool, TextSettings, TextTower, TransformerSettings
 from kinodex.index.spaces.towers import Fingerprint, TowerFacts, sha256_of_json
@@ -39,7 +46,7 @@ PARTS = {
     "output.dense": "mlp.out",
     "output.LayerNorm": "norm_2",
 }
-MIXED = ("query", "key", "value")
+MIXED = ("attention.self.query", "attention.self.key", "attention.self.value")
 ACTIVATIONS: Mapping[str, Activation] = {
     "gelu": "gelu",
     "gelu_new": "gelu_tanh",
@@ -102,19 +109,11 @@ def _embeddings(weights: Mapping[str, NDArray[np.float32]], first: int, max_leng
 
 
 def _blocks(weights: Mapping[str, NDArray[np.float32]]) -> Arrays:
-    arrays: Arrays = {}
-    for name, value in weights.items():
-        block = BLOCK.fullmatch(name)
-        if block is None:
-            continue
-        number, part, kind = block.groups()
-        if part in PARTS:
-            arrays[f"blocks.{number}.{PARTS[part]}.{kind}"] = value
-        elif part == "attention.self.query":
-            mixed = [weights[f"encoder.layer.{number}.attention.self.{each}.{kind}"] for each in MIXED]
-            arrays[f"blocks.{number}.attention.in.{kind}"] = np.concatenate(mixed)
-        elif not part.startswith("attention.self."):
-            raise ExportRefused(f"this sentence model has weights {name}, which the numpy tower does not compute with")
+    arrays, others = block_arrays(weights, BLOCK, PARTS, MIXED)
+    if foreign := [name for name in others if ".attention.self." not in name]:
+        raise ExportRefused(
+            f"this sentence model has weights {foreign[0]}, which the numpy tower does not compute with"
+        )
     return arrays
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.errors import BadCheckpoint, ExportRefused, checked_text
-from kinodex.index.spaces.export_text import VECTOR_TEXTS, Arrays, export_plain_tokenizer, write_tower
+from kinodex.index.spaces.export_text import VECTOR_TEXTS, Arrays, block_arrays, export_plain_tokenizer, write_tower
 from kinodex.index.spaces.sentence_model import (
     ACTIVATIONS,
     OF_THE_WRITER,
@@ -209,7 +209,7 @@ WHOLE = {
     "text_model.final_layer_norm.bias": "final_norm.bias",
     "text_projection.weight": "projection.weight",
 }
-MIXED = ("q_proj", "k_proj", "v_proj")
+MIXED = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
 
 
 def export_video_text_model(model: VideoTextModel, folder: Path) -> TowerFacts:
@@ -240,16 +240,5 @@ def export_video_text_model(model: VideoTextModel, folder: Path) -> TowerFacts:
 def _arrays(model: VideoTextModel) -> Arrays:
     weights = {name: tensor.detach().cpu().float().numpy() for name, tensor in model.model.state_dict().items()}
     arrays: Arrays = {ours: weights[theirs] for theirs, ours in WHOLE.items()}
-    for name, value in weights.items():
-        block = BLOCK.fullmatch(name)
-        if block is None:
-            continue
-        number, part, kind = block.groups()
-        if part in PARTS:
-            arrays[f"blocks.{number}.{PARTS[part]}.{kind}"] = value
-        elif part == "self_attn.q_proj":
-            start = f"text_model.encoder.layers.{number}.self_attn"
-            arrays[f"blocks.{number}.attention.in.{kind}"] = np.concatenate(
-                [weights[f"{start}.{each}.{kind}"] for each in MIXED]
-            )
-    return arrays
+    blocks, _ = block_arrays(weights, BLOCK, PARTS, MIXED)
+    return arrays | blocks

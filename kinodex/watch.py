@@ -5,7 +5,6 @@ A page is read by yt-dlp (the extra `watch`), a file by plain HTTP. What was wat
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ from kinodex.index.text import redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import SourceForbidden, SourceUnreachable
 from kinodex.pipeline.fetch import is_remote
-from kinodex.pipeline.sources import VIDEO_SUFFIXES
+from kinodex.pipeline.sources import VIDEO_SUFFIXES, read_download
 
 PAGE_CHAPTERS = "chapters of the page"
 """The model of chapters that a page gives."""
@@ -65,7 +64,7 @@ def watch(address: str, library: str, **settings: Any) -> VideoRow:
     opened = Library.open(library)
     video = opened.video(outcome.video_id)
     if not is_file:
-        _add_chapters(opened, video, _info_of(film).get("chapters") or [])
+        _add_chapters(opened, video, read_download(film).get("chapters") or [])
     return video
 
 
@@ -75,18 +74,10 @@ def _known(address: str, library: str) -> VideoRow | None:
         opened = Library.open(library)
     except NotALibrary:
         return None
-    return next((row for row in opened.videos() if address in (row.uri, _info_of(row.uri).get("webpage_url"))), None)
-
-
-def _info_of(film: str) -> dict[str, Any]:
-    """Read what yt-dlp wrote beside a file that it fetched; {} for any other."""
-    if is_remote(film):
-        return {}
-    try:
-        found = json.loads(Path(film).with_suffix(".info.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    videos = opened.videos()
+    columns = opened.metadata.of([row.video_id for row in videos])  # of a page, ingest has kept the address
+    pages = {video_id: found.get("webpage_url") for video_id, found in columns.items()}
+    return next((row for row in videos if address in (row.uri, pages.get(row.video_id))), None)
 
 
 # By yt-dlp.

@@ -104,14 +104,7 @@ def _is_language(tag: str) -> bool:
 
 def download_info(uri: str) -> dict[str, Any]:
     """Columns from the `FILM.info.json` that yt-dlp wrote beside a local file; {} where it did not."""
-    if is_remote(uri):
-        return {}
-    try:
-        info = json.loads(Path(uri).with_suffix(".info.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    if not isinstance(info, dict):
-        return {}
+    info = read_download(uri)
     found = {name: info[name] for name in DOWNLOADED if info.get(name) not in (None, "", [])}
     if isinstance(found.get("upload_date"), str):
         with suppress(ValueError):
@@ -123,6 +116,17 @@ def download_info(uri: str) -> dict[str, Any]:
         "categories": list,
     }
     return {name: value for name, value in found.items() if isinstance(value, kinds.get(name, str))}
+
+
+def read_download(uri: str) -> dict[str, Any]:
+    """Read all that yt-dlp wrote beside a local file; {} where it did not."""
+    if is_remote(uri):
+        return {}
+    try:
+        info = json.loads(Path(uri).with_suffix(".info.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return info if isinstance(info, dict) else {}
 
 
 def _look_up(argument: str) -> list[Source]:

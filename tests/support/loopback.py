@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -24,6 +25,17 @@ def serve_handler(handler: Callable[..., BaseHTTPRequestHandler], port: int = 0)
         finally:
             server.shutdown()
             thread.join()
+
+
+def send_json(handler: BaseHTTPRequestHandler, status: int, value: Any) -> None:
+    """Answer a request with JSON; who asked may have gone."""
+    sent = json.dumps(value).encode()
+    with suppress(ConnectionError):
+        handler.send_response(status)
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Content-Length", str(len(sent)))
+        handler.end_headers()
+        handler.wfile.write(sent)
 
 
 @contextmanager

@@ -13,15 +13,15 @@ from __future__ import annotations
 import base64
 import io
 import json
-import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tests.support.loopback import send_json, serve_handler
 
 JPEG_URL = "data:image/jpeg;base64,"
 WORDS = ("right", "left", "red", "green", "blue")
@@ -58,23 +58,21 @@ class EmbedServer:
         self.keys: set[str] = set()
         """What came as authorization."""
         self._before = before
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
+        self._address = ""
+        self._serving = serve_handler(self._handler())
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_port}/v1"
+        return f"{self._address}/v1"
 
     def __enter__(self) -> EmbedServer:
-        self._thread.start()
+        self._address = self._serving.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+        self._serving.__exit__(kind, error, trace)
 
     def reply(self, body: dict[str, Any]) -> tuple[int, Any]:
         """Status and JSON for the body of one request."""
@@ -103,22 +101,15 @@ class EmbedServer:
                 """Nothing is printed."""
 
             def do_GET(self) -> None:
-                self._send(200, {"object": "list", "data": [{"id": "mover", "object": "model", "max_model_len": 8192}]})
+                send_json(
+                    self, 200, {"object": "list", "data": [{"id": "mover", "object": "model", "max_model_len": 8192}]}
+                )
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 server.keys.add(self.headers.get("Authorization", ""))
                 is_there = self.path == "/v1/embeddings"
-                self._send(*(server._before() or (server.reply(body) if is_there else REFUSALS["no route"])))
-
-            def _send(self, status: int, value: Any) -> None:
-                sent = json.dumps(value).encode()
-                with suppress(ConnectionError):
-                    self.send_response(status)
-                    self.send_header("Content-Type", "application/json")
-                    self.send_header("Content-Length", str(len(sent)))
-                    self.end_headers()
-                    self.wfile.write(sent)
+                send_json(self, *(server._before() or (server.reply(body) if is_there else REFUSALS["no route"])))
 
         return Handler
 

@@ -10,11 +10,11 @@ The score of a text is the share of the query's words in it. What is missing in 
 from __future__ import annotations
 
 import json
-import threading
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Literal
+
+from tests.support.loopback import send_json, serve_handler
 
 MOST_TEXTS = 32
 """`--max-client-batch-size` of text-embeddings-inference."""
@@ -28,23 +28,21 @@ class RerankServer:
     ) -> None:
         self.form, self.key, self.answer = form, key, answer
         self.texts: list[list[str]] = []
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
+        self._address = ""
+        self._serving = serve_handler(self._handler())
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_port}"
+        return self._address
 
     def __enter__(self) -> RerankServer:
-        self._thread.start()
+        self._address = self._serving.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+        self._serving.__exit__(kind, error, trace)
 
     def reply(self, path: str, key: str | None, body: dict[str, Any]) -> tuple[int, Any]:
         """Status and JSON for one request."""
@@ -86,13 +84,6 @@ class RerankServer:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                status, value = server.reply(self.path, self.headers.get("authorization"), body)
-                sent = json.dumps(value).encode()
-                with suppress(ConnectionError):
-                    self.send_response(status)
-                    self.send_header("Content-Type", "application/json")
-                    self.send_header("Content-Length", str(len(sent)))
-                    self.end_headers()
-                    self.wfile.write(sent)
+                send_json(self, *server.reply(self.path, self.headers.get("authorization"), body))
 
         return Handler

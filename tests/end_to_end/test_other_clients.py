@@ -20,7 +20,7 @@ import kinodex
 from kinodex.jobs.eval.folder import read_run
 from tests.support.servers.serve_server import Client, serving
 from tests.support.servers.third_parties import lmms_task
-from tests.support.servers.third_parties.client_environments import (
+from tests.support.servers.third_parties.environments import (
     fastmcp_python,
     llm_program,
     lmms_eval_python,

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.index.library import Library
-from tests.support.house.once import made_once
-from tests.support.libraries.sketch_library import draw_films, index_films, open_sketches
+from tests.support.models.stage_models import library_of
 from tests.support.servers.serve_server import serving
 
 WATCHED = """
@@ -31,28 +29,22 @@ print(json.dumps({"status": answer.status, "opened": sorted(opened), "rooms": ro
 
 
 @pytest.mark.slow
-def test_a_question_opens_no_source_and_its_answer_needs_none(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    shutil.copytree(made_once(tmp_path_factory, "sketches", draw_films), tmp_path, dirs_exist_ok=True)
-    index_films(tmp_path / "library", tmp_path)
-    sketches = open_sketches(tmp_path)
-    uri, known = sketches.library.uri, sketches.known[0]
-    sources = {str(Path(row.uri.removeprefix("file://")).resolve()) for row in Library.open(uri).videos()}
-    assert all(Path(each).is_file() for each in sources)
+def test_a_question_opens_no_source_and_its_answer_needs_none(short_films: Path, tmp_path: Path) -> None:
+    source = Path(shutil.copy(short_films / "film-01.mp4", tmp_path)).resolve()
+    uri = library_of(tmp_path / "library", [source]).uri
     ran = subprocess.run([sys.executable, "-c", WATCHED, uri], capture_output=True, text=True, check=True)
     said = json.loads(ran.stdout)
     assert said["rooms"] == [] and said["status"]
     assert said["opened"], "the hook hears"
-    assert not [each for each in said["opened"] if str(Path(each).resolve()) in sources]
+    assert str(source) not in {str(Path(each).resolve()) for each in said["opened"]}
 
     def ask(traces: Path) -> tuple[object, ...]:
         with serving([uri], traces) as client:
-            key = client.ask(known.question.text, options=list(known.question.options), videos=[f"{known.film}"])
+            key = client.ask("What is seen first?", options=["a boat", "a title card"])
             row = client.wait(key)
             answer = client.get(f"/data/traces/{key}").json["trace"]["answer"]
             return row["state"], row["letter"], row["status"], answer["evidence"], answer["ledger"]["frames"]
 
-    with_sources = ask(tmp_path / "before")
-    shutil.rmtree(tmp_path / "films")
-    assert ask(tmp_path / "after") == with_sources and with_sources[0] == "done"
+    with_source = ask(tmp_path / "before")
+    source.unlink()
+    assert ask(tmp_path / "after") == with_source and with_source[0] == "done" and with_source[-1]

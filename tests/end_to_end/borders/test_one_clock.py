@@ -22,9 +22,9 @@ from tests.support.servers.serve_server import Client, serving
 START_S = 4001.4
 """ffmpeg's muxer adds 1.4 s to the 4000 that are asked of it."""
 BIRD = "What colour is the bird at sea?"
-SAID = ((4.0, 6.0, "Listen well: the code word is summer."), (70.5, 72.0, "Goodbye."))
-SUBTITLES = "1\n00:00:04,000 --> 00:00:06,000\n{}\n\n2\n00:01:10,500 --> 00:01:12,000\n{}\n"
-FRAMES = {"video": "harbour", "times_s": [3.0, 70.5]}
+SAID = ((4.0, 6.0, "Listen well: the code word is summer."), (30.5, 32.0, "Goodbye."))
+SUBTITLES = "1\n00:00:04,000 --> 00:00:06,000\n{}\n\n2\n00:00:30,500 --> 00:00:32,000\n{}\n"
+FRAMES = {"video": "harbour", "times_s": [3.0, 30.5]}
 OF_THE_FILE = frozenset({"presentation_start_s", "presentation_end_s", "zero_s", "uri", "path", "trace", "ingested_at"})
 OF_THE_RUN = frozenset({"seconds", "model_seconds", "key"})
 """Fields that may differ: presentation times have columns of their own."""
@@ -51,7 +51,7 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     plain, late = folder / "plain" / "harbour.mp4", folder / "late" / "harbour.ts"
     plain.parent.mkdir()
     late.parent.mkdir()
-    render_film(write_script("harbour", 90.0, 5), plain)
+    render_film(write_script("harbour", 40.0, 5), plain)
     ffmpeg("-i", plain, "-c", "copy", "-output_ts_offset", "4000", late)
     for film in (plain, late):
         film.with_suffix(".script.json").touch()  # a transport stream has no tags to say that it is drawn
@@ -118,7 +118,7 @@ def python(twin: Twin) -> Any:
     """Rows of the Python door, of every kind that has times."""
     library = kinodex.open(twin.library)
     hits = library.search("summer", start_s=0.0, end_s=60.0)
-    frames = library.frames("harbour", [3.0, 70.5])
+    frames = library.frames("harbour", [3.0, 30.5])
     return (
         [(hit.time_s, hit.end_s, hit.text) for hit in hits],
         [(library.frame(hit).time_s, hit.frame_no) for hit in hits],
@@ -134,7 +134,7 @@ FACES: dict[str, Callable[[Twin], Any]] = {
     "search": lambda twin: json_of(twin.kinodex, "search", twin.library, "summer", "--from", 0, "--to", 60),
     "search in words": lambda twin: twin.kinodex("search", twin.library, "summer", "--from", 0, "--to", 60).out,
     "frames": lambda twin: json_of(
-        twin.kinodex, "frames", twin.library, "--video", "harbour", "--at", 70.5, "--out", twin.folder / "frames"
+        twin.kinodex, "frames", twin.library, "--video", "harbour", "--at", 30.5, "--out", twin.folder / "frames"
     ),
     "ask": ask_with_trace,
     "ground": lambda twin: json_of(twin.kinodex, "ground", twin.library, "a bird at sea"),

@@ -45,14 +45,16 @@ MODELS = {
     "captions": "llava", "clips": "xclip", "detections": "rt_detr", "sentences": "sentences", "speech": "whisper",
     "summaries": "llava", "vectors": "space",
 }  # fmt: skip
+FILMS, A_COMMIT = 3, 2
+"""It takes two commits to add to all of them."""
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # against a hang; nothing here waits for a time
 
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory) -> Path:
-    """A library of nine films of a second, to be copied; it takes two commits to add to all of them."""
+    """A library of three films of a second, to be copied."""
     folder: Path = tmp_path_factory.mktemp("films")
-    films = [tiny_film(folder / f"film-{n}.mp4", 1, n, beeps(1.0)) for n in range(9)]
+    films = [tiny_film(folder / f"film-{n}.mp4", 1, n, beeps(1.0)) for n in range(FILMS)]
     library_of(folder / "library", films)
     return folder / "library"
 
@@ -61,12 +63,13 @@ def plain(tmp_path_factory) -> Path:
 def signs(tmp_path_factory) -> Path:
     """The same of films that show a word each."""
     folder: Path = tmp_path_factory.mktemp("signs")
-    library_of(folder / "library", [text_film(folder / f"sign-{n}.mp4", [(1.0, f"SIGN {n}")]) for n in range(9)])
+    library_of(folder / "library", [text_film(folder / f"sign-{n}.mp4", [(1.0, f"SIGN {n}")]) for n in range(FILMS)])
     return folder / "library"
 
 
 @pytest.mark.parametrize("name", STAGES)
-def test_ended_while_it_writes(name, tiny_model, request, tmp_path):
+def test_ended_while_it_writes(name, tiny_model, request, tmp_path, monkeypatch):
+    monkeypatch.setattr("kinodex.jobs.add.run.VIDEOS_A_COMMIT", A_COMMIT)
     films: Path = request.getfixturevalue("signs" if name == "text" else "plain")
     peaceful, killed = (Library.open(str(shutil.copytree(films, tmp_path / place))) for place in ("one", "other"))
     if name == "sentences":

@@ -1,4 +1,8 @@
-"""Runs that pay for replies, killed in eight rounds while they wait: whole videos are seen, nothing is paid twice."""
+"""Runs that pay for replies, and a function of the user's, killed and run again: whole videos are seen, nothing is paid
+twice.
+
+Who asks a model is killed while it waits for a reply, so that nothing is paid; a function of the user's kills itself.
+"""
 
 from __future__ import annotations
 
@@ -9,72 +13,177 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pytest
 
+from kinodex.index.errors import LibraryError
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
+from tests.jobs.add.test_extract import WHERE, row_of, told
+from tests.support.loopback import Answer
 from tests.support.models.stage_models import library_of
+from tests.support.scenes.chaptered_film import PLACES, make_film
 from tests.support.scenes.moving_film import moving_film
+from tests.support.servers.chat_server import SEES, Behaviour, ChatServer, failing
 from tests.support.servers.embed_server import EmbedServer
 
 pytestmark = pytest.mark.slow
-ROUNDS = 8
+KILLS = (2, 1, 6)
+"""The request, or step, at which each run is killed: within a film, before anything, and after a whole one."""
 FILMS = ("aa", "bb", "cc")
-IsKilled = Callable[[], bool]
-Case = tuple[Library, list[object], list[str], Callable[[], dict[str, int]], int]
-"""The library, the words of the command, what was paid for, the rows that readers see by video, and how many it has."""
+NEVER = 10**6
+PLAN = {
+    "search": "a place",
+    "row": "a place that is seen",
+    "fields": [{"name": "place", "kind": "text", "meaning": "one word"}],
+    "each": "scene",
+    "condition": None,
+    "select": None,
+}
+ANSWER = {"reasoning": "", "said": "All four in each.", "evidence": [1]}
+MAP = """
+import os, signal
+from pathlib import Path
+
+LEFT = Path({left!r})
+
+
+def brightness(pictures):
+    left = int(LEFT.read_text()) - 1
+    LEFT.write_text(str(left))
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return pictures.mean(axis=(1, 2, 3))
+"""
+
+
+class Case(NamedTuple):
+    """A library, the words of a command, what is paid for, the rows that readers see of each film, and how many it
+    has in the end."""
+
+    library: Library
+    words: list[object]
+    paid: list[str]
+    seen: Callable[[], list[int]]
+    rows: int
+
+
+Strikes = Callable[[], bool]
+"""Kills who asks, now and then, and says so."""
+
+
+def replied(body: dict) -> dict:
+    """A plan, a row, several rows or an answer, as the request asks for."""
+    if "You plan a table" in told(body):
+        return PLAN
+    if "The rows, each" in told(body):
+        return ANSWER
+    row = row_of(body)
+    return {"rows": [{name: row[name] for name in ("place", "evidence")}]} if '"rows"' in told(body) else row
 
 
 @contextmanager
-def adding_clips(folder: Path, is_killed: IsKilled) -> Iterator[Case]:
-    colours = ("red", "green", "blue", "red")
-    parts = [[(one, "right"), (other, "left")] for one, other in pairwise(colours)]
+def asking(command: str, folder: Path, strikes: Strikes) -> Iterator[Case]:
+    library, schema, paid = make_film(folder / "library", *FILMS), folder / "where.json", list[str]()
+    schema.write_text(json.dumps(WHERE))
+
+    def reply(body: dict) -> dict | Behaviour:
+        if strikes():
+            return failing(500, "nobody hears this")
+        paid.append(told(body))
+        return replied(body)
+
+    def places() -> list[list[str]]:
+        tables = [library.extracts.rows(each.key) for each in library.extracts.versions()]
+        return [
+            [row["place"] for table in tables for row in table.to_pylist() if row["video_id"] == id_] for id_ in FILMS
+        ]
+
+    with ChatServer(reply) as server:
+        server.model_facts = SEES
+        words = {
+            "extract": ["extract", library.uri, "--schema", schema, "--into", "places", "--batch", 1],
+            "ask": ["ask", library.uri, "Which places are seen in which films?", "--all", "--set", "at_once=1"],
+        }[command]
+        yield Case(
+            library, [*words, "--base-url", server.base_url], paid, lambda: list(map(len, places())), len(PLACES)
+        )
+    assert places() == [[*PLACES]] * len(FILMS)
+    assert len(paid) == len(FILMS) * len(PLACES) + (2 if command == "ask" else 0)
+
+
+@contextmanager
+def adding_clips(folder: Path, strikes: Strikes) -> Iterator[Case]:
+    parts = [[(one, "right"), (other, "left")] for one, other in pairwise(("red", "green", "blue", "red"))]
     films = [moving_film(folder / f"{name}.mp4", part) for name, part in zip(FILMS, parts, strict=True)]
-    library_of(folder / "library", films)
-    library, paid = Library.open(str(folder / "library")), list[str]()
+    library, paid = library_of(folder / "library", films), list[str]()
 
-    def before() -> tuple[int, Any] | None:
-        return (500, {"error": "nobody hears this"}) if is_killed() else None
+    def before() -> Answer | None:
+        return Answer(500, {"error": "nobody hears this"}) if strikes() else None
 
-    def seen() -> dict[str, int]:
-        return {row.video_id: library.additions.counts("clips").get(row.video_id, 0) for row in library.videos()}
+    def seen() -> list[int]:
+        return [library.additions.counts("clips").get(row.video_id, 0) for row in library.videos()]
 
     with EmbedServer(before=before) as server:
-        words: list[object] = ["add", "clips", library.uri, "--base-url", server.base_url]
-        yield library, words, paid, seen, 3
+        words: list[object] = ["add", "clips", library.uri, "--base-url", server.base_url, "--batch", 1]
+        yield Case(library, words, paid, seen, 3)
         paid += [json.dumps(body["messages"]) for body in server.asked]
-        probes, windows = (sum(len(each["messages"][1]["content"]) == 1 for each in server.asked), len(server.asked))
-        assert (probes, windows) == (1, 1 + 3 * len(FILMS))
+    assert len(paid) == 1 + 3 * len(FILMS), "one is to find out the dimension"
 
 
-@pytest.mark.parametrize("case", [adding_clips])
-def test_killed_and_run_again(case: Any, tmp_path: Path) -> None:
+CASES: dict[str, Callable[[Path, Strikes], AbstractContextManager[Case]]] = {
+    "extract": partial(asking, "extract"),
+    "ask --all": partial(asking, "ask"),
+    "add clips": adding_clips,
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_killed_while_it_waits_for_a_reply(name: str, tmp_path: Path) -> None:
     children: list[subprocess.Popen[bytes]] = []
-    kill_at = [0]
+    left = [0]
 
-    def is_killed() -> bool:
-        """Kill who asks, now and then, before it hears an answer: then nothing is paid."""
-        kill_at[0] -= 1
-        if kill_at[0] == 0:
-            time.sleep(0.3)  # the reply before is stored by then: its request ended as this one began
-            os.kill(children[-1].pid, signal.SIGKILL)
-            return True
-        return False
+    def strikes() -> bool:
+        left[0] -= 1
+        if left[0] != 0:
+            return False
+        time.sleep(0.3)  # the reply before is stored by then: its request ended as this one began
+        os.kill(children[-1].pid, signal.SIGKILL)
+        return True
 
-    environment = {**os.environ, "KINODEX_CACHE": str(tmp_path / "cache")}
-    with case(tmp_path, is_killed) as (library, words, paid, seen, rows):
-        line = [sys.executable, "-c", "from kinodex.cli.main import main; main()", *words]
-        line += ["--model", "tester", "--batch", "1"]
-        for number in range(ROUNDS + 1):
-            kill_at[0] = number % 3 + 1 if number < ROUNDS else 0
-            children.append(subprocess.Popen([*map(str, line)], env=environment, stdout=subprocess.DEVNULL))
-            assert children[-1].wait() == (-signal.SIGKILL if number < ROUNDS else 0), number
-            assert set(seen().values()) <= {0, rows}, "half of a film is seen"
-        assert set(seen().values()) == {rows}
-    assert len(paid) == len(set(paid)) >= len(FILMS) * rows
+    with CASES[name](tmp_path, strikes) as case:
+        for at in (*KILLS, NEVER):
+            left[0] = at
+            children.append(_started([*case.words, "--model", "tester"], tmp_path))
+            assert children[-1].wait() == (0 if at == NEVER else -signal.SIGKILL)
+            assert set(case.seen()) <= {0, case.rows}, "half of a film is seen"
+        assert set(case.seen()) == {case.rows}
+    assert len(case.paid) == len(set(case.paid)), "something was paid twice"
+    assert audit(case.library, deep=True).problems == ()
+
+
+def test_a_function_that_is_killed_at_some_steps(tmp_path: Path) -> None:
+    library = make_film(tmp_path / "library", *FILMS)
+    left, function, each = tmp_path / "left", tmp_path / "mine.py", 60 * len(PLACES)
+    function.write_text(MAP.format(left=str(left)))
+    line = ["add", "map", library.uri, f"{function}:brightness", "--batch", 60]
+    for steps in (*KILLS, NEVER):
+        left.write_text(str(steps))
+        assert _started(line, tmp_path).wait() == (0 if steps == NEVER else -signal.SIGKILL)
+        with suppress(LibraryError):  # nothing is written yet
+            done = library.additions.mapped("brightness")["video_id"].to_pylist()
+            assert all(done.count(id_) in (0, each) for id_ in FILMS)
+    rows = library.additions.mapped("brightness")
+    assert rows["video_id"].to_pylist() == [id_ for id_ in FILMS for _ in range(each)]
     assert audit(library, deep=True).problems == ()
+
+
+def _started(line: list[object], folder: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", "from kinodex.cli.main import main; main()", *map(str, line)]
+    environment = {**os.environ, "KINODEX_CACHE": str(folder / "cache")}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -6,12 +6,11 @@ import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from tests.support.loopback import serve_handler
+from tests.support.loopback import Answer, Call, serve
 
 
 @dataclass
@@ -43,25 +42,17 @@ def _value(value: Any) -> Any:
 def collecting(status: int = 200) -> Iterator[Collector]:
     """Run a collector that answers with this status."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            if self.headers.get("content-encoding") == "gzip":
-                body = gzip.decompress(body)
-            if status == 200 and self.path == "/v1/traces":
-                request = ExportTraceServiceRequest.FromString(body)
-                collector.headers.append({name.lower(): value for name, value in self.headers.items()})
-                for group in request.resource_spans:
-                    collector.resources.append(values(group.resource.attributes))
-                    collector.spans += [span for scope in group.scope_spans for span in scope.spans]
-            self.send_response(status if self.path == "/v1/traces" else 404)
-            self.send_header("content-type", "application/x-protobuf")
-            self.send_header("content-length", "0")
-            self.end_headers()
+    def respond(call: Call) -> Answer:
+        is_here = call.path == "/v1/traces"
+        if status == 200 and is_here:
+            is_packed = call.headers.get("content-encoding") == "gzip"
+            request = ExportTraceServiceRequest.FromString(gzip.decompress(call.body) if is_packed else call.body)
+            collector.headers.append(dict(call.headers))
+            for group in request.resource_spans:
+                collector.resources.append(values(group.resource.attributes))
+                collector.spans += [span for scope in group.scope_spans for span in scope.spans]
+        return Answer(status if is_here else 404, b"", {"Content-Type": "application/x-protobuf"})
 
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    with serve_handler(Handler) as address:
+    with serve(respond) as address:
         collector = Collector(address)
         yield collector

@@ -8,10 +8,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from typing import Any, Literal
 
-from tests.support.loopback import serve_handler
+from tests.support.loopback import Answer, Call, serve
 
 Reply = Callable[[dict], dict]
 """A chat completion's content, as JSON values, for a request's body."""
@@ -83,6 +82,26 @@ class BatchServer:
             self._work(batch)
         return batch
 
+    def respond(self, call: Call) -> Answer:
+        with self.lock:
+            match call.method, *call.path.partition("?")[0].removeprefix("/v1/").split("/"):
+                case ["GET", "batches"]:
+                    return Answer(200, self.list_batches())
+                case ["GET", "batches", batch_id]:
+                    return Answer(200, self.batch(batch_id))
+                case ["GET", "files", file_id, "content"]:
+                    return Answer(200, self.files[file_id], {"Content-Type": "application/octet-stream"})
+                case ["GET", *_]:
+                    return Answer(404, {"error": {"message": f"no {call.path}"}})
+                case ["POST", "files"]:
+                    return Answer(200, self.new_file(_uploaded(call.headers["content-type"], call.body)))
+                case ["POST", "batches"]:
+                    batch = self.new_batch(call.json)
+                    is_lost = self.lost_replies >= len(self.batches)
+                    return Answer(504, {"error": {"message": "gateway timeout"}}) if is_lost else Answer(200, batch)
+            self.online += 1
+            return Answer(400, {"error": {"message": "only batches here"}})
+
     def _work(self, batch: dict[str, Any]) -> None:
         lines = [json.loads(line) for line in self.files[batch["input_file_id"]].splitlines()]
         limit = self.expire_after if batch["id"] == "batch_1" else None
@@ -120,57 +139,9 @@ def _completion(body: dict, content: dict) -> dict:
 @contextmanager
 def serving(server: BatchServer, port: int = 0) -> Iterator[BatchServer]:
     """Run a server in threads of this process until the block ends."""
-
-    class Handler(_Handler):
-        batch_server = server
-
-    with serve_handler(Handler, port) as address:
+    with serve(server.respond, port) as address:
         server.base_url = f"{address}/v1"
         yield server
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    batch_server: BatchServer
-
-    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the name is the base class's
-        """Requests are recorded, not printed."""
-
-    def do_GET(self) -> None:
-        server, path = self.batch_server, self.path.partition("?")[0].removeprefix("/v1/")
-        with server.lock:
-            match path.split("/"):
-                case ["batches"]:
-                    return self._send(server.list_batches())
-                case ["batches", batch_id]:
-                    return self._send(server.batch(batch_id))
-                case ["files", file_id, "content"]:
-                    return self._send(server.files[file_id])
-        return self._send({"error": {"message": f"no {self.path}"}}, 404)
-
-    def do_POST(self) -> None:
-        server, body = self.batch_server, self.rfile.read(int(self.headers["Content-Length"]))
-        with server.lock:
-            if self.path == "/v1/files":
-                return self._send(server.new_file(_uploaded(self.headers["Content-Type"], body)))
-            if self.path == "/v1/batches":
-                batch = server.new_batch(json.loads(body))
-                if server.lost_replies >= len(server.batches):
-                    return self._send({"error": {"message": "gateway timeout"}}, 504)
-                return self._send(batch)
-            server.online += 1
-        return self._send({"error": {"message": "only batches here"}}, 400)
-
-    def _send(self, content: dict | bytes, status: int = 200) -> None:
-        raw = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header(
-            "Content-Type", "application/octet-stream" if isinstance(content, bytes) else "application/json"
-        )
-        self.send_header("Content-Length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
 
 
 def _uploaded(content_type: str, body: bytes) -> bytes:

@@ -20,10 +20,10 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from typing import Any
+
+from tests.support.loopback import NOT_FOUND, Answer, Call, Server
 
 JPEG_URL = "data:image/jpeg;base64,"
 SEES: dict[str, object] = {"architecture": {"input_modalities": ["text", "image"]}}
@@ -129,7 +129,7 @@ def callable_tools(body: dict) -> frozenset[str]:
     return frozenset(tool["function"]["name"] for tool in body["tools"]) if choice != "none" else frozenset()
 
 
-class ChatServer:
+class ChatServer(Server):
     """Serves `{base_url}/chat/completions` and `{base_url}/models` from threads, until the `with` ends."""
 
     def __init__(
@@ -141,8 +141,8 @@ class ChatServer:
         rejects: Iterable[str] = (),
         port: int = 0,
     ) -> None:
-        """`rejects` names what gets a 400: parameters, or "json_schema" and "json_object"; port 0 is any free one."""
-        self.reply, self.models, self.key, self.rejects = reply, tuple(models), key, tuple(rejects)
+        """`rejects` names what gets a 400: parameters, or "json_schema" and "json_object"."""
+        self.reply, self.models, self.key, self.rejects, self.port = reply, tuple(models), key, tuple(rejects), port
         self.model_facts: dict[str, object] = {}
         """What the list of models says of each besides its name, as servers do that know its context's length."""
         self.seen: list[Seen] = []
@@ -151,24 +151,31 @@ class ChatServer:
         self.lock = threading.Lock()
         self.at_once = 0
         self.most_at_once = 0
-        self._http = _Server(self, port)
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
 
-    @property
-    def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_port}/v1"
-
-    def __enter__(self) -> ChatServer:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         self.closing.set()
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+        super().__exit__(*error)
+
+    def respond(self, call: Call) -> Answer:
+        match call.method, call.path:
+            case "GET", "/v1/models":
+                facts = {"object": "model", "created": 0, "owned_by": "test", **SEES, **self.model_facts}
+                return Answer(200, {"object": "list", "data": [{"id": name, **facts} for name in self.models]})
+            case "POST", "/v1/chat/completions":
+                return self._chat(call)
+        return Answer(404, NOT_FOUND)
+
+    def _chat(self, call: Call) -> Answer:
+        body = call.json
+        with self.lock:
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        said = self.answer(call.headers, body)
+        self.closing.wait(said.after_s)
+        with self.lock:
+            self.at_once -= 1
+        raw = said.raw if said.raw is not None else json.dumps(said.body or _completion(body, said)).encode()
+        return Answer(said.status, raw, {"Content-Type": "application/json", **said.headers})
 
     def answer(self, headers: Mapping[str, str], body: dict) -> Behaviour:
         """Record one chat request, and return what to send for it."""
@@ -272,66 +279,6 @@ def _texts(content: str | list[dict]) -> list[str]:
     if isinstance(content, str):
         return [content]
     return [part["text"] for part in content if part["type"] == "text"]
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128  # an evaluation connects dozens of times at once
-
-    def __init__(self, chat: ChatServer, port: int) -> None:
-        self.chat = chat
-        super().__init__(("127.0.0.1", port), _Handler)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # head and body are two packets, and the second would wait 40 ms for the first
-    server: _Server
-
-    def handle(self) -> None:
-        with suppress(ConnectionError):  # a client that is cancelled hangs up
-            super().handle()
-
-    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the name is the base class's
-        """Requests are recorded, not printed."""
-
-    def do_GET(self) -> None:
-        if self.path == "/v1/models":
-            facts = {"object": "model", "created": 0, "owned_by": "test", **SEES, **self.server.chat.model_facts}
-            models = [{"id": name, **facts} for name in self.server.chat.models]
-            self._send(200, {}, json.dumps({"object": "list", "data": models}).encode())
-        else:
-            self._send(404, {}, b'{"detail": "Not Found"}')
-
-    def do_POST(self) -> None:
-        length = int(self.headers["Content-Length"])
-        sent = self.rfile.read(length)
-        if len(sent) < length:
-            raise ConnectionError("the client hung up within its request")
-        body = json.loads(sent)
-        if self.path != "/v1/chat/completions":
-            return self._send(404, {}, b'{"detail": "Not Found"}')
-        chat = self.server.chat
-        with chat.lock:
-            chat.at_once += 1
-            chat.most_at_once = max(chat.most_at_once, chat.at_once)
-        said = chat.answer({name.lower(): value for name, value in self.headers.items()}, body)
-        chat.closing.wait(said.after_s)
-        with chat.lock:
-            chat.at_once -= 1
-        raw = said.raw if said.raw is not None else json.dumps(said.body or _completion(body, said)).encode()
-        return self._send(said.status, said.headers, raw)
-
-    def _send(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        try:
-            self.send_response(status)
-            for name, value in {"Content-Type": "application/json", **headers}.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-        except ConnectionError:  # a client that timed out has gone
-            self.close_connection = True
 
 
 def _completion(request: dict, said: Behaviour) -> dict:

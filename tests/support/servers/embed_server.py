@@ -12,16 +12,13 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 from collections.abc import Callable, Sequence
-from http.server import BaseHTTPRequestHandler
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.support.loopback import send_json, serve_handler
+from tests.support.loopback import NOT_FOUND, Answer, Call, Server
 
 JPEG_URL = "data:image/jpeg;base64,"
 WORDS = ("right", "left", "red", "green", "blue")
@@ -32,86 +29,56 @@ LONG = (
 )
 
 
-def _refusal(message: str, kind: str = "BadRequestError", param: str | None = None, code: int = 400) -> tuple[int, Any]:
-    return code, {"error": {"message": message, "type": kind, "param": param, "code": code}}
+def _refusal(message: str, kind: str = "BadRequestError", param: str | None = None, code: int = 400) -> Answer:
+    return Answer(code, {"error": {"message": message, "type": kind, "param": param, "code": code}})
 
 
-REFUSALS: dict[str, tuple[int, Any]] = {
+REFUSALS = {
     "no model": _refusal("The model `other` does not exist.", "NotFoundError", "model", 404),
     "no pooling": _refusal("The model does not support Embeddings API"),
     "one picture": _refusal("At most 1 image(s) may be provided in one prompt."),
     "too long": _refusal(LONG, param="input_tokens"),
-    "no key": (401, {"error": "Unauthorized"}),
-    "no route": (404, {"detail": "Not Found"}),
-    "no vector": (200, {"object": "list", "data": [], "usage": {"prompt_tokens": 3}}),
+    "no key": Answer(401, {"error": "Unauthorized"}),
+    "no route": Answer(404, NOT_FOUND),
+    "no vector": Answer(200, {"object": "list", "data": [], "usage": {"prompt_tokens": 3}}),
 }
 """What vLLM says, by what is wrong."""
 
 
-class EmbedServer:
+class EmbedServer(Server):
     """Serves `{base_url}/embeddings` until the `with` ends; `refuses` is a key of `REFUSALS`, and what `before`
     gives is the answer in the place of a vector."""
 
-    def __init__(self, refuses: str = "", before: Callable[[], tuple[int, Any] | None] = lambda: None) -> None:
-        self.refuses = refuses
+    def __init__(self, refuses: str = "", before: Callable[[], Answer | None] = lambda: None) -> None:
+        self.refuses, self._before = refuses, before
         self.asked: list[dict[str, Any]] = []
         self.keys: set[str] = set()
         """What came as authorization."""
-        self._before = before
-        self._address = ""
-        self._serving = serve_handler(self._handler())
 
-    @property
-    def base_url(self) -> str:
-        return f"{self._address}/v1"
+    def respond(self, call: Call) -> Answer:
+        if call.method == "GET":
+            model = {"id": "mover", "object": "model", "max_model_len": 8192}
+            return Answer(200, {"object": "list", "data": [model]})
+        self.keys.add(call.headers.get("authorization", ""))
+        is_there = call.path == "/v1/embeddings"
+        return self._before() or (self.reply(call.json) if is_there else REFUSALS["no route"])
 
-    def __enter__(self) -> EmbedServer:
-        self._address = self._serving.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._serving.__exit__(kind, error, trace)
-
-    def reply(self, body: dict[str, Any]) -> tuple[int, Any]:
-        """Status and JSON for the body of one request."""
+    def reply(self, body: dict[str, Any]) -> Answer:
+        """The vector of one request's body, or what is wrong with it."""
         if self.refuses:
             return REFUSALS[self.refuses]
         ends = body["messages"][-1]["role"] == "assistant"
         if body.get("continue_final_message", False) != ends or body["encoding_format"] != "float":
-            return 400, {"error": {"message": "continue_final_message needs a final message", "code": 400}}
+            return _refusal("continue_final_message needs a final message")
         (user,) = [each for each in body["messages"] if each["role"] == "user"]
         pictures = [_pixels(part["image_url"]["url"]) for part in user["content"] if part["type"] == "image_url"]
         text = " ".join(part["text"] for part in user["content"] if part["type"] == "text")
         self.asked.append(body)
         vector, tokens = vector_of(text, pictures), 10 + 70 * len(pictures)
-        return 200, {
-            "id": f"embd-{len(self.asked)}",
-            "object": "list",
-            "created": 1_800_000_000,
-            "model": body["model"],
-            "data": [{"index": 0, "object": "embedding", "embedding": vector.tolist()}],
-            "usage": {"prompt_tokens": tokens, "total_tokens": tokens, "completion_tokens": 0},
-        }
-
-    def _handler(server) -> type[BaseHTTPRequestHandler]:  # noqa: N805 - the handler has a self of its own
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the base class's name
-                """Nothing is printed."""
-
-            def do_GET(self) -> None:
-                send_json(
-                    self, 200, {"object": "list", "data": [{"id": "mover", "object": "model", "max_model_len": 8192}]}
-                )
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                server.keys.add(self.headers.get("Authorization", ""))
-                is_there = self.path == "/v1/embeddings"
-                send_json(self, *(server._before() or (server.reply(body) if is_there else REFUSALS["no route"])))
-
-        return Handler
+        about = {"id": f"embd-{len(self.asked)}", "object": "list", "created": 1_800_000_000, "model": body["model"]}
+        data = [{"index": 0, "object": "embedding", "embedding": vector.tolist()}]
+        usage = {"prompt_tokens": tokens, "total_tokens": tokens, "completion_tokens": 0}
+        return Answer(200, {**about, "data": data, "usage": usage})
 
 
 def vector_of(text: str, pictures: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import pytest
 
-from tests.support.loopback import serve_handler
+from tests.support.loopback import Answer, Call, serve
 
 COMMIT = "0" * 40
 NOBODY_THERE = "http://127.0.0.1:9"
@@ -43,34 +41,15 @@ def hub_at(address: str) -> Iterator[None]:
 def hub_of(root: Path) -> Iterator[str]:
     """Serve `root`/ORGANISATION/MODEL/FILE as that model's files; gives the address, for HF_ENDPOINT."""
 
-    class Hub(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def respond(call: Call) -> Answer:
+        model, resolve, rest = unquote(call.path.partition("?")[0]).strip("/").partition("/resolve/")
+        path = root / model / rest.partition("/")[2]
+        if not resolve:
+            return Answer(200, b"{}")
+        if not path.is_file():
+            return Answer(404, b"{}", {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": COMMIT})
+        body = path.read_bytes()
+        return Answer(200, body, {"ETag": f'"{hashlib.sha256(body).hexdigest()}"', "X-Repo-Commit": COMMIT})
 
-        def do_HEAD(self) -> None:
-            self._answer(with_body=False)
-
-        def do_GET(self) -> None:
-            self._answer(with_body=True)
-
-        def _answer(self, with_body: bool) -> None:
-            model, resolve, rest = unquote(self.path.partition("?")[0]).strip("/").partition("/resolve/")
-            path = root / model / rest.partition("/")[2]
-            found = bool(resolve) and path.is_file()
-            body = path.read_bytes() if found else b"{}"
-            self.send_response(200 if found or not resolve else 404)
-            self.send_header("Content-Length", str(len(body)))
-            if found:
-                self.send_header("ETag", f'"{hashlib.sha256(body).hexdigest()}"')
-                self.send_header("X-Repo-Commit", COMMIT)
-            elif resolve:
-                self.send_header("X-Error-Code", "EntryNotFound")
-                self.send_header("X-Repo-Commit", COMMIT)
-            self.end_headers()
-            if with_body:
-                self.wfile.write(body)
-
-        def log_message(self, *said: Any) -> None:
-            """Nothing: pytest's output is for what fails."""
-
-    with serve_handler(Hub) as address:
+    with serve(respond) as address:
         yield address

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.support.loopback import free_port
 
 RAY = Path(sys.executable).with_name("ray")
 WITHOUT = ("--include-log-monitor=false",)
@@ -30,19 +31,11 @@ class RayCluster(NamedTuple):
 @contextmanager
 def cluster(cpus: int) -> Iterator[RayCluster]:
     """Start a cluster; it is taken down at the end."""
-    port = _free_port()
+    port = free_port()
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:  # sockets: a short path
         log = Path(folder) / "log"
-        command = [
-            str(RAY),
-            "start",
-            "--head",
-            "--block",
-            f"--port={port}",
-            f"--num-cpus={cpus}",
-            f"--temp-dir={folder}",
-        ]
-        command += ["--include-dashboard=false", "--object-store-memory=200000000", *WITHOUT]
+        command = [str(RAY), "start", "--head", "--block", f"--port={port}", f"--num-cpus={cpus}"]
+        command += [f"--temp-dir={folder}", "--include-dashboard=false", "--object-store-memory=200000000", *WITHOUT]
         command += ["--no-monitor"]
         with log.open("wb") as words:
             head = subprocess.Popen(command, env=environment(), stdout=words, stderr=words, start_new_session=True)
@@ -139,13 +132,6 @@ def _command_line(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
         return ""
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _wait_for(port: int, head: subprocess.Popen[bytes], log: Path) -> None:

@@ -9,18 +9,15 @@ The score of a text is the share of the query's words in it. What is missing in 
 
 from __future__ import annotations
 
-import json
-from http.server import BaseHTTPRequestHandler
-from types import TracebackType
 from typing import Any, Literal
 
-from tests.support.loopback import send_json, serve_handler
+from tests.support.loopback import NOT_FOUND, Answer, Call, Server
 
 MOST_TEXTS = 32
 """`--max-client-batch-size` of text-embeddings-inference."""
 
 
-class RerankServer:
+class RerankServer(Server):
     """Serves `{url}/rerank` until the `with` ends; `answer` takes the place of scores, as status and JSON."""
 
     def __init__(
@@ -28,62 +25,34 @@ class RerankServer:
     ) -> None:
         self.form, self.key, self.answer = form, key, answer
         self.texts: list[list[str]] = []
-        self._address = ""
-        self._serving = serve_handler(self._handler())
 
     @property
     def url(self) -> str:
-        return self._address
+        return self.address
 
-    def __enter__(self) -> RerankServer:
-        self._address = self._serving.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._serving.__exit__(kind, error, trace)
-
-    def reply(self, path: str, key: str | None, body: dict[str, Any]) -> tuple[int, Any]:
-        """Status and JSON for one request."""
-        if path.rpartition("/")[2] != "rerank":
-            return 404, {"detail": "Not Found"}
-        if self.key is not None and key != f"Bearer {self.key}":
-            return 401, {"error": "Unauthorized"}
+    def respond(self, call: Call) -> Answer:
+        body = call.json
+        if call.path.rpartition("/")[2] != "rerank":
+            return Answer(404, NOT_FOUND)
+        if self.key is not None and call.headers.get("authorization") != f"Bearer {self.key}":
+            return Answer(401, {"error": "Unauthorized"})
         texts = body.get("documents" if self.form == "vllm" else "texts")
         if texts is None:
-            return 422, {"error": "missing field"}
+            return Answer(422, {"error": "missing field"})
         if self.form == "tei" and (len(texts) > MOST_TEXTS or not body.get("truncate")):
-            return 413 if body.get("truncate") else 422, {
-                "error": f"batch size {len(texts)}",
-                "error_type": "Validation",
-            }
+            refusal = {"error": f"batch size {len(texts)}", "error_type": "Validation"}
+            return Answer(413 if body.get("truncate") else 422, refusal)
         self.texts.append(texts)
         if self.answer is not None:
-            return self.answer
+            return Answer(*self.answer)
         words = set(body["query"].casefold().split())
         scores = [len(words & set(text.casefold().split())) / len(words) for text in texts]
         best_first = sorted(enumerate(scores), key=lambda each: -each[1])
         if self.form == "tei":
-            return 200, [{"index": at, "score": score} for at, score in best_first]
+            return Answer(200, [{"index": at, "score": score} for at, score in best_first])
         results = [
             {"index": at, "document": {"text": texts[at], "multi_modal": None}, "relevance_score": score}
             for at, score in best_first
         ]
-        return 200, {
-            "id": "rerank-1",
-            "model": "m",
-            "usage": {"prompt_tokens": 1, "total_tokens": 1},
-            "results": results,
-        }
-
-    def _handler(server) -> type[BaseHTTPRequestHandler]:  # noqa: N805 - the handler has a self of its own
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the base class's name
-                """Nothing is printed."""
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                send_json(self, *server.reply(self.path, self.headers.get("authorization"), body))
-
-        return Handler
+        usage = {"prompt_tokens": 1, "total_tokens": 1}
+        return Answer(200, {"id": "rerank-1", "model": "m", "usage": usage, "results": results})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -13,12 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from tests.support.loopback import free_port
+from tests.support.servers.third_parties.environments import litellm_program
 
-from tests.support.house.once import KEPT, made_for_all_runs
-
-LITELLM = "litellm[proxy]==1.106.2"
-"""It pins an older client than kinodex's own, so that it has an environment of its own."""
 PROGRAM = "tests.support.servers.third_parties.transformers_program"
 START_S = 240.0
 
@@ -48,26 +44,6 @@ def litellm_proxy(behind: str, folder: Path, key: str, model: str = "rules") -> 
     own = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "HOME": str(folder), "LITELLM_MASTER_KEY": key}
     with _running(command, f"http://127.0.0.1:{port}/health/liveliness", own):
         yield f"http://127.0.0.1:{port}/v1"
-
-
-def litellm_program() -> Path:
-    """LiteLLM's program in an environment that is kept between runs; skips where the package cannot be had."""
-    return made_for_all_runs(KEPT / LITELLM.replace("[proxy]==", "-"), _install_litellm) / "bin" / "litellm"
-
-
-def _install_litellm(folder: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    install = [str(folder / "bin" / "pip"), "install", "-q", "--disable-pip-version-check", LITELLM]
-    installed = subprocess.run(install, capture_output=True, text=True)
-    if installed.returncode:
-        pytest.skip(f"{LITELLM} cannot be had: {installed.stderr.strip().splitlines()[-1:]}")
-
-
-def free_port() -> int:
-    """A port that nobody listened at a moment ago."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @contextmanager

@@ -35,7 +35,7 @@ def sample(
     hour becomes three films, more becomes films of at most an hour. Each film has a script
     (`<film>.script.json`, every shot with its exact times); all questions are in `questions.jsonl`; what is spoken is
     in subtitles (`<film>.srt`): in all stories, and in the first of the independent films, which has a narrator. The
-    same seed writes the same, and "shuffled" writes the shots of "story". Of a story one frame in `every` may be drawn.
+    same seed writes the same, and "shuffled" writes the shots of "story". One frame in `every` may be drawn.
     `on_progress` is called with the share that is done, from 0 to 1.
     """
     try:
@@ -71,7 +71,7 @@ def _film(
     """Draw a film; its script as JSON values, its subtitles (or nothing), and its questions."""
     if form == "independent":
         made = script.write_script(path.stem, duration_s, seed, spoken=narrated)
-        script.render_film(made, path, _by_frame(report, made.duration_s))
+        script.render_film(made, path, _by_frame(report, made.duration_s), every)
         return script.as_json(made), script.subtitles(made), script.write_questions(made, path.name, seed)
     film = story.write_story(path.stem, duration_s, seed)
     film = story.shuffle_shots(film) if form == "shuffled" else film

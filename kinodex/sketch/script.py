@@ -265,14 +265,19 @@ class _Film:
     full: Counter[tuple[str, str, str]]
 
 
+def question_count(duration_s: float) -> int:
+    """One for each half minute, at least 8 and at most 60."""
+    return max(8, min(60, round(duration_s / SECONDS_PER_QUESTION)))
+
+
 def write_questions(script: Script, video: str, seed: int, limit: int | None = None) -> list[FilmQuestion]:
     """Write questions about a film, every kind in its share, needles first; the same for the same arguments.
 
-    `limit` defaults to one for each half minute, at least 8 and at most 60.
+    `limit` defaults to `question_count`.
     """
     chance = Random(f"questions/{script.film}/{seed}")
     film = _survey(script)
-    number = limit or max(8, min(60, round(script.duration_s / SECONDS_PER_QUESTION)))
+    number = limit or question_count(script.duration_s)
     drafts: dict[str, list[_Draft]] = {}
     for index, shot in enumerate(film.shots):
         for maker in _MAKERS:
@@ -318,18 +323,14 @@ def _finished(draft: _Draft, video: str, question_id: str, chance: Random) -> Fi
 
 
 def _survey(script: Script) -> _Film:
-    things: Counter[str] = Counter()
-    coloured: Counter[tuple[str, str]] = Counter()
-    placed: Counter[tuple[str, str]] = Counter()
-    full: Counter[tuple[str, str, str]] = Counter()
-    for shot in script.shots:
-        for group in _groups(shot):
-            place = _place(shot)
-            things[group.thing] += 1
-            coloured[group.thing, group.colour] += 1
-            placed[group.thing, place] += 1
-            full[group.thing, group.colour, place] += 1
-    return _Film(script.shots, things, coloured, placed, full)
+    found = [(group.thing, group.colour, _place(shot)) for shot in script.shots for group in _groups(shot)]
+    return _Film(
+        script.shots,
+        things=Counter(thing for thing, _, _ in found),
+        coloured=Counter((thing, colour) for thing, colour, _ in found),
+        placed=Counter((thing, place) for thing, _, place in found),
+        full=Counter(found),
+    )
 
 
 def _groups(shot: Shot) -> tuple[scenes.Group, ...]:
@@ -469,9 +470,9 @@ Pixels = NDArray[np.uint8]
 OnFrame = Callable[[int], object]
 
 
-def render_film(script: Script, path: Path, on_frame: OnFrame = lambda number: None) -> None:
+def render_film(script: Script, path: Path, on_frame: OnFrame = lambda number: None, every: int = 1) -> None:
     """Draw and encode the film to `path` (.mp4); the same script gives the same bytes."""
-    encode_frames(draw_frames(script), path, on_frame)
+    encode_frames(draw_frames(script, every), path, on_frame, every)
 
 
 def encode_frames(frames: Iterator[Pixels], path: Path, on_frame: OnFrame, every: int = 1) -> None:
@@ -483,13 +484,14 @@ def encode_frames(frames: Iterator[Pixels], path: Path, on_frame: OnFrame, every
     encode_video(reported(), path, width_px=WIDTH_PX, height_px=HEIGHT_PX, fps=FPS // every, tags={COMMENT: DRAWN})
 
 
-def draw_frames(script: Script) -> Iterator[Pixels]:
+def draw_frames(script: Script, every: int = 1) -> Iterator[Pixels]:
+    """Draw the frames of a film in order, all or one in `every`: uint8 [height, width, 3]."""
     last: Pixels = np.zeros((HEIGHT_PX, WIDTH_PX, 3), np.uint8)
     for number, shot in enumerate(script.shots):
-        before = last
-        for frame, picture in enumerate(_shot_frames(shot, script.seed * 100003 + number)):
-            last = picture
-            yield _transition(before, picture, shot.entry, (frame + 1) / FADE_FRAMES)
+        picture_of = _pictures(shot, script.seed * 100003 + number)
+        for frame in range(-shot.first_frame % every, shot.frames, every):
+            yield _transition(last, picture_of(frame), shot.entry, (frame + 1) / FADE_FRAMES)
+        last = picture_of(shot.frames - 1)
 
 
 def _transition(before: Pixels, picture: Pixels, entry: str, share: float) -> Pixels:
@@ -500,20 +502,24 @@ def _transition(before: Pixels, picture: Pixels, entry: str, share: float) -> Pi
     return mixed
 
 
-def _shot_frames(shot: Shot, seed: int) -> Iterator[Pixels]:
+def _pictures(shot: Shot, seed: int) -> Callable[[int], Pixels]:
+    """Return what draws a frame of a shot; where nothing has moved, it is the picture of the frame before."""
     if isinstance(shot.scene, scenes.TitleCard):
         still = np.asarray(scenes.draw_card(shot.scene, WIDTH_PX, HEIGHT_PX))
-        yield from (still for _ in range(shot.frames))
-        return
+        return lambda frame: still
     background = draw_place(shot.scene.place, shot.scene.night, WIDTH_PX, HEIGHT_PX, Random(seed))
     items = scenes.lay_out(shot.scene, WIDTH_PX, HEIGHT_PX)
-    drawn, shown = None, np.zeros((0,), np.uint8)
-    for frame in range(shot.frames):
+    drawn: dict[tuple[int, int], Pixels] = {}
+
+    def picture_of(frame: int) -> Pixels:
         shift_x, shift_y = _shift(shot, frame)
         offset = (round(shift_x * WIDTH_PX), round(shift_y * HEIGHT_PX))
-        if offset != drawn:
-            drawn, shown = offset, _compose(background, items, shift_x, shift_y)
-        yield shown
+        if offset not in drawn:
+            drawn.clear()
+            drawn[offset] = _compose(background, items, shift_x, shift_y)
+        return drawn[offset]
+
+    return picture_of
 
 
 def _compose(background: Image.Image, items: list[scenes.Pasted], shift_x: float, shift_y: float) -> Pixels:

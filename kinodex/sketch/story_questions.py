@@ -11,10 +11,9 @@ from typing import Literal
 
 from kinodex.sketch import story
 from kinodex.sketch.scenes import NUMBERS, TITLE_WORDS, WHERE, with_article
+from kinodex.sketch.script import OPTIONS, question_count
 
-OPTIONS = 4
 Needs = Literal["pictures", "text", "words", "both"]
-SECONDS_PER_QUESTION = 30
 TURNS: tuple[Needs, ...] = ("pictures", "text", "pictures", "words", "both")
 
 
@@ -40,12 +39,12 @@ class StoryQuestion:
 def write_questions(film: story.StoryFilm, video: str, limit: int | None = None) -> list[StoryQuestion]:
     """Write questions about a film; the same for the same film.
 
-    `limit` defaults to one for each half minute, at least 8 and at most 60, of the film in the order of its story. A
-    film in another order has those of them that need no order, with the same ids and options.
+    `limit` defaults to `question_count`. A film in another order than its story's has those of the questions that need
+    no order, with the same ids and options.
     """
     chance = Random(f"questions/{film.film}/{film.seed}")
     facts = Facts(film)
-    number = limit or max(8, min(60, round(film.duration_s / SECONDS_PER_QUESTION)))
+    number = limit or question_count(film.duration_s)
     piles: dict[Needs, dict[str, list[Draft]]] = defaultdict(lambda: defaultdict(list))
     for make in MAKERS:
         for draft in make(facts, chance):

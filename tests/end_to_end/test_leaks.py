@@ -192,7 +192,7 @@ class Watched:
     def reply(self, request: Request[Any]) -> Any:
         """Play the model. When an agent asks for something for the first time, look at all that it stands on."""
         self.requests.append(request)
-        about = (self.agent, type(request).__name__)
+        about = (self.agent.partition(",")[0], type(request).__name__)  # an ablation stands on the same objects
         if self.looking and about not in self.looked:
             self.looked.add(about)
             beheld = reachable(*(frame.f_locals for frame in beneath(inspect.currentframe())))
@@ -335,8 +335,8 @@ def test_over_the_wire_every_byte_is_the_same_whatever_is_true(library: Library,
     bodies: list[list[str]] = []
     for row in TRUTHS["longtvqa"]:
         with ChatServer(lambda body: "") as server:
-            watched = put(library, "longtvqa", row, tmp_path / str(len(bodies)), server=server)
-        assert (server.problems, watched.reached) == ([], [])
+            put(library, "longtvqa", row, tmp_path / str(len(bodies)), server=server, looking=False)
+        assert server.problems == []
         bodies.append([json.dumps(seen.body) for seen in server.seen])
     assert [body for body in bodies[0] if secret(body)] == []
     assert bodies[0] == bodies[1]

@@ -24,7 +24,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow
 from kinodex.mcp.replies import TEXT_BYTES
 from kinodex.mcp.server import AskOptions, LibraryTools, make_server
-from kinodex.sketch.script import render_film, write_script
+from kinodex.sketch.script import FPS, render_film, write_script
 from tests.support.models.stage_models import library_of
 
 TOOLS = {"videos", "overview", "search", "ground", "frames", "transcript", "captions", "chapters", "detections", "ask"}
@@ -34,7 +34,7 @@ QUESTION, OPTIONS = "Which of these is shown?", ["a boat", "a car"]
 
 def make_library(folder: Path) -> Library:
     """Make a library of one drawn and decoded film of 30 s, `harbour`, with a transcript and detections."""
-    render_film(write_script("harbour", 30.0, 5), folder / "harbour.mp4")
+    render_film(write_script("harbour", 30.0, 5), folder / "harbour.mp4", every=FPS)
     library = library_of(folder / "library", [folder / "harbour.mp4"])
     (video,) = library.videos()
     library.writer.add_transcript({video.video_id: [TranscriptRow(video.video_id, *line, "sidecar") for line in SAID]})

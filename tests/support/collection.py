@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 
 import kinodex
 from kinodex.agent.protocol import Question
@@ -28,11 +27,11 @@ from kinodex.pipeline.decoding.stream import COMMENT, DRAWN
 from kinodex.pipeline.images import encode_video
 from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX
 from kinodex.sketch.story import as_json, draw_frames, subtitles, write_story
-from tests.support.extracts import EYES, LEAST_S, STEP_S
+from tests.support.extracts import EYES, LEAST_S, STEP_S, sights_of
 from tests.support.servers.chat_server import SEES, ChatServer
 from tests.support.servers.rules_prompt import read
 from tests.support.world.observer import Eyes
-from tests.support.world.sights import Errors, Sight, Stage, facts_of, seen_with_errors
+from tests.support.world.sights import Errors, Sight, Stage, facts_of
 
 FILM_S = 30.0
 CANDIDATES = (25, 50, 100, 0)
@@ -113,10 +112,7 @@ class Observer:
             return plan_of(next(each for each in QUESTIONS if each.question == asked.question.text))
         row = asked.line("A row of the table")
         wanted = next(each for each in QUESTIONS if each.row == row)
-        sights = []
-        for frame in asked.frames:
-            film, sight = self.eyes.look(frame)
-            sights.append(seen_with_errors(sight, self.errors, Random(f"{film}/{sight.time_s:.2f}")))
+        sights = sights_of(self.eyes, self.errors, asked)
         found = wanted.seen(sights, [note.text for note in asked.notes])
         return {"rows": [{"shown": name, "evidence": numbers} for name, numbers in found.items()]}
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 import kinodex
 from kinodex.index.library import Library
 from tests.support.servers.chat_server import ChatServer
-from tests.support.servers.rules_prompt import read
+from tests.support.servers.rules_prompt import Asked, read
 from tests.support.world.observer import Eyes
 from tests.support.world.sights import ERRING, PERFECT, Errors, Sight, Stage, facts_of, seen_with_errors
 
@@ -42,6 +42,12 @@ class Scene(BaseModel):
     names: list[str] = Field(description="names that are told")
 
 
+def sights_of(eyes: Eyes, errors: Errors, asked: Asked) -> list[Sight]:
+    """The sights that the frames of a request give; of a frame the same errors each time."""
+    looked = map(eyes.look, asked.frames)
+    return [seen_with_errors(sight, errors, Random(f"{film}/{sight.time_s:.2f}")) for film, sight in looked]
+
+
 @dataclass
 class Observer:
     """Fills in a row from the pictures of a request and from its lines."""
@@ -51,10 +57,7 @@ class Observer:
 
     def __call__(self, body: dict) -> dict:
         asked = read(body)
-        sights = []
-        for frame in asked.frames:
-            film, sight = self.eyes.look(frame)
-            sights.append(seen_with_errors(sight, self.errors, Random(f"{film}/{sight.time_s:.2f}")))
+        sights = sights_of(self.eyes, self.errors, asked)
         names = [subject for note in asked.notes for kind, subject, _ in facts_of(note.text) if kind in MIDDLE]
         evidence = [sight.number for sight in sights if sight.setting is not None]
         return {**row_of(sights, 1), "names": sorted(set(names)), "evidence": evidence}

@@ -179,5 +179,5 @@ def test_every_face_gives_the_times_that_a_player_shows(
     ground = json_of(kinodex, "ground", tmp_path / "late" / "library", "a bird at sea")
     first = [*ground["ranges"], *ground["weaker"]][0]
     assert first["presentation_start_s"] == pytest.approx(first["start_s"] + START_S)
-    assert said["late"]["search"][0]["time_s"] == 4.0
+    assert 4.0 in {hit["time_s"] for hit in said["late"]["search"]}
     assert said["late"]["python"][4] == [list(line) for line in SAID]

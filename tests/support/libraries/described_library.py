@@ -10,7 +10,7 @@ import numpy as np
 
 from kinodex.index.library import Library
 from kinodex.index.spaces.space import load_space
-from tests.support.libraries.random_library import caption, detection
+from tests.support.libraries.random_library import add_stage, caption, detection
 from tests.support.models.tiny_models import TINY, write_model
 
 
@@ -21,12 +21,9 @@ def make_described(library: Path, folder: Path) -> Path:
     made = Library.open(str(place))
     film = made.video("film-02")
     captions = [caption(0, "a walrus plays chess"), caption(1, "nothing to be seen")]
-    made.additions.add_captions({film.video_id: captions}, "captioner")
-    made.additions.complete("captions", "captioner", {film.video_id: 2}, {})
-    made.additions.add_detections(
-        {film.video_id: [detection(3, "walrus", 0.9), detection(9, "walrus", 0.3)]}, "detector"
-    )
-    made.additions.complete("detections", "detector", {film.video_id: 2}, {})
+    add_stage(made, "captions", "captioner", {film.video_id: captions})
+    seen = [detection(3, "walrus", 0.9), detection(9, "walrus", 0.3)]
+    add_stage(made, "detections", "detector", {film.video_id: seen})
     other = load_space(write_model(place.parent / "other", TINY))
     made.additions.add_space(other.fingerprint)
     held = made.vectors(film.video_id)

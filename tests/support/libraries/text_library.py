@@ -17,7 +17,7 @@ from kinodex.index.rows import TranscriptRow, VideoRow
 from kinodex.index.spaces.load import load_text_tower
 from kinodex.index.spaces.towers import Fingerprint, TextEmbedder
 from tests.support.libraries.agent_library import DIM, add_film, embed_words, film
-from tests.support.libraries.random_library import plain_row
+from tests.support.libraries.random_library import add_stage, plain_row
 
 Lines = Sequence[tuple[float, float, str]]
 """(start_s, end_s, text) in time order."""
@@ -61,9 +61,7 @@ def _add_captions(library: Library, videos: Mapping[str, Lines], space: str) -> 
         for name, lines in videos.items()
         if lines
     }
-    library.additions.add_captions(rows, WRITER)
-    counts = {video_id: len(each) for video_id, each in rows.items()}
-    assert library.additions.complete("captions", WRITER, counts, {}) == ()
+    add_stage(library, "captions", WRITER, rows)
 
 
 def _add_lines(library: Library, videos: Mapping[str, Lines]) -> None:

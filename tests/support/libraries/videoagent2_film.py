@@ -24,6 +24,7 @@ from kinodex.agent.trace import Acted, Event, PriorEvidence
 from kinodex.agent.variants.videoagent2 import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
 from kinodex.index.library import Library
 from tests.support.libraries.agent_library import ScriptedModel, embed_words, film, make_library
+from tests.support.libraries.random_library import add_stage
 
 QUESTION = Question("What colour is the kite?", ("red", "blue"))
 UNSURE = {"thought": "no kite yet", "option": "B", "confidence": 2, "evidence": []}
@@ -55,8 +56,7 @@ def kite_library(folder: Path) -> Library:
     video_id = library.video("film").video_id
     rows = [sighting(20, "boat", 0.7, 0.2, 7), sighting(21, "boat", 0.71, 0.21, 7), sighting(24, "boat", 0.6, 0.24, 7)]
     rows += [sighting(24, "house", 0.9, 0.6, 8)]
-    library.additions.add_detections({video_id: rows}, "m")
-    library.additions.complete("detections", "m", {video_id: len(rows)}, {})
+    add_stage(library, "detections", "m", {video_id: rows})
     return library
 
 

@@ -17,11 +17,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 from PIL import Image
 
 from kinodex.agent.ask import ask
@@ -39,7 +38,7 @@ from kinodex.web.app import Site, make_app
 from kinodex.web.inputs import ViewerApi, classify_inputs
 from kinodex.web.search import TextTowers
 from tests.support.libraries.agent_library import ScriptedModel, explorer
-from tests.support.libraries.random_library import plain_row
+from tests.support.libraries.random_library import add_stage, plain_row
 from tests.support.loopback import serve_in_thread
 from tests.support.scenes.chapters import add_chapters
 from tests.support.screen_text.lines import Line, add_screen_text
@@ -131,27 +130,17 @@ def _video_row(video_id: str, title: str, space: str, **counts: int) -> VideoRow
     return plain_row(video_id, title, uri=f"{title.split()[0]}.mp4", duration_s=float(SECONDS), space=space, **counts)
 
 
-@dataclass(frozen=True)
-class _Caption:
-    segment_no: int
-    start_s: float
-    end_s: float
-    text: str
-    confidence: float | None
-    vector: NDArray[np.float32]
-
-
 def _add_words(library: Library, video_id: str, embed) -> None:
     texts = [f"{scene} {EVIL}" for scene in SCENES]
     rows = [
-        _Caption(at, at * 20.0, at * 20.0 + 20, text, 0.9, vector)
+        SimpleNamespace(
+            segment_no=at, start_s=at * 20.0, end_s=at * 20.0 + 20, text=text, confidence=0.9, vector=vector
+        )
         for at, (text, vector) in enumerate(zip(texts, embed(list(SCENES)), strict=True))
     ]
-    library.additions.add_captions({video_id: rows}, "captioner")
-    library.additions.complete("captions", "captioner", {video_id: len(rows)}, {})
+    add_stage(library, "captions", "captioner", {video_id: rows})
     seen = [DetectionRow(video_id, 3, 3.0, f"shoe {EVIL}", 0.9, (0.25, 0.25, 0.5, 0.75), None, "detector")]
-    library.additions.add_detections({video_id: seen}, "detector")
-    library.additions.complete("detections", "detector", {video_id: 1}, {})
+    add_stage(library, "detections", "detector", {video_id: seen})
     add_screen_text(library, video_id, [Line(4.0, 9.0, f"HARBOUR CAFE {EVIL}"), Line(50.0, 52.0, "THE END")])
     add_chapters(library, video_id, float(SECONDS))
 

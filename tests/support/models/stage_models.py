@@ -26,7 +26,7 @@ from kinodex.pipeline.models.audio import RATE_HZ, Sound
 from kinodex.pipeline.models.hub import import_transformers
 from kinodex.pipeline.sample import FrameRow, IngestSettings, frame_row
 from tests.support.ffmpeg import read_whole, whole
-from tests.support.libraries.random_library import caption
+from tests.support.libraries.random_library import add_stage, caption
 from tests.support.models.sentence_models import small_bert
 from tests.support.models.tiny_models import TINY, write_model
 
@@ -300,26 +300,8 @@ def space(folder: Path) -> Path:
     return folder
 
 
-def sentences(folder: Path, seed: int = 0) -> Path:
-    """A sentence model: a small BERT, with what sentence-transformers keeps beside it."""
-    return small_bert(folder, seed)
-
-
-MADE = (
-    llama,
-    llava,
-    xclip,
-    pe_video,
-    pe_audio_video,
-    idefics3,
-    rt_detr,
-    owlv2,
-    grounding_dino,
-    whisper,
-    space,
-    sentences,
-)
-MAKERS = {each.__name__: each for each in MADE}
+MADE = (llama, llava, xclip, pe_video, pe_audio_video, idefics3, rt_detr, owlv2, grounding_dino, whisper, space)
+MAKERS = {each.__name__: each for each in MADE} | {"sentences": small_bert}
 """Makers of tiny models by name."""
 
 
@@ -451,7 +433,6 @@ def library_in_two_spaces(folder: Path, seen: str) -> Library:
     library = library_of(folder / "library", [tiny_film(folder / "harbour.mp4", 6, 0)])
     (harbour,) = library.videos()
     words = load_text_tower("builtin").embed_text([seen])[0]
-    library.additions.add_captions({harbour.video_id: [caption(0, seen, words)]}, "captioner")
-    assert library.additions.complete("captions", "captioner", {harbour.video_id: 1}, {}) == ()
+    add_stage(library, "captions", "captioner", {harbour.video_id: [caption(0, seen, words)]})
     assert add(library, Vectors(write_model(folder / "other", TINY))).added == 1
     return library

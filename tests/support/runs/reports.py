@@ -38,9 +38,6 @@ AGENTS = (
     Player("videotree", 0.41, 56, 3.0),
     Player("videoagent", 0.37, 22, 2.3),
 )
-ABLATIONS = tuple(
-    Player(f"eea, no {part}", 0.47, 18, 2.9, True) for part in ("semantic-guided expansion", "reward fusion", "update")
-)
 CONTROLS = (
     Player("uniform, as many frames as eea", 0.36, 14, 1),
     Player("blind", 0.29, 0, 1),

@@ -13,7 +13,7 @@ from PIL import Image
 from kinodex.index.library import Library
 from kinodex.index.rows import SegmentRow, TranscriptRow
 from kinodex.pipeline.sample import FrameRow
-from tests.support.libraries.random_library import DIM, SETTINGS, MadeVideo, caption, fingerprint
+from tests.support.libraries.random_library import DIM, SETTINGS, MadeVideo, add_stage, caption, fingerprint
 
 PLACES = ("harbour", "kitchen", "forest", "station")
 SHOTS, SHOT_S = 12, 5
@@ -50,18 +50,10 @@ def add_film(library: Library, video_id: str, seed: int, described: bool, places
     row = film.video_row(f"film {video_id}")
     assert library.writer.complete([replace(row, segments=len(segments), transcript_lines=len(lines))]) == ()
     if described:
-        rows = [
-            replace_times(caption(n, f"A {PLACES[n // SHOTS]}, shot {n} of {video_id}."), *span_s)
-            for n, span_s in enumerate(spans_s)
-        ]
-        library.additions.add_captions({video_id: rows}, "captioner")
-        library.additions.complete("captions", "captioner", {video_id: len(rows)}, {})
-
-
-def replace_times(row, start_s: float, end_s: float):
-    """The same caption of another range."""
-    row.start_s, row.end_s = start_s, end_s
-    return row
+        rows = [caption(n, f"A {PLACES[n // SHOTS]}, shot {n} of {video_id}.") for n in range(len(shots))]
+        for row, span_s in zip(rows, spans_s, strict=True):
+            row.start_s, row.end_s = span_s
+        add_stage(library, "captions", "captioner", {video_id: rows})
 
 
 @cache

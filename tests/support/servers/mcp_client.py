@@ -25,6 +25,7 @@ from kinodex.index.rows import TranscriptRow
 from kinodex.mcp.replies import TEXT_BYTES
 from kinodex.mcp.server import AskOptions, LibraryTools, make_server
 from kinodex.sketch.script import FPS, render_film, write_script
+from tests.support.libraries.random_library import add_stage
 from tests.support.models.stage_models import library_of
 
 TOOLS = {"videos", "overview", "search", "ground", "frames", "transcript", "captions", "chapters", "detections", "ask"}
@@ -38,14 +39,9 @@ def make_library(folder: Path) -> Library:
     library = library_of(folder / "library", [folder / "harbour.mp4"])
     (video,) = library.videos()
     library.writer.add_transcript({video.video_id: [TranscriptRow(video.video_id, *line, "sidecar") for line in SAID]})
-    seen = [
-        SimpleNamespace(
-            frame_no=number, time_s=float(number), label="boat", score=0.9, box=(0.1, 0.2, 0.3, 0.4), track_id=1
-        )
-        for number in range(10)
-    ]
-    library.additions.add_detections({video.video_id: seen}, "eyes")
-    assert library.additions.complete("detections", "eyes", {video.video_id: len(seen)}, {}) == ()
+    boat = {"label": "boat", "score": 0.9, "box": (0.1, 0.2, 0.3, 0.4), "track_id": 1}
+    seen = [SimpleNamespace(frame_no=number, time_s=float(number), **boat) for number in range(10)]
+    add_stage(library, "detections", "eyes", {video.video_id: seen})
     return library
 
 

@@ -1,4 +1,4 @@
-"""The Python of docs/python.md and docs/variant.md runs as it stands there, and prints what the pages say."""
+"""The Python of docs/python.md, recipes.md and variant.md runs as it stands there, and prints what the pages say."""
 
 from __future__ import annotations
 
@@ -55,6 +55,13 @@ def test_from_python(root: Path, folder: Path, server: ChatServer) -> None:
     names = run(page)
     assert (server.problems, len(server.seen)) == ([], 1)
     assert len(server.seen[0].frames) == names["answer"].ledger.frames == 16
+
+
+@pytest.mark.slow
+def test_recipes(root: Path, folder: Path) -> None:
+    page = root / "docs" / "recipes.md"
+    assert len(list(BLOCK.finditer(page.read_text()))) == 1
+    run(page)
 
 
 def test_a_variant_of_ones_own(root: Path, folder: Path, library: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -29,7 +29,7 @@ from tests.support.libraries.text_library import text_video_id
 from tests.support.libraries.videoagent2_film import SURE, UNSURE, Script
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.rule_server import MODEL, Rules
-from tests.support.servers.rules_sight import Described, Floats
+from tests.support.servers.rules_sight import Unseeing
 
 KITE = Question("What colour is the kite?", ("blue", "red"))
 DINNER = Question("What is the person doing?", ("painting a fence", "cooking a soup", "repairing an engine"))
@@ -69,24 +69,12 @@ def words_library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     return text_library.words_library(tmp_path_factory.mktemp("words"))
 
 
-class Closed:
-    """Eyes for a server to which no picture should come."""
-
-    def strengths(self, texts: Sequence[str], jpegs: Sequence[bytes]) -> Floats:
-        raise AssertionError(f"{len(jpegs)} pictures were sent")
-
-    def likenesses(self, texts: Sequence[str], jpegs: Sequence[bytes]) -> Floats:
-        raise AssertionError(f"{len(jpegs)} pictures were sent")
-
-    def describe(self, jpegs: Sequence[bytes]) -> list[Described]:
-        raise AssertionError(f"{len(jpegs)} pictures were sent")
-
-
 @pytest.fixture(scope="module")
 def rules() -> Iterator[ChatServer]:
-    with ChatServer(Rules(Closed()), models=[MODEL]) as server:
+    with ChatServer(Rules(Unseeing("fog")), models=[MODEL]) as server:
         yield server
     assert server.problems == []
+    assert not any(request.frames for request in server.seen), "pictures were sent"
 
 
 @every(READING)

@@ -73,10 +73,10 @@ def rows_of(library: Library) -> str:
 
 
 @contextmanager
-def served(films: Path, folder: Path) -> Iterator[str]:
-    """Serve a film with its questions, and a file that is none, to one user; gives the address without the user."""
+def served(film: Path, films: Path, folder: Path) -> Iterator[str]:
+    """Serve a film with questions, and a file that is none, to one user; gives the address without the user."""
     folder.mkdir()
-    shutil.copy(films / FILM, folder)
+    shutil.copy(film, folder)
     lines = (films / "questions.jsonl").read_text().splitlines()
     asked = [line for line in lines if json.loads(line)["video"] == FILM][:2]
     (folder / "questions.jsonl").write_text("\n".join(asked) + "\n")
@@ -129,7 +129,12 @@ def use_endpoint(session: Session, server: QuotingServer, library: Path, questio
 
 @pytest.mark.slow
 def test_no_secret_is_written_or_printed(
-    kinodex: Kinodex, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    kinodex: Kinodex,
+    films: Path,
+    short_films: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     written = tmp_path / "written"
     written.mkdir()
@@ -138,7 +143,7 @@ def test_no_secret_is_written_or_printed(
     monkeypatch.setenv("KINODEX_CACHE", str(written / "cache"))
     monkeypatch.chdir(written)
     session = Session(kinodex)
-    with served(films, tmp_path / "served") as address:
+    with served(short_films / FILM, films, tmp_path / "served") as address:
         ingest_privately(session, address, library)
     server = QuotingServer(Rules())
     with server:

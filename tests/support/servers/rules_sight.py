@@ -58,6 +58,21 @@ class Eyes(Protocol):
     def describe(self, jpegs: Sequence[bytes]) -> list[Described]: ...
 
 
+@dataclass(frozen=True)
+class Unseeing:
+    """Eyes that see nothing to answer from, and describe every picture alike."""
+
+    everywhere: str
+
+    def strengths(self, texts: Sequence[str], jpegs: Sequence[bytes]) -> Floats:
+        return np.zeros((len(jpegs), len(texts)))
+
+    likenesses = strengths
+
+    def describe(self, jpegs: Sequence[bytes]) -> list[Described]:
+        return [Described(self.everywhere, "", 0.5, 0.5) for _ in jpegs]
+
+
 class Sight:
     """Pictures by their bytes: each is decoded and embedded once."""
 

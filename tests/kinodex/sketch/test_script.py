@@ -172,3 +172,5 @@ def test_dissolves_fades_and_motion_are_drawn() -> None:
     assert moved[23] > moved[6] > 0
     assert np.abs(frames[24] - frames[23]).mean() < np.abs(frames[30] - frames[23]).mean()
     assert frames[48].mean() < frames[60].mean()
+    sparse = list(draw_frames(script, 5))  # of which two lie in fades
+    assert [np.abs(frame - frames[5 * at]).mean() < 1 for at, frame in enumerate(sparse)] == [True] * 15

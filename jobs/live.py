@@ -61,7 +61,7 @@ WAITING_BEATS = 2000
 """Beats that wait while another run holds the library; then the source waits."""
 PASSING = (SourceUnreachable, DecoderHung, DecoderDied, DecoderOutOfMemory)
 """Errors after which the source is opened again."""
-SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 10.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,11 +148,11 @@ class _Run:
         resume: Resume | None,
     ) -> None:
         goes_on = resume is not None and not piece.is_break
-        self._zero = Fraction(resume.zero_s) if resume and goes_on else first_s
+        self._base, self._average_rate = time_base(stream), stream.average_rate
+        self._zero = round(resume.zero_s / self._base) * self._base if resume and goes_on else first_s
         self._done = Fraction(resume.until_s - SAME_S) if resume and goes_on else Fraction(-1)
         self._rate = Fraction(settings.fps).limit_denominator(1_000_000)
         self._settings, self._piece = settings, piece
-        self._base, self._average_rate = time_base(stream), stream.average_rate
         self._held: tuple[Fraction, VideoFrame] | None = None
         self._began_at, self._last_began_at = math.inf, 0.0
         self._metadata: VideoMetadata | None = read_metadata(container, stream, frame)

@@ -17,9 +17,11 @@ import subprocess
 import sys
 import threading
 import time
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -138,13 +140,29 @@ def run(film: str, seconds: float) -> tuple[list[tuple[float, str, float]], Rece
 # What came of it.
 
 
-def read_sent() -> list[tuple[float, int]]:
-    """When each picture left the server, and to which client, in order of time."""
-    rows = [line.split() for line in Path("sent.txt").read_text().splitlines()]
-    return sorted((float(left), int(client)) for client, _, left in rows)
+def read_sent() -> list[tuple[float, int, float]]:
+    """When each picture left the server, to which client (those of a second server from 100 on), and its time."""
+    found, server, last = list[tuple[float, int, float]](), 0, 0
+    for line in Path("sent.txt").read_text().splitlines():
+        client, pts_s, at = line.split()
+        server += 100 * (int(client) < last)  # it counts anew
+        last = int(client)
+        found.append((float(at), server + last, float(pts_s)))
+    return sorted(found)
 
 
-def true_moments(film: str) -> dict[str, list[tuple[float, float]]]:
+def at_clock(left: list[float], moment: datetime) -> int:
+    """The place of the picture that left nearest to a moment."""
+    at = bisect_left(left, moment.timestamp())
+    return min(
+        (each for each in (at - 1, at) if 0 <= each < len(left)), key=lambda n: abs(left[n] - moment.timestamp())
+    )
+
+
+Moments = dict[str, list[tuple[float, float]]]
+
+
+def true_moments(film: str) -> Moments:
     """The moments of each query in the film as a file, by the same space and threshold."""
     ingest(film, library="as_file", space="builtin")
     library = Library.open("as_file")
@@ -165,32 +183,25 @@ def true_moments(film: str) -> dict[str, list[tuple[float, float]]]:
     return found
 
 
-def film_position(library: Library, video: VideoRow, as_file: Library, duration_s: float) -> tuple[float, int]:
-    """The place in the film of a part's beginning, by its pictures, and how many of its pictures lie elsewhere."""
+def misplaced(library: Library, video: VideoRow, start_s: float, as_file: Library, loop_s: float) -> tuple[int, int]:
+    """Of how many pictures the film shows another at their time than is stored, and of how many that was asked."""
     (film,) = as_file.videos()
     frames = as_file.vectors(film.video_id)
-    greys = [grey_values(each) for each in as_file.frames(film.video_id, frames.frame_no.tolist())]
+    greys = np.stack([grey_values(each) for each in as_file.frames(film.video_id, frames.frame_no.tolist())]).astype(
+        float
+    )
     held = library.vectors(video.video_id)
-    chosen = held.frame_no.tolist()[:: max(1, len(held.frame_no) // 400)]
-    rows = library.frames(video.video_id, chosen)
-    nearest = []
+    rows = library.frames(video.video_id, held.frame_no.tolist()[:: max(1, len(held.frame_no) // 400)])
+    wrong = 0
     for row in rows:
-        grey = grey_values(row)
-        errors = [float(np.abs(grey.astype(float) - each.astype(float)).mean()) for each in greys]
-        nearest.append(float(frames.time_s[int(np.argmin(errors))]))
-    places = np.array([(place - row.time_s) % duration_s for place, row in zip(nearest, rows, strict=True)])
-    candidates = np.arange(0, duration_s, 0.25)
-    off = np.abs((places[None, :] - candidates[:, None] + duration_s / 2) % duration_s - duration_s / 2)
-    best = int(np.argmin(np.minimum(off, NEAR_S).mean(1)))
-    return float(candidates[best]), len(rows)
+        errors = np.abs(greys - grey_values(row).astype(float)).reshape(len(greys), -1).mean(1)
+        off_s = np.abs((frames.time_s - start_s - row.time_s + loop_s / 2) % loop_s - loop_s / 2)
+        wrong += bool(errors[off_s <= NEAR_S].min() > errors.min() + 1.0)
+    return wrong, len(rows)
 
 
 def occurrences(
-    library: Library,
-    parts: list[VideoRow],
-    starts_s: list[float],
-    truth: dict[str, list[tuple[float, float]]],
-    loop_s: float,
+    library: Library, parts: list[VideoRow], starts_s: list[float], truth: Moments, loop_s: float
 ) -> list[tuple[str, float, float]]:
     """Every time that a query was to be seen, by the clock; those of one query less than a gap apart are one."""
     found: dict[str, list[tuple[float, float]]] = {query: [] for query in QUERIES}
@@ -202,7 +213,7 @@ def occurrences(
             for loop in range(int(row.duration_s / loop_s) + 2):
                 for first_s, last_s in moments:
                     lower, upper = (loop * loop_s + each - start_s for each in (first_s, last_s))
-                    if upper >= 0 and lower < row.duration_s:
+                    if min(upper, row.duration_s) - max(lower, 0.0) >= 1.0:  # at least one sample of it
                         at = began.timestamp() + max(lower, 0.0), began.timestamp() + min(upper, row.duration_s)
                         before = found[query][-1:] if found[query] and at[0] - found[query][-1][1] <= GAP_S else []
                         if before:
@@ -218,9 +229,11 @@ def spread(values: list[float]) -> str:
     return f"median {statistics.median(ordered):.1f} s, 95 % {at:.1f} s, most {ordered[-1]:.1f} s"
 
 
-def report(film: str, seconds: float, seen: list[tuple[float, str, float]], receiver: Receiver, cpu_s: float) -> None:
+def report(
+    film: str, seconds: float, seen: list[tuple[float, str, float]], taken: list[Any], refused: int, cpu_s: float
+) -> None:
     library, sent = Library.open("library"), read_sent()
-    left = [at for at, _ in sent]
+    left = [at for at, _, _ in sent]
     parts = library.videos()
     columns = library.metadata.of([row.video_id for row in parts])
     parts.sort(key=lambda row: columns[row.video_id]["recorded_at"])
@@ -239,8 +252,7 @@ def report(film: str, seconds: float, seen: list[tuple[float, str, float]], rece
         for time_s in held.time_s.tolist():
             shown = shown_at(columns[row.video_id], row, time_s)
             assert shown is not None
-            at = bisect_left(left, shown.timestamp())
-            nearest = min(left[max(at - 1, 0) : at + 1], key=lambda each: abs(each - shown.timestamp()))
+            nearest = left[at_clock(left, shown)]
             clock_off.append(abs(nearest - shown.timestamp()))
             if visible := [each for end_s, each in reached if end_s > time_s]:
                 delays.append(visible[0] - nearest)
@@ -248,24 +260,26 @@ def report(film: str, seconds: float, seen: list[tuple[float, str, float]], rece
     print(f"picture to row, as another process reads it: {spread(delays)}")
     print(f"clock of a row and when its picture left: {spread(clock_off)}")
     print(f"missed within parts: {holes}; double: {doubles}")
-    for before, row in zip(parts, parts[1:], strict=False):
-        ends, begins = (
-            shown_at(columns[each.video_id], each, at) for each, at in ((before, before.end_s), (row, row.start_s))
-        )
+    for before, row in pairwise(parts):
+        borders = (before, before.end_s), (row, row.start_s)
+        ends, begins = (shown_at(columns[each.video_id], each, at) for each, at in borders)
         assert ends is not None and begins is not None
-        true_s = left[bisect_left(left, begins.timestamp() - 0.2)] - left[bisect_left(left, ends.timestamp() - 0.2)]
-        print(
-            f"between two parts: gap_s says {columns[row.video_id]['gap_s']:.1f} s, the server's pictures {true_s:.1f} s"
-        )
+        true_s = sent[at_clock(left, begins)][0] - sent[bisect_right(left, ends.timestamp() + 0.2) - 1][0]
+        said_s = columns[row.video_id]["gap_s"]
+        print(f"between two parts: gap_s says {said_s:.1f} s, the server's pictures {true_s:.1f} s")
     starts_s = []
     for row in parts:
-        start_s, looked = film_position(library, row, as_file, loop_s)
-        starts_s.append(start_s)
-        print(
-            f"part of {row.duration_s / 60:.1f} minutes: {looked} pictures compared, begins at {start_s:.2f} s of the film"
-        )
+        began = shown_at(columns[row.video_id], row, row.start_s)
+        assert began is not None
+        _, client, pts_s = sent[at_clock(left, began)]
+        starts_s.append(pts_s - next(each[2] for each in sent if each[1] == client))
+        wrong, looked = misplaced(library, row, starts_s[-1], as_file, loop_s)
+        print(f"part of {row.duration_s / 60:.1f} minutes: {wrong} of {looked} pictures are not those of their time")
     shown = occurrences(library, parts, starts_s, truth, loop_s)
-    told = [(notice["query"], _epoch(notice["recorded_at"]), at, notice["id"]) for at, notice in receiver.taken]
+    told = [
+        (notice["query"], datetime.fromisoformat(notice["recorded_at"]).timestamp(), at, notice["id"])
+        for at, notice in taken
+    ]
     per_moment = [
         sum(query == asked and first_s - NEAR_S <= at_s <= last_s + NEAR_S for asked, at_s, _, _ in told)
         for query, first_s, last_s in shown
@@ -278,25 +292,18 @@ def report(film: str, seconds: float, seen: list[tuple[float, str, float]], rece
     ids = Counter(each[3] for each in told)
     print(
         f"standing queries: {len(shown)} moments shown, {sum(count > 0 for count in per_moment)} told, "
-        f"{per_moment.count(0)} missed, {sum(count > 1 for count in per_moment)} told twice, {len(stray)} told of nothing; "
-        f"{len(receiver.refused)} refused once by the receiver, {sum(count - 1 for count in ids.values())} came twice by id"
+        f"{per_moment.count(0)} missed, {sum(count > 1 for count in per_moment)} told twice, {len(stray)} of nothing; "
+        f"{refused} refused once by the receiver, {sum(count - 1 for count in ids.values())} came twice by id"
     )
     print(f"moment to notice: {spread([at - at_s for _, at_s, at, _ in told])}")
     problems = audit(library, deep=True).problems
     files = [path for path in Path("library").rglob("*") if path.is_file()]
-    print(
-        f"library: {len(problems)} problems, {sum(path.stat().st_size for path in files) / 1e6:.0f} MB in {len(files):,} files"
-    )
+    size_bytes = sum(path.stat().st_size for path in files)
+    print(f"library: {len(problems)} problems, {size_bytes / 1e6:.0f} MB in {len(files):,} files")
     print(f"CPU of the watching process since its restart: {60 * cpu_s / (seconds * 2 / 3):.1f} s a minute")
     written = b"".join(path.read_bytes() for path in [*files, Path("watch.log")])
     print(f"the camera's password in library or output: {written.count(LOGIN[1].encode())} times")
     print("watch said:", *sorted(Counter(Path("watch.log").read_text().splitlines()).items()), sep="\n  ")
-
-
-def _epoch(moment: str) -> float:
-    from datetime import datetime
-
-    return datetime.fromisoformat(moment).timestamp()
 
 
 if __name__ == "__main__":
@@ -305,4 +312,7 @@ if __name__ == "__main__":
     parser.add_argument("loop")
     parser.add_argument("--minutes", type=float, default=60.0)
     given = parser.parse_args()
-    report(given.film, given.minutes * 60, *run(given.loop, given.minutes * 60))
+    looked, came, spent_s = run(given.loop, given.minutes * 60)
+    kept = [given.minutes * 60, looked, came.taken, len(came.refused), spent_s]
+    Path("seen.json").write_text(json.dumps(kept))
+    report(given.film, *kept)

@@ -198,6 +198,13 @@ MEASUREMENTS = {
         kinodex lab bench make-space space --model ViT-B-32
         print python -m tests.bench.first_ingest films/clip-1-s.mp4 "$PWD/space"
     """,
+    "live": """
+        kinodex sample films --hours 0.034 --seed 33 --form independent --minutes 2
+        ffmpeg -v error -i films/film-01.mp4 -an -vf fps=4 -c:v libx264 -preset veryfast -bf 0 -g 8 \\
+            -pix_fmt yuv420p film.ts
+        ffmpeg -v error -stream_loop -1 -t 3700 -i film.ts -c copy loop.ts
+        print python -m tests.bench.live films/film-01.mp4 loop.ts $OPTIONS
+    """,
     "search": """
         print kinodex lab bench search library
     """,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from kinodex.index.conditions import compiled, query_error
 from kinodex.index.errors import MetadataConflict, QueryError
+from kinodex.index.rows import VideoRow
 from kinodex.index.store.database import RUST_SOURCE, State, Tables
 from kinodex.index.store.indexes import ensure_table, present
 from kinodex.index.store.leases import awaited_lease
@@ -33,6 +34,8 @@ WIDER = {
     frozenset({"date32[day]", "timestamp[us, tz=UTC]"}): pa.timestamp("us", "UTC"),
 }
 """What holds the values of two types that differ; any other two are a conflict."""
+RECORDED_AT, LIVE_SOURCE, GAP = "recorded_at", "live_source", "gap_s"
+"""Columns of a part of a source that grows: when it begins, the source's name, seconds missing before it."""
 LEASE, OWNER = "metadata", "kinodex set metadata"
 Row = Mapping[str, Any]
 """Values by column."""
@@ -53,6 +56,13 @@ class Facet:
     most: Any = None
     missing: int = 0
     """Videos without a value."""
+
+
+def shown_at(columns: Row, video: VideoRow, time_s: float) -> datetime | None:
+    """The clock's time when a source that grew showed what is at `time_s` of its video; None for any other video."""
+    recorded_at = columns.get(RECORDED_AT) if columns.get(LIVE_SOURCE) else None
+    is_moment = isinstance(recorded_at, datetime)
+    return recorded_at + timedelta(seconds=time_s - video.start_s) if is_moment else None
 
 
 def plain(value: Any) -> str:

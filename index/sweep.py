@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from kinodex.index.annotations import CLIPS_TABLE, grouped
 from kinodex.index.errors import LibraryDamaged
 from kinodex.index.library import Library
+from kinodex.index.metadata import LIVE_SOURCE
 from kinodex.index.store.database import Tables, own_tables
 from kinodex.index.store.indexes import present
 from kinodex.index.store.leases import Process, is_known, is_running
@@ -30,6 +31,7 @@ from kinodex.index.store.schema import (
     VIDEO_DIGESTS,
     Filter,
     all_of,
+    at_least,
     chunked,
     equal,
     fits_one_filter,
@@ -337,7 +339,8 @@ def sweep(library: Library) -> int:
     repaired: set[str] = set()
     for name in uneven:
         expected = zip(ids, videos[columns[name]].to_pylist(), strict=True)
-        repaired |= _delete_doubles(tables, name, [id_ for id_, count in expected if held[name][id_] > count])
+        over = {id_: count for id_, count in expected if held[name][id_] > count}
+        repaired |= _delete_doubles(tables, name, list(over)) | _delete_growth(library, name, over)
     return len(orphans) + len(repaired)
 
 
@@ -364,6 +367,18 @@ def _videos_with_clips(tables: Tables) -> set[str]:
     if not tables.has(CLIPS_TABLE):
         return set()
     return set(tables.rows(CLIPS_TABLE, None, ["video_id"])["video_id"].unique().to_pylist())
+
+
+def _delete_growth(library: Library, name: str, promised: Mapping[str, int]) -> set[str]:
+    """Delete the rows of parts that grow which their own row does not promise: see `kinodex.jobs.live`."""
+    columns, of_videos = key_columns(name), library.metadata.of(list(promised))
+    growing = [id_ for id_ in promised if LIVE_SOURCE in of_videos.get(id_, {})] if len(columns) > 1 else []
+    for video_id in growing:
+        ours = equal("video_id", video_id)
+        numbers = sorted(library.tables.rows(name, ours, columns)[columns[1]].to_pylist())
+        if surplus := numbers[promised[video_id] :]:
+            library.tables.delete(name, ours & at_least(columns[1], surplus[0]))
+    return set(growing)
 
 
 def _delete_doubles(tables: Tables, name: str, video_ids: Sequence[str]) -> set[str]:

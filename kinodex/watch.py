@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kinodex.frames import ingest
@@ -22,6 +22,10 @@ from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import SourceForbidden, SourceUnreachable
 from kinodex.pipeline.fetch import is_remote
 from kinodex.pipeline.sources import VIDEO_SUFFIXES, read_download
+
+if TYPE_CHECKING:
+    from kinodex.jobs.live import NewRows
+    from kinodex.jobs.standing import StandingQueries
 
 PAGE_CHAPTERS = "chapters of the page"
 """The model of chapters that a page gives."""
@@ -163,3 +167,36 @@ def _rows(video: VideoRow, segments: Sequence[SegmentRow], chapters: Sequence[Ma
         span = float(start_s), min(float(end_s), video.duration_s), first, len(within)
         yield SceneRow(video.video_id, "chapter", number, *span, title, "", PAGE_CHAPTERS)
         number += 1
+
+
+# A source that grows.
+
+
+def watch_live(
+    address: str,
+    library: str | Path,
+    *,
+    name: str = "",
+    queries: StandingQueries | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    on_rows: Callable[[NewRows], None] = lambda rows: None,
+    on_wait: Callable[[str], None] = lambda reason: None,
+    part_s: float = 3600.0,
+    stall_s: float = 15.0,
+    **settings: Any,
+) -> None:
+    """Put the frames of a source that grows into a library as they come, until it ends or `stop` says so.
+
+    The source is a file that is being written, the address of an HLS playlist, or an rtsp:// address. See
+    `kinodex.jobs.live.watch_live`; `settings` are those of `kinodex.ingest`, such as `space="builtin"`, `fps=2.0`.
+    """
+    from kinodex.frames import library_place
+    from kinodex.jobs.ingest.config import held_settings, resolve
+    from kinodex.jobs.live import LiveSource, check_source
+    from kinodex.jobs.live import watch_live as follow
+
+    live = LiveSource(address, name, stall_s=stall_s, part_s=part_s)
+    check_source(live)
+    uri = library_place(library)
+    config = resolve(settings, {}, {}, None, held_settings(uri), caller="watch").config
+    follow(config, live, uri, stop=stop, on_rows=on_rows, on_wait=on_wait, queries=queries)

@@ -223,7 +223,7 @@ def sample_frames(chunk: Chunk, settings: SamplingSettings) -> Generator[Sampled
         with closing(prefetch(rgb_samples(video, chunk, settings, seconds), DECODED_AHEAD)) as samples:
             for number, time_s, rgb in samples:
                 count += 1
-                yield _sampled_frame(number, time_s, rgb, settings, seconds)
+                yield sampled_frame(number, time_s, rgb, settings, seconds)
         summary = summarize(chunk, video, count, seconds)
     yield summary
 
@@ -290,7 +290,7 @@ def stopwatch(seconds: Seconds, stage: str) -> Iterator[None]:
         seconds[stage] += time.monotonic() - began
 
 
-def _sampled_frame(
+def sampled_frame(
     number: int, time_s: float, rgb: NDArray[np.uint8], settings: SamplingSettings, seconds: Seconds
 ) -> SampledFrame:
     with stopwatch(seconds, "jpeg"):

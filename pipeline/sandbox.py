@@ -25,15 +25,17 @@ from kinodex.pipeline.cuts import Cut
 from kinodex.pipeline.decoding.open import choose_decoder
 from kinodex.pipeline.decoding.stream import Span
 from kinodex.pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory
+from kinodex.pipeline.live import Beat, Resume
 from kinodex.pipeline.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings
 
 Request = (
     tuple[Literal["sample", "split"], Chunk, SamplingSettings]
     | tuple[Literal["subtitles"], Chunk, ChunkSummary]
     | tuple[Literal["cuts"], Chunk, Sequence[tuple[float, float]]]
+    | tuple[Literal["live"], Chunk, SamplingSettings, Resume | None]
 )
-Message = list[SampledFrame] | list[Cut] | ChunkSummary | tuple[Span, ...] | Exception
-"""A list of frames or cuts is followed by more messages; anything else ends the reply to a request."""
+Message = list[SampledFrame] | list[Cut] | list[Beat] | ChunkSummary | tuple[Span, ...] | Exception
+"""A list of frames, cuts or beats is followed by more messages; anything else ends the reply to a request."""
 
 REFERENCE = "pyav"
 LOST_OVER_SUBTITLES: dict[type[Exception], str] = {
@@ -88,6 +90,12 @@ class SandboxSampler:
         except DecoderDied:
             messages = [*self._reply(request, settings)]
         return [cut for message in messages for cut in message]
+
+    def follow(self, chunk: Chunk, settings: SamplingSettings, resume: Resume | None) -> Generator[Beat, None, None]:
+        """Yield the beats of a source that grows, until it ends; raises as `live_beats` and `sample`."""
+        with closing(self._reply(("live", chunk, settings, resume), settings)) as messages:
+            for message in messages:
+                yield from message
 
     def sample(
         self, chunk: Chunk, settings: SamplingSettings

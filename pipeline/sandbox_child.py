@@ -20,6 +20,7 @@ from kinodex.pipeline.cuts import find_cuts
 from kinodex.pipeline.decoding.open import split_video
 from kinodex.pipeline.decoding.stream import SpanDamaged
 from kinodex.pipeline.errors import DecoderOutOfMemory, PipelineError
+from kinodex.pipeline.live import live_beats
 from kinodex.pipeline.sample import ChunkSummary, SampledFrame, sample_frames, with_subtitles
 from kinodex.pipeline.sandbox import Message, Request, end_with_parent, watch_memory
 
@@ -53,6 +54,12 @@ def _reply(request: Request) -> Iterator[Message]:
             path, name = Path(chunk.video.path), chunk.video.source.uri
             for cut in find_cuts(path, name, request[2], chunk.video.is_playlist):
                 yield [cut]
+            yield ()
+            return
+        if request[0] == "live":
+            with closing(live_beats(chunk, request[2], request[3])) as beats:
+                for beat in beats:
+                    yield [beat]
             yield ()
             return
         task, _, settings = request

@@ -307,9 +307,13 @@ class VideoWriter:
             self._tables.append(name, table)
         return {name: digests_by_video(table) for name, table in written.items()}
 
-    def add_segments(self, videos: Mapping[str, Iterable[Any]]) -> Counter[str]:
-        """Append the segments of videos, all of each in order, by video id; returns their digests."""
-        rows = [(video_id, number, s) for video_id, segments in videos.items() for number, s in enumerate(segments)]
+    def add_segments(self, videos: Mapping[str, Iterable[Any]], first_no: int = 0) -> Counter[str]:
+        """Append the segments of videos, in order and numbered from `first_no`, by video id; returns their digests."""
+        rows = [
+            (video_id, number, segment)
+            for video_id, segments in videos.items()
+            for number, segment in enumerate(segments, first_no)
+        ]
         columns = {
             "video_id": [video_id for video_id, _, _ in rows],
             "segment_no": [number for _, number, _ in rows],
@@ -350,7 +354,14 @@ class VideoWriter:
             return ()
         rejected = self._incomplete(rows)
         self.discard(*rejected)
-        accepted = [_stored(row) for row in rows if row.video_id not in rejected]
+        self.show([row for row in rows if row.video_id not in rejected], check, digests)
+        for new_rows in self._new_rows.values():
+            new_rows.forget(row.video_id for row in rows)
+        return rejected
+
+    def show(self, rows: Sequence[VideoRow], check: Callable[[], None], digests: Digests | None = None) -> None:
+        """Write the rows of videos by which readers see them, or more of those that grow; see `complete`."""
+        accepted = [_stored(row) for row in rows]
         self._add_digests(accepted, digests)
         if accepted and is_local(self._tables.uri):
             os.sync()  # Lance never does: after a power cut a row could else outlive the rows that it promises
@@ -359,9 +370,6 @@ class VideoWriter:
             self._tables.upsert("videos", ["video_id"], accepted)
         else:
             self._known.write(accepted)
-        for new_rows in self._new_rows.values():
-            new_rows.forget(row.video_id for row in rows)
-        return rejected
 
     def readdress(self, addresses: Mapping[str, tuple[str, str]], check: Callable[[], None] = lambda: None) -> None:
         """Give complete videos, by id, another URI and title, all in one commit; `check` as `complete` has it.

@@ -1,41 +1,152 @@
-"""`kinodex watch`: a video of the web into a library that is kept, and a question about it."""
+"""`kinodex watch`: a video of the web and a question about it; or a source that grows, and what is to be told of it."""
 
 from __future__ import annotations
 
+import json as json_lines
 import sys
 from dataclasses import asdict
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kinodex.cli import options
 from kinodex.cli.ask import ask
 from kinodex.cli.options import JsonOption
-from kinodex.index.text import visible
+from kinodex.index.text import redact, visible, visible_lines
+from kinodex.jobs.errors import UsageError
+from kinodex.output import clock
+
+if TYPE_CHECKING:
+    from kinodex.jobs.live import NewRows
+    from kinodex.jobs.standing import StandingQueries
+
+GROWING = "A source that grows"
+
+
+def _growing(kind: Any, text: str, *names: str, **more: Any) -> Any:
+    return Annotated[kind, typer.Option(*names, help=text, rich_help_panel=GROWING, **more)]
 
 
 @options.with_groups
 def watch(
-    address: Annotated[str, typer.Argument(help="The address of a video's page, or of its file, on the web.")],
+    address: Annotated[
+        str,
+        typer.Argument(help="A video's page or file on the web; or a growing file, HLS playlist or rtsp:// address."),
+    ],
     question: Annotated[str | None, typer.Argument(help="A question about it; without one it is indexed.")] = None,
     option: Annotated[list[str] | None, typer.Option(help="One of 2 to 26 choices; repeat it for each.")] = None,
     library: Annotated[
         str | None, typer.Option(help="The library to keep it in.", show_default="watched/library in your data")
     ] = None,
     agent: Annotated[str, typer.Option(help="The agent: a name of `kinodex agents`, or FILE.py.")] = "eea",
+    live: _growing(bool, "It grows: index what comes, as it comes, until Ctrl-C. Of rtsp:// always.", "--live") = False,
+    query: _growing(
+        list[str] | None, "Tell of each moment that shows this, once; repeat it for more. Without --notify, on stdout."
+    ) = None,
+    threshold: _growing(
+        float | None, "Least probability of a moment (default 0.5); in spaces without one, least cosine."
+    ) = None,
+    verify: _growing(bool, "Have --model look first, and tell only of what it confirms.", "--verify") = False,
+    notify: _growing(str | None, "POST each moment to this address, as JSON.", metavar="URL") = None,
+    pictures: _growing(Path | None, "Keep the frame of each moment in this folder.", metavar="FOLDER") = None,
+    name: _growing(str | None, "What to call the source.", show_default="its address") = None,
+    part: _growing(float, "Minutes after which a stream goes on as another video.", min=0.5) = 60.0,
+    stall: _growing(
+        float, "Seconds without anything new, after which a file has ended and a stream is opened again.", min=1.0
+    ) = 15.0,
+    fps: _growing(float | None, "Frames sampled a second.", show_default="the library's own, else 1") = None,
     asking: options.Asking = options.USUAL,
     json: JsonOption = False,
 ) -> None:
     """Index a video of the web, with its subtitles and chapters, and ask about it. Again, nothing is fetched twice.
 
+    kinodex watch https://example.com/film.mp4 "What colour is the boat?"
+
+    With --live, index a source that grows: its frames are found within seconds, and each moment of --query is told.
+
+    kinodex watch rtsp://camera/door --query "a parcel at the door" --notify http://127.0.0.1:8080/told
+
     A page is read by yt-dlp (pip install 'kinodex[watch]').
     """
+    from kinodex.pipeline.live import is_live_address
     from kinodex.watch import watch as index_page
     from kinodex.watch import watched_place
 
     place = library or str(watched_place() / "library")
+    if live or is_live_address(address):
+        if question is not None or option:
+            raise UsageError("got a question about a source that grows; give --query, or ask the library meanwhile")
+        queries = _queries(query, threshold, verify, notify, pictures, asking)
+        settings = {"space": asking.space, "fps": fps, "anyway": asking.anyway or None}
+        _watch_live(
+            address, place, queries, json, name=name or "", part_s=part * 60, stall_s=stall,
+            **{key: value for key, value in settings.items() if value is not None},
+        )  # fmt: skip
+        return
+    if query or notify or verify:
+        raise UsageError("got --query, --notify or --verify without --live; they are for a source that grows")
     video = index_page(address, place, **({"space": asking.space} if asking.space else {}))
     print(f"{visible(video.title)}: {video.frames} frames in {place}", file=sys.stderr)
     if question is not None:
         chosen = {"video": [video.video_id], "option": option, "agent": agent}
         ask(library=place, question=question, json=json, **chosen, **asdict(asking))
+
+
+def _queries(
+    texts: list[str] | None,
+    threshold: float | None,
+    verify: bool,
+    notify: str | None,
+    pictures: Path | None,
+    asking: options.Asking,
+) -> StandingQueries | None:
+    from kinodex.jobs.standing import StandingQueries
+    from kinodex.jobs.verify import looking_role
+
+    if not texts:
+        if notify or verify or pictures or threshold is not None:
+            raise UsageError("got --notify, --verify, --pictures or --threshold, and no --query to tell of; give one")
+        return None
+    choice = asking.choice() if verify else None
+    if choice is not None:
+        looking_role(choice)
+    if pictures is not None:
+        pictures.mkdir(parents=True, exist_ok=True)
+    return StandingQueries(tuple(texts), threshold, verify=choice, notify=notify, pictures=pictures)
+
+
+def _watch_live(address: str, place: str, queries: StandingQueries | None, as_json: bool, **settings: Any) -> None:
+    from kinodex.cli.ingest import stop_on_interrupt
+    from kinodex.watch import watch_live
+
+    def show(rows: NewRows) -> None:
+        for notice in rows.notices:
+            if queries is not None and not queries.notify:
+                _print(notice if as_json else _told(notice), as_json)
+        if as_json:
+            _print({"video_id": rows.video.video_id, "title": rows.video.title, "frames": rows.frames,
+                    "start_s": rows.video.start_s, "end_s": rows.video.end_s, **rows.columns}, True)  # fmt: skip
+        elif rows.is_first:
+            gap = f", {rows.columns['gap_s']:.1f} s missing before it" if rows.columns["gap_s"] else ""
+            print(f"{visible(rows.video.title)}: begins{gap}", file=sys.stderr, flush=True)
+
+    def wait(reason: str) -> None:
+        print(f"waiting: {visible_lines(redact(reason))}", file=sys.stderr, flush=True)
+
+    with stop_on_interrupt() as pause:
+        watch_live(
+            address, place, queries=queries, stop=lambda: pause.pressed > 0, on_rows=show, on_wait=wait, **settings
+        )
+
+
+def _print(line: Any, as_json: bool) -> None:
+    print(json_lines.dumps(line, default=str, ensure_ascii=False) if as_json else line, flush=True)
+
+
+def _told(notice: dict[str, Any]) -> str:
+    sure = "" if notice["probability"] is None else f" (probability {notice['probability']:.2f})"
+    why = f": {notice['reason']}" if notice["reason"] else ""
+    return visible(
+        f"{notice['recorded_at']} {notice['query']!r} at {clock(notice['start_s'])} of {notice['title']}{sure}{why}"
+    )

@@ -79,7 +79,8 @@ def tried(layer: Layer, given: Given, operation: Operation, faults: list[str], c
             trials_wrong += 1
             wrong += [f"    {fault}, {each.nth} ({each.first}): {each.outcome} {each.message}"]
             wrong += [f"        {line}" for line in each.wrong]
-    commit = subprocess.check_output(["git", "describe", "--always", "--dirty"], text=True).strip()
+    asked = ["git", "describe", "--always", "--dirty"]
+    commit = subprocess.check_output(asked, cwd=Path(__file__).parent, text=True).strip()
     return {"cells": cells, "trials_wrong": trials_wrong, "wrong": wrong, "commit": commit}
 
 

@@ -128,7 +128,7 @@ class Disk:
 
 
 def undisturbed(layer: Layer, given: Given, operation: Operation) -> tuple[dict[str, int], dict[str, list[int]]]:
-    """Run an operation without a fault; returns the number of calls at which each could strike, and the rows after it."""
+    """Run an operation without a fault; returns the calls at which each could strike, and the rows after it."""
     uri = layer.place(operation.base)
 
     def work() -> tuple[dict[str, int], dict[str, list[int]]]:

@@ -110,6 +110,26 @@ def test_the_warning_of_a_retry_does_not_print_a_key_that_the_server_repeats(
     assert "marked" not in caplog.text
 
 
+def test_a_refused_connection_is_tried_again_only_where_somebody_has_answered(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def run(server: ChatServer) -> None:
+        async with OpenAIModel(role(server, attempts=2)) as model:
+            await model.ask(discover())
+            server.__exit__(None, None, None)
+            with pytest.raises(ModelUnreachable):
+                await model.ask(discover())
+
+    with caplog.at_level(logging.WARNING), ChatServer(lambda _: QUERIES) as server:
+        asyncio.run(run(server))
+        assert "attempt 2 of 2" in caplog.text, "it may be starting again"
+        caplog.clear()
+        with pytest.raises(ModelUnreachable) as caught:
+            ask(server, discover())
+    assert "nobody answers at" in one_line(caught)
+    assert caplog.text == "", "nothing listens there: start the server or correct base_url"
+
+
 def test_a_server_that_hangs_is_an_error_in_time() -> None:
     started = time.monotonic()
     with ChatServer(lambda _: hanging(HANGING_S)) as server, pytest.raises(ModelUnreachable) as caught:

@@ -4,7 +4,7 @@ Options, from the first word that begins with two dashes on, are for `ground`, `
 
 A measurement is the lines of a shell, run in an empty folder, and what they print is kept beside them. Those that need
 the small real models of ../shared/MODELS.md find them in $PHOTO, $SPEECH, $SENTENCES, $LANGUAGE, real
-clips in $CLIPS and published captions in $BENCHMARKS.
+clips in $CLIPS and published captions in $BENCHMARKS. What takes hours goes on with what is in $KEPT.
 """
 
 from __future__ import annotations
@@ -224,10 +224,11 @@ MEASUREMENTS = {
         print python -m tests.support.gpu.peer alone films/*.mp4
     """,
     "faults": """
-        print python -W ignore -m tests.support.faults --calls 3
+        print python -W ignore -m tests.support.faults --calls 5 --kept "$KEPT"
     """,
     "faults-store": """
-        print python -W ignore -m tests.support.faults --layer s3 --calls 2 "add captions" "ingest more" remove maintain
+        print python -W ignore -m tests.support.faults --layer s3 --calls 3 --kept "$KEPT" ingest "ingest more" \\
+            "add captions" "add speech" "add vectors" extract "set metadata" remove use-space maintain upgrade
     """,
     "decoders": """
         python -m pip install --quiet --target peers --no-deps decord==0.6.0 torchcodec==0.13.0
@@ -244,6 +245,7 @@ def measure(name: str, options: str = "") -> Path:
     shares = ROOT.parent / "shared"
     environment = {
         **MODELS,
+        "KEPT": "/tmp/kinodex-kept",
         **os.environ,
         "ROOT": str(ROOT),
         "OPTIONS": options,

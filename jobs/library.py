@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-import sys
+import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
@@ -35,6 +35,7 @@ BATCHES_AHEAD = 2
 """Batches of frames that are read and prepared while the model computes."""
 
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
@@ -209,8 +210,8 @@ def _fetched_from(uri: str, video: VideoRow, folder: Path) -> FetchedVideo:
 
 
 def fetch_or_note(fetch_tokenizer: Callable[[], None]) -> None:
-    """Fetch a space's tokenizer; if it cannot be had, print on stderr what will be missing, and go on."""
+    """Fetch a space's tokenizer; if it cannot be had, log what will be missing, and go on."""
     try:
         fetch_tokenizer()
     except WeightsMissing as error:
-        print(f"note: {error}; frames are embedded without it, a search by words will need it", file=sys.stderr)
+        log.warning("note: %s; frames are embedded without it, a search by words will need it", error)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-import sys
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -22,6 +22,8 @@ from kinodex.jobs.errors import UsageError
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.trace import Span, Tracer
+
+log = logging.getLogger(__name__)
 
 # Attributes of spans by the GenAI semantic conventions of OpenTelemetry, from the events of a run.
 #
@@ -205,7 +207,7 @@ def spans_to(endpoint: str | None) -> Iterator[Watch]:
     finally:
         provider.shutdown()
         if counted.lost:
-            print(f"warning: {counted.lost} spans did not reach {redact_uri(address)}", file=sys.stderr)
+            log.warning("warning: %s spans did not reach %s", counted.lost, redact_uri(address))
 
 
 def traces_address(endpoint: str) -> str:

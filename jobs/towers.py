@@ -7,6 +7,7 @@ torch a second time would; the text tower is made beside them. What cannot be ex
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import subprocess
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
     from kinodex.index.spaces.cpu import ImageTower
     from kinodex.index.spaces.sentence_model import SentenceModel
     from kinodex.index.spaces.video_text import VideoTextModel
+
+log = logging.getLogger(__name__)
 
 # The image tower that embeds many pictures on this machine.
 
@@ -139,7 +142,7 @@ def _export_in_child(name: str, kinds: Sequence[TowerKind], awaited: TowerKind) 
         needed, free = CHILD_BYTES + CHILD_TIMES * size, free_memory_bytes()
         if free < needed:
             raise ExportRefused(f"that takes about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free")
-        print_notes([f"exporting the towers of {name} for this machine, once"])
+        log.warning("exporting the towers of %s for this machine, once", name)
         _children[name] = _start_child(name, kinds), kinds[-1]
     child, last = _children[name]
     assert child.stdout is not None
@@ -247,7 +250,7 @@ def carry_towers(library: Library, space: Fingerprint, kinds: Iterable[TowerKind
 
 
 def begin_carrying(uri: str, space: Fingerprint, kinds: Sequence[TowerKind]) -> Callable[[], list[str]]:
-    """Carry towers in a thread beside other work; what is returned waits for it, and gives the lines of it to print."""
+    """Carry towers in a thread beside other work; what is returned waits for it, and gives the lines of it to log."""
     pool = ThreadPoolExecutor(1, "towers")
     carried = pool.submit(partial(carry_or_note, Library.open(uri), space, kinds))
     pool.shutdown(wait=False)
@@ -255,7 +258,7 @@ def begin_carrying(uri: str, space: Fingerprint, kinds: Sequence[TowerKind]) -> 
 
 
 def carry_or_note(library: Library, space: Fingerprint, kinds: Sequence[TowerKind]) -> list[str]:
-    """Carry towers; return lines to print about what was done, or why it could not be."""
+    """Carry towers; return lines to log about what was done, or why it could not be."""
     held = _readable_towers(library.uri, space)
     missing = [kind for kind in kinds if not _is_settled(held, kind)]
     return [line for kind in missing for line in _carried_or_note(library, space, kind)]
@@ -268,7 +271,7 @@ def lacks_towers(library: Library, space: Fingerprint, kinds: Sequence[TowerKind
 
 
 def _carried_or_note(library: Library, space: Fingerprint, kind: TowerKind) -> list[str]:
-    """Carry one tower; return nothing to print for one of the built-in space, which is only copied."""
+    """Carry one tower; return nothing to log for one of the built-in space, which is only copied."""
     later = f"`kinodex add text-tower {library.uri}{' --with-image-tower' * (kind == 'image')}` tries again"
     is_builtin = builtin_tower(space.digest, kind) is not None
     try:
@@ -287,7 +290,7 @@ def _carried_or_note(library: Library, space: Fingerprint, kind: TowerKind) -> l
 
 
 def carry_sentences(library: Library, model: SentenceModel) -> list[str]:
-    """Export a sentence model, unless the library carries it or it was refused; return lines to print about it."""
+    """Export a sentence model, unless the library carries it or it was refused; return lines to log about it."""
     from kinodex.index.spaces.sentence_model import export_sentence_model
 
     return _carry_texts(library, model.space, partial(export_sentence_model, model), "kinodex add sentences")
@@ -320,10 +323,10 @@ def _carry_texts(library: Library, space: Fingerprint, export: Callable[[Path], 
     return [f"{space.name}: {describe_tower(held, 'text')}, exported in {time.monotonic() - began:.1f} s"]
 
 
-def print_notes(lines: Iterable[str]) -> None:
-    """Print lines on stderr."""
+def log_notes(lines: Iterable[str]) -> None:
+    """Log lines, which the command line shows on stderr."""
     for line in lines:
-        print(line, file=sys.stderr, flush=True)
+        log.warning("%s", line)
 
 
 def _is_settled(held: SpaceTowers, kind: TowerKind) -> bool:

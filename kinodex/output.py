@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from kinodex.index.text import redact_values
@@ -41,6 +43,18 @@ def error_console(quiet: bool = False) -> Console:
     from rich.console import Console
 
     return Console(stderr=True, quiet=quiet, emoji=False)
+
+
+@contextmanager
+def notes_on_stderr() -> Iterator[None]:
+    """Print within this block what is logged of a run that goes on: what is exported, missing, or tried again."""
+    logger, handler = logging.getLogger("kinodex"), logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def print_every(console: Console, every_s: float = LINE_EVERY_S) -> Callable[[Callable[[float], str]], None]:

@@ -252,12 +252,17 @@ class Endpoint:
         self.form = AcceptedForm(role)
         self._key = api_key(role)
         self._listed = False
+        self._answered = False
 
     @cached_property
     def _client(self) -> openai.AsyncOpenAI:
         import openai
 
-        role, http = self.role, openai.DefaultAsyncHttpxClient(verify=trusted_certificates())
+        async def note_answer(response: object) -> None:
+            self._answered = True
+
+        hooks = {"response": [note_answer]}
+        role, http = self.role, openai.DefaultAsyncHttpxClient(verify=trusted_certificates(), event_hooks=hooks)
         return openai.AsyncOpenAI(
             base_url=role.base_url, api_key=self._key, timeout=role.timeout_s, max_retries=0, http_client=http
         )
@@ -340,7 +345,7 @@ class Endpoint:
 
         try:
             async with held(self._slots):
-                return await with_retries(self.role, attempt)
+                return await with_retries(self.role, attempt, self._is_absent)
         except openai.APIStatusError as error:
             raise await self._explain(error, pictures, "embeddings of messages") from error
         except openai.APIConnectionError as error:
@@ -351,10 +356,14 @@ class Endpoint:
         import openai
 
         if not isinstance(error, openai.APIStatusError):
-            return False
+            return self._is_absent(error)
         messages = sent.fitted.messages
         blind = provider_errors.most_images(error, count_pictures(messages)) == 0
         return blind or self.form.lesson(error, sent.parameters, messages) is not None
+
+    def _is_absent(self, error: BaseException) -> bool:
+        """True where nothing listens and nobody has answered yet; a server that has may be starting again."""
+        return not self._answered and provider_errors.is_refused(error)
 
     async def find_context(self) -> int | None:
         """The tokens that the model can hold: what is known, else what the server lists; None if nobody says."""

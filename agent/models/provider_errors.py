@@ -48,6 +48,13 @@ def is_transient(error: BaseException) -> bool:
     return isinstance(error, (openai.APIConnectionError, NoCompletion))
 
 
+def is_refused(error: BaseException | None) -> bool:
+    """True for an error of a connection that was refused: nothing listens there."""
+    while error is not None and not isinstance(error, ConnectionRefusedError):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def status_error(
     role: Role,
     error: openai.APIStatusError,

@@ -27,7 +27,7 @@ from kinodex.jobs.add.run import NO_COST, AddedRows, RowsOf, check_settings
 from kinodex.jobs.clip_models import INSTRUCTION, ServedModel, clip_spaces, loaded
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.library import batched, source_frames
-from kinodex.jobs.towers import carry_clips, print_notes
+from kinodex.jobs.towers import carry_clips, log_notes
 
 if TYPE_CHECKING:
     from kinodex.index.spaces.video_text import VideoTextModel
@@ -93,7 +93,7 @@ class Clips:
         check_settings(library, self, "window_s", "stride_s", "fps", "frames")
         library.additions.add_clip_space(model.space)
         if not isinstance(model, ServedModel):
-            print_notes(carry_clips(library, model))
+            log_notes(carry_clips(library, model))
 
     def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
         spans, vectors, usage = self.spans(video), [], NO_COST

@@ -15,7 +15,7 @@ from kinodex.index.rows import FrameVectors, VideoRow
 from kinodex.index.spaces.space import BUILTIN_SPACE
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.library import BATCHES_AHEAD, fetch_or_note, none_drawn, stored_pictures, undrawn_videos
-from kinodex.jobs.towers import carry_or_note, carry_sentences, load_embedder, print_notes
+from kinodex.jobs.towers import carry_or_note, carry_sentences, load_embedder, log_notes
 from kinodex.pipeline.sample import prefetch
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Vectors:
             library.writer.note_undrawn([row.video_id for row in others])
         library.additions.add_space(fingerprint)
         if self.text_tower:
-            print_notes(carry_or_note(library, fingerprint, ["text"]))
+            log_notes(carry_or_note(library, fingerprint, ["text"]))
         elif isinstance(tower, Space):
             fetch_or_note(partial(fetch_tokenizer, self.space))
 
@@ -108,7 +108,7 @@ class Sentences:
 
         model = _loaded(self.sentence_model, self.device)
         library.sentences.add_space(model.space, measure_likeness(model))
-        print_notes(carry_sentences(library, model))
+        log_notes(carry_sentences(library, model))
 
     def outdated_videos(self, library: Library) -> list[str]:
         """Ids of videos whose lines changed since they were embedded: their rows are replaced (`add(again=...)`)."""

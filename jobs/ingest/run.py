@@ -35,7 +35,7 @@ from kinodex.jobs.ingest.coordinator import Coordinator, RunLimits
 from kinodex.jobs.ingest.messages import Assignment, Executor, WorkQueue
 from kinodex.jobs.ingest.sources import IdSet, NewSources, complete_ids, new_sources
 from kinodex.jobs.library import fetch_or_note, none_drawn
-from kinodex.jobs.towers import begin_carrying, lacks_towers, load_embedder, print_notes
+from kinodex.jobs.towers import begin_carrying, lacks_towers, load_embedder, log_notes
 from kinodex.pipeline.errors import NotDrawn, SourceError, SourceMissing
 from kinodex.pipeline.fetch import SILENCE_S, Source, Stamp, is_remote, stamp
 from kinodex.pipeline.sandbox import SandboxLimits
@@ -98,7 +98,7 @@ def run_ingest(
             if models is not None and new.sources:
                 watches = [each for each in (served, models.watch, watch) if each is not None]
                 report = _read_new(config, library, lease, models, new, complete, watches, report, began)
-            print_notes(carried())
+            log_notes(carried())
             if given:
                 report = replace(report, metadata=asdict(set_metadata(library, given)))
             report = replace(report, seconds=time.monotonic() - began)

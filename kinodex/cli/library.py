@@ -599,7 +599,7 @@ def _library(uri: str, space: str | None) -> Library:
     from kinodex.index.library import Library
     from kinodex.index.spaces.load import load_text_tower
     from kinodex.index.spaces.space import DEFAULT_SPACE
-    from kinodex.jobs.towers import carry_or_note, print_notes
+    from kinodex.jobs.towers import carry_or_note, log_notes
     from kinodex.pipeline.sample import IngestSettings
 
     if Library.exists(uri):
@@ -609,7 +609,7 @@ def _library(uri: str, space: str | None) -> Library:
         return library
     fingerprint = load_text_tower(space or DEFAULT_SPACE).fingerprint
     library = Library.create(uri, asdict(IngestSettings()), fingerprint)
-    print_notes(carry_or_note(library, fingerprint, ["text"]))
+    log_notes(carry_or_note(library, fingerprint, ["text"]))
     return library
 
 

@@ -152,12 +152,12 @@ def main() -> None:
     from kinodex.index.text import visible_lines
     from kinodex.jobs.child_processes import isolated_children
     from kinodex.jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED, PIPE_CLOSED, lacks_memory
-    from kinodex.output import write_any_text
+    from kinodex.output import notes_on_stderr, write_any_text
     from kinodex.pipeline.errors import PipelineError
 
     write_any_text(sys.stdout, sys.stderr)
     try:
-        with isolated_children():
+        with isolated_children(), notes_on_stderr():
             app(_spelt_out(sys.argv[1:]))
     except ModuleNotFoundError as error:
         if error.name not in EXTRAS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import ssl
 import threading
@@ -108,6 +109,31 @@ def test_the_warning_of_a_retry_does_not_print_a_key_that_the_server_repeats(
         ask(server, discover(), key_env="MINE")
     assert "attempt 2 of 5" in caplog.text and "busy, ***" in caplog.text
     assert "marked" not in caplog.text
+
+
+def test_a_refused_connection_is_tried_again_only_where_somebody_has_answered(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    last = Behaviour(json.dumps(QUERIES), headers={"Connection": "close"})
+
+    async def run() -> None:
+        with ChatServer(lambda _: last) as server:
+            away = OpenAIModel(role(server, attempts=2))
+            await away.ask(discover())
+        with pytest.raises(ModelUnreachable):
+            await away.ask(discover())
+        assert "attempt 2 of 2" in caplog.text, "it may be starting again"
+        caplog.clear()
+        await away.close()
+        absent = OpenAIModel(role(server))
+        with pytest.raises(ModelUnreachable) as caught:
+            await absent.ask(discover())
+        await absent.close()
+        assert "nobody answers at" in one_line(caught)
+        assert caplog.text == "", "nothing listens there"
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(run())
 
 
 def test_a_server_that_hangs_is_an_error_in_time() -> None:

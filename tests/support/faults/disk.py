@@ -11,11 +11,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import gettempdir
 
 KINDS = {"write": 1, "rename": 2, "list": 4, "read": 8}
+EVERY_KIND = sum(KINDS.values())
 ONCE, LASTING, KILL, MEMORY = range(4)
 MEMORY_STEPS, STEP_BYTES = 24, 8_000_000
 """The process may take so much more memory than it has, times the number of the step."""
@@ -30,6 +31,8 @@ class Fault:
     error: int = errno.EIO
 
 
+NONE = Fault(EVERY_KIND, ONCE)
+"""Of which no call fails: all are counted."""
 FAULTS = {
     **{f"{name} fails": Fault(kind, ONCE) for name, kind in KINDS.items()},
     "disk full": Fault(KINDS["write"], LASTING, errno.ENOSPC),
@@ -65,22 +68,22 @@ def reloaded() -> None:
 
 @dataclass
 class Struck:
-    """Calls that were counted, those that failed, and the first of these."""
+    """Calls at which each fault could have struck, how many failed, and the first of these."""
 
-    counted: int = 0
+    counted: dict[str, int] = field(default_factory=dict)
     times: int = 0
     first: str = ""
 
 
 @contextmanager
 def faults_at(place: Path, fault: Fault, nth: int) -> Iterator[Struck]:
-    """Within this block the n-th call below a folder fails; 0: none does, all are counted."""
+    """Within this block the n-th call below a folder fails; 0: none does, and those of its kinds are counted."""
     if fault.how == MEMORY:
         before = resource.getrlimit(resource.RLIMIT_AS)
         held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (held + nth * STEP_BYTES if nth else before[0], before[1]))
         try:
-            yield Struck(MEMORY_STEPS, 1, "memory")
+            yield Struck({}, 1, "memory")
         finally:
             resource.setrlimit(resource.RLIMIT_AS, before)
         return
@@ -91,5 +94,8 @@ def faults_at(place: Path, fault: Fault, nth: int) -> Iterator[Struck]:
         yield found
     finally:
         library.faults_disarm()
-        found.counted, found.times = library.faults_counted(), library.faults_struck()
+        of_kind = {kind: library.faults_counted(kind) for kind in KINDS.values()}
+        for name, each in FAULTS.items():
+            found.counted[name] = sum(n for kind, n in of_kind.items() if kind & each.kinds) or MEMORY_STEPS
+        found.times = library.faults_struck()
         found.first = library.faults_first().decode(errors="replace")

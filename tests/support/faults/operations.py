@@ -23,6 +23,7 @@ from kinodex.index.maintain import maintain, remove_added, remove_videos
 from kinodex.index.repair import repair
 from kinodex.index.rows import FrameVectors, SceneRow, SegmentRow, VideoRow
 from kinodex.index.spaces.sentence_model import Likeness
+from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.upgrade import upgrade
 from kinodex.jobs.add.extract import extraction
 from kinodex.jobs.add.import_text import import_text
@@ -38,6 +39,7 @@ from kinodex.jobs.library import read_facts
 from kinodex.jobs.metadata import read_metadata, set_metadata
 from kinodex.pipeline.sources import list_sources
 from kinodex.sketch.script import render_film, write_script
+from tests.support.faults.crew import space as new_space
 from tests.support.libraries.freeze import _shown
 from tests.support.libraries.random_library import (
     OTHER_DIM,
@@ -106,14 +108,18 @@ class Stage:
         self.make(library, rows)
 
 
-def _add_vectors(library: Library, rows: Mapping[str, Any]) -> None:
-    videos = {id_: FrameVectors(*(np.array(part) for part in zip(*each, strict=True))) for id_, each in rows.items()}
-    library.additions.add_vectors(videos, other_space())
+def vectors_in(space: Fingerprint) -> Stage:
+    """Vectors of another space than the library's own."""
 
+    def rows_of(library: Library, video: VideoRow) -> list[Any]:
+        held = vectors_of(FRAMES, 4, space.dim)
+        return list(zip(held.frame_no, held.time_s, held.vectors, strict=True))
 
-def _vectors(library: Library, video: VideoRow) -> list[Any]:
-    held = vectors_of(FRAMES, 4)
-    return list(zip(held.frame_no, held.time_s, held.vectors, strict=True))
+    def write(library: Library, rows: Mapping[str, Any]) -> None:
+        columns = {id_: (np.array(part) for part in zip(*each, strict=True)) for id_, each in rows.items()}
+        library.additions.add_vectors({id_: FrameVectors(*parts) for id_, parts in columns.items()}, space)
+
+    return Stage("vectors", rows_of, write, lambda library: library.additions.add_space(space), space.digest)
 
 
 def _add_sentences(library: Library, rows: Mapping[str, Any]) -> None:
@@ -155,13 +161,7 @@ STAGES = {
         Shots().prepare,
         Shots().model,
     ),
-    "vectors": Stage(
-        "vectors",
-        _vectors,
-        _add_vectors,
-        lambda library: library.additions.add_space(other_space()),
-        other_space().digest,
-    ),
+    "vectors": vectors_in(other_space()),
     "sentences": Stage(
         "sentences",
         lambda library, video: library.sentences.lines(video.video_id),
@@ -214,6 +214,12 @@ def _stages(given: Given, place: Path) -> None:
         assert not add(library, stage).failed
 
 
+def _spaces(given: Given, place: Path) -> None:
+    """The same with vectors in a space of which the towers are here."""
+    _stages(given, place)
+    assert not add(Library.open(str(place)), vectors_in(new_space())).failed
+
+
 def _untidy(given: Given, place: Path) -> None:
     """The same with leftovers of interrupted runs, many fragments and deleted rows."""
     _stages(given, place)
@@ -235,6 +241,7 @@ BASES: Mapping[str, Callable[[Given, Path], None]] = {
     "films": _films,
     "two": _two,
     "stages": _stages,
+    "spaces": _spaces,
     "untidy": _untidy,
     "torn": _torn,
     "old": _old,
@@ -287,7 +294,7 @@ def _set_metadata(given: Given, uri: str) -> None:
 
 
 def _use_space(given: Given, uri: str) -> None:
-    use_space(Library.open(uri), other_space().digest)
+    assert use_space(Library.open(uri), new_space().digest).note is None
 
 
 def _upgrade(given: Given, uri: str) -> None:
@@ -321,7 +328,7 @@ OPERATIONS: Mapping[str, Operation] = {
         "stages", lambda given, uri: remove_added(Library.open(uri), "captions", "somebody", "aaaa", "bbbb")
     ),
     "maintain": Operation("untidy", _maintain),
-    "use-space": Operation("stages", _use_space),
+    "use-space": Operation("spaces", _use_space),
     "upgrade": Operation("old", _upgrade),
     "repair": Operation("torn", _repair),
 }

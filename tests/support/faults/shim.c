@@ -29,7 +29,7 @@ static char root[PATH_MAX];
 static size_t root_length;
 static int kinds, how, failure;
 static long at;
-static atomic_long counted, struck;
+static atomic_long counted, struck, counted_of[READ + 1];
 static char first[PATH_MAX + 64];
 static _Atomic unsigned char watched[DESCRIPTORS];
 
@@ -47,13 +47,14 @@ void faults_arm(const char *folder, int of_kinds, long nth, int what, int error_
     root_length = strlen(root);
     atomic_store(&counted, 0);
     atomic_store(&struck, 0);
+    for (int kind = WRITE; kind <= READ; kind *= 2) atomic_store(&counted_of[kind], 0);
     first[0] = 0;
     at = nth, how = what, failure = error_number;
     kinds = of_kinds;
 }
 
 void faults_disarm(void) { kinds = 0; }
-long faults_counted(void) { return atomic_load(&counted); }
+long faults_counted(int kind) { return atomic_load(&counted_of[kind]); }
 long faults_struck(void) { return atomic_load(&struck); }
 const char *faults_first(void) { return first; }
 
@@ -67,6 +68,7 @@ static int is_watched(int fd) { return kinds && fd >= 0 && fd < DESCRIPTORS && a
 static int strikes(int kind, const char *call, const char *path) {
     if (!(kinds & kind)) return 0;
     long number = atomic_fetch_add(&counted, 1) + 1;
+    atomic_fetch_add(&counted_of[kind], 1);
     if (number != at && !(how == LASTING && at > 0 && number > at)) return 0;
     if (how == KILL) kill(getpid(), SIGKILL);
     if (!atomic_fetch_add(&struck, 1)) snprintf(first, sizeof first, "%s %s", call, path ? path + root_length : "");

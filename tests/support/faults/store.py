@@ -110,13 +110,14 @@ class Store:
         return f"s3://{BUCKET}/{name}"
 
     @contextmanager
-    def faults(self, uri: str, fault: str, nth: int) -> Iterator[Struck]:
+    def faults(self, uri: str, fault: str | None, nth: int) -> Iterator[Struck]:
         control, struck = f"{self._address}{CONTROL}?", Struck()
-        send(control + urlencode({"nth": nth, "fault": fault}))
+        send(control + urlencode({"nth": nth, "fault": fault or "503"}))
         try:
             yield struck
         finally:
-            struck.counted, struck.first = json.loads(send(control + urlencode({"nth": 0, "fault": fault})))
+            counted, struck.first = json.loads(send(control + urlencode({"nth": 0, "fault": "503"})))
+            struck.counted = dict.fromkeys(FAULTS, counted)
             struck.times = int(bool(struck.first))
 
     def kills(self, fault: str) -> bool:

@@ -67,3 +67,11 @@ def described(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.support.libraries.described_library import make_described
 
     return make_described(library, tmp_path_factory.mktemp("described"))
+
+
+@pytest.fixture(scope="session")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of two films of four places, `aa` and `bb`, with captions and lines; tests that change it copy it."""
+    from tests.support.scenes.chaptered_film import make_film
+
+    return made_once(tmp_path_factory, "places", lambda folder: make_film(folder, "aa", "bb"))

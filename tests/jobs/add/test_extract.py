@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from kinodex.jobs.errors import UsageError
 from kinodex.web.inputs import ViewerApi, classify_inputs
 from kinodex.web.search import LibrarySearch, read_request
 from tests.support.command import Kinodex, bad, json_of
-from tests.support.scenes.chaptered_film import PLACES, make_film
+from tests.support.scenes.chaptered_film import PLACES
 from tests.support.servers.batch_server import BatchServer, serving
 from tests.support.servers.chat_server import Behaviour, ChatServer, cut_off, failing
 
@@ -58,8 +59,8 @@ def rows_of(body: dict) -> dict[str, Any]:
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Library:
-    return make_film(tmp_path / "library", "aa", "bb")
+def library(places: Path, tmp_path: Path) -> Library:
+    return Library.open(str(shutil.copytree(places, tmp_path / "library")))
 
 
 @pytest.fixture

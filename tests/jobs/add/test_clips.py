@@ -253,7 +253,8 @@ def test_vllm_s_bare_form(library: Library) -> None:
         assert json.dumps(server.asked[1]).count("add_special_tokens") == 0
 
 
-@pytest.mark.slow  # Ray is started
+@pytest.mark.ray
+@pytest.mark.slow
 def test_clips_on_ray(library: Library, tiny_model: Callable[[str], Path], ray_cluster: Any) -> None:
     from kinodex.jobs.workers import ray_executor
 

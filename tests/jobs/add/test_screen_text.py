@@ -66,5 +66,3 @@ def test_small_print_is_read_from_the_source_at_full_size_at_the_same_times(tmp_
     report = add(library, ScreenText(full=True))
     assert (report.model, report.failed) == ("PP-OCRv6-small at full size", 0)
     assert lines(library, "small") == [(1.0, 2.0, "Registered office: 7 Harbour Street")]
-
-

@@ -172,10 +172,6 @@ from dataclasses import replace
 
 from kinodex.agent.variants.baselines import UNIFORM
 
-class Odd(Exception):
-    def __init__(self, one, other):
-        super().__init__("odd")
-
 async def run(session, parameters):
     answer = await UNIFORM.run(session, parameters)
     if "number 2?" in session.question.text and session.environment.videos[0].title == "harbour":
@@ -186,20 +182,16 @@ MINE = replace(UNIFORM, name="mine", run=run)
 """
 FAULTS = {
     "exception": ("1 / 0", "ZeroDivisionError: division by zero ("),
-    "cannot be unpickled": ("raise Odd(1, 2)", "Odd: odd ("),
     "no answer": ("return None", "the agent returned NoneType"),
     "hang": ("await asyncio.Event().wait()", "the agent 'mine' waited for 0.5 s"),
 }
 """An agent's own faults, and what the result says of them."""
 REPLIES = {
     "lasting 500": (failing(500, "boom"), "fails (500: boom)"),
-    "time-out": (Behaviour(json.dumps(ANSWER), after_s=1.5), "no reply from"),
     "no completion": (Behaviour(raw=b"{broken"), "sent no chat completion"),
-    "too large": (failing(413, "payload"), "finds the request too large"),
     "refused": (failing(400, "this is not to be asked"), "not to be asked"),
-    "filtered": (failing(403, "no"), "refuses"),
 }
-UNREACHABLE = ("lasting 500", "time-out", "no completion")
+UNREACHABLE = ("lasting 500", "no completion")
 USAGE = {"prompt_tokens": 1, "completion_tokens": 0, "total_tokens": 1}
 
 

@@ -213,7 +213,7 @@ def test_one_question_that_fails_takes_no_other_with_it(kind, place, kinodex, se
     hard, says = REPLIES.get(kind, (None, says))
     (tmp_path / "mine.py").write_text(AGENT.format(fault=fault))
     server.reply = answers_but(hard)
-    models = at(server, tmp_path, timeout_s=1.0)
+    models = at(server, tmp_path)
     with (tmp_path / "roles.toml").open("a") as roles:
         roles.write("price = {input = 1_000_000}\n")
     options = command(place, tmp_path / "run", "--agent", f"{tmp_path / 'mine.py'}", "--no-controls", *models)

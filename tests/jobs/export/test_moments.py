@@ -37,11 +37,6 @@ from tests.support.libraries.random_library import SETTINGS, fingerprint, made, 
 from tests.support.scenes.chapters import add_chapters
 
 
-@pytest.fixture(scope="module")
-def opened(library: Path) -> Library:
-    return Library.open(str(library))
-
-
 def chosen(library: Library, usual_rows: str | None = None, **choice: Any) -> list[Moment]:
     return choose_moments(library, MomentChoice(**choice), usual_rows)
 

@@ -155,7 +155,7 @@ def test_a_resume_with_another_input_is_refused_and_says_which(kind: str, descri
     library = Library.open(str(described))
     last, export, with_other_setting = KINDS[kind]
     film = library.video("film-02")
-    begun = Moment(film, film.start_s, film.end_s, "cat", 0.5, "visual", "A")
+    begun = Moment(film, film.start_s, film.start_s + 4.0, "cat", 0.5, "visual", "A")
     in_the_way = tmp_path / ".unfinished" / last
     (in_the_way / "x").mkdir(parents=True)
     with pytest.raises(OSError, match=last):

@@ -86,8 +86,7 @@ def test_no_agent_takes_more_than_its_forecast(sketches: SketchLibrary, server: 
         films = {name: without_writing(film) for name, film in sketches.films.items()}
         async with OpenAIModel(endpoint_roles(choice)["default"]) as model:
             return [
-                (await ask(each.question, films[Path(each.film).stem], model, agent=agent)).ledger
-                for each in asked
+                (await ask(each.question, films[Path(each.film).stem], model, agent=agent)).ledger for each in asked
             ]
 
     for variant in VARIANTS:

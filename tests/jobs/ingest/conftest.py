@@ -1,4 +1,4 @@
-"""A corpus of small films and its library, made once for tests of ingest, which only read them; and an empty library."""
+"""A corpus of small films and its library, made once for tests of ingest, which read them; and an empty library."""
 
 from __future__ import annotations
 

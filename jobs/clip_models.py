@@ -157,7 +157,12 @@ class ClipQueries:
         """The unit vector `[dim]` of words, of a picture, or of both: by a served model itself, else by their sum."""
         if self.space.is_served:
             vectors, _ = served_of(self.library, self.space).embed([(words.strip(), [jpeg] if jpeg else [])])
-            self._check_dim(vectors.shape[1])
+            if vectors.shape[1] != self.space.dim:
+                raise SpaceMismatch(
+                    f"{self.space.name} gives vectors of {vectors.shape[1]} dimensions, and the clips of "
+                    f"{self.library.uri} have {self.space.dim}: serve the model that made them, or set {ENDPOINT} to "
+                    "where it is served"
+                )
             served: NDArray[np.float32] = vectors[0]
             return served
         if jpeg is None:
@@ -185,13 +190,6 @@ class ClipQueries:
             raise SpaceMismatch(
                 f"got the video-text model {found}, but {self.library.uri} holds clips by {self.space}: here the same "
                 "name stands for other weights; use those that made the clips"
-            )
-
-    def _check_dim(self, dim: int) -> None:
-        if dim != self.space.dim:
-            raise SpaceMismatch(
-                f"{self.space.name} gives vectors of {dim} dimensions, and the clips of {self.library.uri} have "
-                f"{self.space.dim}: serve the model that made them, or set {ENDPOINT} to where it is served"
             )
 
 

@@ -177,7 +177,11 @@ async def role_models(choice: ModelChoice) -> AsyncIterator[Mapping[str, Model]]
     from kinodex.agent.models.roles import ResponseCache
 
     roles = _roles(choice)
-    here = {name: _local_model(role) for name, role in roles.items() if role.model.startswith(LOCAL)}
+    here = {
+        name: open_local(role.model, temperature=role.temperature, max_new_tokens=role.max_tokens)
+        for name, role in roles.items()
+        if role.model.startswith(LOCAL)
+    }
     elsewhere = {name: role for name, role in roles.items() if name not in here}
     cache = ResponseCache(choice.cache_path or cache_file()) if choice.cache else nullcontext()
     with cache as opened:
@@ -190,10 +194,6 @@ async def role_models(choice: ModelChoice) -> AsyncIterator[Mapping[str, Model]]
             elsewhere, cache=opened, sample=choice.sample, charge_cached=choice.charge_cached
         ) as models:
             yield {**models, **here}
-
-
-def _local_model(role: Role) -> Model:
-    return open_local(role.model, temperature=role.temperature, max_new_tokens=role.max_tokens)
 
 
 def open_local(name: str, **settings: Any) -> Model:

@@ -131,14 +131,13 @@ def _for_label(detector: Detector, label: str) -> Detector | None:
 def _rows(
     library: Library, model: str, detector: Detector, frames: Sequence[ShownFrame], label: str
 ) -> list[DetectionRow]:
-    from kinodex.jobs.library import picture_of
+    from kinodex.jobs.library import batched, picture_of
     from kinodex.pipeline.models.detector import find_tracks
 
-    pictures = [picture_of(frame) for frame in frames]
     found = [
         [each for each in boxes if not label or plain_label(each.label) == label]
-        for first in range(0, len(frames), BATCH)
-        for boxes in detector.detect(pictures[first : first + BATCH])
+        for pictures in batched([picture_of(frame) for frame in frames], BATCH)
+        for boxes in detector.detect(pictures)
     ]
     cuts_s = [each.start_s for each in library.segments(frames[0].video_id) if each.kind == "shot"]
     tracks = find_tracks(found, [frame.time_s for frame in frames], cuts_s)

@@ -40,12 +40,6 @@ GIVEN: Mapping[Over, tuple[str, ...]] = {
 Over frames `pictures` are uint8 `[n, height, width, 3]` and `vectors` float32 `[n, dim]`. Over segments and videos they
 are lists of such arrays, of some pictures of each (`pictures_each`), and of the vectors of all its frames.
 """
-FIRST_COLUMNS = {
-    "frames": ("frame_no", "time_s"),
-    "segments": ("segment_no", "start_s", "end_s"),
-    "videos": (),
-}
-"""Columns that say of what a row is, after `video_id`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -312,26 +312,12 @@ def read_benchmark(name: str, path: Path) -> Benchmark[Item]:
 
     Raises `UsageError` for a file of something else, in which no row can be read.
     """
-    info = find_benchmark(name)
-    items, problems = _read(info, Item, path, "question")
-    videos = len({item.video for item in items})
-    if not _is_published(info, len(items), videos):
-        published = ", ".join(
-            f"{part} {count:,}" + (f" about {about:,}" if about else "") for part, (count, about) in info.sizes.items()
-        )
-        size = Problem("file", f"got {len(items):,} questions about {videos:,} videos; published: {published}")
-        problems = (size, *problems)
-    return Benchmark(name, info.title, items, problems, info.scoring, info.episodes)
+    return _read(name, find_benchmark(name), Item, path, "question")
 
 
 def read_moment_benchmark(name: str, path: Path) -> MomentBenchmark:
     """Read the searches in a published file, as `read_benchmark` does."""
-    info = find_moment_benchmark(name)
-    items, problems = _read(info, SearchItem, path, "search")
-    if not _is_published(info, len(items), None):
-        published = ", ".join(f"{part} {count:,}" for part, (count, _) in info.sizes.items())
-        problems = (Problem("file", f"got {len(items):,} searches; published: {published}"), *problems)
-    return Benchmark(name, info.title, items, problems)
+    return _read(name, find_moment_benchmark(name), SearchItem, path, "search", "es")
 
 
 def _find(name: str, infos: Mapping[str, BenchmarkInfo[AnyItem]]) -> BenchmarkInfo[AnyItem]:
@@ -364,8 +350,8 @@ def _of_file(spec: str) -> Any:
 
 
 def _read(
-    info: BenchmarkInfo[AnyItem], kind: type[AnyItem], path: Path, what: str
-) -> tuple[tuple[AnyItem, ...], tuple[Problem, ...]]:
+    name: str, info: BenchmarkInfo[AnyItem], kind: type[AnyItem], path: Path, what: str, ending: str = "s"
+) -> Benchmark[AnyItem]:
     file = _annotations(info, path)
     items, problems = parse_rows(info.rows(file), info.row)
     if not items:
@@ -376,7 +362,15 @@ def _read(
         )
     if not isinstance(items[0], kind):
         raise UsageError(f"{info.title} is of another kind: a row of it is no {what} but a {type(items[0]).__name__}")
-    return items, problems
+    videos = len({item.video for item in items if isinstance(item, Item)})  # a search may be over all videos
+    sizes = info.sizes.values()
+    if sizes and not any(count == len(items) and (not videos or about in (None, videos)) for count, about in sizes):
+        published = ", ".join(
+            f"{part} {count:,}" + (f" about {about:,}" if about else "") for part, (count, about) in info.sizes.items()
+        )
+        got = f"{len(items):,} {what}{ending}" + (f" about {videos:,} videos" if videos else "")
+        problems = (Problem("file", f"got {got}; published: {published}"), *problems)
+    return Benchmark(name, info.title, items, problems, info.scoring, info.episodes)
 
 
 def _annotations(info: BenchmarkInfo[AnyItem], path: Path) -> Path:
@@ -389,8 +383,3 @@ def _annotations(info: BenchmarkInfo[AnyItem], path: Path) -> Path:
             f"give its path; source: {info.had_from}"
         )
     return found
-
-
-def _is_published(info: BenchmarkInfo[AnyItem], items: int, videos: int | None) -> bool:
-    sizes = info.sizes.values()
-    return not sizes or any(items == size[0] and (videos is None or size[1] in (None, videos)) for size in sizes)

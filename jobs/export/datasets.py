@@ -95,38 +95,29 @@ SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M"
 """Categories of size as the hub names them, each of ten times as many rows as the one before."""
 
 
-@dataclass(frozen=True, slots=True)
-class CardFacts:
-    """Facts about an exported dataset."""
-
-    name: str
-    split: str
-    vectors: Precision
-    space: str
-    dim: int
-    sample_fps: float | None
-    videos: int
-    frames: int
-    stored_bytes: int
-    unpacked_bytes: int
-
-
-def card_text(facts: CardFacts) -> str:
-    head = yaml.safe_dump(_head(facts), sort_keys=False, allow_unicode=True)
-    rate = "" if facts.sample_fps is None else f", {facts.sample_fps:g} a second"
-    vector = f"| `vector` | {facts.dim} numbers, {facts.vectors} | of unit length, in the space `{facts.space}` |\n"
+def card_text(
+    name: str,
+    settings: HfSettings,
+    report: HfReport,
+    space: Fingerprint,
+    sample_fps: float | None,
+    unpacked_bytes: int,
+) -> str:
+    head = _head(name, settings, report, space.dim, unpacked_bytes)
+    rate = "" if sample_fps is None else f", {sample_fps:g} a second"
+    vector = f"| `vector` | {space.dim} numbers, {settings.vectors} | of unit length, in the space `{space.name}` |\n"
     return f"""---
-{head}---
+{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---
 
-# {facts.name}
+# {name}
 
-{facts.frames:,} frames of {facts.videos:,} videos{rate}; a frame that stays on screen is there once.
+{report.frames:,} frames of {report.videos:,} videos{rate}; a frame that stays on screen is there once.
 Exported by kinodex.
 
 ```python
 from datasets import load_dataset
 
-frames = load_dataset("path/to/this/folder", split="{facts.split}")
+frames = load_dataset("path/to/this/folder", split="{settings.split}")
 print(frames[0]["title"], frames[0]["time_s"], frames[0]["image"].size)
 ```
 
@@ -138,26 +129,24 @@ print(frames[0]["title"], frames[0]["time_s"], frames[0]["image"].size)
 | `time_s` | float64 | when a player shows the frame, seconds from 0:00 |
 | `width_px`, `height_px` | int32 | of the picture |
 | `image` | image | JPEG |
-{vector if facts.vectors != "none" else ""}
+{vector if settings.vectors != "none" else ""}
 Rows are in the order of videos by title, and of time within a video. A video is never divided between files.
 """
 
 
-def _head(facts: CardFacts) -> dict[str, Any]:
-    size = SIZES[min(max(len(str(facts.frames)) - 3, 0), len(SIZES) - 1)]
-    split = {"name": facts.split, "num_bytes": facts.unpacked_bytes, "num_examples": facts.frames}
+def _head(name: str, settings: HfSettings, report: HfReport, dim: int, unpacked_bytes: int) -> dict[str, Any]:
+    size = SIZES[min(max(len(str(report.frames)) - 3, 0), len(SIZES) - 1)]
+    split = settings.split
     return {
-        "pretty_name": facts.name,
+        "pretty_name": name,
         "tags": ["video", "kinodex"],
         "size_categories": [size],
-        "configs": [
-            {"config_name": "default", "data_files": [{"split": facts.split, "path": f"data/{facts.split}-*"}]}
-        ],
+        "configs": [{"config_name": "default", "data_files": [{"split": split, "path": f"data/{split}-*"}]}],
         "dataset_info": {
-            "features": yaml_features(facts.vectors, facts.dim),
-            "splits": [split],
-            "download_size": facts.stored_bytes,
-            "dataset_size": facts.unpacked_bytes,
+            "features": yaml_features(settings.vectors, dim),
+            "splits": [{"name": split, "num_bytes": unpacked_bytes, "num_examples": report.frames}],
+            "download_size": report.stored_bytes,
+            "dataset_size": unpacked_bytes,
         },
     }
 
@@ -332,18 +321,7 @@ def _finish(
     )
     unpacked = sum(each.row_group(n).total_byte_size for each in facts for n in range(each.num_row_groups))
     fps = library.settings.get("fps")
-    about = CardFacts(
-        name=target.folder.absolute().name,
-        split=settings.split,
-        vectors=settings.vectors,
-        space=fingerprint.name,
-        dim=fingerprint.dim,
-        sample_fps=None if fps is None else float(fps),
-        videos=report.videos,
-        frames=report.frames,
-        stored_bytes=report.stored_bytes,
-        unpacked_bytes=unpacked,
-    )
-    target.write_bytes(CARD, card_text(about))
+    name, sample_fps = target.folder.absolute().name, None if fps is None else float(fps)
+    target.write_bytes(CARD, card_text(name, settings, report, fingerprint, sample_fps, unpacked))
     target.finish(DATA, CARD)
     return report

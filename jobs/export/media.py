@@ -421,7 +421,9 @@ def _first_file(video: VideoRow, places: Sequence[SourceRow], held: ExitStack) -
     for place in places:
         try:
             path = held.enter_context(local_copy(Source(place.uri, video.title)))
-            if _is_unchanged(video, place) or content_id(path) == video.video_id:
+            now, noted = stamp(Source(place.uri, video.title)), (place.video_id, place.size_bytes, place.stamp)
+            is_unchanged = now is not None and noted == (video.video_id, now.size_bytes, now.mark)
+            if is_unchanged or content_id(path) == video.video_id:
                 return path
             raise SourceChanged(
                 f"{redact_uri(place.uri)}: holds other bytes than those that were indexed; ingest it again first"
@@ -444,9 +446,3 @@ def edit_facts_of(library: LibraryReader, videos: Iterable[VideoRow]) -> dict[st
         except PipelineError:  # without its file a video is counted by its rate, as remote ones are
             continue
     return found
-
-
-def _is_unchanged(video: VideoRow, place: SourceRow) -> bool:
-    now = stamp(Source(place.uri, video.title))
-    noted = place.video_id, place.size_bytes, place.stamp
-    return now is not None and noted == (video.video_id, now.size_bytes, now.mark)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -205,26 +205,8 @@ class RayExecutor:
         self._checked_s = 0.0
         self._failed_starts = 0
 
-    def fingerprint(self) -> Fingerprint:
-        """The space's fingerprint, from the first embedder; raises its SpaceError."""
-        found: Fingerprint = self._call_first("fingerprint")
-        return found
-
-    def fetch_tokenizer(self) -> None:
-        """Fetch the tokenizer into the cache of the first embedder's machine; raises its SpaceError."""
-        self._call_first("fetch_tokenizer")
-
-    def arithmetic(self) -> str:
-        """Arithmetic of the first embedder; empty if it has embedded nothing."""
-        found: str = self._call_first("arithmetic")
-        return found
-
-    def begin_carrying(self, uri: str, kinds: Sequence[TowerKind]) -> Callable[[], list[str]]:
-        """Keep the space's towers with the library at `uri`, exported by the first embedder; see the function."""
-        self._call_first("begin_carrying", uri, kinds)
-        return partial(self._call_first, "carried")
-
-    def _call_first(self, method: str, *arguments: Any) -> Any:
+    def ask_embedder(self, method: str, *arguments: Any) -> Any:
+        """Call a method of the first embedder, on whose machine it runs; raises what it raises."""
         import ray
 
         try:

@@ -235,11 +235,17 @@ def _load_on_ray(config: IngestConfig) -> Iterator[_Models]:
     sizes = Sizes(config.workers, config.embedders, config.cpus_per_worker, config.gpus_per_embedder)
     name = absolute_name(config.space)
     with connected(config.ray_address), ray_executor(name, config.device, sizes, config.decoder) as executor:
-        fingerprint = executor.fingerprint()
+        ask = executor.ask_embedder
+        fingerprint: Fingerprint = ask("fingerprint")
         if not config.text_tower:
-            fetch_or_note(executor.fetch_tokenizer)
-        carry = partial(executor.begin_carrying, kinds=config.towers)
-        yield _Models(fingerprint, executor.is_on_gpu, executor.start_workers, carry, executor.arithmetic, ray_watch())
+            fetch_or_note(partial(ask, "fetch_tokenizer"))
+
+        def carry(uri: str) -> Callable[[], list[str]]:
+            ask("begin_carrying", uri, config.towers)
+            return partial(ask, "carried")
+
+        arithmetic = partial(ask, "arithmetic")
+        yield _Models(fingerprint, executor.is_on_gpu, executor.start_workers, carry, arithmetic, ray_watch())
 
 
 # The report of a run, kept in the library.

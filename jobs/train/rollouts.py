@@ -117,21 +117,16 @@ async def sample_rollouts(
         models = {**(frozen if isinstance(frozen, Mapping) else {"default": frozen}), "policy": master}
         tasks.append(Task(known.question, environment, models, AGENT, on_event=_recorder(recorded)))
     await ask_many(tasks, together=len(tasks))
-    return [
-        _tokenized(context.questions[number], master, recorded, settings.alpha)
-        for number, master, recorded in zip(numbers, masters, records, strict=True)
-    ]
+    rollouts, thinking_open = [], opens_thinking(generator.tokenizer)
+    for number, master, recorded in zip(numbers, masters, records, strict=True):
+        run = rollout(recorded, context.questions[number].answer, settings.alpha, thinking_open=thinking_open)
+        start = master.prompt_length
+        rollouts.append(TokenizedRollout(run, master.tokens[:start], master.tokens[start:], master.own[start:]))
+    return rollouts
 
 
 def _recorder(records: list[Record]) -> Any:
     return lambda event: records.append(record(event))
-
-
-def _tokenized(known: KnownQuestion, master: MasterInTraining, records: list[Record], alpha: float) -> TokenizedRollout:
-    start = master.prompt_length
-    thinking_open = opens_thinking(master.generator.tokenizer)
-    run = rollout(records, known.answer, alpha, thinking_open=thinking_open)
-    return TokenizedRollout(run, master.tokens[:start], master.tokens[start:], master.own[start:])
 
 
 # Settings of training: the paper's in grpo.toml beside this file, and the user's changes.

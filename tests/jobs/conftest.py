@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,31 +11,6 @@ from tests.support.house.once import made_once
 
 if TYPE_CHECKING:
     from kinodex.index.library import Library
-    from tests.support.libraries.viewer_library import Shown
-
-
-@pytest.fixture
-def ctrl_c() -> Iterator[None]:
-    """Interrupts reach this process, also where a shell started it in the background, which ignores them."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture(scope="session")
-def mcp_library(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """A film of 30 s, `harbour`, with a transcript and detections; tests only read it."""
-    from tests.support.servers.mcp_client import make_library
-
-    return make_library(tmp_path_factory.mktemp("mcp"))
-
-
-@pytest.fixture(scope="session")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
-    """A library of one video, and two traces over it; tests only read them."""
-    from tests.support.libraries.viewer_library import make_shown
-
-    return make_shown(tmp_path_factory.mktemp("viewer"))
 
 
 @pytest.fixture(scope="session")
@@ -62,8 +35,24 @@ def small_library(small_films: list[Path], tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="session")
+def opened(library: Path) -> Library:
+    """The library of drawn films, open; tests only read it."""
+    from kinodex.index.library import Library
+
+    return Library.open(str(library))
+
+
+@pytest.fixture(scope="session")
 def described(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The library of drawn films with captions, detections and a second space; tests only read it."""
     from tests.support.libraries.described_library import make_described
 
     return make_described(library, tmp_path_factory.mktemp("described"))
+
+
+@pytest.fixture(scope="session")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of two films of four places, `aa` and `bb`, with captions and lines; tests that change it copy it."""
+    from tests.support.scenes.chaptered_film import make_film
+
+    return made_once(tmp_path_factory, "places", lambda folder: make_film(folder, "aa", "bb"))

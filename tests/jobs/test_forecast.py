@@ -79,14 +79,14 @@ def test_rows_add_up_and_some_stand_for_all() -> None:
 @pytest.mark.slow
 def test_no_agent_takes_more_than_its_forecast(sketches: SketchLibrary, server: ChatServer) -> None:
     choice = ModelChoice(MODEL, server.base_url, None, *PRICES)
-    tasks = [(each.question, (each.film,)) for each in sketches.known]
+    asked = sketches.known[::2]
+    tasks = [(each.question, (each.film,)) for each in asked]
 
     async def bill(agent: str) -> list[Ledger]:
         films = {name: without_writing(film) for name, film in sketches.films.items()}
         async with OpenAIModel(endpoint_roles(choice)["default"]) as model:
             return [
-                (await ask(each.question, films[Path(each.film).stem], model, agent=agent)).ledger
-                for each in sketches.known
+                (await ask(each.question, films[Path(each.film).stem], model, agent=agent)).ledger for each in asked
             ]
 
     for variant in VARIANTS:

@@ -37,11 +37,6 @@ from tests.support.libraries.text_library import text_library
 
 
 @pytest.fixture(scope="module")
-def opened(library: Path) -> Library:
-    return Library.open(str(library))
-
-
-@pytest.fixture(scope="module")
 def environment(opened: Library) -> Environment:
     return open_environment(opened)
 

@@ -1,14 +1,38 @@
-"""Coroutines in plain functions: an interrupt ends them, and waits for their end."""
+"""Models by name with all that replies depend on; coroutines in plain functions, which an interrupt ends."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 
-from kinodex.jobs.models import run_now
+from kinodex.jobs.models import REPLY_SETTINGS, ModelChoice, describe_models, run_now
+
+SETTINGS = {
+    "temperature": "0.5",
+    "max_tokens": "99",
+    "reasoning": "false",
+    "joint_schema": "true",
+    "context_tokens": "9999",
+    "seed": "4",
+    "extra": '{reasoning_effort = "low"}',
+    "image_side_px": "32",
+    "detail": '"low"',
+    "images": "3",
+}
+
+
+def test_a_model_is_another_where_a_setting_is_on_which_replies_depend(tmp_path: Path) -> None:
+    assert SETTINGS.keys() == REPLY_SETTINGS
+    file, plain = tmp_path / "roles.toml", '[default]\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\n'
+    for name, value in SETTINGS.items():
+        file.write_text(f"{plain}{name} = {value}\n")
+        assert f", {name}=" in describe_models(ModelChoice(roles_file=file))["default"]
+    file.write_text(plain + "timeout_s = 7\n")
+    assert describe_models(ModelChoice(roles_file=file)) == {"default": "m at http://127.0.0.1:9/v1"}
 
 
 def test_an_interrupt_where_a_loop_runs_already_cancels_the_call_and_waits_for_its_end() -> None:

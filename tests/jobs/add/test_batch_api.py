@@ -80,14 +80,17 @@ def test_a_job_whose_id_was_not_heard_is_found_by_its_name(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_list_that_begins_again_is_read_once_and_one_that_does_not_end_is_an_error(tmp_path: Path) -> None:
+def test_a_list_that_begins_again_is_read_once_and_one_that_does_not_end_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A server that does not know the parameter `after` sends the same page for ever."""
     with jobs(tmp_path / "same", endless="same") as at:
         at.work()
     assert len(at.folder.replies().completions) == 5
     assert at.server.pages == 2
+    monkeypatch.setattr("kinodex.jobs.add.batch_api.MOST_LISTED", 1_000)
     with jobs(tmp_path / "new", opened=False, endless="new") as at:
-        with pytest.raises(BatchFailed, match=r"lists more than 10,000 batches.*leave out --batch-api"):
+        with pytest.raises(BatchFailed, match=r"lists more than 1,000 batches.*leave out --batch-api"):
             at.work()
         assert at.server.batches == {} and at.server.files == {}
 

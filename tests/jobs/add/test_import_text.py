@@ -106,7 +106,7 @@ def test_a_transcript_alone_has_windows_for_segments(kinodex, tmp_path):
 
 @pytest.mark.slow
 def test_an_import_that_is_interrupted_goes_on_where_it_was(tmp_path):
-    videos = {f"video {number}": [f"line {number}", "and on"] for number in range(20)}
+    videos = {f"video {number}": [f"line {number}", "and on"] for number in range(10)}
     whole, broken = (make_library(tmp_path / name, {"other": ["sea"]}) for name in ("whole", "broken"))
     bring(whole, videos)
 
@@ -115,9 +115,9 @@ def test_an_import_that_is_interrupted_goes_on_where_it_was(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         bring(broken, videos, watch=stop)
-    assert 0 < len(broken.additions.pending("speech", "someone")) < 20
+    assert 0 < len(broken.additions.pending("speech", "someone")) < 10
     rest = bring(broken, videos)
-    assert (rest.made, rest.left_out + rest.report.added) == (0, 20)
+    assert (rest.made, rest.left_out + rest.report.added) == (0, 10)
     assert audit(broken).problems == ()
     for row in whole.videos():
         assert said(broken, row.title) == said(whole, row.title)

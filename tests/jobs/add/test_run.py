@@ -19,6 +19,7 @@ from kinodex.jobs.add.captions import Captions
 from kinodex.jobs.add.detections import Detections
 from kinodex.jobs.add.run import AddedRows, add, check_settings, kept_settings
 from kinodex.jobs.add.speech import Speech
+from kinodex.jobs.add.summaries import Summaries
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import PipelineError
 from tests.support.faults.operations import BASES, STAGES, Given
@@ -148,6 +149,7 @@ HEARD = Speech("/nowhere/m", language="de")
 DETECTED = Detections("/nowhere/m", ("boat", "cat"), min_score=0.5)
 ASKED = Captions("m", "http://one:1/v1", frames_a_segment=8, input_price=1.0)
 CAPTIONED = Captions("n n", max_new_tokens=32)
+TOLD = Summaries("s", frames_a_scene=2)
 
 
 @pytest.fixture
@@ -156,7 +158,7 @@ def added_to(tmp_path: Path) -> Library:
     library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
     for number, video_id in enumerate(("aaaa", "bbbb")):
         write(library, made(video_id, 3, seed=number))
-    for stage in (HEARD, DETECTED, ASKED, CAPTIONED):
+    for stage in (HEARD, DETECTED, ASKED, CAPTIONED, TOLD):
         assert library.additions.complete(stage.name, stage.model, {"aaaa": 0}, stage.settings) == ()
     return library
 
@@ -167,6 +169,7 @@ REFUSED = (
     ("detections", "/nowhere/m", ("--labels", "cat,boat"), "--min-score 0.3", "--min-score 0.5"),
     ("captions", "m", ("--base-url", "http://two:1/v1"), "--frames-a-segment 4", "--frames-a-segment 8"),
     ("captions", "n n", (), "--max-new-tokens 96", "--max-new-tokens 32"),
+    ("summaries", "s", (), "--frames-a-scene 4", "--frames-a-scene 2"),
 )
 
 
@@ -174,7 +177,8 @@ REFUSED = (
 def test_other_settings_are_refused_until_what_is_there_was_taken_out(kinodex, added_to):
     remedies = set()
     for name, model, options, got, held in REFUSED:
-        ran = kinodex("add", name, added_to.uri, "--model", model, *options)
+        command = "chapters" if name == "summaries" else name
+        ran = kinodex("add", command, added_to.uri, "--model", model, *options)
         assert ran.code == 2, (name, options)
         assert f"got {got}, but {added_to.uri} holds {name} by {model}" in ran.error_line
         assert f"made with {held};" in ran.error_line

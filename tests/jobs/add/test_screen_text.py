@@ -10,7 +10,7 @@ import pytest
 from kinodex.index.library import Library
 from kinodex.jobs.add.run import add
 from kinodex.jobs.add.screen_text import ScreenText
-from tests.support.command import json_of
+from tests.support.command import bad, json_of
 from tests.support.models.stage_models import library_of
 from tests.support.screen_text.film import text_film
 
@@ -22,14 +22,9 @@ SCENES = [(3.0, "GOOD MORNING"), (3.0, ""), (4.0, "Platform 13"), (2.0, "")]
 SMALL_PRINT = 10
 
 
-@pytest.fixture(scope="module")
-def film(tmp_path_factory) -> Path:
-    return text_film(tmp_path_factory.mktemp("text") / "signs.mp4", SCENES)
-
-
 @pytest.fixture
-def library(film: Path, tmp_path: Path) -> Library:
-    return library_of(tmp_path / "library", [film])
+def library(tmp_path: Path) -> Library:
+    return library_of(tmp_path / "library", [text_film(tmp_path / "signs.mp4", SCENES)])
 
 
 def lines(library: Library, title: str = "signs") -> list[tuple[float, float, str]]:
@@ -37,7 +32,14 @@ def lines(library: Library, title: str = "signs") -> list[tuple[float, float, st
 
 
 def test_lines_of_stored_frames_with_times_boxes_and_search(kinodex, library):
-    made = json_of(kinodex, "add", "screen-text", library.uri, "--language", "en")
+    add_to = ("add", "screen-text", library.uri)
+    says = "got language 'ko', whose letters PP-OCRv6-small does not read"
+    bad(kinodex, *add_to, "--language", "en,ko", code=2, says=says)
+    says = "got nobody/nothing, which is no folder; give PP-OCRv6-small"
+    bad(kinodex, *add_to, "--model", "nobody/nothing", code=2, says=says)
+    says = "has no text on screen; `kinodex add screen-text`"
+    bad(kinodex, "search", library.uri, "morning", "--only", "text", code=2, says=says)
+    made = json_of(kinodex, *add_to, "--language", "en")
     assert (made["stage"], made["added"], made["rows"]) == ("text", 1, 2)
     assert lines(library) == [(0.0, 3.0, "GOOD MORNING"), (6.0, 10.0, "Platform 13")]
     first = library.screen_text.rows(library.video("signs").video_id)[0]
@@ -45,7 +47,9 @@ def test_lines_of_stored_frames_with_times_boxes_and_search(kinodex, library):
     assert first.confidence > 0.9 and first.box[0] < 0.2 < first.box[2] and first.box[3] < 0.5
     (hit,) = json_of(kinodex, "search", library.uri, "gud platfrom", "--only", "text")
     assert (hit["text"], hit["source"], hit["time_s"]) == ("Platform 13", "text", 6.0)
-    assert json_of(kinodex, "add", "screen-text", library.uri, "--language", "EN")["added"] == 0
+    assert json_of(kinodex, *add_to, "--language", "EN")["added"] == 0
+    other = ("--language", "en", "--min-confidence", 0.5)
+    bad(kinodex, *add_to, *other, code=2, says="made with --min-confidence 0.75")
     assert "text" in kinodex("info", library.uri).out
     assert kinodex("remove", "added", library.uri, "text", "PP-OCRv6-small for en", "--yes").code == 0
     assert lines(library) == []
@@ -62,15 +66,3 @@ def test_small_print_is_read_from_the_source_at_full_size_at_the_same_times(tmp_
     report = add(library, ScreenText(full=True))
     assert (report.model, report.failed) == ("PP-OCRv6-small at full size", 0)
     assert lines(library, "small") == [(1.0, 2.0, "Registered office: 7 Harbour Street")]
-
-
-def test_what_cannot_be_read_and_another_least_confidence_are_refused_in_one_line(kinodex, library):
-    ran = kinodex("add", "screen-text", library.uri, "--language", "en,ko")
-    assert ran.code == 2 and "got language 'ko', whose letters PP-OCRv6-small does not read" in ran.error_line
-    ran = kinodex("add", "screen-text", library.uri, "--model", "nobody/nothing")
-    assert ran.code == 2 and "got nobody/nothing, which is no folder; give PP-OCRv6-small" in ran.error_line
-    ran = kinodex("search", library.uri, "morning", "--only", "text")
-    assert ran.code == 2 and "has no text on screen; `kinodex add screen-text`" in ran.error_line
-    assert kinodex("add", "screen-text", library.uri).code == 0
-    ran = kinodex("add", "screen-text", library.uri, "--min-confidence", 0.5)
-    assert ran.code == 2 and "made with --min-confidence 0.75" in ran.error_line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
@@ -129,8 +130,8 @@ def test_an_endpoint_is_asked_once_more_and_no_more(kinodex):
 
 
 @pytest.fixture
-def library(tmp_path) -> Library:
-    return make_film(tmp_path / "library", "aa", "bb")
+def library(places, tmp_path) -> Library:
+    return Library.open(str(shutil.copytree(places, tmp_path / "library")))
 
 
 def contents(body: dict) -> dict:
@@ -229,15 +230,3 @@ def test_a_local_model_of_words(kinodex, library, tiny_model):
     made = json_of(kinodex, "add", "chapters", library.uri, *options)
     assert made["failed"] == 0 and made["rows"] > 4
     assert {row.level for row in library.scenes.rows("film aa")} == {"scene", "chapter"}
-
-
-@pytest.mark.slow
-def test_other_settings_of_one_model_are_refused_and_summaries_are_removed(kinodex, library):
-    with ChatServer(contents) as server:
-        json_of(kinodex, *command(library, server, "--video", "film aa"))
-        ran = kinodex(*command(library, server, "--frames-a-scene", 2))
-    assert ran.code == 2
-    assert "--frames-a-scene 2" in ran.error_line and "kinodex remove added" in ran.error_line
-    assert kinodex("remove", "added", library.uri, "summaries", "tester", "--yes").code == 0
-    assert library.scenes.rows("film aa") == []
-    assert library.tables.count("scenes") == 0

@@ -87,17 +87,7 @@ def always(reply: dict | str) -> Callable[[dict], dict | str]:
     return lambda body: reply
 
 
-WRONG = (
-    "I like it",
-    "between 1 and 2",
-    "23",
-    "-1",
-    {"score": 4},
-    {"score": -1},
-    {"score": "good"},
-    {"reason": "so"},
-    2.5,
-)
+WRONG = ("between 1 and 2", "23", {"score": -1}, {"reason": "so"})
 
 
 @pytest.mark.slow

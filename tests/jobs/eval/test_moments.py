@@ -338,11 +338,6 @@ AT = 3
 
 
 @pytest.fixture(scope="module")
-def opened(library: Path) -> Library:
-    return Library.open(str(library))
-
-
-@pytest.fixture(scope="module")
 def published(opened: Library, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`i2v.json` in the published form: a picture alone, a picture and words, words alone, and a file that is none."""
     folder = tmp_path_factory.mktemp("momentseeker")

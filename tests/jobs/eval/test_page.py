@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from kinodex.jobs.eval.page import DPI, plots, write_page
+from kinodex.jobs.eval.page import plots, write_page
 from tests.support.runs.reports import AGENTS, CONTROLS, Player, sample_report
 
 EVIL = '<script>alert(1)</script> --> $x^{ "&'
@@ -23,6 +23,8 @@ EVERY_PLOT = {"accuracy", "frames", "costs", "durations", "by_question_type", "p
 
 
 BROWSER_S = 60
+DPI = 100
+"""Of the pictures that these tests draw: those of papers take three times as long."""
 
 
 class Page(HTMLParser):
@@ -56,6 +58,13 @@ class Page(HTMLParser):
     @property
     def standings(self):
         return {row[0].strip(): [" ".join(cell.split()) for cell in row] for row in self.tables[0]}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quickly_drawn():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kinodex.jobs.eval.page.DPI", DPI)
+        yield
 
 
 @pytest.fixture(scope="module")

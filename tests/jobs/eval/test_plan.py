@@ -21,7 +21,7 @@ from kinodex.jobs.add.run import add
 from kinodex.jobs.add.vectors import Vectors
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import parse_contenders
-from kinodex.jobs.eval.folder import PLAN, IndexCost, RunPlan, read_items, read_plan, read_results, trace_file
+from kinodex.jobs.eval.folder import IndexCost, RunPlan, adapter_of, read_items, read_plan, read_results, trace_file
 from kinodex.jobs.eval.report import report_run
 from kinodex.jobs.eval.run import MAY_DIFFER, check_same
 from tests.support.command import Kinodex, bad
@@ -134,19 +134,6 @@ def test_a_run_is_of_one_space_and_says_of_which(two_spaces: Path, kinodex: Kino
 
 
 @pytest.mark.slow
-def test_a_plan_that_says_no_rules_was_made_when_a_model_could_give_up_at_any_time(place, kinodex, tmp_path):
-    out = tmp_path / "run"
-    options = command(place, out, "--agent", "random", "--no-controls")
-    assert kinodex(*options).code == 0
-    plan = json.loads((out / PLAN).read_text())
-    del plan["rules"]
-    (out / PLAN).write_text(json.dumps(plan))
-    assert read_plan(out).rules is None
-    bad(kinodex, *options, code=2, says="rules of answers was early and is now usual")
-    assert kinodex(*options, "--early-insufficient").code == 0
-
-
-@pytest.mark.slow
 def test_what_cannot_work_is_refused_before_anything_is_asked(place, kinodex, server, tmp_path):
     out = tmp_path / "run"
     bad(kinodex, *command(place, out, "--agent", "eea"), code=2, says="looks at frames")
@@ -242,15 +229,6 @@ MATTERS: dict[str, tuple[Callable[[Inputs], None], str]] = {
     "captions taken away": (forget, CHANGED),
     "model": (of_roles(model="other"), MODELS),
     "temperature": (of_roles(temperature=0.5), MODELS),
-    "max_tokens": (of_roles(max_tokens=99), MODELS),
-    "reasoning": (of_roles(reasoning=False), MODELS),
-    "joint_schema": (of_roles(joint_schema=True), MODELS),
-    "context_tokens": (of_roles(context_tokens=9999), MODELS),
-    "seed": (of_roles(seed=4), MODELS),
-    "extra": (of_roles(extra={"reasoning_effort": "low"}), MODELS),
-    "image_side_px": (of_roles(image_side_px=32), MODELS),
-    "detail": (of_roles(detail="low"), MODELS),
-    "images": (of_roles(images=3), MODELS),
     "price": (of_roles(price={"input": 1.0}), "list of prices was none and is now default: input 1"),
     "repetition": (option("--sample", 2), MODELS),
     "budget": (option("--max-frames", 3), "budget was none and is now 3 frames"),
@@ -335,6 +313,12 @@ def test_a_plan_that_differs_in_one_field_is_another_run(name: str) -> None:
 def test_a_plan_of_an_older_version_goes_on_without_what_it_does_not_say() -> None:
     old = replace(BEGUN, at_once=None, states={})
     check_same(old, replace(BEGUN, prices={"default": "input 1"}, contents={"local:folder": "2"}), Path("run"))
+    plans, early = adapter_of(RunPlan), AnswerRules(early_insufficient=True)
+    told = plans.dump_python(BEGUN, mode="json")
+    ruleless = plans.validate_python({name: told[name] for name in told if name != "rules"})
+    check_same(ruleless, replace(BEGUN, rules=early), Path("run"))
+    with pytest.raises(UsageError, match="rules of answers was early and is now usual"):
+        check_same(ruleless, replace(BEGUN, rules=AnswerRules()), Path("run"))
 
 
 # The evidence of a benchmark on a film whose timestamps begin at 1,000 s, and other facts from the library.

@@ -186,7 +186,10 @@ MINE = replace(UNIFORM, name="mine", run=run)
 """
 
 
-def test_a_question_that_ends_its_process_takes_no_other_with_it(place: Path, server: ChatServer) -> None:
+def test_a_question_that_ends_its_process_takes_no_other_with_it(
+    place: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kinodex.jobs.workers.TRIES", 2)  # each process that is begun takes two seconds
     faulty = Contender("mine", "faulty.py", {"frames": 3}, source=FAULTY)
 
     async def run() -> list[SolvedItem]:

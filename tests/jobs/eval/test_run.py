@@ -86,23 +86,6 @@ def refusing(some: str):
     return reply
 
 
-@pytest.mark.slow
-def test_a_refused_question_is_a_record_and_can_be_asked_again(blind, kinodex, server, tmp_path):
-    server.reply = refusing("number 2?")
-    ran = kinodex(*blind)
-    assert ran.code == 0, ran
-    assert "3 without an answer" in ran.out
-    refused = {each.item_id for each in read_results(tmp_path / "run") if each.error}
-    assert refused == {f"{film}-2" for film in FILMS}
-    server.reply = lambda body: ANSWER
-    server.seen.clear()
-    assert kinodex(*blind).code == 0
-    assert server.seen == []
-    assert kinodex(*blind, "--retry-errors").code == 0
-    assert len(server.seen) == len(refused)
-    assert not any(each.error for each in read_results(tmp_path / "run"))
-
-
 def test_a_model_that_never_makes_sense_ends_the_run_and_a_mended_one_is_asked_again(place, kinodex, server, tmp_path):
     """The cache does not answer for it."""
     server.reply = lambda body: "Lorem ipsum."
@@ -189,10 +172,6 @@ from dataclasses import replace
 
 from kinodex.agent.variants.baselines import UNIFORM
 
-class Odd(Exception):
-    def __init__(self, one, other):
-        super().__init__("odd")
-
 async def run(session, parameters):
     answer = await UNIFORM.run(session, parameters)
     if "number 2?" in session.question.text and session.environment.videos[0].title == "harbour":
@@ -203,21 +182,16 @@ MINE = replace(UNIFORM, name="mine", run=run)
 """
 FAULTS = {
     "exception": ("1 / 0", "ZeroDivisionError: division by zero ("),
-    "cannot be unpickled": ("raise Odd(1, 2)", "Odd: odd ("),
-    "out of memory": ("raise MemoryError('no room')", "MemoryError: no room ("),
     "no answer": ("return None", "the agent returned NoneType"),
     "hang": ("await asyncio.Event().wait()", "the agent 'mine' waited for 0.5 s"),
 }
 """An agent's own faults, and what the result says of them."""
 REPLIES = {
     "lasting 500": (failing(500, "boom"), "fails (500: boom)"),
-    "time-out": (Behaviour(json.dumps(ANSWER), after_s=1.5), "no reply from"),
     "no completion": (Behaviour(raw=b"{broken"), "sent no chat completion"),
-    "too large": (failing(413, "payload"), "finds the request too large"),
     "refused": (failing(400, "this is not to be asked"), "not to be asked"),
-    "filtered": (failing(403, "no"), "refuses"),
 }
-UNREACHABLE = ("lasting 500", "time-out", "no completion")
+UNREACHABLE = ("lasting 500", "no completion")
 USAGE = {"prompt_tokens": 1, "completion_tokens": 0, "total_tokens": 1}
 
 
@@ -232,28 +206,18 @@ def answers_but(hard: Behaviour | None) -> Callable[[dict], Behaviour]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "at_once"), [*((kind, 8) for kind in (*FAULTS, *REPLIES)), ("exception", 1), ("lasting 500", 1)]
-)
-def test_one_question_that_fails_takes_no_other_with_it(
-    kind: str,
-    at_once: int,
-    place: Path,
-    kinodex: Kinodex,
-    server: ChatServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.parametrize("kind", [*FAULTS, *REPLIES])
+def test_one_question_that_fails_takes_no_other_with_it(kind, place, kinodex, server, tmp_path, monkeypatch):
     monkeypatch.setattr("kinodex.agent.ask.HANG_S", 0.5)
     fault, says = FAULTS.get(kind, ("pass", ""))
     hard, says = REPLIES.get(kind, (None, says))
     (tmp_path / "mine.py").write_text(AGENT.format(fault=fault))
     server.reply = answers_but(hard)
-    models = at(server, tmp_path, timeout_s=1.0)
+    models = at(server, tmp_path)
     with (tmp_path / "roles.toml").open("a") as roles:
         roles.write("price = {input = 1_000_000}\n")
     options = command(place, tmp_path / "run", "--agent", f"{tmp_path / 'mine.py'}", "--no-controls", *models)
-    ran = kinodex(*options, "--at-once", at_once)
+    ran = kinodex(*options, "--at-once", 8)
     assert ran.code == 0, ran
     assert "12 of 12 answers, cost 1" in ran.out and ", 1 without an answer" in ran.out
     results = {each.item_id: each for each in read_results(tmp_path / "run")}
@@ -262,12 +226,12 @@ def test_one_question_that_fails_takes_no_other_with_it(
     assert results[HARD].ledger.cost == (1.0 if kind in FAULTS else 0.0), "what was paid until then"
     assert {each.option for name, each in results.items() if name != HARD} == {0}
     server.seen.clear()
-    assert kinodex(*options, "--at-once", at_once).code == 0
+    assert kinodex(*options, "--at-once", 8).code == 0
     assert all(is_hard(each.body) for each in server.seen)
     assert bool(server.seen) == (kind in UNREACHABLE), "a server that failed may do better, a refusal stays"
     server.reply = answers_but(None)
     server.seen.clear()
-    assert kinodex(*options, "--at-once", at_once, "--retry-errors").code == 0
+    assert kinodex(*options, "--at-once", 8, "--retry-errors").code == 0
     assert [is_hard(each.body) for each in server.seen] == [True]
     assert (kind in REPLIES) == (not any(each.error for each in read_results(tmp_path / "run")))
 
@@ -337,7 +301,7 @@ def result_of(system: Contender, sample: ItemInput, cost: float) -> ItemResult:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(12))
 def test_a_limit_of_money_is_a_reservation(seed: int, tmp_path: Path) -> None:
     """Costs and limits by chance: a run overspends only by what a question costs more than any before it."""
     chance = random.Random(seed)
@@ -518,17 +482,6 @@ def test_vca_fuses_nothing_and_without_rewards_there_is_no_best(environment):
     assert [kept.intrinsic for kept in watcher.rounds] == [None] * 3
     assert [kept.chosen is not None for kept in watcher.rounds] == [True, True, False]
     assert [kept.best for kept in watcher.rounds] == [None] * 3
-
-
-def test_what_was_looked_at_is_every_frame_shown_and_nothing_else(environment):
-    watcher, _ = watched(environment, "uniform", frames=4)
-    assert [(each.start_s, each.end_s) for each in watcher.visited] == [
-        (120.0, 121.0),
-        (240.0, 241.0),
-        (360.0, 361.0),
-        (480.0, 481.0),
-    ]
-    assert watched(environment, "random")[0].visited == ()
 
 
 def test_threads_and_the_switch_interval_are_given_back_by_the_last_run() -> None:

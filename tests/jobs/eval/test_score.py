@@ -57,7 +57,7 @@ def test_with_as_many_questions_a_video_it_is_the_t_test_of_the_videos_means(vid
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     """Ten videos, of which some are hard for whoever asks; the naive error would be half of what it is."""
-    random, runs, held, errors, means = np.random.default_rng(5), 1500, 0, [], []
+    random, runs, held, errors, means = np.random.default_rng(5), 800, 0, [], []
     videos = clusters(10, 12)
     naive = []
     for _ in range(runs):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,10 @@ from PIL import Image
 
 from kinodex.index.errors import DamagedRows
 from kinodex.index.library import Library
+from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.schema import equal
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.export.datasets import (
-    CardFacts,
-    HfSettings,
-    card_text,
-    export_hf,
-)
+from kinodex.jobs.export.datasets import HfReport, HfSettings, Precision, card_text, export_hf
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 
 datasets = pytest.importorskip("datasets")
@@ -119,18 +114,20 @@ def test_a_video_with_altered_values_is_not_exported(tmp_path: Path) -> None:
         assert not (tmp_path / video).exists()
 
 
-FACTS = CardFacts("my: films", "train", "float16", "ViT-B-16/webli", 768, 0.5, 12, 34_567, 1000, 2000)
-
-
 def test_the_card_has_splits_features_sizes_and_what_the_columns_are() -> None:
-    text = card_text(FACTS)
+    space = Fingerprint("ViT-B-16/webli", "a" * 12, "b" * 64, "{}", 768)
+
+    def card(frames: int = 34_567, vectors: Precision = "float16") -> str:
+        return card_text("my: films", HfSettings(vectors), HfReport(12, frames, 1, 1000, 0), space, 0.5, 2000)
+
+    text = card()
     head = yaml.safe_load(text.split("---\n")[1])
     assert head["pretty_name"] == "my: films"
     assert head["configs"][0]["data_files"] == [{"split": "train", "path": "data/train-*"}]
     assert head["dataset_info"]["splits"] == [{"name": "train", "num_bytes": 2000, "num_examples": 34_567}]
     assert {"name": "vector", "sequence": "float16", "length": 768} in head["dataset_info"]["features"]
     for frames, size in ((999, "n<1K"), (1000, "1K<n<10K"), (2 * 10**9, "1B<n<10B")):
-        assert f"size_categories:\n- {size}\n" in card_text(replace(FACTS, frames=frames))
+        assert f"size_categories:\n- {size}\n" in card(frames)
     assert "34,567 frames of 12 videos, 0.5 a second;" in text
     assert "| `vector` | 768 numbers, float16 | of unit length, in the space `ViT-B-16/webli` |" in text
-    assert "vector" not in card_text(replace(FACTS, vectors="none"))
+    assert "vector" not in card(vectors="none")

@@ -33,11 +33,6 @@ from tests.support.ffmpeg import grey_film, needs_ffmpeg
 from tests.support.models.stage_models import library_of, tiny_film
 
 
-@pytest.fixture(scope="module")
-def opened(library: Path) -> Library:
-    return Library.open(str(library))
-
-
 def test_frames_of_moments_and_their_table(opened: Library, tmp_path: Path) -> None:
     film = opened.video("film-02")
     moments = [Moment(film, 4.0, 8.0, "one"), Moment(film, 7.0, 9.0), Moment(film, 10.2, 10.3)]

@@ -37,11 +37,6 @@ from tests.support.libraries.random_library import SETTINGS, fingerprint, made, 
 from tests.support.scenes.chapters import add_chapters
 
 
-@pytest.fixture(scope="module")
-def opened(library: Path) -> Library:
-    return Library.open(str(library))
-
-
 def chosen(library: Library, usual_rows: str | None = None, **choice: Any) -> list[Moment]:
     return choose_moments(library, MomentChoice(**choice), usual_rows)
 
@@ -160,7 +155,7 @@ def test_a_resume_with_another_input_is_refused_and_says_which(kind: str, descri
     library = Library.open(str(described))
     last, export, with_other_setting = KINDS[kind]
     film = library.video("film-02")
-    begun = Moment(film, film.start_s, film.end_s, "cat", 0.5, "visual", "A")
+    begun = Moment(film, film.start_s, film.start_s + 4.0, "cat", 0.5, "visual", "A")
     in_the_way = tmp_path / ".unfinished" / last
     (in_the_way / "x").mkdir(parents=True)
     with pytest.raises(OSError, match=last):

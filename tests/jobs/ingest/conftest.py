@@ -1,4 +1,4 @@
-"""A corpus of small films and its library, made once for the tests of ingest, which only read them."""
+"""A corpus of small films and its library, made once for tests of ingest, which read them; and an empty library."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from kinodex.jobs.ingest.worker import SPLIT_FROM_BYTES
 from kinodex.sketch.script import render_film, write_script
 from tests.support.house.once import made_once
 from tests.support.libraries.corpus import ingest, make_corpus
+from tests.support.libraries.random_library import SETTINGS, fingerprint
 
 
 @pytest.fixture(scope="session")
@@ -36,3 +37,8 @@ def long_film(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert (folder / "film.mp4").stat().st_size > SPLIT_FROM_BYTES, "too small to be looked at for cutting"
 
     return made_once(tmp_path_factory, "long", draw)
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    return Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())

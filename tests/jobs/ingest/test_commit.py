@@ -28,7 +28,7 @@ from kinodex.jobs.ingest.messages import ChunkRead
 from kinodex.pipeline.fetch import FetchedVideo, Source
 from kinodex.pipeline.sample import Chunk, ChunkSummary, IngestSettings
 from tests.support.ffmpeg import read_whole, whole
-from tests.support.libraries.random_library import SETTINGS, fingerprint, made
+from tests.support.libraries.random_library import made
 from tests.support.models.stage_models import tiny_film
 
 FRAMES = 6
@@ -42,11 +42,6 @@ def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def read_film(film: Path) -> ChunkSummary:
     return read_whole(film)[0]
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Library:
-    return Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
 
 
 def read(chunk: Chunk, summary: ChunkSummary, first: int = 0, until: int = FRAMES) -> ChunkRead:

@@ -26,18 +26,13 @@ from kinodex.pipeline.sample import Chunk, ChunkSummary, FrameRow
 from kinodex.pipeline.sandbox import SandboxLimits
 from tests.support.ffmpeg import READING, ColourTower, read_whole, whole
 from tests.support.libraries.corpus import draw_film
-from tests.support.libraries.random_library import SETTINGS, fingerprint, made
+from tests.support.libraries.random_library import made
 from tests.support.models.stage_models import tiny_film
 
 CHUNKS = [Chunk(FetchedVideo(Source(f"/{name}.mp4", name), f"/{name}.mp4", name, 10)) for name in ("aaaa", "bbbb")]
 
 
 FRAMES = {number: made(chunk.video.video_id, 6, number).frame_rows() for number, chunk in enumerate(CHUNKS)}
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Library:
-    return Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
 
 
 @pytest.fixture(scope="module")

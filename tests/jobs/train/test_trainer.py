@@ -70,23 +70,33 @@ def tied_advantages(trainer) -> list[float]:
     return sorted(tied)
 
 
-def test_alpha_counts_where_answers_tie_unless_groups_are_scaled(home, tmp_path):
-    def advantages(alpha: float, scale: str) -> list[float]:
-        return tied_advantages(trained(home, tmp_path / scale, settings(alpha=alpha, scale_rewards=scale)))
+@pytest.fixture(scope="module")
+def whole(home, tmp_path_factory):
+    """A trainer that has trained all weights for a step."""
+    return trained(home, tmp_path_factory.mktemp("whole"), settings(alpha=0.02))
 
+
+@pytest.fixture(scope="module")
+def adapted(home, tmp_path_factory):
+    """A trainer that has trained adapters for a step, and saved them."""
+    return trained(home, tmp_path_factory.mktemp("adapted"), settings(lora_rank=2, save_every=1))
+
+
+def test_alpha_counts_where_answers_tie_unless_groups_are_scaled(whole, home, tmp_path):
     assert MasterSettings.read().scale_rewards == "none"
-    assert advantages(0.02, "none") == pytest.approx([-0.03, -0.01, 0.01, 0.03])
+    assert tied_advantages(whole) == pytest.approx([-0.03, -0.01, 0.01, 0.03])
     deviations = [each / 1.291 for each in (-1.5, -0.5, 0.5, 1.5)]  # whatever alpha is
-    assert advantages(0.02, "group") == pytest.approx(deviations, rel=0.01)
+    scaled = trained(home, tmp_path, settings(alpha=0.02, scale_rewards="group"))
+    assert tied_advantages(scaled) == pytest.approx(deviations, rel=0.01)
 
 
 def bytes_of(tensors) -> int:
     return sum(each.numel() * each.element_size() for each in tensors)
 
 
-@pytest.mark.parametrize("rank", [0, 2])
-def test_the_memory_is_that_of_the_tensors(home, tmp_path, rank):
-    trainer = trained(home, tmp_path, settings(lora_rank=rank))
+@pytest.mark.parametrize("name", ["whole", "adapted"])
+def test_the_memory_is_that_of_the_tensors(name, request):
+    trainer = request.getfixturevalue(name)
     parameters = list(trainer.model.parameters())
     trained_ones = [each for each in parameters if each.requires_grad]
     expected = static_memory(
@@ -100,22 +110,19 @@ def test_the_memory_is_that_of_the_tensors(home, tmp_path, rank):
     assert expected.optimiser == bytes_of(moments)
     reference = [] if trainer.ref_model is None else list(trainer.ref_model.parameters())
     assert expected.reference == bytes_of(reference)
-    assert bool(rank) == (len(trained_ones) < len(parameters))
+    assert (name == "adapted") == (len(trained_ones) < len(parameters))
 
 
-def test_adapters_alone_are_trained_and_merged_into_the_master(home, tmp_path):
-    from safetensors.torch import load_file
-
-    trainer = trained(home, tmp_path / "out", settings(lora_rank=2, save_every=1))
-    assert all("lora" in name for name, each in trainer.model.named_parameters() if each.requires_grad)
-    assert (tmp_path / "out" / "checkpoint-1" / "adapter_model.safetensors").is_file()
-    save_master(trainer, tmp_path / "master")
-    before = load_file(home / "model" / "model.safetensors")
-    after = load_file(tmp_path / "master" / "model.safetensors")
+def test_adapters_alone_are_trained_and_merged_into_the_master(adapted, home, tmp_path):
+    checkpoint = Path(adapted.args.output_dir) / "checkpoint-1"
+    assert all("lora" in name for name, each in adapted.model.named_parameters() if each.requires_grad)
+    assert (checkpoint / "adapter_model.safetensors").is_file()
+    save_master(adapted, tmp_path / "master")
+    before, after = weights(home / "model"), weights(tmp_path / "master")
     assert before.keys() == after.keys()
     changed = {name for name in before if not before[name].equal(after[name])}
     assert changed and all("proj" in name for name in changed)
-    for folder in (tmp_path / "master", tmp_path / "out" / "checkpoint-1"):
+    for folder in (tmp_path / "master", checkpoint):
         assert load_local_model(str(folder), max_new_tokens=2).generator.context_tokens == 4096
 
 

@@ -145,7 +145,7 @@ def test_nothing_of_a_removed_video_is_left(monkeypatch, capsys, thirty: Library
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [0, GONE, VIDEOS - 1])
+@pytest.mark.parametrize("number", [0, VIDEOS - 1])
 def test_wherever_it_was_in_its_file(thirty: Library, number: int) -> None:
     """At a file's end nothing is seen to be missing."""
     tables = thirty.tables

@@ -86,7 +86,7 @@ USES: tuple[Callable[[str], Any], ...] = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("left", ["*", "leases", "runs", "vectors_*"])
+@pytest.mark.parametrize("left", ["*", "leases", "vectors_*"])
 def test_without_its_videos_a_library_is_refused_and_left_as_it_is(place: Path, left: str) -> None:
     with Library.open(str(place)).lease("ingest", "an ingest before"):
         pass
@@ -138,7 +138,7 @@ def test_what_is_lost_is_said(place: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["leases", "sources", "failures", "runs", "frames", "captions", "transcript"])
+@pytest.mark.parametrize("name", ["leases", "sources", "frames", "captions"])
 def test_a_table_that_is_missing_is_named_and_made_again(place: Path, name: str) -> None:
     lose(place, name)
     for check in (health, maintain):
@@ -148,7 +148,7 @@ def test_a_table_that_is_missing_is_named_and_made_again(place: Path, name: str)
     assert report.made == (name,)
     assert f"the rows of the table {name}" in report.lost or name == "leases"
     checked = health(Library.open(str(place)))
-    broken = {"frames": 3, "transcript": 3, "captions": 2}.get(name, 0)
+    broken = {"frames": 3, "captions": 2}.get(name, 0)
     assert len([each for each in checked.problems if "half" not in each]) == broken
     assert mended(place) == Repair((), (), ())
 

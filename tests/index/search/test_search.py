@@ -40,7 +40,7 @@ from tests.support.libraries.random_library import (
 )
 from tests.support.libraries.sentence_lines import ConceptModel, add_sentences
 
-QUERIES = unit_vectors(5, seed=77).astype(np.float32)
+QUERIES = unit_vectors(3, seed=77).astype(np.float32)
 LINES = (
     (2.0, 5.0, "A dog barks at the red boat."),
     (5.0, 8.0, "The boat is red, it's said."),

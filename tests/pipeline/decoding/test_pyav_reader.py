@@ -194,7 +194,7 @@ def test_damage_in_the_middle_loses_only_what_is_damaged(made: Callable[[str], P
 def test_other_containers(tmp_path: Path) -> None:
     for container in ("h264", "avi", "mpg", "wmv", "flv", "mov", "3gp", "ogv", "mxf", "gif"):
         path = tmp_path / f"made.{container}"
-        ffmpeg("-f", "lavfi", "-i", "testsrc2=size=352x288:rate=25:duration=4", "-pix_fmt",
+        ffmpeg("-f", "lavfi", "-i", "testsrc2=size=176x144:rate=25:duration=4", "-pix_fmt",
                "rgb8" if container == "gif" else "yuv420p", path)  # fmt: skip
         found, end_s, errors = times_at(path)
         assert ([number for number, _ in found], errors) == ([0, 1, 2, 3], 0), container

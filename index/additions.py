@@ -287,10 +287,8 @@ class Additions:
 
     def counts_of(self, video_ids: Sequence[str]) -> dict[tuple[str, str], int]:
         """Count the rows of the newest complete addition of each stage of these videos, by video and stage."""
-        columns = ["video_id", "stage", "model", "rows", "added_at"]
-        rows = self._tables.rows("additions", one_of("video_id", video_ids), columns)
-        in_order = rows.sort_by([("added_at", "ascending"), ("model", "ascending")])
-        return {(row["video_id"], row["stage"]): row["rows"] for row in in_order.to_pylist()}
+        rows = self._in_order(one_of("video_id", video_ids))
+        return {(row["video_id"], row["stage"]): row["rows"] for row in rows}
 
     def states(self, video_ids: Sequence[str], space: str) -> dict[str, str]:
         """A digest of each video that changes with its ingest and additions; vectors count in this space alone."""
@@ -309,10 +307,14 @@ class Additions:
     def counts(self, stage: str, model: str | None = None) -> dict[str, int]:
         """Count the rows of the newest complete addition of a stage, or a model's, for each video that has one."""
         of_model = [] if model is None else [equal("model", model)]
-        where = all_of([equal("stage", checked_stage(stage)), *of_model])
-        rows = self._tables.rows("additions", where, ["video_id", "model", "rows", "added_at"])
-        in_order = rows.sort_by([("added_at", "ascending"), ("model", "ascending")])
-        return {row["video_id"]: row["rows"] for row in in_order.to_pylist()}
+        rows = self._in_order(all_of([equal("stage", checked_stage(stage)), *of_model]))
+        return {row["video_id"]: row["rows"] for row in rows}
+
+    def _in_order(self, where: Filter | None) -> list[dict[str, Any]]:
+        """Read additions, the newest last."""
+        rows = self._tables.rows("additions", where, ["video_id", "stage", "model", "rows", "added_at"])
+        in_order: list[dict[str, Any]] = rows.sort_by([("added_at", "ascending"), ("model", "ascending")]).to_pylist()
+        return in_order
 
     def facts(self) -> tuple[AddedFacts, ...]:
         """Count videos and rows by stage and model."""

@@ -661,13 +661,12 @@ def _check_vacant(uri: str) -> None:
         return
     if not Path(uri).is_dir():
         raise NotALibrary(f"got {uri}, which is a file; a library is a folder: give one that is new or empty")
-    foreign = sorted(entry.name for entry in Path(uri).iterdir() if not _is_ours(entry.name))
+    names = sorted(
+        entry.name for entry in Path(uri).iterdir() if not entry.name.startswith(".") and entry.name != TOWERS
+    )
+    foreign = [name for name in names if not (name.endswith(TABLE_SUFFIX) and name.startswith(OUR_TABLES))]
     if foreign:
         raise NotALibrary(f"got {uri}, which holds other things ({foreign[0]}); give a folder that is new or empty")
-
-
-def _is_ours(name: str) -> bool:
-    return name.startswith(".") or name == TOWERS or (name.endswith(TABLE_SUFFIX) and name.startswith(OUR_TABLES))
 
 
 def _remains(uri: str) -> str | None:

@@ -549,8 +549,8 @@ def quick_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module
     """
     import torch
 
-    on_cuda = images.is_cuda
-    if images.device.type == "cpu" and _convolutions(tower) >= MANY_CONVOLUTIONS:
+    on_cuda, convolutions = images.is_cuda, sum(isinstance(each, torch.nn.Conv2d) for each in tower.modules())
+    if images.device.type == "cpu" and convolutions >= MANY_CONVOLUTIONS:
         last: Any = tower  # its weights are laid out otherwise in place, so that none is held twice
         tower = last.to(memory_format=torch.channels_last)
     if sum(parameter.numel() for parameter in tower.parameters()) < SMALL_TOWER_PARAMETERS:
@@ -614,12 +614,6 @@ def torch_threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _convolutions(tower: torch.nn.Module) -> int:
-    import torch
-
-    return sum(isinstance(each, torch.nn.Conv2d) for each in tower.modules())
 
 
 def _in_quicker_layout(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module:

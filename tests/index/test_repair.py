@@ -20,7 +20,16 @@ from kinodex.index.store.database import Tables
 from kinodex.index.store.schema import equal
 from kinodex.index.sweep import audit, sweep
 from kinodex.pipeline.sample import Segment
-from tests.support.libraries.random_library import SETTINGS, WHEN, caption, fingerprint, made, other_space, vectors_of
+from tests.support.libraries.random_library import (
+    SETTINGS,
+    WHEN,
+    add_stage,
+    caption,
+    fingerprint,
+    made,
+    other_space,
+    vectors_of,
+)
 
 FACTS = FileFacts(25.0, 640, 360, "h264")
 SEEN = datetime(2026, 1, 3, tzinfo=UTC)
@@ -46,8 +55,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     library.additions.add_space(other_space())
     library.additions.add_vectors({"aaaa": vectors_of(4, 1)}, other_space())
     library.additions.complete("vectors", other_space().digest, {"aaaa": 4}, {})
-    library.additions.add_captions({"aaaa": [caption(0, "a kite")], "bbbb": [caption(0, "a dog")]}, "m")
-    library.additions.complete("captions", "m", {"aaaa": 1, "bbbb": 1}, {"prompt": "short"})
+    add_stage(library, "captions", "m", {"aaaa": [caption(0, "a kite")], "bbbb": [caption(0, "a dog")]})
     settings = {"settings": {"fps": 2.0, "jpeg_side_px": 512, "space_digest": fingerprint().digest}}
     library.ingest_log.add_run(RunRow("1", "ingest", "done", WHEN, WHEN, settings))
     return Path(library.uri)

@@ -50,11 +50,6 @@ def commit_after_a_replacement(folder: Path) -> None:
     other.insert(ROWS)
 
 
-def make_a_table_twice(folder: Path) -> None:
-    for _ in range(2):
-        lance.write_dataset(ROWS, folder / "rows.lance")
-
-
 def read_damaged(pattern: str, damage: Callable[[Path], None]) -> Callable[[Path], None]:
     def provoke(folder: Path) -> None:
         lance.write_dataset(ROWS, folder / "rows.lance")
@@ -67,10 +62,6 @@ def read_damaged(pattern: str, damage: Callable[[Path], None]) -> Callable[[Path
 
 def half(file: Path) -> None:
     os.truncate(file, file.stat().st_size // 2)
-
-
-def three_bytes(file: Path) -> None:
-    os.truncate(file, 3)
 
 
 def another_letter(file: Path) -> None:
@@ -86,33 +77,21 @@ def exceed_the_quota(folder: Path) -> None:
     raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))  # the system's own text
 
 
-def open_a_missing_table(folder: Path) -> None:
-    lance.dataset(folder / "missing.lance")
-
-
-def name_no_bucket(folder: Path) -> None:
-    LanceFileSession("s3://").list_with_delimiter()
-
-
-def use_an_unknown_scheme(folder: Path) -> None:
-    LanceFileSession("weird://somewhere/films").list_with_delimiter()
-
-
-LOCAL: dict[str, Callable[[Path], None]] = {
+LOCAL: dict[str, Callable[[Path], object]] = {
     "commit conflict": commit_after_a_delete,
     "incompatible with concurrent transaction": commit_after_a_replacement,
     "No space left": fill_the_disk,
     "Disk quota exceeded": exceed_the_quota,
     "Invalid range": read_damaged("data/*.lance", half),
     "size is too small": read_damaged("_versions/*.manifest", half),
-    "does not have sufficient data": read_damaged("_versions/*.manifest", three_bytes),
+    "does not have sufficient data": read_damaged("_versions/*.manifest", lambda file: os.truncate(file, 3)),
     "Not found: ": read_damaged("data/*.lance", Path.unlink),
     "LanceError(IO)": read_damaged("data/*.lance", half),
-    "was not found": open_a_missing_table,
+    "was not found": lambda folder: lance.dataset(folder / "missing.lance"),
     "External error: ": read_damaged("data/*.lance", another_letter),
-    "Dataset already exists": make_a_table_twice,
-    "object store": use_an_unknown_scheme,
-    "Could not parse bucket": name_no_bucket,
+    "Dataset already exists": lambda folder: [lance.write_dataset(ROWS, folder / "rows.lance") for _ in range(2)],
+    "object store": lambda _: LanceFileSession("weird://somewhere/films").list_with_delimiter(),
+    "Could not parse bucket": lambda _: LanceFileSession("s3://").list_with_delimiter(),
 }
 NOT_PROVOKED = {
     *("concurrent writers", "failed to fill whole buffer"),

@@ -23,7 +23,17 @@ from numpy.typing import NDArray
 
 from kinodex.index.errors import LibraryError, QueryError
 from kinodex.index.metadata import Metadata
-from kinodex.index.rows import TIMES, AddedFacts, AddedSource, ClipVectors, FrameVectors, VideoRow, moved, moved_s
+from kinodex.index.rows import (
+    AddedFacts,
+    AddedSource,
+    ClipVectors,
+    FrameVectors,
+    VideoRow,
+    matrix_of,
+    moved,
+    moved_s,
+    moved_table,
+)
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables, is_local, own_tables
 from kinodex.index.store.indexes import ensure_table, present
@@ -119,11 +129,12 @@ class Additions:
     def add_vectors(self, videos: Mapping[str, FrameVectors], fingerprint: Fingerprint) -> None:
         """Append all frames' vectors in another space, made by `add_space`; raises ValueError for another dimension."""
         self._check_not_own("vectors", fingerprint.digest)
-        schema = vectors_schema(fingerprint)
-        zeros_s, dim = self._visible.zeros_s(videos), fingerprint.dim
-        parts = [_vector_rows(id_, rows, zeros_s[id_], dim, schema) for id_, rows in videos.items()]
-        if parts:
-            self._tables.append(vectors_table(fingerprint), pa.concat_tables(parts))
+        schema, zeros_s = vectors_schema(fingerprint), self._visible.zeros_s(videos)
+        parts = [
+            with_vectors(id_, [rows.frame_no, moved_s(rows.time_s, zeros_s[id_])], rows.vectors, schema)
+            for id_, rows in videos.items()
+        ]
+        self._tables.append(vectors_table(fingerprint), pa.concat_tables([schema.empty_table(), *parts]))
 
     def add_clip_space(self, fingerprint: Fingerprint) -> None:
         """Create the table of a video-text model's clips, if it is missing."""
@@ -132,10 +143,11 @@ class Additions:
     def add_clips(self, videos: Mapping[str, ClipVectors], fingerprint: Fingerprint) -> None:
         """Append windows of videos as vectors of a model; raises ValueError for another dimension than the model's."""
         table, zeros_s = vectors_table(fingerprint, CLIPS_PREFIX), self._visible.zeros_s(videos)
-        schema = self._tables.schema(table)
-        parts = [_clip_rows(id_, rows, zeros_s[id_], fingerprint.dim, schema) for id_, rows in videos.items()]
-        if parts:
-            self._tables.append(table, pa.concat_tables(parts))
+        parts = [self._tables.schema(table).empty_table()]
+        for id_, rows in videos.items():
+            times = [moved_s(each, zeros_s[id_]) for each in (rows.start_s, rows.end_s)]
+            parts.append(with_vectors(id_, [np.arange(len(rows.start_s)), *times], rows.vectors, parts[0].schema))
+        self._tables.append(table, pa.concat_tables(parts))
 
     def clips(self, video_id: str, fingerprint: Fingerprint) -> ClipVectors:
         """Read the windows of a video as vectors of a model, in time order; none before they are complete."""
@@ -146,8 +158,7 @@ class Additions:
         check_vectors(rows, self._tables.uri)
         rows, zero_s = rows.sort_by("clip_no"), self._visible.zeros_s([video_id])[video_id]
         start_s, end_s = (moved_s(rows[name].to_numpy(), -zero_s) for name in ("start_s", "end_s"))
-        values = rows["vector"].combine_chunks().flatten().to_numpy().reshape(-1, fingerprint.dim)
-        return ClipVectors(start_s, end_s, values)
+        return ClipVectors(start_s, end_s, matrix_of(rows["vector"]))
 
     def add_mapped(self, videos: Mapping[str, pa.Table], name: str, *, is_of_videos: bool = False) -> None:
         """Append what a function made of the frames, segments or whole of videos; the first rows make the table.
@@ -156,7 +167,10 @@ class Additions:
         values of other types than those that are there, and for a column that the videos have already.
         """
         zeros_s = self._visible.zeros_s(videos)
-        rows = as_one_type([_mapped_rows(id_, each, zeros_s[id_]) for id_, each in videos.items()], name)
+        parts = [
+            each.add_column(0, "video_id", pa.array([id_] * len(each), pa.string())) for id_, each in videos.items()
+        ]
+        rows = moved_table(as_one_type(parts, name), zeros_s)
         table, metadata = f"{MAPPED_PREFIX}{name}", Metadata(self._tables)
         plain = rows.select([each.name for each in rows.schema if not pa.types.is_nested(each.type)])
         if is_of_videos and not present(self._tables, [table]):
@@ -198,11 +212,7 @@ class Additions:
             ) from error
         complete = [id_ for id_, models in self._visible.models("map").items() if name in models]
         rows = rows.filter(pc.is_in(rows["video_id"], pa.array(complete, pa.string())))
-        zeros_s = self._visible.zeros_s(complete)
-        for at, column in ((at, column) for at, column in enumerate(rows.schema.names) if column in TIMES):
-            by_s = [-zeros_s[id_] for id_ in rows["video_id"].to_pylist()]
-            times = [moved_s(time_s, by) for time_s, by in zip(rows[column].to_pylist(), by_s, strict=True)]
-            rows = rows.set_column(at, column, pa.array(times, pa.float64()))
+        rows = moved_table(rows, {id_: -zero_s for id_, zero_s in self._visible.zeros_s(complete).items()})
         settings = self.settings("map", name)
         ordered = rows.sort_by([(each, "ascending") for each in rows.schema.names if each in MAPPED_KEYS])
         return ordered.replace_schema_metadata({key: str(settings[key]) for key in ("function", "source") if settings})
@@ -277,10 +287,8 @@ class Additions:
 
     def counts_of(self, video_ids: Sequence[str]) -> dict[tuple[str, str], int]:
         """Count the rows of the newest complete addition of each stage of these videos, by video and stage."""
-        columns = ["video_id", "stage", "model", "rows", "added_at"]
-        rows = self._tables.rows("additions", one_of("video_id", video_ids), columns)
-        in_order = rows.sort_by([("added_at", "ascending"), ("model", "ascending")])
-        return {(row["video_id"], row["stage"]): row["rows"] for row in in_order.to_pylist()}
+        rows = self._in_order(one_of("video_id", video_ids))
+        return {(row["video_id"], row["stage"]): row["rows"] for row in rows}
 
     def states(self, video_ids: Sequence[str], space: str) -> dict[str, str]:
         """A digest of each video that changes with its ingest and additions; vectors count in this space alone."""
@@ -299,10 +307,14 @@ class Additions:
     def counts(self, stage: str, model: str | None = None) -> dict[str, int]:
         """Count the rows of the newest complete addition of a stage, or a model's, for each video that has one."""
         of_model = [] if model is None else [equal("model", model)]
-        where = all_of([equal("stage", checked_stage(stage)), *of_model])
-        rows = self._tables.rows("additions", where, ["video_id", "model", "rows", "added_at"])
-        in_order = rows.sort_by([("added_at", "ascending"), ("model", "ascending")])
-        return {row["video_id"]: row["rows"] for row in in_order.to_pylist()}
+        rows = self._in_order(all_of([equal("stage", checked_stage(stage)), *of_model]))
+        return {row["video_id"]: row["rows"] for row in rows}
+
+    def _in_order(self, where: Filter | None) -> list[dict[str, Any]]:
+        """Read additions, the newest last."""
+        rows = self._tables.rows("additions", where, ["video_id", "stage", "model", "rows", "added_at"])
+        in_order: list[dict[str, Any]] = rows.sort_by([("added_at", "ascending"), ("model", "ascending")]).to_pylist()
+        return in_order
 
     def facts(self) -> tuple[AddedFacts, ...]:
         """Count videos and rows by stage and model."""
@@ -360,12 +372,6 @@ def as_one_type(parts: Sequence[pa.Table], name: str, schema: pa.Schema | None =
         ) from error
 
 
-def _mapped_rows(video_id: str, rows: pa.Table, zero_s: float) -> pa.Table:
-    for at, column in ((at, column) for at, column in enumerate(rows.schema.names) if column in TIMES):
-        rows = rows.set_column(at, column, pa.array(moved_s(rows[column].to_numpy(), zero_s)))
-    return rows.add_column(0, "video_id", pa.array([video_id] * len(rows), pa.string()))
-
-
 def _words(line: Any) -> list[dict[str, str | float]] | None:
     """The words of a line with their times; None where nobody knows them."""
     words = getattr(line, "words", ())  # imported lines have none
@@ -379,23 +385,14 @@ def _checked_vector(vector: NDArray[Any] | None, dim: int) -> NDArray[np.float16
     return rounded
 
 
-def _vector_rows(video_id: str, rows: FrameVectors, zero_s: float, dim: int, schema: pa.Schema) -> pa.Table:
-    times = [pa.array(rows.frame_no, pa.int32()), pa.array(moved_s(rows.time_s, zero_s), pa.float64())]
-    return _with_vectors(video_id, times, rows.vectors, dim, schema)
-
-
-def _clip_rows(video_id: str, rows: ClipVectors, zero_s: float, dim: int, schema: pa.Schema) -> pa.Table:
-    times = [pa.array(moved_s(each, zero_s), pa.float64()) for each in (rows.start_s, rows.end_s)]
-    numbers = pa.array(np.arange(len(rows.start_s), dtype=np.int32))
-    return _with_vectors(video_id, [numbers, *times], rows.vectors, dim, schema)
-
-
-def _with_vectors(
-    video_id: str, columns: Sequence[pa.Array], vectors: NDArray[np.floating[Any]], dim: int, schema: pa.Schema
+def with_vectors(
+    video_id: str, columns: Sequence[Any], vectors: NDArray[np.floating[Any]], schema: pa.Schema
 ) -> pa.Table:
-    vectors = np.asarray(vectors, np.float16)
+    """Rows of a video in a table of vectors, which come last `[n, dim]`; raises ValueError for another dimension."""
+    vectors, dim = np.asarray(vectors, np.float16), schema.field("vector").type.list_size
     if vectors.shape != (len(columns[0]), dim):
         raise ValueError(f"vectors have shape {vectors.shape}, not [{len(columns[0])}, {dim}]")
-    ids = pa.array([video_id] * len(vectors), pa.string())
+    values = [[video_id] * len(vectors), *columns]
+    arrays = [pa.array(each, field.type) for each, field in zip(values, schema, strict=False)]
     listed = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim)
-    return pa.Table.from_arrays([ids, *columns, listed], schema=schema)
+    return pa.Table.from_arrays([*arrays, listed], schema=schema)

@@ -68,7 +68,8 @@ def use_space(library: Library, name: str, on_step: Callable[[str], None] = lamb
             on_step("queries move to the new space")
             _switch(library, space)
             library = Library.open(library.uri)
-        _forget_addition(library)
+        own = equal("stage", "vectors") & equal("model", library.fingerprint.digest)
+        library.tables.delete("additions", own)  # every video has its vectors
         note = None
         if not library.has_caption_vectors:
             on_step("captions are embedded in the new space")
@@ -138,11 +139,6 @@ def _switch(library: Library, space: Fingerprint) -> None:
             after = pa.Table.from_pylist(rows, schema)
         parts.append(after.cast(schema).replace_schema_metadata(schema.metadata))
     tables.overwrite("videos", pa.concat_tables(parts) if parts else schema.empty_table())
-
-
-def _forget_addition(library: Library) -> None:
-    """Delete the rows of `additions` of what is the library's own space now: every video has its vectors."""
-    library.tables.delete("additions", equal("stage", "vectors") & equal("model", library.fingerprint.digest))
 
 
 def _embed_captions(library: Library) -> None:

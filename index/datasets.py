@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.errors import LibraryError, QueryError
 from kinodex.index.library import LibraryReader
-from kinodex.index.rows import DECIMALS, VideoRow
+from kinodex.index.rows import VideoRow, moved_table
 from kinodex.index.store.database import ROWS_PER_BATCH, Meaning, meanings_of, storage_errors, table_place
 from kinodex.index.store.quiet_lance import lance
 from kinodex.index.store.schema import (
@@ -117,7 +117,7 @@ def _read(reader: LibraryReader, choice: Choice, group: Group) -> pa.Table:
     keys, first = np.unique(row_keys(table, ids), return_index=True)
     if len(keys) != count:
         raise _incomplete(reader, videos, len(keys))
-    table = on_player_clock(table.take(first), {video.video_id: video.zero_s for video in videos if video.zero_s})
+    table = moved_table(table.take(first), {video.video_id: -video.zero_s for video in videos})
     if choice.joins_vectors and choice.vectors is not None:
         vectors = reader.tables.rows(choice.vectors, where, [*KEY, "vector"])
         in_order = vectors_of(keys, vectors, ids, reader.uri)
@@ -152,18 +152,6 @@ KEY = ("video_id", "frame_no")
 
 PICTURE = "image"
 """The name of what is decoded of `jpeg`; no column of a table."""
-
-
-def on_player_clock(table: pa.Table, zeros_s: Mapping[str, float]) -> pa.Table:
-    """Turn the stored `time_s` into what a player shows; `zeros_s` has the time of 0:00 where it is not 0."""
-    if not zeros_s or "time_s" not in table.column_names:
-        return table
-    names = table["video_id"].combine_chunks().dictionary_encode()
-    by_s = np.array([zeros_s.get(name, 0.0) for name in names.dictionary.to_pylist()])[names.indices.to_numpy()]
-    stored_s = table["time_s"].to_numpy()
-    shown_s = np.where(by_s == 0.0, stored_s, np.round(stored_s - by_s, DECIMALS))
-    at = table.column_names.index("time_s")
-    return table.set_column(at, table.schema.field(at), pa.array(shown_s))
 
 
 def stored_names(columns: Sequence[str]) -> list[str]:
@@ -462,7 +450,7 @@ class FrameReader:
         columns = visibility.with_checksum(choice.stored, base.schema)
         stored = fragment.scanner(columns=columns, offset=first, limit=rows).to_table()
         visibility.check_pictures(stored, self._plan.uri)
-        table = on_player_clock(stored, self._plan.zeros_s)
+        table = moved_table(stored, {id_: -zero_s for id_, zero_s in self._plan.zeros_s.items()})
         if choice.joins_vectors:
             table = table.append_column(self._plan.schema.field("vector"), self._vectors_of(table))
         if choice.vectors is not None:

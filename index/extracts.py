@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from kinodex.index.conditions import compiled, query_error
 from kinodex.index.errors import QueryError
-from kinodex.index.rows import moved_s
+from kinodex.index.rows import moved_s, moved_table
 from kinodex.index.store.database import Tables, own_tables
 from kinodex.index.store.indexes import ensure_table
 from kinodex.index.store.schema import Filter, all_of, equal, extract_table, extracts_schema, one_of
@@ -115,7 +115,8 @@ class Extracts:
         keys = zip(*(stored[name].to_pylist() for name in ("video_id", "part_no", "row_no")), strict=True)
         ranks = [(order[id_], *numbers) for id_, *numbers in keys]
         stored = stored.take(pa.array(sorted(range(len(ranks)), key=ranks.__getitem__), pa.int64()))
-        return self._on_player_clock(stored)
+        late_s = {id_: -zero_s for id_, zero_s in self._visible.late_zeros_s(None).items()}
+        return moved_table(stored, late_s, SHIFTED)
 
     def held(self, key: str, video_id: str) -> list[dict[str, Any]]:
         """Read the rows of one video, complete or not, as `add` took them."""
@@ -138,13 +139,6 @@ class Extracts:
         table = extract_table(key)
         if not complete and self._tables.has(table) and not self._tables.count(table):
             self._tables.drop(table)
-
-    def _on_player_clock(self, rows: pa.Table) -> pa.Table:
-        late = self._visible.late_zeros_s(None)
-        if not late or not set(rows["video_id"].unique().to_pylist()) & late.keys():
-            return rows
-        shifted = [{name: _at(row, name, -late.get(row["video_id"], 0.0)) for name in row} for row in rows.to_pylist()]
-        return pa.Table.from_pylist(shifted, rows.schema)
 
 
 def _at(row: Mapping[str, Any], name: str, by_s: float) -> Any:

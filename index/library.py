@@ -57,6 +57,7 @@ from kinodex.index.rows import (
     TranscriptRow,
     VideoRow,
     known,
+    matrix_of,
     moved,
     moved_s,
     stored_range,
@@ -333,7 +334,7 @@ class LibraryReader:
         check_vectors(rows, self.uri)
         frame_no, first = np.unique(rows["frame_no"].to_numpy(), return_index=True)
         times_s = moved_s(rows["time_s"].to_numpy()[first], -video.zero_s)
-        return FrameVectors(frame_no, times_s, _matrix(rows["vector"])[first])
+        return FrameVectors(frame_no, times_s, matrix_of(rows["vector"])[first])
 
     def frame_times(self, video_id: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Read the numbers and times of a video's stored frames in time order, without vectors; empty where none."""
@@ -405,8 +406,7 @@ class LibraryReader:
     def captions(self, video_id: str, model: str | None = None) -> list[CaptionRow]:
         """Read the captions in order, by this model or the newest that captioned the video; empty where none did."""
         video = self.video(video_id)
-        models = [name for name in self._models("captions", video) if model in (None, name)]
-        rows = self._by_models("captions", video, models[-1:], columns=[*CaptionRow.__slots__]).sort_by("segment_no")
+        rows = self._added("captions", video, [*CaptionRow.__slots__], newest=True, model=model).sort_by("segment_no")
         return [CaptionRow(**moved(row, -video.zero_s)) for row in rows.to_pylist()]
 
     @property
@@ -421,11 +421,11 @@ class LibraryReader:
         """
         video = self.video(video_id)
         columns = ["video_id", "segment_no", "start_s", "vector"]
-        rows = self._by_models("captions", video, self._models("captions", video)[-1:], columns=columns)
+        rows = self._added("captions", video, columns, newest=True)
         rows = rows.filter(rows["vector"].is_valid()).sort_by("segment_no")
         check_vectors(rows, self.uri)
         starts_s = moved_s(rows["start_s"].to_numpy(), -video.zero_s)
-        return FrameVectors(rows["segment_no"].to_numpy(), starts_s, _matrix(rows["vector"]))
+        return FrameVectors(rows["segment_no"].to_numpy(), starts_s, matrix_of(rows["vector"]))
 
     def detections(
         self,
@@ -440,21 +440,21 @@ class LibraryReader:
         of_label = [] if label is None else [equal("label", plain_label(label))]
         limits = within(*stored_range(video.zero_s, start_s, end_s))
         where = [at_least("score", min_score), *of_label, *limits]
-        rows = self._by_models("detections", video, self._models("detections", video), where)
+        rows = self._added("detections", video, where=where)
         rows = rows.sort_by([("time_s", "ascending"), ("score", "descending"), ("label", "ascending")])
         return [known(DetectionRow, moved(row, -video.zero_s) | {"box": tuple(row["box"])}) for row in rows.to_pylist()]
 
     def detection_labels(self, video_id: str) -> list[str]:
         """List the labels of a video's detections, those found most often first; without reading the detections."""
         video = self.video(video_id)
-        rows = self._by_models("detections", video, self._models("detections", video), columns=["label"])
+        rows = self._added("detections", video, ["label"])
         counts = rows["label"].value_counts().to_pylist()
         return [each["values"] for each in sorted(counts, key=lambda each: (-each["counts"], each["values"]))]
 
     def detected_frames(self, video_id: str) -> dict[str, NDArray[np.int32]]:
         """Read the numbers of the frames that each label was detected in, without boxes; most often found first."""
         video = self.video(video_id)
-        rows = self._by_models("detections", video, self._models("detections", video), columns=["label", "frame_no"])
+        rows = self._added("detections", video, ["label", "frame_no"])
         labels, inverse = np.unique(np.array(rows["label"].to_pylist(), object), return_inverse=True)
         numbers = rows["frame_no"].to_numpy()
         frames = {str(label): np.unique(numbers[inverse == at]) for at, label in enumerate(labels)}
@@ -503,16 +503,20 @@ class LibraryReader:
     def _models(self, stage: str, video: VideoRow) -> tuple[str, ...]:
         return self.visible.models(stage, [video.video_id]).get(video.video_id, ())
 
-    def _by_models(
+    def _added(
         self,
-        table: str,
+        stage: str,
         video: VideoRow,
-        models: Sequence[str],
-        where: Sequence[Filter] = (),
         columns: Sequence[str] | None = None,
+        where: Sequence[Filter] = (),
+        newest: bool = False,
+        model: str | None = None,
     ) -> pa.Table:
-        of_video = [equal("video_id", video.video_id), one_of("model", models), *where]
-        return self.tables.rows(table, all_of(of_video), columns)
+        """Read what all models added of a video, or the newest, or this model."""
+        models = [name for name in self._models(stage, video) if model in (None, name)]
+        shown = one_of("model", models[-1:] if newest else models)
+        of_video = [equal("video_id", video.video_id), shown, *where]
+        return self.tables.rows(stage, all_of(of_video), columns)
 
 
 def _position(stored_s: NDArray[np.float64], time_s: float, mode: str, video: VideoRow) -> int:
@@ -530,12 +534,6 @@ def _position(stored_s: NDArray[np.float64], time_s: float, mode: str, video: Vi
             f"{stored_s[nearest]:.6f} s: ask for that, or with mode nearest"
         )
     return nearest
-
-
-def _matrix(column: pa.ChunkedArray) -> NDArray[np.float16]:
-    vectors = column.combine_chunks()
-    matrix: NDArray[np.float16] = vectors.flatten().to_numpy().reshape(len(vectors), vectors.type.list_size)
-    return matrix
 
 
 def _opened(uri: str, condition: str | None) -> Library:
@@ -663,13 +661,12 @@ def _check_vacant(uri: str) -> None:
         return
     if not Path(uri).is_dir():
         raise NotALibrary(f"got {uri}, which is a file; a library is a folder: give one that is new or empty")
-    foreign = sorted(entry.name for entry in Path(uri).iterdir() if not _is_ours(entry.name))
+    names = sorted(
+        entry.name for entry in Path(uri).iterdir() if not entry.name.startswith(".") and entry.name != TOWERS
+    )
+    foreign = [name for name in names if not (name.endswith(TABLE_SUFFIX) and name.startswith(OUR_TABLES))]
     if foreign:
         raise NotALibrary(f"got {uri}, which holds other things ({foreign[0]}); give a folder that is new or empty")
-
-
-def _is_ours(name: str) -> bool:
-    return name.startswith(".") or name == TOWERS or (name.endswith(TABLE_SUFFIX) and name.startswith(OUR_TABLES))
 
 
 def _remains(uri: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -10,11 +10,13 @@ from typing import Any, Literal, TypeVar, cast
 from urllib.parse import urlsplit
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 Basis = Literal["ranking", "probability", "verified"]
 """What stands behind a moment: an order alone, which claims nothing; a probability of the space's own; or a model that
 looked at its frames and lines and said yes or no."""
+HitSource = Literal["frame", "transcript", "text", "caption", "chapter", "detection", "extract", "clip", "both"]
 AddedSource = Literal["asr", "imported"]
 """Sources of transcript lines that were added later; those of `ingest` are "sidecar" and "embedded"."""
 
@@ -303,7 +305,7 @@ class Hit:
     frame_no: int | None
     score: float
     text: str | None
-    source: Literal["frame", "transcript", "text", "caption", "chapter", "detection", "extract", "clip", "both"]
+    source: HitSource
     cosine: float | None = None
     bm25: float | None = None
     speaker: str | None = None
@@ -420,6 +422,29 @@ def moved(row: Mapping[str, Any], by_s: float) -> dict[str, Any]:
     if row.get("words"):
         times["words"] = [moved(word, by_s) for word in row["words"]]
     return {**row, **times}
+
+
+def moved_table(rows: pa.Table, by_s: Mapping[str, float], names: Collection[str] = TIMES) -> pa.Table:
+    """Rows with their times moved by so many seconds, those of each video by its own; of other videos as they are."""
+    late = {video_id: seconds for video_id, seconds in by_s.items() if seconds}
+    if not late:
+        return rows
+    ids = rows["video_id"].combine_chunks().dictionary_encode()
+    of_row = np.array([late.get(id_, 0.0) for id_ in ids.dictionary.to_pylist()])[ids.indices.to_numpy()]
+    for at, column in enumerate(rows.schema):
+        if column.name in names:
+            times_s = rows[column.name].to_numpy()
+            shown_s = np.where(of_row == 0.0, times_s, np.round(times_s + of_row, DECIMALS))
+            values = pa.array(shown_s, mask=rows[column.name].is_null().to_numpy())
+            rows = rows.set_column(at, column, values.cast(column.type))
+    return rows
+
+
+def matrix_of(vectors: pa.ChunkedArray) -> NDArray[np.float16]:
+    """Vectors of a column of lists, `[rows, dim]`."""
+    whole = vectors.combine_chunks()
+    matrix: NDArray[np.float16] = whole.flatten().to_numpy().reshape(len(whole), whole.type.list_size)
+    return matrix
 
 
 def stored_range(zero_s: float, start_s: float | None, end_s: float | None) -> tuple[float | None, float | None]:

@@ -17,9 +17,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kinodex.index.additions import with_vectors
 from kinodex.index.annotations import LINE_SOURCES, LineKey, count_lines, grouped, lines_of
 from kinodex.index.errors import BadCheckpoint, SpaceMismatch, TorchMissing, WeightsMissing
-from kinodex.index.rows import TextLine
+from kinodex.index.rows import TextLine, matrix_of
 from kinodex.index.spaces.sentence_model import Likeness, SentenceEmbedder, load_sentence_model
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.carried_towers import open_sentence_tower
@@ -98,10 +99,11 @@ class Sentences:
     ) -> None:
         """Append `lines` and their vectors `[n, dim]` by video id; `Additions.complete` makes them visible."""
         table = vectors_table(fingerprint, SENTENCES_PREFIX)
-        schema = self._tables.schema(table)
-        parts = [_rows(video_id, *rows, fingerprint.dim, schema) for video_id, rows in videos.items()]
-        if parts:
-            self._tables.append(table, pa.concat_tables(parts))
+        parts = [self._tables.schema(table).empty_table()]
+        for video_id, (lines, vectors) in videos.items():
+            columns = [[getattr(line, name) for line in lines] for name in parts[0].column_names[1:-1]]
+            parts.append(with_vectors(video_id, columns, vectors, parts[0].schema))
+        self._tables.append(table, pa.concat_tables(parts))
 
     def vectors(self, video_id: str, fingerprint: Fingerprint) -> dict[str, NDArray[np.float32]]:
         """Read the vectors `[dim]` of the lines of a video by a model, by their text; none before it is complete."""
@@ -111,8 +113,7 @@ class Sentences:
         columns = ["video_id", "text", "vector"]
         rows = self._tables.rows(vectors_table(fingerprint, SENTENCES_PREFIX), of_video, columns)
         check_vectors(rows, self._tables.uri)
-        values = rows["vector"].combine_chunks().flatten().to_numpy().reshape(-1, fingerprint.dim)
-        return dict(zip(rows["text"].to_pylist(), values.astype(np.float32), strict=True))
+        return dict(zip(rows["text"].to_pylist(), matrix_of(rows["vector"]).astype(np.float32), strict=True))
 
     def outdated(self, fingerprint: Fingerprint) -> list[str]:
         """List the videos whose lines are no longer those that this model embedded."""
@@ -189,21 +190,3 @@ class Sentences:
             for row in rows
             if row["stage"] in stages and row["video_id"] in embedded and row["added_at"] > embedded[row["video_id"]]
         }
-
-
-def _rows(
-    video_id: str, lines: Sequence[TextLine], vectors: NDArray[np.floating[Any]], dim: int, schema: pa.Schema
-) -> pa.Table:
-    rounded = np.asarray(vectors, np.float16)
-    if rounded.shape != (len(lines), dim):
-        raise ValueError(f"vectors have shape {rounded.shape}, not [{len(lines)}, {dim}]")
-    columns = [
-        pa.array([video_id] * len(lines), pa.string()),
-        pa.array([line.source for line in lines], pa.string()),
-        pa.array([line.start_s for line in lines], pa.float64()),
-        pa.array([line.end_s for line in lines], pa.float64()),
-        pa.array([line.text for line in lines], pa.string()),
-        pa.array([line.model for line in lines], pa.string()),
-        pa.FixedSizeListArray.from_arrays(pa.array(rounded.ravel()), dim),
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,14 @@ LOCKED: dict[str, Any] = {
 LATE = "CASE WHEN s.zero_s = 0 THEN r.{name} ELSE round(r.{name} - s.zero_s, 9) END AS {name}"
 SOURCES = {"transcript": "speech", "text": "screen-text", "caption": "captions"}
 """The words of `--in` for the kinds of lines."""
-TABLES = ("videos", "frames", "segments", "lines", "detections", "chapters", "additions", "failures")
+PLAIN = ("additions", "failures")
+"""Tables that are shown as they are."""
+COLUMNS = {
+    "frames": ["video_id", "frame_no", "time_s", "width_px", "height_px"],  # without their pictures
+    "segments": ["video_id", "segment_no", "start_s", "end_s", "kind"],
+    "detections": ["video_id", "frame_no", "time_s", "label", "score", "box", "track_id", "model"],
+    "chapters": ["video_id", "level", "number", "start_s", "end_s", "title", "text", "model"],
+}
 
 
 def query(
@@ -71,23 +79,21 @@ def _named(sql: str, views: Mapping[str, View]) -> list[str]:
 
 
 def _views(library: LibraryReader) -> dict[str, View]:
-    makers: dict[str, Callable[[LibraryReader, duckdb.DuckDBPyConnection, str], None]] = {
-        "videos": _videos,
-        "frames": _frames,
-        "segments": _segments,
-        "lines": _lines,
-        "detections": _detections,
-        "chapters": _chapters,
-        "additions": _plain,
-        "failures": _plain,
-    }
     versions = library.extracts.versions()
-    names = dict.fromkeys([*(each.name for each in versions), *(each.key for each in versions)])
-
-    def of(make: Callable[[LibraryReader, duckdb.DuckDBPyConnection, str], None]) -> View:
-        return lambda connection, name: make(library, connection, name)
-
-    return {**{name: of(make) for name, make in makers.items()}, **dict.fromkeys(names, of(_extract))}
+    extracts = dict.fromkeys([*(each.name for each in versions), *(each.key for each in versions)])
+    return {
+        "videos": partial(_videos, library),
+        "frames": partial(_shown, library, table="frames", columns=COLUMNS["frames"], stage=None),
+        "segments": partial(_segments, library),
+        "lines": partial(_lines, library),
+        # by all models
+        "detections": partial(
+            _shown, library, table="detections", columns=COLUMNS["detections"], stage="detections", every_model=True
+        ),
+        "chapters": partial(_shown, library, table=SCENES, columns=COLUMNS["chapters"], stage=SCENES_STAGE),
+        **{name: partial(_plain, library) for name in PLAIN},
+        **{name: partial(_extract, library) for name in extracts},
+    }
 
 
 def _videos(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
@@ -105,20 +111,13 @@ def _videos(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name:
     connection.execute(f"CREATE VIEW {_quoted(name)} AS SELECT * FROM _videos LEFT JOIN _metadata USING (video_id)")
 
 
-def _frames(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """The stored frames without their pictures."""
-    columns = ["video_id", "frame_no", "time_s", "width_px", "height_px"]
-    _shown(library, connection, name, "frames", columns, None)
-
-
 def _segments(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
     """Shots on their frames where they were added, else the segments of ingest."""
-    columns = ["video_id", "segment_no", "start_s", "end_s", "kind"]
-    _shown(library, connection, "_of_ingest", "segments", columns, None)
+    _shown(library, connection, "_of_ingest", "segments", COLUMNS["segments"], None)
     if not present(library.tables, ["shots"]):
         connection.execute(f"CREATE VIEW {_quoted(name)} AS SELECT * FROM _of_ingest")
         return
-    _shown(library, connection, "_shots", "shots", columns, "shots")
+    _shown(library, connection, "_shots", "shots", COLUMNS["segments"], "shots")
     connection.execute(
         f"CREATE VIEW {_quoted(name)} AS SELECT * FROM _shots UNION ALL BY NAME "
         "SELECT * FROM _of_ingest WHERE video_id NOT IN (SELECT video_id FROM _shots)"
@@ -147,18 +146,6 @@ def _lines(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: 
     )
 
 
-def _detections(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Boxes of things in frames, by all models."""
-    columns = ["video_id", "frame_no", "time_s", "label", "score", "box", "track_id", "model"]
-    _shown(library, connection, name, "detections", columns, "detections", every_model=True)
-
-
-def _chapters(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Scenes and chapters, by `level`."""
-    columns = ["video_id", "level", "number", "start_s", "end_s", "title", "text", "model"]
-    _shown(library, connection, name, SCENES, columns, SCENES_STAGE)
-
-
 def _plain(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
     """A table as it is."""
     rows = library.tables.rows(name)
@@ -183,7 +170,8 @@ def _shown(
 ) -> None:
     """Make a view of the rows of a table that readers see; they are read when a query asks, and only its columns."""
     tables = library.tables
-    columns = [name for name in columns if name in tables.schema(table).names] if present(tables, [table]) else columns
+    if is_there := bool(present(tables, [table])):
+        columns = [name for name in columns if name in tables.schema(table).names]
     models = library.visible.models(stage) if stage else {}
     pairs = [
         (id_, model, row.zero_s)
@@ -199,7 +187,7 @@ def _shown(
         }
     )
     connection.register(f"{view}_seen", seen)
-    if not present(tables, [table]):
+    if not is_there:
         rows: Any = pa.table({name: pa.array([], pa.string()) for name in columns})
     elif any(name == "vector" for name in tables.schema(table).names):  # of 16 bits, which DuckDB does not know
         rows = tables.rows(table, None, columns)

@@ -16,8 +16,8 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from kinodex.pipeline.models.captioner import greedy_settings, load_chat_model, prompt_of
-from kinodex.pipeline.models.hub import Loaded, inference, quiet, reads_pictures
+from kinodex.pipeline.models.captioner import greedy_settings, load_chat_model, prompt_of, replies
+from kinodex.pipeline.models.hub import Loaded, reads_pictures
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -420,19 +420,7 @@ class Writer:
     def _generate(self, parts: Sequence[PartLines]) -> list[WriterReply]:
         if not parts:
             return []
-        options: dict[str, Any] = {"processor_kwargs": {"padding": True}} if self.sees else {"padding": True}
-        batch = self._loaded.processor.apply_chat_template(
-            [self._chat(part) for part in parts],
-            add_generation_prompt=True,
-            tokenize=True,
-            return_dict=True,
-            return_tensors="pt",
-            **options,
-        )
-        batch = self._loaded.to_input(batch) if self.sees else batch.to(self._loaded.device)
-        with inference(), quiet():
-            tokens = self._loaded.model.generate(**batch, generation_config=self._settings)
-        written = tokens[:, batch["input_ids"].shape[1] :]
+        written = replies(self._loaded, [self._chat(part) for part in parts], self._settings)
         texts: list[str] = self._tokenizer.batch_decode(written, skip_special_tokens=True)
         ends = self._settings.eos_token_id
         ended = [

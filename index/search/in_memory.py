@@ -1,8 +1,8 @@
-"""Frames of one video, or of those of a condition, read once and searched in memory, for many searches of the same."""
+"""Frames of one video, or rows of a table of vectors, read once and searched in memory, for many searches of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinodex.index.errors import QueryError
-from kinodex.index.rows import FrameVectors
+from kinodex.index.rows import FrameVectors, matrix_of
 from kinodex.index.store.database import State, Tables
 from kinodex.index.store.schema import chunked, one_of
 from kinodex.index.videos.visibility import check_vectors
@@ -37,17 +37,11 @@ class InMemory:
     @classmethod
     def of(cls, stored: FrameVectors) -> InMemory:
         """Convert stored vectors to float32 of unit length."""
-        wide = stored.vectors.astype(np.float32)
-        return cls(stored, wide / np.linalg.norm(wide, axis=1, keepdims=True))
+        return cls(stored, unit_vectors(stored.vectors))
 
     def cosines(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Compare every frame `[n]` with a query vector `[dim]` by cosine; raises QueryError for a vector of zeros.
-
-        Equal frames have equal cosines to the last bit, which a product by BLAS does not promise.
-        """
-        query = unit_query(vector, self.units.shape[1])
-        found: NDArray[np.float32] = np.einsum("ij,j->i", self.units, query / np.linalg.norm(query))
-        return found
+        """Compare every frame `[n]` with a query vector `[dim]` by cosine; raises QueryError for a vector of zeros."""
+        return cosines_of(self.units, unit_query(vector, self.units.shape[1]))
 
     def search(self, vector: NDArray[np.float32], k: int, min_gap_s: float = 0.0) -> list[Near]:
         """Find the `k` nearest frames, best first, no two closer than `min_gap_s`: the same as `Search.frames`."""
@@ -57,9 +51,9 @@ class InMemory:
         return [Near(*row) for row in zip(best.tolist(), *(column.tolist() for column in columns), strict=True)]
 
 
-# Frames of the videos of a condition. A filter costs Lance's index some milliseconds for each million frames that it
-# leaves out, many times what a search of all takes; of so many videos that reading their vectors for each search takes
-# as long, these are kept.
+# Rows of a table of vectors. A filter costs Lance's index some milliseconds for each million frames that it leaves out,
+# many times what a search of all takes; of so many videos that reading their vectors for each search takes as long,
+# these are kept. So are those of a small table: to plan a scan takes Lance longer than it takes numpy to compare them.
 
 HELD_BYTES = 256 << 20
 """Of vectors as float32: more are not kept."""
@@ -68,53 +62,67 @@ HELD_CONDITIONS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class HeldFrames:
-    """Frames of some videos, as their table has them, with vectors as float32 `[n, dim]` of unit length."""
+class HeldRows:
+    """Rows of a table of vectors; `units` are these as float32 `[n, dim]` of unit length."""
 
-    video_ids: NDArray[np.object_]
-    frame_no: NDArray[np.int32]
-    time_s: NDArray[np.float64]
+    columns: Mapping[str, NDArray[np.object_]]
     units: NDArray[np.float32]
 
-    def nearest(self, query: NDArray[np.float32], k: int) -> list[dict[str, Any]]:
+    def nearest(self, query: NDArray[np.float32], columns: Sequence[str], k: int) -> list[dict[str, Any]]:
         """The `k` rows nearest to a query by cosine, nearest first, with `_distance` = 1 - cosine."""
-        cosines = self.units @ (query / np.linalg.norm(query))
-        best = np.argpartition(-cosines, k - 1)[:k] if k < len(cosines) else np.arange(len(cosines))
-        best = best[np.argsort(-cosines[best], kind="stable")]
-        columns = self.video_ids[best], self.frame_no[best], self.time_s[best], 1.0 - cosines[best]
-        names = ("video_id", "frame_no", "time_s", "_distance")
-        return [dict(zip(names, row, strict=True)) for row in zip(*(each.tolist() for each in columns), strict=True)]
+        cosines = cosines_of(self.units, query)
+        best = top_positions(cosines, cosines, k, 0.0)
+        values = [*(self.columns[name][best].tolist() for name in columns), (1.0 - cosines[best]).tolist()]
+        return [dict(zip((*columns, "_distance"), row, strict=True)) for row in zip(*values, strict=True)]
 
 
-_HELD: WeakKeyDictionary[Tables, dict[tuple[str, State, frozenset[str]], HeldFrames | None]] = WeakKeyDictionary()
+_HELD: WeakKeyDictionary[Tables, dict[tuple[str, State, frozenset[str] | None], HeldRows | None]] = WeakKeyDictionary()
 
 
-def held_frames(tables: Tables, name: str, video_ids: frozenset[str]) -> HeldFrames | None:
-    """The frames of these videos in a table of vectors, read unless they are kept; None for too many of them."""
+def held_rows(tables: Tables, name: str, video_ids: frozenset[str] | None = None) -> HeldRows | None:
+    """The rows with a vector of a table, all or those of some videos, read unless they are kept; None for too many."""
     kept = _HELD.setdefault(tables, {})
     key = name, tables.state(name), video_ids
     if key not in kept:
-        for outdated in [each for each in kept if each[:2] != key[:2]] or list(kept)[: len(kept) - HELD_CONDITIONS + 1]:
-            del kept[outdated]
-        kept[key] = _read_held(tables, name, sorted(video_ids))
+        of_videos = [each for each in kept if each[2] is not None]
+        most = HELD_CONDITIONS - (video_ids is not None)
+        outdated = [each for each in kept if each[0] == name and each[1] != key[1]]
+        for each in {*outdated, *of_videos[: max(len(of_videos) - most, 0)]}:
+            del kept[each]
+        kept[key] = _read_held(tables, name, video_ids)
     return kept[key]
 
 
-def _read_held(tables: Tables, name: str, video_ids: Sequence[str]) -> HeldFrames | None:
-    dim = tables.schema(name).field("vector").type.list_size
-    parts, left = [], HELD_BYTES // (4 * dim)
-    for some in chunked(video_ids):
-        where = one_of("video_id", some)
+def _read_held(tables: Tables, name: str, video_ids: frozenset[str] | None) -> HeldRows | None:
+    left = HELD_BYTES // (4 * tables.schema(name).field("vector").type.list_size)
+    filters = [None] if video_ids is None else [one_of("video_id", some) for some in chunked(sorted(video_ids))]
+    parts = []
+    for where in filters:
         left -= tables.count(name, where)
         if left < 0:
             return None
-        parts.append(tables.rows(name, where, ["video_id", "frame_no", "time_s", "vector"]))
+        parts.append(tables.rows(name, where))
     rows = pa.concat_tables(parts)
+    rows = rows.filter(rows["vector"].is_valid())
     check_vectors(rows, tables.uri)
-    units = rows["vector"].combine_chunks().flatten().to_numpy().reshape(-1, dim).astype(np.float32)
-    units /= np.linalg.norm(units, axis=1, keepdims=True)
-    ids = np.array(rows["video_id"].to_pylist(), object)
-    return HeldFrames(ids, rows["frame_no"].to_numpy(), rows["time_s"].to_numpy(), units)
+    columns = {each: np.array(rows[each].to_pylist(), object) for each in rows.column_names if each != "vector"}
+    return HeldRows(columns, unit_vectors(matrix_of(rows["vector"])))
+
+
+def unit_vectors(vectors: NDArray[np.float16]) -> NDArray[np.float32]:
+    """Convert vectors `[n, dim]` to float32 of unit length."""
+    wide = vectors.astype(np.float32)
+    units: NDArray[np.float32] = wide / np.linalg.norm(wide, axis=1, keepdims=True)
+    return units
+
+
+def cosines_of(units: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Compare unit vectors `[n, dim]` with a query `[dim]`; equal ones have equal cosines to the last bit.
+
+    A product by BLAS does not promise that.
+    """
+    found: NDArray[np.float32] = np.einsum("ij,j->i", units, query / np.linalg.norm(query))
+    return found
 
 
 def top_positions(

@@ -16,18 +16,20 @@ from numpy.typing import NDArray
 from kinodex.index.additions import plain_label
 from kinodex.index.annotations import LINE_SOURCES, SCENES, SCENES_STAGE, Source, Speakers, shown_speaker
 from kinodex.index.extracts import Extracts
-from kinodex.index.rows import Hit, Scope, VideoRow
+from kinodex.index.rows import Hit, HitSource, Scope, VideoRow
 from kinodex.index.search.fusion import apart, distinct, followed, fuse, fuse_same, shares_words, suppress_neighbours
-from kinodex.index.search.in_memory import HeldFrames, held_frames, unit_query
+from kinodex.index.search.in_memory import HeldRows, held_rows, unit_query
 from kinodex.index.search.words import (
     FEW_VIDEOS,
     MOST_LISTED,
     Limits,
     Rows,
+    best_rows,
     by_words_and_meaning,
     check_scope,
     check_words,
     forgiving_rows,
+    hit_of,
     limits_of,
     lines_like,
     matching_rows,
@@ -89,16 +91,15 @@ class Search:
 
         def fetch(limit: int, where: Filter | None) -> Rows:
             if held is not None:
-                return held.nearest(query, limit)
-            rows = nearest_rows(self._tables, in_space.table, query, columns, where, limits.are_few, limit)
-            return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["frame_no"]))
+                return held.nearest(query, columns, limit)
+            return nearest_rows(self._tables, in_space.table, query, columns, where, limits.are_few, limit)
 
         def to_hits(rows: Rows) -> list[Hit]:
             videos = in_space.videos({row["video_id"] for row in rows})
             shown = on_player_clock(rows, videos)
             complete = list({(row["video_id"], row["frame_no"]): row for row in shown}.values())
             kept = apart([(row["video_id"], row["time_s"]) for row in complete], min_gap_s)
-            return [_frame_hit(complete[at], videos) for at in kept]
+            return [_frame_hit(complete[at], videos, "frame") for at in kept]
 
         return search_until_k(fetch, to_hits, k, 4 * k if min_gap_s else k, limits)
 
@@ -120,25 +121,24 @@ class Search:
         table, columns = vectors_table(space, CLIPS_PREFIX), ["video_id", "clip_no", "start_s", "end_s"]
 
         def fetch(limit: int, where: Filter | None) -> Rows:
-            rows = nearest_rows(self._tables, table, query, columns, where, limits.are_few, limit)
-            return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["clip_no"]))
+            return nearest_rows(self._tables, table, query, columns, where, limits.are_few, limit)
 
         def to_hits(rows: Rows) -> list[Hit]:
             ids = {row["video_id"] for row in rows}
             models, videos = self._visible.models("clips", ids), self._visible.videos(ids)
             shown = [row for row in rows if space.digest in models.get(row["video_id"], ())]
-            hits = [_clip_hit(row) for row in on_player_clock(shown, videos)]
+            hits = [hit_of(row, "clip", None) for row in on_player_clock(shown, videos)]
             longest_s = max((hit.end_s - hit.time_s for hit in hits), default=0.0)
             return suppress_neighbours(hits, max(min_gap_s, longest_s))
 
         return search_until_k(fetch, to_hits, k, 4 * k, limits)
 
-    def _held(self, table: str, scope: Scope) -> HeldFrames | None:
+    def _held(self, table: str, scope: Scope) -> HeldRows | None:
         """The frames of the videos of a condition in memory, where they are neither few nor too many."""
         among, _ = self._visible.among()
         if among is None or scope != EVERYWHERE or not FEW_VIDEOS < len(among) <= MOST_LISTED:
             return None
-        return held_frames(self._tables, table, among)
+        return held_rows(self._tables, table, among)
 
     def transcript(self, text: str, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0) -> list[Hit]:
         """Find the `k` transcript lines that match a text best by BM25; words in "quotes" must follow each other."""
@@ -179,8 +179,7 @@ class Search:
         query = unit_query(vector, schema.field("vector").type.list_size)
 
         def by_meaning(limit: int, where: Filter | None) -> Rows:
-            rows = nearest_rows(self._tables, "captions", query, LINE_COLUMNS, where, lines.limits.are_few, limit)
-            return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["start_s"]))
+            return nearest_rows(self._tables, "captions", query, LINE_COLUMNS, where, lines.limits.are_few, limit)
 
         found = [
             search_until_k(by, lines.to_hits, 2 * k, 2 * lines.first, lines.limits)
@@ -215,7 +214,8 @@ class Search:
             "caption": lambda: _with_shared_words(text, self.captions(text, None, *limits)),
         }
         found = [searches[each]() for each in sources]
-        return by_words_and_meaning(found, self._like(meaning, scope, 2 * k, min_gap_s, sources), k, min_gap_s)
+        like = lines_like(self._tables, self._visible, meaning, *limits, sources)
+        return by_words_and_meaning(found, like, k, min_gap_s)
 
     def chapters(
         self, text: str, scope: Scope = EVERYWHERE, k: int = 10, level: Literal["chapter", "scene"] = "chapter"
@@ -229,12 +229,11 @@ class Search:
         query = MultiMatchQuery(text, ["title", "text"])
 
         def fetch(limit: int, where: Filter | None) -> Rows:
-            columns = [*LINE_COLUMNS, "title", "_score"]
-            options = {"full_text_query": query, "prefilter": True, "limit": limit}
-            return _best_first(self._tables.rows(SCENES, where, columns, **options).to_pylist())
+            return best_rows(self._tables, SCENES, query, [*LINE_COLUMNS, "title"], where, limit)
 
         def to_hits(rows: Rows) -> list[Hit]:
-            return [_chapter_hit(row) for row in shown_rows(self._visible, rows, SCENES_STAGE)]
+            shown = shown_rows(self._visible, rows, SCENES_STAGE)
+            return [hit_of(row, "chapter", "\n".join(filter(None, [row["title"], row["text"]]))) for row in shown]
 
         return search_until_k(fetch, to_hits, k, k, limits)
 
@@ -250,13 +249,13 @@ class Search:
         columns = ["video_id", "start_s", "end_s", "evidence_start_s", "evidence_end_s", "text"]
 
         def fetch(limit: int, where: Filter | None) -> Rows:
-            return _best_first(matching_rows(self._tables, version.table, text, columns, where, limit))
+            return matching_rows(self._tables, version.table, text, columns, where, limit)
 
         def to_hits(rows: Rows) -> list[Hit]:
             ids = {row["video_id"] for row in rows}
             models, videos = self._visible.models(version.stage, ids), self._visible.videos(ids)
             shown = [_on_evidence(row) for row in rows if version.key in models.get(row["video_id"], ())]
-            hits = [_extract_hit(row) for row in on_player_clock(shown, videos)]
+            hits = [hit_of(row, "extract", row["text"]) for row in on_player_clock(shown, videos)]
             return suppress_neighbours(distinct(hits), min_gap_s)
 
         limits = limits_of(self._visible, scope, overlapping)
@@ -283,7 +282,8 @@ class Search:
             best: dict[tuple[str, int], dict[str, Any]] = {}
             for row in shown:
                 best.setdefault((row["video_id"], row["frame_no"]), row)
-            return suppress_neighbours([_detection_hit(row, videos) for row in best.values()], min_gap_s)
+            hits = [_frame_hit(row, videos, "detection", row["label"]) for row in best.values()]
+            return suppress_neighbours(hits, min_gap_s)
 
         return search_until_k(fetch, to_hits, k, 4 * k, limits)
 
@@ -327,21 +327,9 @@ class Search:
         said = _with_shared_words(text, self.transcript(text, scope, k))
         shown = self.screen_text(text, scope, k, small_words=False)
         captions = self.captions(text, vector if in_own else None, scope, k)
-        like = self._like(meaning, scope, 3 * k, 0.0)
+        like = lines_like(self._tables, self._visible, meaning, scope, 3 * k)
         said, captions = with_meaning(said, like, "transcript"), with_meaning(captions, like, "caption")
         return frames, moving, said[:k], captions[:k], with_meaning(shown, like, "text")[:k]
-
-    def _like(
-        self,
-        meaning: Meaning | None,
-        scope: Scope,
-        k: int,
-        min_gap_s: float,
-        sources: Collection[Source] = tuple(LINE_SOURCES),
-    ) -> list[Hit]:
-        if meaning is None:
-            return []
-        return lines_like(self._tables, self._visible, meaning, scope, k, min_gap_s, sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,15 +346,17 @@ class _Lines:
     min_gap_s: float
 
     def by_words(self, limit: int, where: Filter | None) -> Rows:
-        return _best_first(matching_rows(self.tables, self._table, self.text, self._columns, where, limit))
+        return matching_rows(self.tables, self._table, self.text, self._columns, where, limit)
 
     def with_typos(self, limit: int, where: Filter | None) -> Rows:
-        return _best_first(forgiving_rows(self.tables, self._table, self.text, self._columns, where, limit))
+        return forgiving_rows(self.tables, self._table, self.text, self._columns, where, limit)
 
     def to_hits(self, rows: Rows) -> list[Hit]:
         shown = shown_rows(self.visible, rows, LINE_SOURCES[self.source][1])
         names = Speakers(self.tables).names_of(row.get("speaker") for row in shown)
-        return suppress_neighbours(distinct([_line_hit(row, self.source, names) for row in shown]), self.min_gap_s)
+        said = [{"speaker": shown_speaker(row.get("speaker"), names), "language": row.get("language")} for row in shown]
+        hits = [replace(hit_of(row, self.source, row["text"]), **each) for row, each in zip(shown, said, strict=True)]
+        return suppress_neighbours(distinct(hits), self.min_gap_s)
 
     @property
     def _table(self) -> str:
@@ -389,41 +379,6 @@ def _with_shared_words(text: str, hits: list[Hit]) -> list[Hit]:
     return [hit for hit in hits if shares_words(text, hit.text)]
 
 
-def _best_first(rows: Rows) -> Rows:
-    """Sort by score, rows of equal score by position."""
-    return sorted(rows, key=lambda row: (-row["_score"], row["video_id"], row["start_s"]))
-
-
-def _frame_hit(row: Mapping[str, Any], videos: Mapping[str, VideoRow]) -> Hit:
-    score = 1.0 - row["_distance"]
-    return Hit(
-        row["video_id"], row["time_s"], _shown_until(row, videos), row["frame_no"], score, None, "frame", cosine=score
-    )
-
-
-def _clip_hit(row: Mapping[str, Any]) -> Hit:
-    score = 1.0 - row["_distance"]
-    return Hit(row["video_id"], row["start_s"], row["end_s"], None, score, None, "clip", cosine=score)
-
-
-def _detection_hit(row: Mapping[str, Any], videos: Mapping[str, VideoRow]) -> Hit:
-    end_s = _shown_until(row, videos)
-    return Hit(row["video_id"], row["time_s"], end_s, row["frame_no"], row["score"], row["label"], "detection")
-
-
-def _shown_until(row: Mapping[str, Any], videos: Mapping[str, VideoRow]) -> float:
-    video = videos[row["video_id"]]
-    time_s: float = row["time_s"]
-    return max(min(time_s + 1 / video.sample_fps, video.end_s), time_s)
-
-
-def _line_hit(row: Mapping[str, Any], source: Source, names: Mapping[str, str]) -> Hit:
-    bm25 = row.get("_score")
-    cosine = 1.0 - row["_distance"] if "_distance" in row else None
-    hit = Hit(row["video_id"], row["start_s"], row["end_s"], None, bm25 or 0.0, row["text"], source, cosine, bm25)
-    return replace(hit, speaker=shown_speaker(row.get("speaker"), names), language=row.get("language"))
-
-
 def _on_evidence(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of an extract at the time of its evidence, where it names some."""
     if row["evidence_start_s"] is None:
@@ -431,12 +386,11 @@ def _on_evidence(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "start_s": row["evidence_start_s"], "end_s": row["evidence_end_s"]}
 
 
-def _extract_hit(row: Mapping[str, Any]) -> Hit:
-    score = row["_score"]
-    return Hit(row["video_id"], row["start_s"], row["end_s"], None, score, row["text"], "extract", None, score)
-
-
-def _chapter_hit(row: Mapping[str, Any]) -> Hit:
-    text = "\n".join(filter(None, [row["title"], row["text"]]))
-    score = row["_score"]
-    return Hit(row["video_id"], row["start_s"], row["end_s"], None, score, text, "chapter", None, score)
+def _frame_hit(
+    row: Mapping[str, Any], videos: Mapping[str, VideoRow], source: HitSource, text: str | None = None
+) -> Hit:
+    """The hit of a frame, found by its vector, else by a score; it lasts until the next sample."""
+    video, time_s = videos[row["video_id"]], row["time_s"]
+    end_s = max(min(time_s + 1 / video.sample_fps, video.end_s), time_s)
+    cosine: Any = 1.0 - row["_distance"] if "_distance" in row else None
+    return Hit(row["video_id"], time_s, end_s, row["frame_no"], row.get("score", cosine), text, source, cosine)

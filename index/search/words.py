@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from math import ceil, isnan, sqrt
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import regex
@@ -21,12 +20,12 @@ from numpy.typing import NDArray
 
 from kinodex.index.annotations import LINE_SOURCES, Source, Speakers, shown_models, shown_speaker
 from kinodex.index.errors import QueryError, UnknownVideo, checked_text
-from kinodex.index.rows import Hit, Scope, VideoRow, moved, moved_s, stored_range
+from kinodex.index.rows import Hit, HitSource, Scope, VideoRow, moved, moved_s, stored_range
 from kinodex.index.search.finite_vectors import check_searched
 from kinodex.index.search.fusion import distinct, fuse_same, suppress_neighbours
-from kinodex.index.search.in_memory import unit_query
+from kinodex.index.search.in_memory import held_rows, unit_query
 from kinodex.index.sentences import STAGE, Meaning
-from kinodex.index.store.database import State, Tables, storage_errors
+from kinodex.index.store.database import Tables, storage_errors
 from kinodex.index.store.indexes import COLUMN, PART_ROWS, count_parts
 from kinodex.index.store.quiet_lance import BooleanQuery, MatchQuery, Occur
 from kinodex.index.store.schema import (
@@ -43,13 +42,13 @@ from kinodex.index.store.schema import (
 from kinodex.index.text import plain_letters
 from kinodex.index.videos.visibility import VisibilityCache
 
-COLUMNS = ["video_id", "source", "start_s", "end_s", "text", "model"]
+COLUMNS = ["video_id", "start_s", "end_s", "text", "source", "model"]
 
 
 def lines_like(
     tables: Tables,
     visible: VisibilityCache,
-    meaning: Meaning,
+    meaning: Meaning | None,
     scope: Scope,
     k: int,
     min_gap_s: float = 0.0,
@@ -57,8 +56,10 @@ def lines_like(
 ) -> list[Hit]:
     """Find the `k` lines that are most like a query in meaning, best first, and none that is like it by chance alone.
 
-    Only lines are found that readers see: of the newest captions, speech and text on screen.
+    Only lines are found that readers see: of the newest captions, speech and text on screen; none without a `meaning`.
     """
+    if meaning is None:
+        return []
     check_scope(visible, scope, k, min_gap_s)
     table = vectors_table(meaning.space, SENTENCES_PREFIX)
     query = unit_query(meaning.vector, meaning.space.dim)
@@ -67,11 +68,11 @@ def lines_like(
 
     def fetch(limit: int, where: Filter | None) -> Rows:
         rows = nearest_rows(tables, table, query, COLUMNS, where, limits.are_few, limit)
-        rows = [row for row in rows if 1.0 - row["_distance"] >= meaning.least_cosine]
-        return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["start_s"]))
+        return [row for row in rows if 1.0 - row["_distance"] >= meaning.least_cosine]
 
     def to_hits(rows: Rows) -> list[Hit]:
-        return suppress_neighbours(distinct([_hit(row) for row in _shown(visible, meaning, rows)]), min_gap_s)
+        hits = [hit_of(row, row["source"], row["text"]) for row in _shown(visible, meaning, rows)]
+        return suppress_neighbours(distinct(hits), min_gap_s)
 
     hits = search_until_k(fetch, to_hits, k, 4 * k if min_gap_s else 2 * k, limits)
     by_s = {video_id: -zero_s for video_id, zero_s in visible.zeros_s({hit.video_id for hit in hits}).items()}
@@ -103,11 +104,6 @@ def _shown(visible: VisibilityCache, meaning: Meaning, rows: Rows) -> Rows:
     whole = {id_ for id_ in videos if meaning.space.digest in embedded.get(id_, ())}
     models = {source: shown_models(visible, source, ids) for source in LINE_SOURCES}
     return [row for row in rows if row["video_id"] in whole and row["model"] in models[row["source"]][row["video_id"]]]
-
-
-def _hit(row: Mapping[str, Any]) -> Hit:
-    cosine = 1.0 - row["_distance"]
-    return Hit(row["video_id"], row["start_s"], row["end_s"], None, cosine, row["text"], row["source"], cosine)
 
 
 # Speakers of lines that were found by their meaning: the table of a sentence model holds none.
@@ -155,11 +151,7 @@ MOST_LETTERS = 100
 def forgiving_rows(tables: Tables, name: str, text: str, columns: list[str], where: Filter | None, k: int) -> Rows:
     """Fetch the `k` best rows, by BM25, that hold every longer word of a text, each with a typo or two."""
     query = forgiving_query(text)
-    if query is None:
-        return []
-    found = tables.rows(name, where, [*columns, "_score"], full_text_query=query, prefilter=True, limit=k)
-    rows: Rows = found.to_pylist()
-    return rows
+    return [] if query is None else best_rows(tables, name, query, columns, where, k)
 
 
 def forgiving_query(text: str) -> BooleanQuery | None:
@@ -219,57 +211,29 @@ def nearest_rows(
     exact: bool,
     k: int,
 ) -> Rows:
-    """Fetch the `k` rows nearest by cosine, with `_distance` = 1 - cosine; raises DamagedRows for a NaN."""
+    """Fetch the `k` rows nearest by cosine, with `_distance` = 1 - cosine; raises DamagedRows for a NaN.
+
+    The nearest come first, of equal ones by video and the second of the `columns`.
+    """
     with storage_errors(tables.uri):
         table = tables[name]
         if not (held := table.count_rows()):  # a scan of nothing takes 2 ms
             return []
         if not count_parts(table):
             check_searched(tables, name, where)
-            if where is None and held <= SMALL_TABLE:
-                return _small_table(tables, table, name).nearest(query, columns, k)
+            if where is None and held <= SMALL_TABLE and (small := held_rows(tables, name)):
+                return _in_order(small.nearest(query, columns, k), columns)
         effort: dict[str, Any] = {"use_index": False}
         if not exact:
             effort = {"refine_factor": REFINE_FACTOR, "ef": candidates(k, held)}
         nearest = {"column": COLUMN, "q": query, "k": k, "metric": "cosine", **effort}
         chosen, condition = [*columns, "_distance"], None if where is None else where.sql
         rows: Rows = table.scanner(chosen, condition, nearest=nearest, prefilter=True).to_table().to_pylist()
-    return rows
+    return _in_order(rows, columns)
 
 
-@dataclass(frozen=True, slots=True)
-class _SmallTable:
-    """A table of few vectors in memory: to plan a scan takes Lance longer than it takes numpy to compare them all."""
-
-    state: State
-    columns: dict[str, list[Any]]
-    units: NDArray[np.float32]
-
-    def nearest(self, query: NDArray[np.float32], columns: Sequence[str], k: int) -> Rows:
-        # as `InMemory.cosines`: equal vectors have equal cosines, to the last bit
-        cosines = np.einsum("ij,j->i", self.units, query / np.linalg.norm(query))
-        best = np.argsort(-cosines, kind="stable")[:k]
-        values = [[self.columns[name][at] for at in best] for name in columns]
-        distances = (1 - cosines[best]).tolist()
-        return [dict(zip((*columns, "_distance"), row, strict=True)) for row in zip(*values, distances, strict=True)]
-
-
-_SMALL: WeakKeyDictionary[Tables, dict[str, _SmallTable]] = WeakKeyDictionary()
-
-
-def _small_table(tables: Tables, table: Any, name: str) -> _SmallTable:
-    """Read a table in the state that `table` has, or find it as it was read before."""
-    kept = _SMALL.setdefault(tables, {})
-    state = int(table.version), table.get_version()["timestamp"]
-    if name not in kept or kept[name].state != state:
-        rows = table.to_table()
-        rows = rows.filter(rows[COLUMN].is_valid())
-        shape = rows.num_rows, table.schema.field(COLUMN).type.list_size
-        vectors = rows[COLUMN].combine_chunks().flatten().to_numpy().astype(np.float32).reshape(shape)
-        units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        columns = {each: rows[each].to_pylist() for each in rows.column_names if each != COLUMN}
-        kept[name] = _SmallTable(state, columns, units)
-    return kept[name]
+def _in_order(rows: Rows, columns: Sequence[str]) -> Rows:
+    return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row[columns[1]]))
 
 
 def candidates(k: int, rows: int) -> int:
@@ -282,10 +246,21 @@ def matching_rows(tables: Tables, name: str, text: str, columns: Sequence[str], 
     """Fetch the `k` rows whose `text` matches best by BM25, accents aside; words in "quotes" must be adjacent."""
     if not tables.count(name):
         return []
-    words = {"query": both_forms(text), "columns": ["text"]}
-    found = tables.rows(name, where, [*columns, "_score"], full_text_query=words, prefilter=True, limit=k)
-    rows: Rows = found.to_pylist()
-    return rows
+    return best_rows(tables, name, {"query": both_forms(text), "columns": ["text"]}, columns, where, k)
+
+
+def best_rows(tables: Tables, name: str, query: Any, columns: Sequence[str], where: Filter | None, k: int) -> Rows:
+    """Fetch the `k` rows that match a query of Lance's best by BM25, best first; those of one score by their place."""
+    found = tables.rows(name, where, [*columns, "_score"], full_text_query=query, prefilter=True, limit=k)
+    return sorted(found.to_pylist(), key=lambda row: (-row["_score"], row["video_id"], row["start_s"]))
+
+
+def hit_of(row: Mapping[str, Any], source: HitSource, text: str | None) -> Hit:
+    """The hit of a row that covers a range of time, found by its words, else by its vector."""
+    bm25 = row.get("_score")
+    cosine = 1.0 - row["_distance"] if "_distance" in row else None
+    score: Any = cosine if bm25 is None else bm25
+    return Hit(row["video_id"], row["start_s"], row["end_s"], None, score, text, source, cosine, bm25)
 
 
 def both_forms(text: str) -> str:

@@ -26,7 +26,7 @@ from kinodex.index.spaces.export_text import (
     export_plain_tokenizer,
     write_tower,
 )
-from kinodex.index.spaces.space import chosen_device, import_torchvision, quick_hub
+from kinodex.index.spaces.space import chosen_device, import_torchvision, quick_hub, unit
 from kinodex.index.spaces.text_tower import Activation, Pool, TextSettings, TextTower, TransformerSettings
 from kinodex.index.spaces.towers import Fingerprint, TowerFacts, sha256_of_json
 
@@ -77,24 +77,31 @@ def _transformer(model: SentenceModel) -> tuple[Arrays, TransformerSettings]:
     config = model.model.config
     if config.model_type not in EXPORTED_MODELS:
         raise ExportRefused(f"this sentence model is of the kind {config.model_type}, which is not covered")
-    if config.hidden_act not in ACTIVATIONS:
-        raise ExportRefused(f"this sentence model has the activation {config.hidden_act}, which is not covered")
     if getattr(config, "is_decoder", False):
         raise ExportRefused("this sentence model looks at earlier words alone (is_decoder), which is not covered")
-    settings = TransformerSettings(
-        layers=config.num_hidden_layers,
-        heads=config.num_attention_heads,
-        norm_eps=config.layer_norm_eps,
-        activation=ACTIVATIONS[config.hidden_act],
-        causal=False,
-        pool=POOLS[model.facts.pooling],
-        pad_id=int(model.tokenizer.pad_token_id),
-        hides_padding=True,
-        norm_after=True,
+    pool = POOLS[model.facts.pooling]
+    settings = transformer_settings(
+        "sentence model", config, model.tokenizer, False, pool, hides_padding=True, norm_after=True
     )
-    weights = {name: tensor.detach().cpu().float().numpy() for name, tensor in model.model.state_dict().items()}
+    weights = weights_of(model.model)
     first = int(config.pad_token_id) + 1 if config.model_type in SHIFTED else 0
     return _embeddings(weights, first, model.facts.max_length) | _blocks(weights), settings
+
+
+def transformer_settings(
+    what: str, config: Any, tokenizer: Any, causal: bool, pool: Pool, **others: Any
+) -> TransformerSettings:
+    """Read the settings of a text transformer of transformers; raises ExportRefused for a foreign activation."""
+    if config.hidden_act not in ACTIVATIONS:
+        raise ExportRefused(f"this {what} has the activation {config.hidden_act}, which is not covered")
+    facts = config.num_hidden_layers, config.num_attention_heads, config.layer_norm_eps
+    pad_id = int(tokenizer.pad_token_id)
+    return TransformerSettings(*facts, ACTIVATIONS[config.hidden_act], causal, pool, pad_id=pad_id, **others)
+
+
+def weights_of(model: Any) -> Arrays:
+    """Read all weights of a model, by their names, as float32."""
+    return {name: tensor.detach().cpu().float().numpy() for name, tensor in model.state_dict().items()}
 
 
 def _embeddings(weights: Mapping[str, NDArray[np.float32]], first: int, max_length: int) -> Arrays:
@@ -315,7 +322,7 @@ class SentenceModel:
             last = shown.shape[1] - 1 - shown.flip(1).argmax(1)  # that is no padding, on whichever side that is
             places = shown.argmax(1) if self.facts.pooling == "cls" else last
             pooled = states[torch.arange(len(texts), device=self._device), places]
-        return torch.nn.functional.normalize(pooled.float(), dim=-1)
+        return unit(pooled)
 
 
 def load_sentence_model(name: str, device: str = "auto") -> SentenceModel:

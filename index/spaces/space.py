@@ -334,7 +334,7 @@ class Space:
         with torch.inference_mode():
             images = self._normalised(batch)
             features = features_of(self._chosen_tower(images), images)
-            vectors: NDArray[np.float16] = _unit(features).half().cpu().numpy()
+            vectors: NDArray[np.float16] = unit(features).half().cpu().numpy()
         return vectors
 
     def embed_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -346,7 +346,7 @@ class Space:
             for first in range(0, len(texts), TEXT_BATCH):
                 some = [checked_text(text) for text in texts[first : first + TEXT_BATCH]]
                 tokens = self._tokenizer(some).to(self._device)
-                batches.append(_unit(self._model.encode_text(tokens)).cpu().numpy())
+                batches.append(unit(self._model.encode_text(tokens)).cpu().numpy())
         return np.concatenate(batches)
 
     def _normalised(self, batch: NDArray[np.uint8] | torch.Tensor) -> torch.Tensor:
@@ -516,7 +516,8 @@ def _drop_tower(model: Any, towers: str) -> None:
             delattr(model, module)
 
 
-def _unit(features: torch.Tensor) -> torch.Tensor:
+def unit(features: torch.Tensor) -> torch.Tensor:
+    """Scale features `[n, dim]` to float32 of unit length."""
     import torch
 
     return torch.nn.functional.normalize(features.float(), dim=-1)
@@ -548,8 +549,8 @@ def quick_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module
     """
     import torch
 
-    on_cuda = images.is_cuda
-    if images.device.type == "cpu" and _convolutions(tower) >= MANY_CONVOLUTIONS:
+    on_cuda, convolutions = images.is_cuda, sum(isinstance(each, torch.nn.Conv2d) for each in tower.modules())
+    if images.device.type == "cpu" and convolutions >= MANY_CONVOLUTIONS:
         last: Any = tower  # its weights are laid out otherwise in place, so that none is held twice
         tower = last.to(memory_format=torch.channels_last)
     if sum(parameter.numel() for parameter in tower.parameters()) < SMALL_TOWER_PARAMETERS:
@@ -613,12 +614,6 @@ def torch_threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _convolutions(tower: torch.nn.Module) -> int:
-    import torch
-
-    return sum(isinstance(each, torch.nn.Conv2d) for each in tower.modules())
 
 
 def _in_quicker_layout(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module:

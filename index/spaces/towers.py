@@ -454,7 +454,7 @@ def write_towers(folder: Path, towers: SpaceTowers) -> None:
     """Write `tower.json`, which makes the folder's files count; at once or not at all."""
     partial = folder / f".{TOWER_JSON}.{os.getpid()}"
     with partial.open("w", encoding="utf-8") as stream:
-        stream.write(as_json(towers))
+        stream.write(json.dumps(asdict(towers), indent=1, sort_keys=True) + "\n")
         stream.flush()
         os.fsync(stream.fileno())
     partial.replace(folder / TOWER_JSON)
@@ -462,14 +462,24 @@ def write_towers(folder: Path, towers: SpaceTowers) -> None:
 
 def read_towers(folder: Path, place: str | None = None) -> SpaceTowers | None:
     """Read the `tower.json` of a folder, which came from `place`; None if there is none. Raises TowersDamaged."""
-    place = place or str(folder)
+    place = f"{place or folder}/{TOWER_JSON}"
     try:
         text = (folder / TOWER_JSON).read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise TowersDamaged(f"cannot read {place}/{TOWER_JSON}: {error}") from error
-    return parse_towers(text, f"{place}/{TOWER_JSON}")
+        raise TowersDamaged(f"cannot read {place}: {error}") from error
+    try:
+        found = json.loads(text)
+        version = int(found["version"])
+        if version <= FORMAT_VERSION:
+            space, text_tower, image_tower = found["space"], _tower(found["text"]), _tower(found["image"])
+            sigmoid = Sigmoid(**found["sigmoid"]) if found.get("sigmoid") else None
+            refusals = dict(found["refusals"])
+            return SpaceTowers(Fingerprint(**space), text_tower, image_tower, refusals, sigmoid=sigmoid)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise TowersDamaged(f"{place} is no description of towers: {error!r}") from error
+    raise TowersDamaged(f"{place} has format {version}, and this kinodex reads {FORMAT_VERSION}: a later one wrote it")
 
 
 def find_whole(folder: Path, kind: TowerKind) -> tuple[Fingerprint, TowerFacts] | None:
@@ -488,26 +498,6 @@ def read_whole(folder: Path, kind: TowerKind) -> tuple[Fingerprint, TowerFacts]:
     if found is None:
         raise TowersDamaged(f"{folder} holds no {kind} tower")
     return found
-
-
-def as_json(towers: SpaceTowers) -> str:
-    """Write towers as the text of a `tower.json`."""
-    return json.dumps(asdict(towers), indent=1, sort_keys=True) + "\n"
-
-
-def parse_towers(text: str, place: str) -> SpaceTowers:
-    """Read the text of a `tower.json` that lies at `place`; raises TowersDamaged."""
-    try:
-        found = json.loads(text)
-        version = int(found["version"])
-        if version <= FORMAT_VERSION:
-            space, text_tower, image_tower = found["space"], _tower(found["text"]), _tower(found["image"])
-            sigmoid = Sigmoid(**found["sigmoid"]) if found.get("sigmoid") else None
-            refusals = dict(found["refusals"])
-            return SpaceTowers(Fingerprint(**space), text_tower, image_tower, refusals, sigmoid=sigmoid)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise TowersDamaged(f"{place} is no description of towers: {error!r}") from error
-    raise TowersDamaged(f"{place} has format {version}, and this kinodex reads {FORMAT_VERSION}: a later one wrote it")
 
 
 def check_sizes(folder: Path, files: Mapping[str, FileFacts]) -> None:

@@ -21,16 +21,17 @@ from numpy.typing import NDArray
 from kinodex.index.errors import BadCheckpoint, ExportRefused, checked_text
 from kinodex.index.spaces.export_text import VECTOR_TEXTS, Arrays, block_arrays, export_plain_tokenizer, write_tower
 from kinodex.index.spaces.sentence_model import (
-    ACTIVATIONS,
     OF_THE_WRITER,
     hub_of,
     load_error,
     quiet,
+    transformer_settings,
+    weights_of,
     weights_sha256,
     with_transformers,
 )
-from kinodex.index.spaces.space import arithmetic_of, chosen_device
-from kinodex.index.spaces.text_tower import TextSettings, TextTower, TransformerSettings
+from kinodex.index.spaces.space import arithmetic_of, chosen_device, unit
+from kinodex.index.spaces.text_tower import TextSettings, TextTower
 from kinodex.index.spaces.towers import Fingerprint, TowerFacts, sha256_of_json
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class VideoTextModel:
         pictures = {jpeg: _pixels(jpeg) for jpeg in {each for window in windows for each in window}}
         shown = [[pictures[jpeg] for jpeg in window] for window in windows]
         with torch.inference_mode():
-            return _unit(self._video_features(shown)).half().cpu().numpy()
+            return unit(self._video_features(shown)).half().cpu().numpy()
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts as unit vectors float32 [n, dim]."""
@@ -94,7 +95,7 @@ class VideoTextModel:
                 settings = {"padding": True, "truncation": True, "max_length": self.text_length}
                 inputs = self.tokenizer(some, return_tensors="pt", **settings).to(self._device)
                 tokens = {name: inputs[name] for name in ("input_ids", "attention_mask")}
-                batches.append(_unit(self._text_features(tokens)).cpu().numpy())
+                batches.append(unit(self._text_features(tokens)).cpu().numpy())
         return np.concatenate(batches)
 
     @property
@@ -134,12 +135,6 @@ def _pixels(jpeg: bytes) -> NDArray[np.uint8]:
 
     with Image.open(io.BytesIO(jpeg)) as picture:
         return np.array(picture.convert("RGB"))
-
-
-def _unit(features: torch.Tensor) -> torch.Tensor:
-    import torch
-
-    return torch.nn.functional.normalize(features.float(), dim=-1)
 
 
 def load_video_text_model(name: str, device: str = "auto") -> VideoTextModel:
@@ -217,17 +212,7 @@ def export_video_text_model(model: VideoTextModel, folder: Path) -> TowerFacts:
     if model.kind != XCLIP:
         raise ExportRefused(f"the texts of a model of the kind {model.kind} are not covered")
     config = model.model.config.text_config
-    if config.hidden_act not in ACTIVATIONS:
-        raise ExportRefused(f"this video-text model has the activation {config.hidden_act}, which is not covered")
-    transformer = TransformerSettings(
-        layers=config.num_hidden_layers,
-        heads=config.num_attention_heads,
-        norm_eps=config.layer_norm_eps,
-        activation=ACTIVATIONS[config.hidden_act],
-        causal=True,
-        pool="argmax",
-        pad_id=int(model.tokenizer.pad_token_id),
-    )
+    transformer = transformer_settings("video-text model", config, model.tokenizer, True, "argmax")
     settings = TextSettings(transformer, export_plain_tokenizer(model.tokenizer, model.text_length, folder))
     what, expected = f"the video-text model {model.space.name}", model.embed_texts(VECTOR_TEXTS)
 
@@ -238,7 +223,7 @@ def export_video_text_model(model: VideoTextModel, folder: Path) -> TowerFacts:
 
 
 def _arrays(model: VideoTextModel) -> Arrays:
-    weights = {name: tensor.detach().cpu().float().numpy() for name, tensor in model.model.state_dict().items()}
+    weights = weights_of(model.model)
     arrays: Arrays = {ours: weights[theirs] for theirs, ours in WHOLE.items()}
     blocks, _ = block_arrays(weights, BLOCK, PARTS, MIXED)
     return arrays | blocks

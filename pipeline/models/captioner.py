@@ -52,22 +52,9 @@ class Captioner:
         """Caption each segment, all in one batch; each has at least one image."""
         if not segments:
             return []
-        processor, model = self._loaded.processor, self._loaded.model
-        batch = self._loaded.to_input(
-            processor.apply_chat_template(
-                [_chat(segment) for segment in segments],
-                add_generation_prompt=True,
-                tokenize=True,
-                return_dict=True,
-                return_tensors="pt",
-                processor_kwargs={"padding": True},
-            )
-        )
-        likelihoods = _Likelihoods()
-        with inference(), quiet():
-            tokens = model.generate(**batch, generation_config=self._settings, logits_processor=[likelihoods])
-        written = tokens[:, batch["input_ids"].shape[1] :]
-        texts = processor.batch_decode(written, skip_special_tokens=True)
+        likelihoods, chats = _Likelihoods(), [_chat(segment) for segment in segments]
+        written = replies(self._loaded, chats, self._settings, logits_processor=[likelihoods])
+        texts = self._loaded.processor.batch_decode(written, skip_special_tokens=True)
         confidences = likelihoods.confidences(written, self._settings.eos_token_id)
         return [Caption(" ".join(text.split()), sure) for text, sure in zip(texts, confidences, strict=True)]
 
@@ -89,6 +76,19 @@ def load_chat_model(kind: Kind, name: str, device: str) -> Loaded:
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return loaded
+
+
+def replies(loaded: Loaded, chats: Sequence[Any], settings: Any, **options: Any) -> torch.Tensor:
+    """Generate the tokens `[n, steps]` that a model writes after each of these chats, all in one batch."""
+    reads_pictures = hasattr(loaded.processor, "tokenizer")
+    padded: dict[str, Any] = {"processor_kwargs": {"padding": True}} if reads_pictures else {"padding": True}
+    batch = loaded.processor.apply_chat_template(
+        chats, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt", **padded
+    )
+    batch = loaded.to_input(batch) if reads_pictures else batch.to(loaded.device)
+    with inference(), quiet():
+        tokens: torch.Tensor = loaded.model.generate(**batch, generation_config=settings, **options)
+    return tokens[:, batch["input_ids"].shape[1] :]
 
 
 @dataclass

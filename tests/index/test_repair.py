@@ -20,7 +20,16 @@ from kinodex.index.store.database import Tables
 from kinodex.index.store.schema import equal
 from kinodex.index.sweep import audit, sweep
 from kinodex.pipeline.sample import Segment
-from tests.support.libraries.random_library import SETTINGS, WHEN, caption, fingerprint, made, other_space, vectors_of
+from tests.support.libraries.random_library import (
+    SETTINGS,
+    WHEN,
+    add_stage,
+    caption,
+    fingerprint,
+    made,
+    other_space,
+    vectors_of,
+)
 
 FACTS = FileFacts(25.0, 640, 360, "h264")
 SEEN = datetime(2026, 1, 3, tzinfo=UTC)
@@ -46,8 +55,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     library.additions.add_space(other_space())
     library.additions.add_vectors({"aaaa": vectors_of(4, 1)}, other_space())
     library.additions.complete("vectors", other_space().digest, {"aaaa": 4}, {})
-    library.additions.add_captions({"aaaa": [caption(0, "a kite")], "bbbb": [caption(0, "a dog")]}, "m")
-    library.additions.complete("captions", "m", {"aaaa": 1, "bbbb": 1}, {"prompt": "short"})
+    add_stage(library, "captions", "m", {"aaaa": [caption(0, "a kite")], "bbbb": [caption(0, "a dog")]})
     settings = {"settings": {"fps": 2.0, "jpeg_side_px": 512, "space_digest": fingerprint().digest}}
     library.ingest_log.add_run(RunRow("1", "ingest", "done", WHEN, WHEN, settings))
     return Path(library.uri)
@@ -86,7 +94,7 @@ USES: tuple[Callable[[str], Any], ...] = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("left", ["*", "leases", "runs", "vectors_*"])
+@pytest.mark.parametrize("left", ["*", "leases", "vectors_*"])
 def test_without_its_videos_a_library_is_refused_and_left_as_it_is(place: Path, left: str) -> None:
     with Library.open(str(place)).lease("ingest", "an ingest before"):
         pass
@@ -138,7 +146,7 @@ def test_what_is_lost_is_said(place: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["leases", "sources", "failures", "runs", "frames", "captions", "transcript"])
+@pytest.mark.parametrize("name", ["leases", "sources", "frames", "captions"])
 def test_a_table_that_is_missing_is_named_and_made_again(place: Path, name: str) -> None:
     lose(place, name)
     for check in (health, maintain):
@@ -148,7 +156,7 @@ def test_a_table_that_is_missing_is_named_and_made_again(place: Path, name: str)
     assert report.made == (name,)
     assert f"the rows of the table {name}" in report.lost or name == "leases"
     checked = health(Library.open(str(place)))
-    broken = {"frames": 3, "transcript": 3, "captions": 2}.get(name, 0)
+    broken = {"frames": 3, "captions": 2}.get(name, 0)
     assert len([each for each in checked.problems if "half" not in each]) == broken
     assert mended(place) == Repair((), (), ())
 

@@ -12,7 +12,7 @@ from kinodex.index.maintain import remove_added, remove_videos
 from kinodex.index.store.carried_towers import LEASE
 from kinodex.index.store.indexes import refresh
 from kinodex.jobs.towers import carry_sentences
-from tests.support.libraries.random_library import caption, made, spoken, write
+from tests.support.libraries.random_library import add_stage, caption, made, spoken, write
 from tests.support.libraries.sentence_lines import CHANCE, ConceptModel, add_sentences
 from tests.support.models.sentence_models import small_bert
 from tests.support.screen_text.lines import Line, add_screen_text
@@ -28,8 +28,7 @@ def embedded(library: Library) -> Library:
 
 
 def captioned(embedded: Library, model: str, text: str, video_id: str = "aaaa") -> None:
-    embedded.additions.add_captions({video_id: [caption(0, text)]}, model)
-    assert embedded.additions.complete("captions", model, {video_id: 1}, {}) == ()
+    add_stage(embedded, "captions", model, {video_id: [caption(0, text)]})
 
 
 def test_rows_hold_the_lines_and_unit_vectors(embedded):
@@ -152,10 +151,8 @@ def test_lines_are_those_of_the_newest_models_and_counts_agree(library):
     write(library, made("aaaa", 20, 1, lines=((4.0, 5.0, "a subtitle"), (1.0, 2.0, "an earlier one"))))
     write(library, made("bbbb", 20, 2))
     for model in ("old", "new"):
-        library.additions.add_captions({"aaaa": [caption(0, f"caption by {model}")]}, model)
-        assert library.additions.complete("captions", model, {"aaaa": 1}, {}) == ()
-        library.additions.add_speech({"aaaa": [spoken(3, f"said, heard by {model}")]}, model)
-        assert library.additions.complete("speech", model, {"aaaa": 1}, {}) == ()
+        add_stage(library, "captions", model, {"aaaa": [caption(0, f"caption by {model}")]})
+        add_stage(library, "speech", model, {"aaaa": [spoken(3, f"said, heard by {model}")]})
         add_screen_text(library, "aaaa", [Line(3.0, 4.0, f"SIGN {model}"), Line(8.0, 9.0, "EXIT")], model)
     lines = library.sentences.lines("aaaa")
     assert [(line.source, line.text, line.model) for line in lines] == [

@@ -41,6 +41,7 @@ from kinodex.index.sweep import (
 )
 from tests.support.libraries.random_library import (
     SETTINGS,
+    add_stage,
     caption,
     detection,
     fingerprint,
@@ -116,10 +117,9 @@ def test_leftovers_and_lost_rows(library: Library) -> None:
     other = other_space()
     for video_id in ("aaaa", "bbbb"):
         write(library, made(video_id, 4, seed=1, lines=((0.0, 1.0, "subtitles have no model"),)))
-    library.additions.add_captions({"aaaa": [caption(0, "a"), caption(1, "b")], "bbbb": [caption(0, "c")]}, "m")
-    library.additions.complete("captions", "m", {"aaaa": 2}, {})
-    library.additions.add_detections({"aaaa": [detection(0, "kite", 0.5)]}, "m")
-    library.additions.complete("detections", "m", {"aaaa": 1}, {})
+    add_stage(library, "captions", "m", {"aaaa": [caption(0, "a"), caption(1, "b")]})
+    add_stage(library, "captions", "m", {"bbbb": [caption(0, "c")]}, complete=False)
+    add_stage(library, "detections", "m", {"aaaa": [detection(0, "kite", 0.5)]})
     library.additions.add_space(other)
     library.additions.add_vectors({"bbbb": vectors_of(4, 1)}, other)
     library.tables.delete("detections", equal("video_id", "aaaa"))
@@ -165,18 +165,15 @@ def fill(filled: Library) -> None:
         assert filled.writer.complete([replace(video.video_row(), segments=1)], digests=written) == ()
     for stage in ("text", "summaries"):
         filled.additions.discard_leftovers(stage, "m")  # which makes the table
-    vector = unit_vectors(1, 7)[0]
+    captions = [caption(0, "a kite", unit_vectors(1, 7)[0]), caption(1, "no vector")]
+    added = {"captions": captions, "detections": [detection(0, "kite", 0.9)], "speech": [spoken(0, "look")]}
+    for stage, rows in {**added, "text": [Line(0.0, 1.0, "EXIT")]}.items():
+        add_stage(filled, stage, "m", dict.fromkeys(ids, rows), settings={"batch": 4})
     scene = SceneRow("", "scene", 0, 0.0, 6.0, 0, 1, "The sea", "A kite flies.", "m")
-    filled.additions.add_captions({id_: [caption(0, "a kite", vector), caption(1, "no vector")] for id_ in ids}, "m")
-    filled.additions.add_detections({id_: [detection(0, "kite", 0.9)] for id_ in ids}, "m")
-    filled.additions.add_speech({id_: [spoken(0, "look")] for id_ in ids}, "m")
-    filled.screen_text.add({id_: [Line(0.0, 1.0, "EXIT")] for id_ in ids}, "m")
     filled.scenes.add({video_id: [replace(scene, video_id=video_id)] for video_id in ids})
+    assert filled.additions.complete("summaries", "m", dict.fromkeys(ids, 1), {"batch": 4}) == ()
     filled.additions.add_space(other_space())
     filled.additions.add_vectors(dict.fromkeys(ids, vectors_of(COUNT, 1)), other_space())
-    counts = {"captions": 2, "detections": 1, "speech": 1, "text": 1, "summaries": 1}
-    for stage, count in counts.items():
-        assert filled.additions.complete(stage, "m", dict.fromkeys(ids, count), {"batch": 4}) == ()
     assert filled.additions.complete("vectors", other_space().digest, dict.fromkeys(ids, COUNT), {}) == ()
     add_sentences(filled, ConceptModel())
 

@@ -37,10 +37,11 @@ from tests.support.libraries.random_library import (
     spoken,
     unit_vectors,
     write,
+    write_all,
 )
 from tests.support.libraries.sentence_lines import ConceptModel, add_sentences
 
-QUERIES = unit_vectors(5, seed=77).astype(np.float32)
+QUERIES = unit_vectors(3, seed=77).astype(np.float32)
 LINES = (
     (2.0, 5.0, "A dog barks at the red boat."),
     (5.0, 8.0, "The boat is red, it's said."),
@@ -71,9 +72,7 @@ def many(tmp_path_factory) -> tuple[Library, list[MadeVideo]]:
     library = empty_library(tmp_path_factory.mktemp("many") / "library", SETTINGS, fingerprint())
     lines = tuple((float(n), n + 1.0, "a dog") for n in range(3))
     videos = [made(f"{number:04x}", 4, seed=number, lines=lines) for number in range(160)]
-    library.writer.add_frames({video.video_id: video.frame_rows() for video in videos})
-    library.writer.add_transcript({video.video_id: video.transcript() for video in videos})
-    assert library.writer.complete([video.video_row() for video in videos]) == ()
+    write_all(library, videos)
     by_likeness = sorted(videos, key=lambda video: (video.vectors.astype(np.float32) @ QUERIES[0]).max())
     rows = {video.video_id: {"place": place, "far": place < 80} for place, video in enumerate(by_likeness)}
     library.metadata.write(rows)
@@ -406,8 +405,7 @@ def test_chapters_by_titles_and_summaries_of_the_newest_model(library):
 @pytest.mark.slow
 def test_an_index_finds_the_same(library):
     videos = [made(f"{n:04d}", 60, seed=n) for n in range(30)]
-    library.writer.add_frames({video.video_id: video.frame_rows() for video in videos})
-    assert library.writer.complete([video.video_row() for video in videos]) == ()
+    write_all(library, videos)
     refresh(library.tables, Thresholds(scalar_rows=100, vector_rows=100, stale_rows=10))
     some = Scope(tuple(video.video_id for video in videos[:25]), 10.0, 50.0)
     for query in QUERIES:

@@ -33,7 +33,15 @@ from kinodex.index.spaces.text_tower import (
     words_of,
     write_vocabulary,
 )
-from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON, one_blas_thread, thread_pools
+from kinodex.index.spaces.towers import (
+    BUILTIN_TOWERS,
+    TOWER_JSON,
+    ArrayFile,
+    ArrayReader,
+    one_blas_thread,
+    thread_pools,
+    write_arrays,
+)
 from tests.support.late import late
 
 open_clip, torch = late(import_open_clip), late("torch")
@@ -180,37 +188,27 @@ def test_the_error_function_is_right_and_gelu_by_it_to_1e7():
     assert (wrong * np.abs(numbers) / 2).max() < 1e-7
 
 
-class CountingReader:
-    """Reader of weights in memory for one block of width 4, which counts the rows of states that it is asked for."""
+class WatchedReader(ArrayReader):
+    """Reader that notes of which positions the states are asked for."""
 
-    def __init__(self) -> None:
-        numbers = np.random.default_rng(1)
-        shapes = {"attention.in": (12, 4), "attention.out": (4, 4), "mlp.in": (8, 4), "mlp.out": (4, 8)}
-        self.arrays = {f"blocks.0.{name}.weight": numbers.standard_normal(shape) for name, shape in shapes.items()}
-        self.arrays |= {f"{name}.weight": np.ones(4) for name in ("blocks.0.norm_1", "blocks.0.norm_2", "final_norm")}
-        self.arrays |= {
-            "token_embedding": numbers.standard_normal((9, 4)),
-            "positions": numbers.standard_normal((6, 4)),
-        }
-        self.positions: list[int] = []
-
-    def has(self, name: str) -> bool:
-        return name in self.arrays
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        return self.arrays[name].shape
-
-    def whole(self, name: str) -> np.ndarray:
-        return self.arrays[name].astype(np.float32)
-
-    def rows(self, name: str, numbers: np.ndarray) -> np.ndarray:
+    def rows(self, name, numbers):
         if name == "positions":
             self.positions = numbers.tolist()
-        found: np.ndarray = self.arrays[name].astype(np.float32)[numbers]
-        return found
+        return super().rows(name, numbers)
 
-    def parts(self, name: str):
-        yield 0, self.whole(name)
+
+@pytest.fixture
+def block(tmp_path) -> WatchedReader:
+    """Weights for one block of width 4."""
+    numbers = np.random.default_rng(1)
+    shapes = {"attention.in": (12, 4), "attention.out": (4, 4), "mlp.in": (8, 4), "mlp.out": (4, 8)}
+    drawn = {f"blocks.0.{name}.weight": shape for name, shape in shapes.items()}
+    drawn |= {"token_embedding": (9, 4), "positions": (6, 4)}
+    arrays = {name: numbers.standard_normal(shape).astype(np.float32) for name, shape in drawn.items()}
+    norms = ("blocks.0.norm_1", "blocks.0.norm_2", "final_norm")
+    write_arrays(tmp_path / "block", arrays | {f"{name}.weight": np.ones(4, np.float32) for name in norms})
+    file = ArrayFile(tmp_path / "block")
+    return WatchedReader((tmp_path / "block").open("rb", buffering=0), file._places)
 
 
 @pytest.mark.parametrize(
@@ -224,13 +222,13 @@ class CountingReader:
         ({"causal": True, "pool": "first"}, [0]),
     ],
 )
-def test_positions_without_influence_are_left_out(changes, read):
+def test_positions_without_influence_are_left_out(block, changes, read):
     facts = {"layers": 1, "heads": 2, "norm_eps": 1e-5, "activation": "gelu"} | changes
     ids = np.array([[3, 5, 8, 0, 0, 0]])
-    reader: Any = CountingReader()
-    features = text_features(reader, TransformerSettings(**facts), ids)
-    assert reader.positions == read
-    both = text_features(reader, TransformerSettings(**facts), np.array([[3, 5, 8, 0, 0, 0], [1, 2, 3, 4, 6, 8]]))
+    with block:
+        features = text_features(block, TransformerSettings(**facts), ids)
+        assert block.positions == read
+        both = text_features(block, TransformerSettings(**facts), np.array([[3, 5, 8, 0, 0, 0], [1, 2, 3, 4, 6, 8]]))
     if facts["pool"] != "eos":  # of the second text, which has none, the first position counts
         np.testing.assert_allclose(both[0], features[0], rtol=1e-4)
     assert both.shape == (2, 4)

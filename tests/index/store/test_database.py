@@ -100,7 +100,7 @@ def test_what_is_cut_off_or_gone_is_said_with_a_way_out(library, harm, what):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["videos", "transcript", "leases", "frames"])
+@pytest.mark.parametrize("name", ["videos", "leases", "frames"])
 def test_a_bit_of_a_files_own_description_that_is_another_is_said_or_changes_nothing(library, name):
     """The altered values themselves are found by their digests."""
     write(library, made("aaaa", 3, seed=1, lines=((0.0, 1.0, "hello"),)))
@@ -113,7 +113,7 @@ def test_a_bit_of_a_files_own_description_that_is_another_is_said_or_changes_not
     states = {file: file.read_bytes() for file in files}
     said = 0
     for file, content in states.items():
-        for position in range(max(len(content) - 1500, 0), len(content), 401):
+        for position in range(max(len(content) - 1500, 0), len(content), 601):
             file.write_bytes(content[:position] + bytes([content[position] ^ 4]) + content[position + 1 :])
             try:
                 opened = Library.open(library.uri)

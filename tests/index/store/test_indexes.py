@@ -31,8 +31,8 @@ from kinodex.index.store.indexes import (
 from kinodex.index.sweep import audit
 from tests.support.libraries.random_library import made, numpy_search, unit_vectors, write
 
-ROUNDS = 6
-VIDEOS = 4
+ROUNDS = 4
+VIDEOS = 3
 EAGER = Thresholds(
     scalar_rows=10, vector_rows=300, stale_rows=50, stale_lines=50, fragments=2, vector_fragments=2,
     picture_fragments=2, keep_s=2.0,
@@ -127,25 +127,6 @@ def test_beside_an_ingest_fragments_are_joined_and_nothing_old_is_deleted(librar
     assert audit(library).problems == ()
 
 
-@pytest.mark.slow
-def test_indexes_change_no_result(library):
-    soon = Thresholds(scalar_rows=100, vector_rows=100, stale_rows=100, fragments=3, picture_fragments=7)
-    videos = [made(f"{n:04d}", 100, seed=n, lines=((0.0, 1.0, f"line {n}"),)) for n in range(6)]
-    for video in videos[:4]:
-        write(library, video)
-    query = unit_vectors(1, 99)[0].astype(np.float32)
-    refresh(library.tables, soon)
-    for video in videos[4:]:
-        write(library, video)
-    before = library.search.frames(query, k=10)
-    refresh(library.tables, soon)
-    assert [hit.frame_no for hit in library.search.frames(query, k=10)] == [hit.frame_no for hit in before]
-    for video in videos:
-        np.testing.assert_array_equal(library.vectors(video.video_id).vectors, video.vectors)
-        assert library.frames(video.video_id, [42])[0].jpeg == f"jpeg {video.video_id} 42".encode()
-    assert library.search.transcript("line 5")[0].video_id == "0005"
-
-
 MANY_LINES = 1_080_000
 """A word that stands in more than 2^20 lines: Lance's own merging of their index ends the process."""
 
@@ -180,7 +161,7 @@ def test_an_index_of_words_outlives_a_million_lines(library):
 
 # The index of vectors in parts: which are built, what memory allows, and that searches find the same.
 
-QUERIES = unit_vectors(8, seed=99).astype(np.float32)
+QUERIES = unit_vectors(3, seed=99).astype(np.float32)
 ROWS = 60
 SOON = Thresholds(
     scalar_rows=10**6, vector_rows=100, stale_rows=10, fragments=10**6, vector_fragments=10**6, part_rows=200

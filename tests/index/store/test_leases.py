@@ -25,7 +25,7 @@ from tests.support.servers.s3_server import environment, s3_server, send
 
 BRISK = Pace(beat_s=0.1, patience_s=2.5)
 PATIENT = Pace(beat_s=0.1, patience_s=60.0)
-ROUNDS = 8
+ROUNDS = 4
 HOLD = """
 import sys
 from kinodex.index.errors import LeaseLost

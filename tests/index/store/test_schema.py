@@ -12,15 +12,12 @@ from kinodex.index.errors import QueryError
 from kinodex.index.store.database import Tables
 from kinodex.index.store.schema import (
     above,
-    all_of,
     at_least,
     below,
     equal,
     frame_key,
     one_of,
     other_than,
-    overlapping,
-    within,
 )
 
 
@@ -53,21 +50,6 @@ def test_a_value_is_never_part_of_the_query(tables: Tables) -> None:
         assert tables.count("segments", other_than("video_id", value)) == len(values) - 1
     with pytest.raises(QueryError, match="is not UTF-8"):
         equal("video_id", "\udcff")
-
-
-def test_times_are_half_open(tables: Tables) -> None:
-    row = {"video_id": "aaaa", "kind": "shot"}
-    times = [(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)]
-    tables.append("segments", [row | {"segment_no": n, "start_s": s, "end_s": e} for n, (s, e) in enumerate(times)])
-
-    def numbers(start_s: float | None, end_s: float | None) -> list[int]:
-        rows = tables.rows("segments", all_of(overlapping(start_s, end_s)))
-        return sorted(rows["segment_no"].to_pylist())
-
-    assert numbers(1.0, 2.0) == [1]
-    assert numbers(0.5, 1.5) == [0, 1]
-    assert numbers(None, None) == [0, 1, 2]
-    assert (within(None, None), len(within(1.0, None)), len(within(1.0, 2.0))) == ([], 1, 2)
 
 
 def test_numbers_of_any_size_and_kind(tables: Tables) -> None:

@@ -26,10 +26,7 @@ from kinodex.index.videos.writer import (
     NewRows,
     as_text,
     count_rows,
-    counts_of,
     digests_by_video,
-    expected_rows,
-    is_complete,
     row_hashes,
     rows_by_video,
 )
@@ -310,20 +307,6 @@ def test_a_commit_of_a_run_reads_no_table_whole(library: Library) -> None:
 
 
 # Rows are counted by video, twice written ones once more, without those that an optional stage added.
-
-
-def test_doubled_rows_are_told_from_distinct_ones(library: Library) -> None:
-    first, second = made("aaaa", 4, seed=1), made("bbbb", 3, seed=2)
-    for video in (first, second, second):
-        library.writer.add_frames({video.video_id: video.frame_rows()})
-    counts = count_rows(library.tables, "frames")
-    assert counts.rows == {"aaaa": 4, "bbbb": 6}
-    assert counts.distinct == {"aaaa": 4, "bbbb": 3}
-    assert rows_by_video(library.tables, "frames") == {"aaaa": 4, "bbbb": 6}
-    held = counts_of(library.tables, library.vectors_table, ["aaaa", "bbbb"])
-    assert held.keys() == expected_rows(library.vectors_table).keys()
-    assert is_complete(first.video_row(), held, library.vectors_table)
-    assert not is_complete(second.video_row(), held, library.vectors_table)
 
 
 def test_many_videos_in_one_commit(library):

@@ -194,7 +194,7 @@ def test_damage_in_the_middle_loses_only_what_is_damaged(made: Callable[[str], P
 def test_other_containers(tmp_path: Path) -> None:
     for container in ("h264", "avi", "mpg", "wmv", "flv", "mov", "3gp", "ogv", "mxf", "gif"):
         path = tmp_path / f"made.{container}"
-        ffmpeg("-f", "lavfi", "-i", "testsrc2=size=352x288:rate=25:duration=4", "-pix_fmt",
+        ffmpeg("-f", "lavfi", "-i", "testsrc2=size=176x144:rate=25:duration=4", "-pix_fmt",
                "rgb8" if container == "gif" else "yuv420p", path)  # fmt: skip
         found, end_s, errors = times_at(path)
         assert ([number for number, _ in found], errors) == ([0, 1, 2, 3], 0), container
@@ -206,24 +206,6 @@ def test_numbers_are_exact_where_they_exceed_64_bits() -> None:
     packets = Packets(pts, np.ones(3, bool), np.zeros(3, bool), Fraction(6 * 10**15 + 1, 3))
     plan = plan_samples(packets, 0, Fraction(999_999_999, 1_000_003), 0, None)
     assert plan.numbers == {time: -(-time * 999_999_999 // 1_000_003) for time in pts.tolist()}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("folder", ["clips", "awkward"])
-def test_a_plan_changes_no_bit_of_real_files(media: Path, folder: str) -> None:
-    compared = 0
-    for path in sorted((media / folder).iterdir()):
-        if path.stat().st_size > 500_000:
-            continue
-        try:
-            every = shown(path, 90_000)
-        except PipelineError:
-            continue
-        for fps in (0.3, 2):
-            some = shown(path, fps)
-            assert some == {time_s: every[time_s] for time_s in some}, path.name
-        compared += 1
-    assert compared >= 5
 
 
 def test_packets_that_are_no_ground_to_plan_on(media: Path) -> None:

@@ -35,9 +35,6 @@ FEW_SAMPLES = 12
 """Of a file that ffmpeg's command is held to: longer ones show no more of it, and take a minute."""
 FAR_BY_OTHERS = 12
 """What other decoders make RGB by themselves, with other chroma and an older FFmpeg."""
-ONLY_SLOW = 400_000
-"""Bytes; larger files are decoded by the slow test alone."""
-
 # Where each gives way to PyAV, and why.
 FALLS_BACK = {
     "decord": {
@@ -73,30 +70,19 @@ def references() -> dict[str, Decoded]:
     return read_references()
 
 
-def check_pyav(media: Path, folder: Path, most_bytes: float) -> None:
+@pytest.mark.slow
+def test_every_file_decodes_to_its_reference(media: Path, tmp_path: Path) -> None:
+    """Films that the tests make, too: with any encoder they show the same."""
     wrong, known = [], references()
-    for name, content, place in files(media, folder):
-        path = media / name
-        if (path.is_file() and path.stat().st_size > most_bytes) or (content == "made" and most_bytes < 1e9):
-            continue
+    for name, content, place in files(media, tmp_path):
         found = decoded(place(), name, content)
         wrong += [f"{name}: {line}" for line in differences(known[name], found)]
         if found.error:
+            path = media / name
             with pytest.raises(PipelineError) as caught:
                 probe(path)
             assert path.name in str(caught.value) and "\n" not in str(caught.value) and caught.value.stage == "open"
     assert not wrong, "\n".join(wrong)
-
-
-@pytest.mark.slow
-def test_small_files_decode_to_their_references(media: Path, tmp_path: Path) -> None:
-    check_pyav(media, tmp_path, ONLY_SLOW)
-
-
-@pytest.mark.slow
-def test_every_file_decodes_to_its_reference(media: Path, tmp_path: Path) -> None:
-    """Films that the tests make, too: with any encoder they show the same."""
-    check_pyav(media, tmp_path, float("inf"))
 
 
 @pytest.mark.slow

@@ -118,18 +118,6 @@ def test_an_animated_avif_gives_its_frames_and_not_its_still(tmp_path: Path) -> 
     assert means == pytest.approx([25 * n for n in range(10)], abs=3)
 
 
-def times_at(path: Path, fps: float = 1) -> tuple[list[tuple[int, float]], float, int]:
-    """(number, time) of each sample, the end, and the errors."""
-    with open_video(path) as video:
-        found = [(sample.number, sample.time_s) for sample in video.samples(fps)]
-        return found, video.end_s, video.decode_errors
-
-
-def test_times_of_an_avi_without_presentation_times_are_those_of_ffprobe(media: Path) -> None:
-    with open_video(media / "awkward" / "mediabunny__hevc-aac.avi") as video:
-        assert [sample.time_s for sample in video.samples(1000)] == [(2 + i) / 25 for i in range(25)]
-
-
 def test_a_frame_lasts_as_long_as_it_claims_or_as_the_rate_says() -> None:
     base = Fraction(1, 1000)
     assert duration_s(40, base, Fraction(10)) == Fraction(1, 25)

@@ -166,7 +166,7 @@ NEVER_COPIED = {
 }
 
 
-PARTS = ((0.0, 0.1), (0.11, 0.3), (0.333, 0.45), (0.51, 0.52), (0.8, 1.0))
+PARTS = ((0.0, 0.1), (0.11, 0.3), (0.51, 0.52), (0.8, 1.0))
 """Ranges, as parts of the whole film: on its first instant, between two pictures, shorter than three, to its end."""
 
 

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import av
 import numpy as np
@@ -58,20 +59,6 @@ def test_the_least_work_that_makes_it_play():
     assert playable(vp8, failed=failed[1]).way == "transcoded", "MP4 does not take VP8"
 
 
-class Sink(io.RawIOBase):
-    """Keeps what is written to it."""
-
-    def __init__(self) -> None:
-        self.data = bytearray()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data) -> int:
-        self.data += data
-        return len(data)
-
-
 @pytest.fixture(scope="module")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("films")
@@ -80,9 +67,9 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def streamed(uri: str, way: StreamWay, from_s: float) -> bytes:
-    sink = Sink()
-    write_stream(uri, way, from_s, sink)
-    return bytes(sink.data)
+    data = bytearray()
+    write_stream(uri, way, from_s, SimpleNamespace(write=lambda part: data.extend(part) or len(part)))
+    return bytes(data)
 
 
 def time_s_of(frame: av.VideoFrame | av.AudioFrame) -> float:

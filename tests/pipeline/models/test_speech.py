@@ -61,10 +61,7 @@ def test_lines_lie_in_their_windows_in_the_films_own_time_and_are_made_of_words(
         starts = [word.start_s for word in line.words]
         assert starts == sorted(starts)
         assert all(word.start_s < word.end_s <= windows[-1].end_s for word in line.words)
-    for language in ("en", None):  # windows together are heard as each alone
-        one_by_one = lines_of(load_recogniser(model, "cpu", language, batch=1), windows)
-        together = lines_of(load_recogniser(model, "cpu", language, batch=4), windows)
-        assert one_by_one == together
+    assert lines_of(load_recogniser(model, "cpu", batch=1), windows) == lines, "together as each alone"
 
 
 @pytest.mark.slow

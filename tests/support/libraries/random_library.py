@@ -12,7 +12,7 @@ from functools import cache
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -131,6 +131,13 @@ def write(library: Library, video: MadeVideo, title: str | None = None, complete
         assert library.writer.complete([video.video_row(title)]) == ()
 
 
+def write_all(library: Library, videos: Sequence[MadeVideo]) -> None:
+    """Write videos in one commit of each table."""
+    library.writer.add_frames({video.video_id: video.frame_rows() for video in videos})
+    library.writer.add_transcript({video.video_id: video.transcript() for video in videos})
+    assert library.writer.complete([video.video_row() for video in videos]) == ()
+
+
 def numpy_search(
     videos: list[MadeVideo],
     query: NDArray[np.float32],
@@ -214,13 +221,20 @@ def voice(axis: int, seconds: float = 5.0, noise: float = 0.0) -> SimpleNamespac
     return SimpleNamespace(vector=vector, seconds=seconds)
 
 
-def add_stage(library: Library, stage: str, model: str, rows: Mapping[str, Any], complete: bool = True) -> None:
+def add_stage(
+    library: Library,
+    stage: str,
+    model: str,
+    rows: Mapping[str, Any],
+    complete: bool = True,
+    settings: Any = MappingProxyType({}),
+) -> None:
     """Add what a model found in videos, a list of rows each; complete, unless as a run leaves it that was killed."""
     write_rows = library.screen_text.add if stage == "text" else getattr(library.additions, f"add_{stage}")
     write_rows(rows, model)
     if complete:
         counts = {video_id: len(each) for video_id, each in rows.items()}
-        assert library.additions.complete(stage, model, counts, {}) == ()
+        assert library.additions.complete(stage, model, counts, settings) == ()
 
 
 def run_together(processes: Sequence[BaseProcess]) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event, Semaphore
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -36,9 +35,6 @@ from tests.support.libraries.random_library import (
     write,
 )
 from tests.support.screen_text.lines import Line
-
-if TYPE_CHECKING:
-    pass
 
 OTHER = other_space()
 STAGE_MODELS = {"captions": "m", "detections": "m", "speech": "m", "text": "m", "vectors": OTHER.digest}

@@ -26,8 +26,8 @@ from tests.support.servers.serve_server import JSON, Client, serving
 
 BIRD = "What colour is the bird at sea?"
 HOSTILE = (
-    "../../../../etc/passwd", "..%2f..%2fetc%2fpasswd", "%2e%2e/%2e%2e/etc/passwd", "/etc/passwd", "\x00", "a" * 3000,
-    "file:///etc/passwd", "http://169.254.169.254/", "'; DROP TABLE videos; --", "*", "q1/../q2", "‮txt",
+    "..%2f..%2fetc%2fpasswd", "%2e%2e/%2e%2e/etc/passwd", "/etc/passwd", "\x00", "a" * 3000,
+    "http://169.254.169.254/", "'; DROP TABLE videos; --", "q1/../q2", "‮*",
 )  # fmt: skip
 SOME_NUMBERS = ("7", "99999999999999999999999")
 

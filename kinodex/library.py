@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from kinodex.answers import AskRequest, ShownAnswer
     from kinodex.collection import ShownCollection
     from kinodex.find import Finder, Picture, Where
+    from kinodex.index.library import Library as Tables
     from kinodex.index.library import LibraryReader
     from kinodex.index.metadata import Facet
     from kinodex.index.rows import (
@@ -311,7 +312,6 @@ class Library:
         reply. `settings` are those of `kinodex.jobs.add.extract.Extraction`: `frames_a_part`, `input_price`,
         `stop_at_cost`, ... Rows of parts without a usable reply have a `fault`.
         """
-        from kinodex.index.library import Library as Tables
         from kinodex.jobs.add.endpoint import default_batch
         from kinodex.jobs.add.extract import extraction, schema_of
         from kinodex.jobs.add.run import add
@@ -320,9 +320,7 @@ class Library:
         given = {"part": "search" if search else each, "search": search, "base_url": base_url, **settings}
         given.setdefault("batch", default_batch(base_url))
         stage = extraction(into, schema_of(row), asks=model, again=retry_failed, **given)
-        tables = Tables.open(self.uri)
-        chosen = tables.select(names_of(videos), where)
-        ids = None if chosen is None else [each.video_id for each in chosen]
+        tables, ids = self._to_fill(videos, where)
         again = tables.extracts.faulty(stage.model) if retry_failed else ()
         add(tables, stage, ids, again=again)
         return Extracted(self, self._reader.extracts.rows(stage.model, ids))
@@ -335,14 +333,19 @@ class Library:
 
         `settings` are those of `kinodex.jobs.add.clips.Clips`: `window_s`, `stride_s`, `fps`, `frames`, `base_url`, ...
         """
-        from kinodex.index.library import Library as Tables
         from kinodex.jobs.add.clips import Clips
         from kinodex.jobs.add.run import add
 
-        tables = Tables.open(self.uri)
-        chosen = tables.select(names_of(videos), where)
-        ids = None if chosen is None else [each.video_id for each in chosen]
+        tables, ids = self._to_fill(videos, where)
         return add(tables, Clips(model, **settings), ids)
+
+    def _to_fill(self, videos: VideoName | Sequence[VideoName], where: str | None) -> tuple[Tables, list[str] | None]:
+        """The library for one that writes, and the ids of these videos, of those that are seen here; None for all."""
+        from kinodex.index.library import Library as Tables
+
+        tables = Tables.open(self.uri)
+        chosen = tables.where(self._reader.condition).select(names_of(videos), where)
+        return tables, None if chosen is None else [row.video_id for row in chosen]
 
     def lancedb(self) -> DBConnection:
         """LanceDB's connection to the library, whose tables of vectors are searched by words and pictures too.
@@ -554,12 +557,10 @@ class Library:
         """
         from contextlib import ExitStack
 
-        from kinodex.index.library import Library as Tables
         from kinodex.jobs.add.map import Map
         from kinodex.jobs.add.run import add
 
-        opened = Tables.open(self._reader.uri)
-        chosen = opened.where(self._reader.condition).select(names_of(videos) if videos else (), where)
+        tables, ids = self._to_fill(videos, where)
         name = into or str(getattr(function, "__name__", ""))
         stage = Map(function, name, over, batch, pictures_each, version, replace)
         with ExitStack() as stack:
@@ -568,7 +569,7 @@ class Library:
                 from kinodex.jobs.workers import ray_executor
 
                 executor = stack.enter_context(ray_executor(workers, ray if isinstance(ray, str) else None))
-            return add(opened, stage, None if chosen is None else [row.video_id for row in chosen], watch, executor)
+            return add(tables, stage, ids, watch, executor)
 
     def mapped(self, name: str, where: str | None = None) -> pa.Table:
         """Read the columns that `map` made under a name, with video_id, and frame_no and time_s, or segment and times.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
 
@@ -30,13 +30,11 @@ def captions(
         str, typer.Option("--model", help="A model of transformers (hub id or folder), or one that --base-url serves.")
     ],
     writing: options.Writing = options.WRITING,
-    among: options.Among = options.ALL,
     frames_a_segment: Annotated[int, typer.Option(min=1, max=64, help="Frames that the model is shown.")] = 4,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest caption of a local model.")] = 96,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Also caption the segments that got no caption before.")
     ] = False,
-    json: options.JsonOption = False,
 ) -> None:
     """Describe every segment in words, from some of its stored frames.
 
@@ -46,15 +44,13 @@ def captions(
 
     common = writing.settings(model)
     stage = Captions(**common, max_new_tokens=max_new_tokens, frames_a_segment=frames_a_segment)
-    run_at_model(library, stage, among, writing, json, stage.incomplete_videos if retry_failed else None)
+    run_at_model(library, stage, writing, stage.incomplete_videos if retry_failed else None)
 
 
 def run_at_model(
     uri: str,
     stage: EndpointAddition,
-    among: options.Among,
     writing: options.Writing,
-    as_json: bool,
     again: Callable[[Library], list[str]] | None = None,
     unit: str = "segments",
     frames_needed: bool = True,
@@ -65,9 +61,9 @@ def run_at_model(
     if stage.base_url:
         options.announce(ModelChoice(stage.served, stage.base_url))
     if not (writing.dry_run or writing.batch_api):
-        return run(uri, stage, among, writing, as_json, again, frames_needed)
+        run(uri, stage, writing, again, frames_needed)
     library = options.open_library(uri)
-    ids, repeated = _chosen(library, among, frames_needed), again(library) if again else ()
+    ids, repeated = _chosen(library, writing, frames_needed), again(library) if again else ()
     if writing.dry_run:
         from kinodex.jobs.add.batch_api import PRICE_SHARE
         from kinodex.jobs.add.run import pending_videos
@@ -75,13 +71,13 @@ def run_at_model(
 
         videos = pending_videos(library, stage.model, ids, repeated, stage.name)
         share = PRICE_SHARE if writing.batch_api else 1.0
-        return print(table([forecast_addition(library, stage, videos, share)], unit))
+        print(table([forecast_addition(library, stage, videos, share)], unit))
+        return
     from kinodex.jobs.add.batch_api import by_batches
 
     with by_batches(library, stage, ids, repeated, tell) as batched:
         report = add_rows(library, batched, ids, options.HERE, repeated)
-    show(report, as_json)
-    raise typer.Exit(SOME_FAILED if report.failed else OK)
+    _end(report, writing.json)
 
 
 @options.with_groups
@@ -93,26 +89,22 @@ def detections(
         typer.Option("--labels", help='Look for these words with an open-vocabulary model: "red car, dog".'),
     ] = None,
     min_score: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least score that is kept.")] = 0.3,
-    among: options.Among = options.ALL,
     batch: Annotated[int, typer.Option(min=1, help="Frames at once.")] = 4,
     device: options.DeviceOption = "auto",
-    sharing: options.Sharing = options.HERE,
-    json: options.JsonOption = False,
+    adding: options.Adding = options.HERE,
 ) -> None:
     """Find things in every stored frame, with boxes, and follow them from frame to frame."""
     from kinodex.jobs.add.detections import Detections
 
     words = [" ".join(label.lower().split()) for given in labels or () for label in given.split(",")]
     stage = Detections(options.local_name(model), tuple(dict.fromkeys(filter(None, words))), min_score, batch, device)
-    run(library, stage, among, sharing, as_json=json)
+    run(library, stage, adding)
 
 
 @options.with_groups
 def shots(
     library: options.LibraryArgument,
-    among: options.Among = options.ALL,
-    sharing: options.Sharing = options.HERE,
-    json: options.JsonOption = False,
+    adding: options.Adding = options.HERE,
 ) -> None:
     """Place each cut on its frame, and find where dissolves and fades begin and end, in the sources.
 
@@ -121,7 +113,7 @@ def shots(
     """
     from kinodex.jobs.add.shots import Shots
 
-    run(library, Shots(), among, sharing, as_json=json)
+    run(library, Shots(), adding)
 
 
 @options.with_groups
@@ -135,10 +127,8 @@ def sentences(
             "sentence-transformers/all-MiniLM-L6-v2.",
         ),
     ],
-    among: options.Among = options.ALL,
     device: options.DeviceOption = "auto",
-    sharing: options.Sharing = options.HERE,
-    json: options.JsonOption = False,
+    adding: options.Adding = options.HERE,
 ) -> None:
     """Embed transcripts, text on screen and captions, so that searches find them by meaning as well as by words.
 
@@ -148,7 +138,7 @@ def sentences(
     from kinodex.jobs.add.vectors import Sentences
 
     stage = Sentences(model, device)
-    run(library, stage, among, sharing, json, stage.outdated_videos, frames_needed=False)
+    run(library, stage, adding, stage.outdated_videos, frames_needed=False)
 
 
 @options.with_groups
@@ -158,7 +148,6 @@ def speech(
     language: Annotated[
         str | None, typer.Option(help='Such as "en". Default: found out, also where it changes.')
     ] = None,
-    among: options.Among = options.ALL,
     vad: Annotated[
         bool, typer.Option("--vad/--no-vad", help="Listen only where somebody speaks (found by silero-vad).")
     ] = True,
@@ -171,8 +160,7 @@ def speech(
     ] = None,
     batch: Annotated[int, typer.Option(min=1, help="Windows of half a minute at once.")] = 4,
     device: options.DeviceOption = "auto",
-    sharing: options.Sharing = options.HERE,
-    json: options.JsonOption = False,
+    adding: options.Adding = options.HERE,
 ) -> None:
     """Write down what is said, with the times of lines and words, from the sound of the sources (a Whisper model).
 
@@ -181,13 +169,7 @@ def speech(
     from kinodex.jobs.add.speech import Speech
 
     code = (language or "").strip().lower() or None  # as Whisper's codes are written
-    run(
-        library,
-        Speech(options.local_name(model), code, batch, device, vad, speakers, audio_track),
-        among,
-        sharing,
-        as_json=json,
-    )
+    run(library, Speech(options.local_name(model), code, batch, device, vad, speakers, audio_track), adding)
 
 
 @options.with_groups
@@ -202,7 +184,6 @@ def summaries(
         ),
     ],
     writing: options.Writing = options.WRITING,
-    among: options.Among = options.ALL,
     frames_a_scene: Annotated[
         int, typer.Option(min=1, max=64, help="Frames by which scenes are shown of which nothing is known in words.")
     ] = 4,
@@ -213,7 +194,6 @@ def summaries(
     renew: Annotated[
         bool, typer.Option("--renew", help="Also videos that got captions, speech or text after their summaries.")
     ] = False,
-    json: options.JsonOption = False,
 ) -> None:
     """Join segments to scenes and scenes to chapters, and give each a title and a summary.
 
@@ -226,7 +206,7 @@ def summaries(
     common = writing.settings(model)
     stage = Summaries(**common, max_new_tokens=max_new_tokens, frames_a_scene=frames_a_scene, again=again)
     repeated = partial(stage.repeated, untitled=retry_failed, outdated=renew)
-    run_at_model(library, stage, among, writing, json, repeated, "scenes and chapters", frames_needed=False)
+    run_at_model(library, stage, writing, repeated, "scenes and chapters", frames_needed=False)
 
 
 @options.with_groups
@@ -253,16 +233,14 @@ def text(
         ),
     ] = False,
     min_confidence: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least confidence that is kept.")] = 0.75,
-    among: options.Among = options.ALL,
-    sharing: options.Sharing = options.HERE,
-    json: options.JsonOption = False,
+    adding: options.Adding = options.HERE,
 ) -> None:
     """Read the text on screen: each line with its box, from the first frame that shows it to the last."""
     from kinodex.jobs.add.screen_text import ScreenText
 
     codes = [code.strip().lower() for each in language or () for code in each.split(",")]
     stage = ScreenText(options.local_name(model), tuple(sorted(set(filter(None, codes)))), full, min_confidence)
-    run(library, stage, among, sharing, as_json=json)
+    run(library, stage, adding)
 
 
 def text_tower(
@@ -299,7 +277,6 @@ def text_tower(
 def vectors(
     library: options.LibraryArgument,
     space: Annotated[str, typer.Option("--space", "--model", help="The embedding space, as for `kinodex ingest`.")],
-    among: options.Among = options.ALL,
     batch: Annotated[int, typer.Option(min=1, help="Frames at once.")] = 32,
     device: options.DeviceOption = "auto",
     no_text_tower: Annotated[
@@ -308,15 +285,14 @@ def vectors(
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Films that kinodex did not draw, in the space builtin: noise.")
     ] = False,
-    sharing: options.Sharing = options.HERE,
-    json: options.JsonOption = False,
+    adding: options.Adding = options.HERE,
 ) -> None:
     """Embed all stored frames in another space, beside the library's own."""
     from kinodex.index.spaces.space import absolute_name
     from kinodex.jobs.add.vectors import Vectors
 
     stage = Vectors(absolute_name(space), batch, device, text_tower=not no_text_tower, anyway=anyway)
-    run(library, stage, among, sharing, as_json=json)
+    run(library, stage, adding)
 
 
 # `kinodex add clips`: windows of some seconds, for what one frame cannot show.
@@ -335,7 +311,6 @@ def clips(
     base_url: Annotated[
         str | None, typer.Option(help="A server with /v1/embeddings that takes pictures, http://HOST:PORT/v1.")
     ] = None,
-    among: options.Among = options.ALL,
     window: Annotated[float, typer.Option(help="Seconds of a window, 2 to 8.")] = 4.0,
     stride: Annotated[float, typer.Option(help="Seconds from the start of a window to that of the next.")] = 2.0,
     fps: Annotated[
@@ -351,8 +326,7 @@ def clips(
     input_price: options.InputPriceOption = 0.0,
     dry_run: options.DryRunOption = False,
     device: options.DeviceOption = "auto",
-    sharing: options.Sharing = options.HERE,
-    json: options.JsonOption = False,
+    adding: options.Adding = options.HERE,
 ) -> None:
     """Embed overlapping windows of some seconds by a model that sees movement; searches find them beside frames."""
     from kinodex.jobs.add.clips import Clips
@@ -365,13 +339,13 @@ def clips(
         from kinodex.jobs.forecast import forecast_clips, table
 
         opened = options.open_library(library)
-        chosen = _chosen(opened, among, frames_needed=True)
+        chosen = _chosen(opened, adding, frames_needed=True)
         videos = [row for row in stage.pending(opened) if chosen is None or row.video_id in chosen]
         print(table([forecast_clips(opened, stage, videos)], "windows"))
         return
     if base_url:
         options.announce(ModelChoice(name, base_url))
-    run(library, stage, among, sharing, as_json=json)
+    run(library, stage, adding)
 
 
 # `kinodex add map`: columns that a function of one's own makes.
@@ -383,13 +357,11 @@ def map_function(
     function: Annotated[str, typer.Argument(metavar="FILE.py:NAME", help="The function, in a file of Python.")],
     into: Annotated[str | None, typer.Option(help="Name of what it makes. Default: the function's.")] = None,
     over: Annotated[str, typer.Option(help="What it is called for: frames, segments or videos.")] = "frames",
-    among: options.Among = options.ALL,
     batch: Annotated[int, typer.Option(min=1, help="Frames or segments of one call.")] = 32,
     pictures_each: Annotated[int, typer.Option(min=1, help="Pictures of each segment or video, at most.")] = 8,
     version: Annotated[str, typer.Option(help="A mark for changes that the function's own text does not show.")] = "",
     replace: Annotated[bool, typer.Option("--replace", help="Make again what another function made.")] = False,
-    sharing: options.Sharing = options.HERE,
-    json: options.JsonOption = False,
+    adding: options.Adding = options.HERE,
 ) -> None:
     """Have a Python function of your own make columns of the library from its pictures and vectors.
 
@@ -399,7 +371,7 @@ def map_function(
 
     name = into or function.rpartition(":")[2]
     stage = Map(function_of(function), name, cast(Over, over), batch, pictures_each, version, replaces=replace)
-    run(library, stage, among, sharing, json)
+    run(library, stage, adding)
 
 
 # `kinodex add`: results of more models for the videos of a library.
@@ -440,11 +412,9 @@ def extract(
     lines_a_part: Annotated[
         int, typer.Option(min=0, max=1000, help="Lines of a part, said, on screen and captions, that it is given.")
     ] = 60,
-    among: options.Among = options.ALL,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Also the parts of which no reply could be used before.")
     ] = False,
-    json: options.JsonOption = False,
 ) -> None:
     """Fill in a table from each part of the videos, by a model under a schema; run again, it does only what is new.
 
@@ -468,7 +438,7 @@ def extract(
         again=retry_failed,
     )
     again = (lambda opened: opened.extracts.faulty(stage.model)) if retry_failed else None
-    run_at_model(library, stage, among, writing, json, again, "rows", frames_needed=False)
+    run_at_model(library, stage, writing, again, "rows", frames_needed=False)
 
 
 def speakers(
@@ -513,11 +483,12 @@ def _show(rows: Sequence[SpeakerRow], as_json: bool) -> None:
 # Show what a stage did: as text or as JSON.
 
 
-def show(report: AddReport, as_json: bool) -> None:
+def _end(report: AddReport, as_json: bool) -> NoReturn:
     if as_json:
         print_json(report_json(report))
     else:
         show_report(report)
+    raise typer.Exit(SOME_FAILED if report.failed else OK)
 
 
 def report_json(report: AddReport) -> dict[str, Any]:
@@ -549,34 +520,30 @@ def show_report(report: AddReport) -> None:
 def run(
     uri: str,
     stage: Addition,
-    among: options.Among,
-    sharing: options.Sharing,
-    as_json: bool,
+    adding: options.Adding,
     again: Callable[[Library], list[str]] | None = None,
     frames_needed: bool = True,
-) -> None:
+) -> NoReturn:
     """Add a stage, show what was done, and exit with 3 if it could not be done for some videos.
 
     `again` lists the videos that have it and get it again. Unless `frames_needed`, videos that were imported as text
     get it too.
     """
     library = options.open_library(uri)
-    ids = _chosen(library, among, frames_needed)
-    report = add_rows(library, stage, ids, sharing, again(library) if again else ())
-    show(report, as_json)
-    raise typer.Exit(SOME_FAILED if report.failed else OK)
+    ids = _chosen(library, adding, frames_needed)
+    _end(add_rows(library, stage, ids, adding, again(library) if again else ()), adding.json)
 
 
-def _chosen(library: Library, among: options.Among, frames_needed: bool) -> list[str] | None:
+def _chosen(library: Library, adding: options.Adding, frames_needed: bool) -> list[str] | None:
     """The ids of the videos that are chosen, or of those with frames if these are needed; None for all."""
     if frames_needed:
-        return with_frames(library, among)
-    rows = library.select(among.video or (), among.where)
+        return with_frames(library, adding)
+    rows = library.select(adding.video or (), adding.where)
     return None if rows is None else [row.video_id for row in rows]
 
 
 def add_rows(
-    library: Library, stage: Addition, ids: list[str] | None, sharing: options.Sharing, again: Collection[str]
+    library: Library, stage: Addition, ids: list[str] | None, adding: options.Adding, again: Collection[str]
 ) -> AddReport:
     from contextlib import ExitStack
 
@@ -585,22 +552,22 @@ def add_rows(
 
     with ExitStack() as stack:
         executor = None
-        if sharing.ray or sharing.ray_address:
+        if adding.ray or adding.ray_address:
             from kinodex.jobs.workers import ray_executor
 
-            executor = stack.enter_context(ray_executor(sharing.workers, sharing.ray_address))
+            executor = stack.enter_context(ray_executor(adding.workers, adding.ray_address))
         watch = stack.enter_context(add_progress_bar(error_console(), stage.name))
         return add(library, stage, ids, watch, executor, again)
 
 
-def with_frames(library: Library, among: options.Among) -> list[str] | None:
+def with_frames(library: Library, adding: options.Adding) -> list[str] | None:
     """The ids of those that are chosen and have frames, None for all."""
-    rows = library.where(among.where).chosen(among.video or ())
+    rows = library.where(adding.where).chosen(adding.video or ())
     without = [row for row in rows if not row.frames]
-    if among.video and without:
+    if adding.video and without:
         raise UsageError(f"got --video {without[0].title}, which was imported as text and has no frames; leave it out")
     if without:
         several = "videos that were imported as text are left out: they have no frames"
         one = "video that was imported as text is left out: it has no frames"
         print(f"{len(without):,} {one if len(without) == 1 else several}", file=sys.stderr)
-    return [row.video_id for row in rows if row.frames] if without or among.video or among.where is not None else None
+    return [row.video_id for row in rows if row.frames] if without or adding.video or adding.where is not None else None

@@ -45,9 +45,7 @@ def ask(
         Path | None, typer.Option(metavar="TRACE", help="Follow up this run: start with what it saw.")
     ] = None,
     asking: options.Asking = options.USUAL,
-    force_choice: options.ForceChoiceOption = False,
-    early_insufficient: options.EarlyInsufficientOption = False,
-    verify: options.VerifyOption = False,
+    ending: options.Ending = options.AS_USUAL,
     trace: Annotated[Path | None, typer.Option(help="Write all events of the run to this file, as JSON lines.")] = None,
     clip: Annotated[
         Path | None,
@@ -79,7 +77,7 @@ def ask(
     asked = Question(question, tuple(option or ()))
     if plan is not None and not all_:
         raise UsageError("got --plan, which is for a question to all films; give --all too")
-    rules = options.answer_rules(force_choice, early_insufficient, verify)
+    rules = ending.rules()
     choice = asking.choice()
     _check_files(trace, follow_up, clip)
     if all_:

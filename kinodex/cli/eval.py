@@ -101,9 +101,7 @@ def eval_run(
     where: WhereOption = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many questions, drawn by --seed.")] = None,
     seed: Annotated[int, typer.Option(help="The seed of the draw by --limit.")] = 0,
-    force_choice: options.ForceChoiceOption = False,
-    early_insufficient: options.EarlyInsufficientOption = False,
-    verify: options.VerifyOption = False,
+    ending: options.Ending = options.AS_USUAL,
     at_once: options.AtOnceOption = 32,
     ray: Annotated[
         bool, typer.Option("--ray/--local", help="By Ray actors (--ray [ADDRESS]), or on this machine.")
@@ -133,7 +131,7 @@ def eval_run(
     from kinodex.jobs.eval.run import RunOptions, RunRequest, Workers, items_for, run_plan
 
     choice = replace(asking.choice(), sample=sample, at_once=at_once, charge_cached=True)
-    rules = options.answer_rules(force_choice, early_insufficient, verify)
+    rules = ending.rules()
     may_read = subtitles, keep_captions, traces, asking.space, rules, otlp, screen_text
     context = RunContext(library, choice, asking.budget(), asking.detector, *may_read)
     contenders = parse_contenders(
@@ -405,28 +403,26 @@ def judge(
 # `kinodex eval search` and `kinodex eval ground`: searches and ranges against the true moments of a benchmark.
 
 
-MomentBenchmarkArgument = Annotated[
-    str,
-    typer.Argument(
-        help="momentseeker, qvhighlights, charades-sta, activitynet-captions, cg-bench, own (a line of JSON for each "
-        "search), or FILE.py:NAME."
-    ),
-]
-FileArgument = Annotated[Path, typer.Argument(help="Its annotation file as it is published, or the folder with it.")]
-LibraryOption = Annotated[str, typer.Option("--library", help="The library that holds its videos.")]
-ContenderOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="frames, words, captions, fused (all three), ground, ground-pictures, ground-words, or agent:NAME. May "
-        "be repeated."
-    ),
-]
-
-
 @dataclass(frozen=True)
 class MomentRunOptions:
-    """The models, results and tables of a run of moments, for `with_groups`."""
+    """The benchmark, contenders, models, results and tables of a run of moments, for `with_groups`."""
 
+    benchmark: Annotated[
+        str,
+        typer.Argument(
+            help="momentseeker, qvhighlights, charades-sta, activitynet-captions, cg-bench, own (a line of JSON for "
+            "each search), or FILE.py:NAME."
+        ),
+    ]
+    file: Annotated[Path, typer.Argument(help="Its annotation file as it is published, or the folder with it.")]
+    library: Annotated[str, typer.Option("--library", help="The library that holds its videos.")]
+    contender: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="frames, words, captions, fused (all three), ground, ground-pictures, ground-words, or agent:NAME. "
+            "May be repeated."
+        ),
+    ] = None
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many searches.")] = None
     where: WhereOption = None
     space: options.SpaceOption = None
@@ -449,51 +445,41 @@ class MomentRunOptions:
     markdown: MarkdownOption = False
     json: JsonOption = False
 
-    def request(self, benchmark: str, file: Path, library: str, contenders: Sequence[str], most: int) -> MomentRequest:
+    def request(self, usual: Sequence[str], most: int) -> MomentRequest:
+        """The run of the contenders that were named, else of the `usual` ones."""
         from kinodex.jobs.eval.moments import MomentRequest
         from kinodex.jobs.models import ModelChoice
 
         choice = ModelChoice(self.model, self.base_url, self.models, cache=self.cache)
         how = self.limit, self.space, self.out, self.retry_errors
-        return MomentRequest(benchmark, file, library, contenders, choice, most, *how, where=self.where)
+        contenders = self.contender or usual
+        return MomentRequest(self.benchmark, self.file, self.library, contenders, choice, most, *how, where=self.where)
 
 
 @app.command("search")
 @options.with_groups
 def search(
-    benchmark: MomentBenchmarkArgument,
-    file: FileArgument,
-    library: LibraryOption,
-    contender: ContenderOption = None,
+    chosen: MomentRunOptions,
     most: Annotated[int, typer.Option("-k", min=10, max=1000, help="Results of a search: mAP is over so many.")] = 100,
     min_gap: Annotated[float, typer.Option(min=0.0, help="Least seconds between results of one video.")] = 2.0,
-    *,
-    chosen: MomentRunOptions,
 ) -> None:
     """Score searches: R@1, R@5, R@10, mAP and nDCG@10 of moments, and of videos where the whole library is searched."""
     from kinodex.jobs.eval.tables import SEARCH
 
-    names = contender or ["frames", "words", "captions", "fused", "ground"]
-    request = chosen.request(benchmark, file, library, names, most)
+    request = chosen.request(["frames", "words", "captions", "fused", "ground"], most)
     _score(replace(request, min_gap_s=min_gap, absent=False), chosen, SEARCH)
 
 
 @app.command("ground")
 @options.with_groups
 def ground(
-    benchmark: MomentBenchmarkArgument,
-    file: FileArgument,
-    library: LibraryOption,
-    contender: ContenderOption = None,
-    most: Annotated[int, typer.Option("-k", min=1, max=1000, help="Ranges of each event; the first is scored.")] = 5,
-    *,
     chosen: MomentRunOptions,
+    most: Annotated[int, typer.Option("-k", min=1, max=1000, help="Ranges of each event; the first is scored.")] = 5,
 ) -> None:
     """Score ranges: R@1 at IoU 0.3, 0.5 and 0.7 and mIoU; misses, false alarms and AUROC of "it happens nowhere"."""
     from kinodex.jobs.eval.tables import GROUND
 
-    names = contender or ["ground", "ground-pictures", "ground-words"]
-    _score(chosen.request(benchmark, file, library, names, most), chosen, GROUND)
+    _score(chosen.request(["ground", "ground-pictures", "ground-words"], most), chosen, GROUND)
 
 
 def _score(request: MomentRequest, chosen: MomentRunOptions, scores: Scores) -> None:

@@ -18,8 +18,7 @@ from kinodex.cli.options import (
     JsonOption,
     LibraryArgument,
     MomentOptions,
-    OutArgument,
-    OverwriteOption,
+    TextFile,
     ToOption,
     VideoOption,
     WhereOption,
@@ -313,88 +312,79 @@ def _stored(library: Library, row: VideoRow, times_s: Sequence[float], mode: str
 FpsOption = Annotated[
     float | None, typer.Option(help="Frames a second of the edit.", show_default="that of the videos, else 25")
 ]
-DropOption = Annotated[
-    bool | None,
-    typer.Option("--drop-frame/--non-drop-frame", help="Counting of timecode.", show_default="drop at 29.97 and 59.94"),
-]
 TitleOption = Annotated[str, typer.Option(help="Title of the edit.")]
 
 
 @with_groups
-def vtt(
-    library: LibraryArgument, moments: MomentOptions, out: OutArgument = "-", overwrite: OverwriteOption = False
-) -> None:
+def vtt(library: LibraryArgument, moments: MomentOptions, file: TextFile) -> None:
     """Write WebVTT: subtitles, or chapters (--of chapters). Default: what is said. Several videos: a folder."""
     from kinodex.jobs.export.texts import vtt_text
 
-    _write_by_video(library, moments, out, vtt_text, ".vtt", overwrite=overwrite)
+    _write_by_video(library, moments, file, vtt_text, ".vtt")
 
 
 @with_groups
-def srt(
-    library: LibraryArgument, moments: MomentOptions, out: OutArgument = "-", overwrite: OverwriteOption = False
-) -> None:
+def srt(library: LibraryArgument, moments: MomentOptions, file: TextFile) -> None:
     """Write SubRip subtitles. Default: what is said. Several videos: a folder of files."""
     from kinodex.jobs.export.texts import srt_text
 
-    _write_by_video(library, moments, out, srt_text, ".srt", overwrite=overwrite)
+    _write_by_video(library, moments, file, srt_text, ".srt")
 
 
 @with_groups
 def edl(
     library: LibraryArgument,
     moments: MomentOptions,
-    out: OutArgument = "-",
+    file: TextFile,
     fps: FpsOption = None,
-    drop_frame: DropOption = None,
+    drop_frame: Annotated[
+        bool | None,
+        typer.Option(
+            "--drop-frame/--non-drop-frame", help="Counting of timecode.", show_default="drop at 29.97 and 59.94"
+        ),
+    ] = None,
     title: TitleOption = "kinodex",
-    overwrite: OverwriteOption = False,
 ) -> None:
     """Write an edit decision list (CMX 3600), a cut a moment. Default: the shots."""
-    from kinodex.jobs.export.texts import edl_text, frame_rate, write_text
+    from kinodex.jobs.export.texts import edl_text, frame_rate
 
     chosen = moments.choose(open_library(library), "shots", is_watched=True)
     rate = frame_rate((each.video for each in chosen), fps, drop_frame, standard=True)
     if rate.in_place_of is not None:
         print(f"counted at {rate.fps:.6g} frames a second: no timecode has {rate.in_place_of:.6g}", file=sys.stderr)
-    write_text(out, edl_text(chosen, rate, title, _timecodes(library, chosen)), overwrite)
+    file.write(edl_text(chosen, rate, title, _timecodes(library, chosen)))
 
 
 @with_groups
 def otio(
     library: LibraryArgument,
     moments: MomentOptions,
-    out: OutArgument = "-",
+    file: TextFile,
     fps: FpsOption = None,
     title: TitleOption = "kinodex",
-    overwrite: OverwriteOption = False,
 ) -> None:
     """Write a time line of OpenTimelineIO, a clip a moment. Default: the shots."""
-    from kinodex.jobs.export.texts import frame_rate, otio_text, write_text
+    from kinodex.jobs.export.texts import frame_rate, otio_text
 
     chosen = moments.choose(open_library(library), "shots", is_watched=True)
     rate = frame_rate((each.video for each in chosen), fps, drop_frame=None)
-    write_text(out, otio_text(chosen, rate, title, _timecodes(library, chosen)), overwrite)
+    file.write(otio_text(chosen, rate, title, _timecodes(library, chosen)))
 
 
 @with_groups
-def csv(
-    library: LibraryArgument, moments: MomentOptions, out: OutArgument = "-", overwrite: OverwriteOption = False
-) -> None:
+def csv(library: LibraryArgument, moments: MomentOptions, file: TextFile) -> None:
     """Write a table of moments, which --ranges reads again. Default: the shots."""
-    from kinodex.jobs.export.texts import csv_text, write_text
+    from kinodex.jobs.export.texts import csv_text
 
-    write_text(out, csv_text(moments.choose(open_library(library), "shots")), overwrite)
+    file.write(csv_text(moments.choose(open_library(library), "shots")))
 
 
 @with_groups
-def jsonl(
-    library: LibraryArgument, moments: MomentOptions, out: OutArgument = "-", overwrite: OverwriteOption = False
-) -> None:
+def jsonl(library: LibraryArgument, moments: MomentOptions, file: TextFile) -> None:
     """Write moments as JSON lines, which --ranges reads again. Default: the shots."""
-    from kinodex.jobs.export.texts import jsonl_text, write_text
+    from kinodex.jobs.export.texts import jsonl_text
 
-    write_text(out, jsonl_text(moments.choose(open_library(library), "shots")), overwrite)
+    file.write(jsonl_text(moments.choose(open_library(library), "shots")))
 
 
 def _timecodes(library: str, moments: Sequence[Moment]) -> dict[str, str]:
@@ -406,28 +396,22 @@ def _timecodes(library: str, moments: Sequence[Moment]) -> dict[str, str]:
 
 
 def _write_by_video(
-    library: str,
-    moments: MomentOptions,
-    out: str,
-    text: Callable[[Sequence[Moment]], str],
-    suffix: str,
-    *,
-    overwrite: bool,
+    library: str, moments: MomentOptions, file: TextFile, text: Callable[[Sequence[Moment]], str], suffix: str
 ) -> None:
     """Write the moments of one video to a file, those of several to a file each in a folder that is new or empty."""
     from kinodex.jobs.export.moments import by_video, digest, moment_facts, target_folder
-    from kinodex.jobs.export.texts import STANDARD_OUTPUT, distinct, file_stem, write_text
+    from kinodex.jobs.export.texts import STANDARD_OUTPUT, distinct, file_stem
 
     groups = list(by_video(moments.choose(open_library(library), "transcript", is_watched=True)).values())
     if len(groups) == 1:
-        write_text(out, text(groups[0]), overwrite)
+        file.write(text(groups[0]))
         return
-    if out == STANDARD_OUTPUT or Path(out).suffix.lower() == suffix:
+    if file.out == STANDARD_OUTPUT or Path(file.out).suffix.lower() == suffix:
         raise UsageError(f"got moments of {len(groups)} videos; give a folder for a file each, or one --video")
     names = [name + suffix for name in distinct(file_stem(group[0].video.title) for group in groups)]
     texts = [text(group) for group in groups]
     facts = moment_facts([each for group in groups for each in group])
-    with target_folder(Path(out), {"files": names, **facts, "texts": digest(texts)}, dict) as target:
+    with target_folder(Path(file.out), {"files": names, **facts, "texts": digest(texts)}, dict) as target:
         for name, content in zip(names, texts, strict=True):
             target.write_bytes(name, content)
         target.finish(*names)

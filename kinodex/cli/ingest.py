@@ -8,8 +8,9 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -30,15 +31,28 @@ LEAST_ADDRESSES_BYTES = 2_500_000_000
 
 @options.with_setting_options
 def ingest(
-    sources: options.SourcesArgument = None,
-    library: options.LibraryOption = None,
-    manifest: options.ManifestOption = None,
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(help="Video files, folders, globs, fsspec URIs, or manifests (.csv, .parquet, .jsonl)."),
+    ] = None,
+    library: Annotated[str | None, typer.Option("--library", help="The library to make or to add to.")] = None,
+    manifest: Annotated[
+        list[str] | None,
+        options.rare(help="A list of videos: CSV, Parquet or JSON lines with uri, and id, title, sidecars if wanted."),
+    ] = None,
     *,
-    setting: options.SetOption = None,
-    config: options.ConfigOption = None,
-    print_config: options.PrintConfigOption = False,
-    watch: options.WatchOption = False,
-    every: options.EveryOption = 30.0,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Any setting that --print-config shows; may be repeated."),
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings as a TOML or YAML file.")] = None,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print all settings and where each comes from, as TOML; do nothing.")
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Stay, and take what is new or changed in SOURCES; Ctrl-C ends it.")
+    ] = False,
+    every: Annotated[float, options.rare(min=0.05, help="With --watch: seconds between two looks.")] = 30.0,
     json: JsonOption = False,
     **settings: Any,
 ) -> None:

@@ -9,7 +9,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_hints
@@ -84,59 +84,44 @@ MORE = "More"
 """Panel of `--help` with the options that few need."""
 rare = partial(typer.Option, rich_help_panel=MORE)
 
-# Options about the ending of runs, shared by the commands that ask.
 
-ForceChoiceOption = Annotated[
-    bool,
-    rare("--force-choice", help="An answer has to be chosen, as in the papers' evaluations; no insufficient_evidence."),
-]
-EarlyInsufficientOption = Annotated[
-    bool,
-    rare("--early-insufficient", help="Let a model find the evidence insufficient while there is more to look at."),
-]
-VerifyOption = Annotated[
-    bool,
-    rare("--verify", help="A second look at an answer's evidence alone must come to the same answer; else search on."),
-]
-AnywayOption = Annotated[
-    bool, rare("--anyway", help="Ask the built-in model though it does not know what this library shows.")
-]
+@dataclass(frozen=True)
+class Ending:
+    """How a run of an agent may end, for `with_groups`."""
+
+    force_choice: Annotated[
+        bool,
+        rare(
+            "--force-choice",
+            help="An answer has to be chosen, as in the papers' evaluations; no insufficient_evidence.",
+        ),
+    ] = False
+    early_insufficient: Annotated[
+        bool,
+        rare("--early-insufficient", help="Let a model find the evidence insufficient while there is more to look at."),
+    ] = False
+    verify: Annotated[
+        bool,
+        rare(
+            "--verify", help="A second look at an answer's evidence alone must come to the same answer; else search on."
+        ),
+    ] = False
+
+    def rules(self) -> AnswerRules:
+        """The rules of a run; raises `UsageError` for two options that contradict each other."""
+        from kinodex.agent.protocol import AnswerRules
+        from kinodex.jobs.errors import UsageError
+
+        if self.force_choice and self.early_insufficient:
+            raise UsageError(
+                "got --force-choice and --early-insufficient, which contradict each other; give one of them"
+            )
+        return AnswerRules(self.force_choice, self.early_insufficient, self.verify)
 
 
-def answer_rules(force_choice: bool, early_insufficient: bool, verify: bool = False) -> AnswerRules:
-    """Make the rules of a run; raise `UsageError` for two options that contradict each other."""
-    from kinodex.agent.protocol import AnswerRules
-    from kinodex.jobs.errors import UsageError
+AS_USUAL = Ending()
 
-    if force_choice and early_insufficient:
-        raise UsageError("got --force-choice and --early-insufficient, which contradict each other; give one of them")
-    return AnswerRules(force_choice, early_insufficient, verify)
-
-
-# Options of `kinodex ingest`: its own, and one for each setting that has a `Flag` in jobs/ingest/config.py.
-
-SourcesArgument = Annotated[
-    list[str] | None,
-    typer.Argument(help="Video files, folders, globs, fsspec URIs, or manifests (.csv, .parquet, .jsonl)."),
-]
-LibraryOption = Annotated[str | None, typer.Option("--library", help="The library to make or to add to.")]
-ManifestOption = Annotated[
-    list[str] | None,
-    rare(help="A list of videos: CSV, Parquet or JSON lines with uri, and id, title, sidecars if wanted."),
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Any setting that --print-config shows; may be repeated."),
-]
-ConfigOption = Annotated[Path | None, typer.Option(help="Settings as a TOML or YAML file.")]
-PrintConfigOption = Annotated[
-    bool, typer.Option("--print-config", help="Print all settings and where each comes from, as TOML; do nothing.")
-]
-
-WatchOption = Annotated[
-    bool, typer.Option("--watch", help="Stay, and take what is new or changed in SOURCES; Ctrl-C ends it.")
-]
-EveryOption = Annotated[float, rare(min=0.05, help="With --watch: seconds between two looks.")]
+# Options of `kinodex ingest`: one for each setting that has a `Flag` in jobs/ingest/config.py.
 
 
 def spread_ray(arguments: list[str]) -> list[str]:
@@ -217,16 +202,6 @@ FromOption = Annotated[float | None, typer.Option("--from", help="Only from this
 ToOption = Annotated[float | None, typer.Option("--to", help="Only before this time, in seconds.")]
 
 
-@dataclass(frozen=True)
-class Among:
-    """The videos that a command works on, for `with_groups`."""
-
-    video: VideoOption = None
-    where: WhereOption = None
-
-
-ALL = Among()
-
 # Options of commands that ask models: models, prices and budgets.
 
 ModelOption = Annotated[
@@ -246,19 +221,10 @@ SampleOption = Annotated[
     int, rare("--repetition", help="Number of the repetition: another number asks the models again.")
 ]
 AtOnceOption = Annotated[int, typer.Option(min=1, help="Requests to a model under way together.")]
-DetectorOption = Annotated[
-    str | None, rare(help="Model for things that the library's detections do not name: a hub id or folder.")
-]
 SpaceOption = Annotated[str | None, rare(help="Look for frames in this space of the library, by its name or digest.")]
 InputPriceOption = Annotated[float, rare(help="Money for a million input tokens.")]
 OutputPriceOption = Annotated[float, rare(help="Money for a million output tokens.")]
 MaxFramesOption = Annotated[int | None, typer.Option(help="Budget of a question: different frames shown.")]
-MaxRoundsOption = Annotated[int | None, rare(help="Budget: rounds, if the agent allows that many.")]
-MaxTokensOption = Annotated[int | None, rare(help="Budget: tokens in and out.")]
-MaxSecondsOption = Annotated[
-    float | None, rare(help="Budget: seconds of its own work; waiting for other questions is none.")
-]
-MaxCostOption = Annotated[float | None, rare(help="Budget: money, at the prices of the models.")]
 
 
 def announce(choice: ModelChoice) -> None:
@@ -298,30 +264,45 @@ def check_cost(
 
 
 @dataclass(frozen=True)
-class Asking:
-    """The models that are asked and the limits of a question, for `with_groups`."""
+class Models:
+    """The models that a command asks, for `with_groups`."""
 
     model: ModelOption = "builtin"
     base_url: BaseUrlOption = None
     models: ModelsOption = None
-    detector: DetectorOption = None
-    space: SpaceOption = None
-    max_frames: MaxFramesOption = None
-    max_rounds: MaxRoundsOption = None
-    max_tokens: MaxTokensOption = None
-    max_seconds: MaxSecondsOption = None
-    max_cost: MaxCostOption = None
     input_price: InputPriceOption = 0.0
     output_price: OutputPriceOption = 0.0
     cache: CacheOption = True
-    anyway: AnywayOption = False
 
-    def choice(self, max_usd_per_day: float | None = None) -> ModelChoice:
-        """The models; raises as `check_cost`."""
+    def chosen(self, **more: Any) -> ModelChoice:
         from kinodex.jobs.models import ModelChoice
 
         prices = self.input_price, self.output_price
-        choice = ModelChoice(self.model, self.base_url, self.models, *prices, self.cache, anyway=self.anyway)
+        return ModelChoice(self.model, self.base_url, self.models, *prices, self.cache, **more)
+
+
+@dataclass(frozen=True)
+class Asking(Models):
+    """The models that are asked and the limits of a question, for `with_groups`."""
+
+    detector: Annotated[
+        str | None, rare(help="Model for things that the library's detections do not name: a hub id or folder.")
+    ] = None
+    space: SpaceOption = None
+    max_frames: MaxFramesOption = None
+    max_rounds: Annotated[int | None, rare(help="Budget: rounds, if the agent allows that many.")] = None
+    max_tokens: Annotated[int | None, rare(help="Budget: tokens in and out.")] = None
+    max_seconds: Annotated[
+        float | None, rare(help="Budget: seconds of its own work; waiting for other questions is none.")
+    ] = None
+    max_cost: Annotated[float | None, rare(help="Budget: money, at the prices of the models.")] = None
+    anyway: Annotated[
+        bool, rare("--anyway", help="Ask the built-in model though it does not know what this library shows.")
+    ] = False
+
+    def choice(self, max_usd_per_day: float | None = None) -> ModelChoice:
+        """The models; raises as `check_cost`."""
+        choice = self.chosen(anyway=self.anyway)
         check_cost(choice, self.max_cost, max_usd_per_day=max_usd_per_day)
         return choice
 
@@ -335,7 +316,7 @@ USUAL = Asking()
 
 
 @dataclass(frozen=True)
-class Looking:
+class Looking(Models):
     """The model that looks at the moments of a search, for `with_groups`."""
 
     verify: Annotated[
@@ -344,20 +325,12 @@ class Looking:
             min=1, metavar="K", help="Have a vision-language model look at the first K: yes or no, with its reason."
         ),
     ] = None
-    model: ModelOption = "builtin"
-    base_url: BaseUrlOption = None
-    models: ModelsOption = None
-    input_price: InputPriceOption = 0.0
-    output_price: OutputPriceOption = 0.0
-    cache: CacheOption = True
     dry_run: DryRunOption = False
 
     def choice(self, *, used: bool) -> ModelChoice | None:
         """The models, None where none are `used`; raises UsageError for options that would then do nothing."""
         if used:
-            from kinodex.jobs.models import ModelChoice
-
-            return ModelChoice(self.model, self.base_url, self.models, self.input_price, self.output_price, self.cache)
+            return self.chosen()
         if self != Looking():
             from kinodex.jobs.errors import UsageError
 
@@ -370,9 +343,7 @@ LOOKING = Looking()
 
 # Options that choose moments: one set for all commands that export them.
 
-OutArgument = Annotated[str, typer.Argument(metavar="[FILE]", help="The file to write; - for standard output.")]
 FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that is new or empty.")]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")]
 
 FOR_HITS = "2 and 0 for hits and evidence in clips, subtitles and edits, else none"
 PadOption = Annotated[
@@ -428,6 +399,20 @@ class MomentOptions:
         return choose_moments(library, MomentChoice(*given.values()), usual_rows, is_watched)
 
 
+@dataclass(frozen=True)
+class TextFile:
+    """The file that a text is written to, for `with_groups`."""
+
+    out: Annotated[str, typer.Argument(metavar="[FILE]", help="The file to write; - for standard output.")] = "-"
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False
+
+    def write(self, text: str) -> None:
+        """Write the text; raises UsageError where a file is there already, or cannot be written."""
+        from kinodex.jobs.export.texts import write_text
+
+        write_text(self.out, text, self.overwrite)
+
+
 # The option that sends runs of agents to a collector.
 
 OtlpOption = Annotated[
@@ -440,29 +425,29 @@ OtlpOption = Annotated[
 
 LocalModelOption = Annotated[str, typer.Option("--model", help="A model of transformers: a hub id or a local folder.")]
 DeviceOption = Annotated[str, typer.Option(help="Where the model runs: auto, cpu, cuda.")]
-RayOption = Annotated[bool, typer.Option("--ray", help="Share the work among Ray actors.")]
-WorkersOption = Annotated[
-    int | None, typer.Option(min=1, help="Ray actors, each with the model. Default: one a GPU, else one a core.")
-]
-AddressOption = Annotated[
-    str | None, rare("--ray-address", help="The Ray cluster. Default: RAY_ADDRESS, else one started here.")
-]
 
 
 @dataclass(frozen=True)
-class Sharing:
-    """Use of Ray, for `with_groups`: on or off, its address, and the number of actors."""
+class Adding:
+    """The videos that get an addition, the use of Ray, and the form of the report, for `with_groups`."""
 
-    ray: RayOption = False
-    ray_address: AddressOption = None
-    workers: WorkersOption = None
+    video: VideoOption = None
+    where: WhereOption = None
+    ray: Annotated[bool, typer.Option("--ray", help="Share the work among Ray actors.")] = False
+    ray_address: Annotated[
+        str | None, rare("--ray-address", help="The Ray cluster. Default: RAY_ADDRESS, else one started here.")
+    ] = None
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Ray actors, each with the model. Default: one a GPU, else one a core.")
+    ] = None
+    json: JsonOption = False
 
 
-HERE = Sharing()
+HERE = Adding()
 
 
 @dataclass(frozen=True)
-class Writing(Sharing):
+class Writing(Adding):
     """The model that writes of parts of videos, and how it is asked, for `with_groups`."""
 
     base_url: Annotated[
@@ -544,9 +529,9 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
         if name in groups:
             kinds = get_type_hints(groups[name], include_extras=True)
             preset = vars(parameter.default) if is_dataclass(parameter.default) else {}
-            options = {
-                each.name: (kinds[each.name], preset.get(each.name, each.default)) for each in fields(groups[name])
-            }
+            usual = {each.name: each.default for each in fields(groups[name])} | preset
+            empty = {each: inspect.Parameter.empty for each, value in usual.items() if value is MISSING}
+            options = {each: (kinds[each], value) for each, value in (usual | empty).items()}
         else:
             options = {name: (parameter.annotation, parameter.default)}
         parameters += [

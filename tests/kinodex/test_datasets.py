@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 import kinodex
 
@@ -23,19 +21,13 @@ def opened(library: Path) -> kinodex.Library:
 
 
 def test_arrow_has_every_frame_with_what_belongs_to_it(opened: kinodex.Library) -> None:
-    reader = opened.to_arrow(["title", "frame_no", "time_s", "jpeg", "vector"])
-    assert reader.schema.names == ["title", "frame_no", "time_s", "jpeg", "vector"]
-    table = reader.read_all()
-    assert table.num_rows == 90
-    for film in opened.videos():
-        stored = opened.vectors(film)
-        rows = [row for row in table.to_pylist() if row["title"] == film.title]
-        assert [row["time_s"] for row in rows] == stored.time_s.tolist()
-        assert np.array_equal(np.array([row["vector"] for row in rows], np.float16), stored.vectors)
-        assert [row["jpeg"] for row in rows] == [frame.jpeg for frame in opened.all_frames(film)]
-
-
-def test_vectors_may_be_wider_for_programs_that_know_no_float16(opened: kinodex.Library) -> None:
+    """The vectors wider, for programs that know no float16, if asked for."""
+    table = opened.to_arrow(["title", "time_s", "jpeg", "vector"]).read_all()
+    assert (table.column_names, table.num_rows) == (["title", "time_s", "jpeg", "vector"], 90)
+    film = opened.video("film-02")
+    rows = [row for row in table.to_pylist() if row["title"] == film.title]
+    assert [row["time_s"] for row in rows] == opened.vectors(film).time_s.tolist()
+    assert [row["jpeg"] for row in rows] == [frame.jpeg for frame in opened.all_frames(film)]
     wide = opened.to_arrow(["vector", "time_s"], videos="film-02", float32=True).read_all()
     assert str(wide.schema.field("vector").type).startswith("fixed_size_list<") and wide.num_rows == 30
     vectors = np.array(wide["vector"].to_pylist(), np.float32)
@@ -47,13 +39,9 @@ def test_torch_gives_pictures_and_vectors_of_the_same_frames(opened: kinodex.Lib
     frames = opened.to_torch(["video_id", "frame_no", "image", "vector"], batch_size=32, seed=5)
     batches = list(frames)
     assert [len(batch["frame_no"]) for batch in batches] == [32, 32, 26]
-    assert (
-        len({key for batch in batches for key in zip(batch["video_id"], batch["frame_no"].tolist(), strict=True)}) == 90
-    )
     first = batches[0]
     row = opened.frames(first["video_id"][3], [float(first["frame_no"][3])])[0]
-    with Image.open(io.BytesIO(row.jpeg)) as picture:
-        assert np.array_equal(first["image"][3].permute(1, 2, 0).numpy(), np.asarray(picture))
+    assert np.array_equal(first["image"][3].permute(1, 2, 0).numpy(), row.array)
     stored = opened.vectors(first["video_id"][3])
     assert np.array_equal(first["vector"][3].numpy(), stored.vectors[stored.frame_no == int(first["frame_no"][3])][0])
 
@@ -73,9 +61,6 @@ def test_what_makes_no_sense_is_refused(opened: kinodex.Library) -> None:
         (["picture"], {}, "got columns picture; give some of"),
         (["image"], {"batchsize": 3}, "got batchsize; to_torch takes batch_size, drop_last"),
         (["image"], {"rank": 1}, "got one of rank and world_size"),
-        (["image"], {"rank": 3, "world_size": 2}, "got rank 3 of 2"),
-        (["image"], {"batch_size": 0}, "got a batch size of 0"),
-        (["image"], {"versions": {"runs": 1}}, "got versions of runs; give those of videos, frames"),
         (["image"], {"videos": ["film-99"]}, "film-99"),
     )
     for columns, options, words in cases:

@@ -3,13 +3,14 @@
 // that answers questions.
 
 import { ask } from "viewer/ask/ask.js";
-import { el } from "viewer/shared/dom.js";
+import { button, el } from "viewer/shared/dom.js";
 import { watchServer } from "viewer/shared/gone.js";
 import { goToBox } from "viewer/home/box.js";
 import { home } from "viewer/home/home.js";
 import { library } from "viewer/library/library.js";
 import { run } from "viewer/run/run.js";
 import { alone, load } from "viewer/shared/source.js";
+import { nameOf } from "viewer/shared/words.js";
 import { traces } from "viewer/trace/traces.js";
 import { video } from "viewer/library/video.js";
 
@@ -78,7 +79,7 @@ function failure(error) {
     el(
       "div",
       { class: "row" },
-      error.status === 404 ? null : el("button", { type: "button", class: "plain strong", onclick: draw }, "Try again"),
+      error.status === 404 ? null : button("Try again", draw, { class: "plain strong" }),
       el("a", { class: "plain", href: "#/" }, "Back to the start"),
     ),
   ].filter(Boolean);
@@ -106,7 +107,7 @@ function top(there, view) {
   const links = [
     ...(there.serve ? [["#/ask/0", "Ask"]] : []),
     ...there.runs.map((each) => [`#/run/${each.key}`, each.folder]),
-    ...there.libraries.map((each) => [`#/library/${each.key}`, each.uri.replace(/\/$/, "").split("/").pop()]),
+    ...there.libraries.map((each) => [`#/library/${each.key}`, nameOf(each.uri)]),
   ];
   return el(
     "header",

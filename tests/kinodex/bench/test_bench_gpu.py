@@ -72,7 +72,9 @@ def library(film: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_other_pictures_and_other_times_show(film: Path, library: Path, tmp_path: Path) -> None:
+def test_other_pictures_and_times_show_and_what_cannot_be_compared_is_refused(
+    film: Path, library: Path, tmp_path: Path
+) -> None:
     worse = CONFIG.model_copy(update={"jpeg_quality": 20})
     ingest_films([film], worse, tmp_path / "worse")
     found = compare(library, tmp_path / "worse")
@@ -81,10 +83,6 @@ def test_other_pictures_and_other_times_show(film: Path, library: Path, tmp_path
     assert 20 < found.min_psnr_db < 45
     ingest_films([film], CONFIG.model_copy(update={"fps": 0.5}), tmp_path / "fewer")
     assert not compare(library, tmp_path / "fewer").holds
-
-
-@pytest.mark.slow
-def test_libraries_without_a_common_video_and_films_that_fail_are_refused(library: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.mp4"
     bad.write_bytes(b"no film")
     with pytest.raises(RuntimeError, match=r"bad\.mp4"):

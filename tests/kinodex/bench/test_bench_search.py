@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinodex.bench.search import Size, bench_search, frame_vectors, make_library, queries, table, video_id
+from kinodex.bench.search import SearchFigures, Size, Times, frame_vectors, make_library, queries, table, video_id
 from kinodex.index.errors import SettingsMismatch
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
@@ -18,35 +18,38 @@ SIZE = Size(videos=12, frames=30, lines=5, dim=16, jpeg_bytes=50)
 
 
 @pytest.mark.slow
+def test_figures_as_json_and_as_tables_with_progress(kinodex: Kinodex, tmp_path: Path) -> None:
+    size = ("--videos", 12, "--frames", 30, "--lines", 5, "--dim", 16, "--jpeg-bytes", 50, "--queries", 3)
+    command = ("bench", "search", tmp_path / "library", *size)
+    ran = kinodex(*command, "--json")
+    figures = json.loads(ran.out)
+    assert (figures["size"], "12 of 12 videos written" in ran.err) == ([12, 30, 5, 16, 50, False], True)
+    assert [figures[name] for name in ("recall", "index_recall")] == pytest.approx([1.0, 1.0])  # so few are scanned
+    assert (figures["parts"], figures["best_cosine"] > 0.4) == (0, True)
+    assert all(
+        0 < each["warm_ms"] <= each["p95_ms"] and each["fresh_ms"] > 0 < each["cold_ms"] for each in figures["times"]
+    )
+    assert "two words in all lines" in {each["question"] for each in figures["times"]}
+    assert [(each["videos"], each["recall"]) for each in figures["conditions"]] == [(6, 1.0), *[(1, 1.0)] * 3]
+    cone = ("--conditions", "--cone")
+    ran = kinodex(*command[:2], tmp_path / "cone", *size, *cone)
+    shares = ("50.00%: 6", "5.00%: 1", "0.50%: 1", "0.05%: 1")
+    assert [line.split(" | ")[0] for line in ran.out.splitlines()[4:8]] == [f"| {share}" for share in shares]
+
+
 @pytest.mark.parametrize("is_cone", [False, True])
-def test_figures(tmp_path, is_cone):
-    figures = bench_search(tmp_path / "library", SIZE._replace(is_cone=is_cone), 3, lambda done: None)
-    assert figures.recall == pytest.approx(1.0)
-    assert figures.index_recall == pytest.approx(1.0)  # so few are scanned
-    assert (figures.parts, figures.best_cosine > 0.4) == (0, not is_cone)
-    assert all(t.warm_ms > 0 and t.fresh_ms > 0 and t.cold_ms > 0 and t.warm_ms <= t.p95_ms for t in figures.times)
-    assert [(each.videos, each.recall) for each in figures.conditions] == [(6, 1.0), (1, 1.0), (1, 1.0), (1, 1.0)]
+def test_a_table_says_what_was_measured_and_if_goals_are_met(is_cone: bool) -> None:
+    times, size = Times("two words in all lines", 1.0, 2.0, 3.0, 4.0), SIZE._replace(is_cone=is_cone)
+    figures = SearchFigures(size, 1.0, 1.0, 10**9, (times,), 1.0, 1.0, 1.0, 1.0, "a machine")
     lines = table(figures).splitlines()
-    assert "two words in all lines" in {t.question for t in figures.times}
     assert lines[0].startswith("12 videos of 30 frames, 16 dimensions, 5 transcript lines")
     assert ("narrow cone" in lines[1]) == is_cone
     assert "recall@10 over all frames: 1.000 (goal 0.95: met)" in lines[-1]
 
 
-@pytest.mark.slow
-def test_the_command_prints_figures_and_progress(kinodex: Kinodex, tmp_path: Path) -> None:
-    size = ("--videos", "3", "--frames", "20", "--lines", "2", "--dim", "8", "--queries", "2")
-    ran = kinodex("bench", "search", tmp_path / "library", *size, "--json")
-    assert json.loads(ran.out)["size"] == [3, 20, 2, 8, 1000, False]
-    assert "3 of 3 videos written" in ran.err
-    ran = kinodex("bench", "search", tmp_path / "library", *size, "--conditions")
-    assert [line.split(" | ")[0] for line in ran.out.splitlines()[4:8]] == [
-        "| 50.00%: 2",
-        *(f"| {share}: 1" for share in ("5.00%", "0.50%", "0.05%")),
-    ]
-
-
 def test_a_made_library_is_whole_and_made_once(tmp_path):
+    assert SIZE.settings == {"videos": 12, "frames": 30, "lines": 5, "dim": 16, "jpeg_bytes": 50}, "as always"
+    assert SIZE._replace(is_cone=True).settings == SIZE.settings | {"is_cone": True}
     told: list[int] = []
     library, _ = make_library(str(tmp_path / "library"), SIZE, told.append)
     assert told == [10, 12]
@@ -75,8 +78,3 @@ def test_in_a_narrow_cone_all_frames_are_near_each_other_and_no_query_is_near_a_
     assert best.min() > 0.05 and best.max() < 0.32 and best.max() / best.min() > 2
     assert np.median(frames @ frames[0]) > 0.4
     assert abs(np.median(frame_vectors(0, SIZE) @ frame_vectors(5, SIZE).T)) < 0.4
-
-
-def test_a_library_keeps_of_its_size_what_it_always_kept():
-    assert SIZE.settings == {"videos": 12, "frames": 30, "lines": 5, "dim": 16, "jpeg_bytes": 50}
-    assert SIZE._replace(is_cone=True).settings == SIZE.settings | {"is_cone": True}

@@ -8,24 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.agent.protocol import Question
 from kinodex.cli.eval import with_run
-from kinodex.index.rows import VideoRow
-from kinodex.jobs.eval.items import Item, Target, match_videos
 from tests.support.command import Kinodex, bad
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.text_library import text_library, text_video_id
 from tests.support.runs.eval_runs import FILMS, caption_library
-
-
-def item(item_id: str, video: str, *kinds: str) -> Item:
-    return Item(item_id, video, Question("What?", ("a", "b")), Target(0), {"type": kinds} if kinds else {})
-
-
-def found(video: str, rows: Sequence[VideoRow], id_map: dict[str, str] | None = None, episodes: bool = False) -> object:
-    """The ids that one video of a benchmark is, or why it is none."""
-    matching = match_videos([item("1", video)], rows, id_map, episodes)
-    return matching.videos.get(video) or matching.missing[0].why
 
 
 def test_check_counts_and_lists(kinodex: Kinodex, tmp_path: Path) -> None:

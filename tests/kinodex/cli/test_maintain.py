@@ -7,22 +7,20 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event, Semaphore
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from kinodex.index.library import Library
-from kinodex.index.maintain import health, maintain
-from kinodex.index.rows import ClipRow, VideoRow
+from kinodex.index.maintain import maintain
+from kinodex.index.rows import ClipRow
 from kinodex.index.store.database import Tables
 from kinodex.index.store.schema import CHECKSUM, equal, frame_key, vectors_table
-from kinodex.index.sweep import INGEST, addition_lease, audit
+from kinodex.index.sweep import audit
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.random_library import (
     SETTINGS,
@@ -37,9 +35,6 @@ from tests.support.libraries.random_library import (
     write,
 )
 from tests.support.screen_text.lines import Line
-
-if TYPE_CHECKING:
-    from kinodex.jobs.add.run import AddedRows
 
 OTHER = other_space()
 STAGE_MODELS = {"captions": "m", "detections": "m", "speech": "m", "text": "m", "vectors": OTHER.digest}
@@ -98,86 +93,58 @@ def checked(kinodex: Kinodex, library: Library, *options: str) -> tuple[int, dic
 
 
 @pytest.mark.slow
-def test_a_library_in_order_stays_so(kinodex: Kinodex, library: Library) -> None:
+def test_a_look_changes_nothing_maintenance_removes_leftovers_and_what_is_in_order_stays(
+    kinodex: Kinodex, library: Library
+) -> None:
+    write(library, made("left", 7, seed=8), complete=False)
+    for stage in STAGE_MODELS:
+        add(library, stage, "cccc", "nobody")
+    code, told = checked(kinodex, library, "--check")
+    assert (code, told["health"]["audit"]["orphans"]) == (3, ["left"])
+    leftovers = told["health"]["audit"]["added"]["leftovers"]
+    assert [(each["stage"], each["video_ids"]) for each in leftovers] == [
+        (stage, ["cccc", "nobody"]) for stage in STAGE_MODELS
+    ]
+    again = kinodex("maintain", library.uri, "--check")
+    assert again.code == 3 and "video nobody has detections by m without its addition" in again.out
+    assert f"`kinodex maintain {library.uri}` removes them" in again.out
+
     code, told = checked(kinodex, library)
-    assert (code, told["problems"], told["notes"]) == (0, [], [])
-    assert told["health"]["audit"]["videos"] == len(VIDEOS)
+    assert (code, told["problems"], told["notes"], told["removed"]["orphans"]) == (0, [], [], ["left"])
     frames = next(each for each in told["health"]["tables"] if each["name"] == "frames")
-    assert (frames["rows"], frames["fragments"]) == (len(VIDEOS) * FRAMES, 1)
-    assert told["removed"]["orphans"] == told["removed"]["added"]["leftovers"] == []
-    assert library.search.transcript("hello")
+    assert (frames["rows"], told["health"]["audit"]["videos"]) == (len(VIDEOS) * FRAMES, len(VIDEOS))
+    for stage, model in STAGE_MODELS.items():
+        assert [row.video_id for row in library.additions.pending(stage, model)] == ["cccc"]
     assert [each.text for each in library.captions("aaaa")] == ["a kite", "a boat"]
     assert "every row belongs to a complete video or addition" in kinodex("maintain", library.uri).out
 
 
 @pytest.mark.slow
-def test_a_look_changes_nothing_and_maintenance_removes(kinodex: Kinodex, library: Library) -> None:
-    write(library, made("left", 7, seed=8), complete=False)
-    for stage in STAGE_MODELS:
-        add(library, stage, "cccc", "nobody")
-    code, told = checked(kinodex, library, "--check")
-    assert code == 3
-    assert told["health"]["audit"]["orphans"] == ["left"]
-    leftovers = told["health"]["audit"]["added"]["leftovers"]
-    assert [each["stage"] for each in leftovers] == list(STAGE_MODELS)
-    assert all(each["video_ids"] == ["cccc", "nobody"] for each in leftovers)
-    again = kinodex("maintain", library.uri, "--check")
-    assert again.code == 3
-    assert "video nobody has detections by m without its addition" in again.out
-    assert f"`kinodex maintain {library.uri}` removes them" in again.out
-
-    code, told = checked(kinodex, library)
-    assert (code, told["problems"]) == (0, [])
-    assert told["removed"]["orphans"] == ["left"]
-    assert audit(library).problems == ()
-    for stage, model in STAGE_MODELS.items():
-        assert [row.video_id for row in library.additions.pending(stage, model)] == ["cccc"]
-    assert len(library.vectors("aaaa", OTHER.digest).frame_no) == FRAMES
-
-
-@pytest.mark.slow
-def test_a_picture_with_other_bytes_is_found_if_every_picture_is_read(kinodex: Kinodex, library: Library) -> None:
-    library.tables.update("frames", equal("frame_key", frame_key("bbbb", 3)), {CHECKSUM: 1})
-    assert checked(kinodex, library, "--check")[0] == 0
-    looked = kinodex("maintain", library.uri, "--check", "--deep")
-    assert looked.code == 3
-    assert "video bbbb has pictures that are not as they were written" in looked.out
-    assert f"`kinodex maintain {library.uri} --deep --discard-broken` deletes what lost rows" in looked.out
-    code, told = checked(kinodex, library, "--deep", "--discard-broken")
-    assert (code, told["removed"]["damaged"], told["health"]["audit"]["damaged"]) == (0, ["bbbb"], [])
-    assert library.video_ids() == {"aaaa", "cccc"}
-
-
-@pytest.mark.slow
-def test_additions_that_lost_rows_are_broken(kinodex: Kinodex, library: Library, tables: Tables) -> None:
-    of_first = equal("video_id", "aaaa")
+def test_what_lost_rows_or_was_altered_goes_only_when_asked(kinodex: Kinodex, library: Library, tables: Tables) -> None:
+    """Of `aaaa` a frame is lost, of `bbbb` what stages added, and `cccc` has a picture altered, and rows twice."""
+    tables.delete("frames", equal("video_id", "aaaa") & equal("frame_no", 3))
     for stage in STAGE_MODELS:
         table = {"speech": "transcript", "text": "screen_text", "vectors": vectors_table(OTHER)}.get(stage, stage)
-        tables.delete(table, of_first if stage == "vectors" else of_first & equal("model", "m"))
-    looked = kinodex("maintain", library.uri, "--check")
-    assert looked.code == 3 and f"{len(STAGE_MODELS)} wrong:\n" in looked.out
-    for stage, model in STAGE_MODELS.items():
-        assert f"  video aaaa has {stage} by {model} other than was added" in looked.out
-    assert f"`kinodex maintain {library.uri} --discard-broken`" in looked.out
-    code, told = checked(kinodex, library, "--discard-broken")
-    assert (code, told["problems"]) == (0, [])
-    for stage, model in STAGE_MODELS.items():
-        assert [row.video_id for row in library.additions.pending(stage, model)] == ["aaaa", "cccc"], stage
-
-
-@pytest.mark.slow
-def test_a_broken_video_goes_only_when_asked(kinodex: Kinodex, library: Library, tables: Tables) -> None:
-    tables.delete("frames", equal("video_id", "aaaa") & equal("frame_no", 3))
-    again = {"bbbb": made("bbbb", FRAMES, seed=1).frame_rows()[:2]}
-    library.writer.add_frames(again)  # by a run that was taken for dead
-    tables.delete("videos", equal("video_id", "cccc"))
+        of_second = equal("video_id", "bbbb")
+        tables.delete(table, of_second if stage == "vectors" else of_second & equal("model", "m"))
+    library.writer.add_frames({"cccc": made("cccc", FRAMES, seed=2).frame_rows()[:2]})  # by a run taken for dead
     code, told = checked(kinodex, library)
-    assert (code, told["problems"]) == (3, ["video aaaa has other rows than its own row promises"])
-    assert (told["removed"]["doubled"], told["removed"]["orphans"]) == (["bbbb"], ["cccc"])
-    code, told = checked(kinodex, library, "--discard-broken")
-    assert (code, told["removed"]["broken"]) == (0, ["aaaa"])
-    assert [row.video_id for row in library.videos()] == ["bbbb"]
-    assert audit(library).problems == ()
+    assert (code, len(told["problems"]), told["removed"]["doubled"]) == (3, 1 + len(STAGE_MODELS), ["cccc"])
+    tables.update("frames", equal("frame_key", frame_key("cccc", 3)), {CHECKSUM: 1})
+    looked, deep = (kinodex("maintain", library.uri, "--check", *how) for how in ((), ("--deep",)))
+    assert (looked.code, deep.code) == (3, 3) and "are not as they were written" not in looked.out
+    assert f"{1 + len(STAGE_MODELS)} wrong:\n  video aaaa has other rows than its own row promises" in looked.out
+    for stage, model in STAGE_MODELS.items():
+        assert f"  video bbbb has {stage} by {model} other than was added" in looked.out
+    assert f"`kinodex maintain {library.uri} --discard-broken`" in looked.out
+    assert "video cccc has pictures that are not as they were written" in deep.out
+    assert f"`kinodex maintain {library.uri} --deep --discard-broken` deletes what lost rows" in deep.out
+    code, told = checked(kinodex, library, "--deep", "--discard-broken")
+    assert (code, told["problems"]) == (0, [])
+    assert (told["removed"]["broken"], told["removed"]["damaged"]) == (["aaaa"], ["cccc"])
+    for stage, model in STAGE_MODELS.items():
+        assert [row.video_id for row in library.additions.pending(stage, model)] == ["bbbb"], stage
+    assert library.video_ids() == {"bbbb"} and audit(library).problems == ()
     assert tables.count("additions", equal("video_id", "aaaa")) == tables.count("clips") == 0
 
 
@@ -205,50 +172,15 @@ def test_what_a_run_at_work_may_be_writing_stays(kinodex: Kinodex, library: Libr
         assert "where add captions is at work already: another run" in told["notes"][1]
         assert tables.count("frames", equal("video_id", "half")) == 7
         assert tables.count("detections", equal("video_id", "cccc")) == 0
+        with library.lease("maintain", "another"):
+            bad(kinodex, "maintain", library.uri, code=4, says="where maintain is at work already: another")
+            assert "at work: another on" in kinodex("maintain", library.uri, "--check").out
     assert subprocess.run([sys.executable, "-c", DIE, library.uri], check=False).returncode == -9
     dead = kinodex("maintain", library.uri, "--check")
     assert dead.code == 3
     assert "ended without reporting it: another run" in dead.out
     assert checked(kinodex, library)[0] == 0
     assert audit(library).problems == ()
-
-
-class Looking:
-    """A stage without rows that looks at who is at work when it begins."""
-
-    model, device = "m", "cpu"
-    settings: Mapping[str, object] = MappingProxyType({})
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.leases: list[str] = []
-
-    def prepare(self, library: Library) -> None:
-        self.leases = [each.lease for each in health(library).at_work]
-
-    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
-        raise NotImplementedError
-
-    def write(self, library: Library, rows: Mapping[str, object]) -> None:
-        raise NotImplementedError
-
-
-@pytest.mark.slow
-def test_leases_are_those_that_runs_take(library: Library) -> None:
-    from kinodex.jobs.add.run import add as run_stage
-    from kinodex.jobs.ingest.run import LEASE
-
-    assert LEASE == INGEST
-    for name in ("captions", "detections", "speech", "text"):
-        stage = Looking(name)
-        run_stage(library, stage, video_ids=[])
-        assert stage.leases == [addition_lease(name)]
-
-
-def test_one_maintenance_at_a_time(kinodex: Kinodex, library: Library) -> None:
-    with library.lease("maintain", "another"):
-        bad(kinodex, "maintain", library.uri, code=4, says="where maintain is at work already: another")
-        assert "at work: another on" in kinodex("maintain", library.uri, "--check").out
 
 
 ROUNDS = 3

@@ -11,7 +11,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from kinodex.agent.protocol import AnswerRules
-from kinodex.cli.options import announce, answer_rules, check_cost, spread_ray, with_setting_options
+from kinodex.cli.options import Ending, announce, check_cost, spread_ray, with_setting_options
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.config import command_options
 from kinodex.jobs.models import ModelChoice
@@ -78,10 +78,10 @@ def test_the_announcement_is_printed_before_the_first_request_leaves(
 
 
 def test_options_become_rules_and_contradictions_are_refused() -> None:
-    assert answer_rules(False, False) == AnswerRules()
-    assert answer_rules(True, False) == AnswerRules(force_choice=True)
+    assert Ending().rules() == AnswerRules()
+    assert Ending(force_choice=True).rules() == AnswerRules(force_choice=True)
     with pytest.raises(UsageError, match="contradict each other; give one of them"):
-        answer_rules(True, True)
+        Ending(force_choice=True, early_insufficient=True).rules()
 
 
 def test_an_address_may_follow_ray() -> None:

@@ -6,9 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kinodex.index.errors import LibraryBusy
 from kinodex.index.library import Library
-from kinodex.index.maintain import remove_videos
 from kinodex.index.rows import ClipRow, FailureRow, SourceRow
 from kinodex.index.sweep import audit
 from tests.support.command import bad
@@ -68,12 +66,6 @@ def test_what_one_model_added_goes_alone_or_of_one_video(library, kinodex):
     assert kinodex("remove", "added", uri, "captions", "m2", "--video", "one.mp4", "--yes").code == 0
     assert held(library) == {("captions", "m2"): (2, 2)} and len(library.videos()) == 3
     assert audit(library).problems == ()
-
-
-def test_beside_an_ingest_it_waits_for_another_time(library):
-    with library.lease("ingest", "an ingest"), pytest.raises(LibraryBusy):
-        remove_videos(library, library.videos()[0].video_id)
-    assert len(library.videos()) == 3
 
 
 def test_a_video_whose_file_holds_another_by_now_is_pointed_out(library, kinodex):

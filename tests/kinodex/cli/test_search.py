@@ -55,7 +55,6 @@ def test_searches_that_are_refused(kinodex: Kinodex, library: Path, tmp_path: Pa
     for arguments, says in (
         (("a walrus", "--in", "captions"), "kinodex add captions"),
         (("--label", "walrus"), "kinodex add detections"),
-        (("a boat", "--space", "ViT-B-32/openai"), "builtin"),
         (("a boat", "--in", "sounds"), "captions"),
         (("a boat", "--in", "captions", "--label", "walrus"), "--label"),
         (("a boat", "--in", "speech", "--space", "builtin"), "--in speech"),

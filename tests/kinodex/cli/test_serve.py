@@ -11,11 +11,9 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import urllib.request
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -26,7 +24,8 @@ from kinodex.index.library import Library
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.libraries.viewer_library import EVIL, Shown, held_in
-from tests.support.servers.chat_server import ChatServer, hanging
+from tests.support.servers.chat_server import ChatServer
+from tests.support.servers.gate import Gate
 from tests.support.servers.mcp_client import SAID, TOOLS, call, check_frames, texts
 
 COMMAND = [sys.executable, "-c", "from kinodex.cli.main import main; main()"]
@@ -59,13 +58,8 @@ def test_serve_and_view_listen_on_loopback_unless_another_host_is_named() -> Non
 
 @pytest.mark.slow
 def test_ctrl_c_ends_it_with_what_its_questions_have(library: Path, tmp_path: Path) -> None:
-    reached = threading.Event()
-
-    def reply(body: dict[str, Any]) -> Any:
-        reached.set()
-        return hanging(600)
-
-    with ChatServer(reply, models=["tester"]) as models:
+    gate = Gate()
+    with ChatServer(gate, models=["tester"]) as models:
         command = [*COMMAND, "serve", str(library), "--port", "0", "--no-browser"]
         command += ["--model", "tester", "--base-url", models.base_url, "--no-cache"]
         environment = os.environ | {"KINODEX_STATE": str(tmp_path), "PYTHONUNBUFFERED": "1", TOKEN_VARIABLE: TOKEN}
@@ -79,10 +73,11 @@ def test_ctrl_c_ends_it_with_what_its_questions_have(library: Path, tmp_path: Pa
                 {"content-type": "application/json", "authorization": f"Bearer {TOKEN}"},
             )
             assert json.load(urllib.request.urlopen(request)) == {"key": "q1"}
-            assert reached.wait(60)
+            assert gate.reached.wait(60)
             server.send_signal(signal.SIGINT)
             _, rest = server.communicate()
             assert server.returncode == 0, rest
+            gate.open.set()
     assert said[0].startswith("asking tester") and "?token=…" in said[1]
     assert TOKEN not in "".join(said) + rest and "POST /data/libraries/0/questions 201" in rest
     (facts,) = tmp_path.glob("traces/*/q1.json")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
-import threading
 from contextlib import nullcontext
 from typing import Any
 from urllib.parse import quote
@@ -21,13 +20,14 @@ from kinodex.jobs.models import ModelChoice
 from kinodex.web.app import bare_app, logged_app
 from kinodex.web.questions import Tally, metrics_text
 from tests.support.servers.chat_server import ChatServer
+from tests.support.servers.gate import Gate
 from tests.support.servers.mcp_client import TOOLS, call, texts
 from tests.support.servers.serve_server import JSON, Client, serving
 
 BIRD = "What colour is the bird at sea?"
 HOSTILE = (
-    "../../../../etc/passwd", "..%2f..%2fetc%2fpasswd", "%2e%2e/%2e%2e/etc/passwd", "/etc/passwd", "\x00", "a" * 3000,
-    "file:///etc/passwd", "http://169.254.169.254/", "'; DROP TABLE videos; --", "*", "q1/../q2", "‮txt",
+    "..%2f..%2fetc%2fpasswd", "%2e%2e/%2e%2e/etc/passwd", "/etc/passwd", "\x00", "a" * 3000,
+    "http://169.254.169.254/", "'; DROP TABLE videos; --", "q1/../q2", "‮*",
 )  # fmt: skip
 SOME_NUMBERS = ("7", "99999999999999999999999")
 
@@ -229,17 +229,12 @@ def test_mcp_of_several_libraries_is_named_and_guarded(library, tmp_path):
 
 def test_the_limits_of_the_server_hold_for_mcp(library, tmp_path):
     """A question that is cancelled is stopped, and no more than one is answered at once."""
-    held, reached = threading.Event(), threading.Event()
-
-    def never(body: dict[str, Any]) -> str:
-        reached.set()
-        held.wait(60)
-        return "{}"
+    gate = Gate()
 
     async def use(client: Client) -> None:
         async with McpClient(f"{client.address}/mcp") as mcp:
             first = asyncio.ensure_future(mcp.call_tool("ask", {"question": "Who?"}))
-            assert await asyncio.to_thread(reached.wait, 60)
+            assert await asyncio.to_thread(gate.reached.wait, 60)
             (running,) = client.questions.running
             refused = await mcp.call_tool("ask", {"question": "Who?"})
             assert refused.is_error and "as many as this server answers at once" in texts(refused)[0]
@@ -247,9 +242,9 @@ def test_the_limits_of_the_server_hold_for_mcp(library, tmp_path):
             with pytest.raises(asyncio.CancelledError):
                 await first
             assert (await running.finished()).reason == "stopped"
-        held.set()
+        gate.open.set()
 
-    with ChatServer(never) as server:
+    with ChatServer(gate) as server:
         choice = ModelChoice("tester", server.base_url, cache=False)
         with serving([library], tmp_path, choice, at_once=1) as client:
             asyncio.run(use(client))

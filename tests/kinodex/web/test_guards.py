@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -51,6 +52,8 @@ def test_no_route_is_open_without_the_token(behind):
             reply = behind.send(method, path, body, JSON | NO_TOKEN | headers)
             assert reply.status == 401, (method, path, headers)
             assert reply.headers["www-authenticate"] == "Bearer"
+            if path.startswith("/v1/") and method != "HEAD":
+                assert reply.json["error"]["code"] == "invalid_api_key", "as OpenAI's clients read it"
     for token in WRONG:
         for shown in (f"Bearer {token}", token, f"Basic {token}"):
             assert behind.get("/data/home", {"authorization": shown}).status == 401, shown
@@ -148,6 +151,7 @@ def test_a_token_that_could_be_guessed_and_an_address_without_one_are_refused():
 
 def test_sockets_of_a_free_port_a_used_one_and_no_host():
     with listen("127.0.0.1", 0) as listener:
+        assert listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), "else each reply waits 40 ms"
         port = listener.getsockname()[1]
         assert http_url(listener, "localhost") == f"http://localhost:{port}/"
         assert http_url(listener, "::1") == f"http://[::1]:{port}/"

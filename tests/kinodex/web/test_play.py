@@ -22,6 +22,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
+from kinodex.pipeline.images import repeat_video
 from kinodex.pipeline.sources import list_sources
 from kinodex.pipeline.subtitles import parse_cues
 from kinodex.web.play import CannotStream, Children, Part, TooManyStreams, captions_vtt, choose_part, play_routes
@@ -149,19 +150,10 @@ def test_captions_are_on_the_players_clock_and_text_stays_text(playing, ids):
 
 
 def test_no_request_names_a_file_or_an_address(playing, ids, play_films):
-    """Every path and parameter that a request has is tried as a place; only the library's own rows are opened."""
-    secret = play_films / "plain.srt"
-    for place in (
-        f"..%2f..%2f{secret.name}",
-        "%2fetc%2fpasswd",
-        str(secret).replace("/", "%2f"),
-        "http:%2f%2f127.0.0.1:1%2fx",
-        f"{ids['plain']}%00",
-        f"{ids['plain']}/../../../etc/passwd",
-    ):
+    """Only the library's own rows are opened; `test_app` tries every path as a place."""
+    for place in (str(play_films / "plain.srt").replace("/", "%2f"), "http:%2f%2f127.0.0.1:1%2fx"):
         for path in (f"/media/0/{place}", f"/media/0/{place}/stream?way=remuxed&from=0"):
-            reply = playing.get(path)
-            assert reply.status == 404 and b"root:" not in reply.body, path
+            assert playing.get(path).status == 404, path
     assert playing.get(f"/media/1/{ids['plain']}").status == 404
     query = "uri=http://127.0.0.1:1/x&url=/etc/passwd&path=/etc/passwd&file=/etc/passwd"
     assert playback(playing, ids["plain"], query)["way"] == "file"
@@ -265,9 +257,10 @@ def test_facts_of_a_film_and_the_fault_of_a_broken_one(play_films, tmp_path):
 @pytest.fixture(scope="module")
 def long_film(tmp_path_factory) -> Path:
     """A film whose stream takes seconds to make, and more than pipes hold."""
-    path: Path = tmp_path_factory.mktemp("long") / "long.avi"
-    write_film(path, "mpeg4", None, length_s=600)
-    return path
+    folder: Path = tmp_path_factory.mktemp("long")
+    write_film(folder / "short.mp4", "mpeg4", None)
+    repeat_video(folder / "short.mp4", folder / "long.mp4", times=50)
+    return folder / "long.mp4"
 
 
 @pytest.mark.slow

@@ -133,7 +133,7 @@ def best_match(page, pictures, time_s):
     return found
 
 
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", ["plain", "late", "packed", "old"])
 def test_the_frame_shown_at_a_stored_frames_time_is_the_stored_one(page, playing, ids, name):
     pictures = stored(playing, ids[name])
     times = sorted(pictures)

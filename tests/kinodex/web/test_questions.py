@@ -34,7 +34,8 @@ from kinodex.web.questions import (
     ServeSettings,
     TooManyQuestions,
 )
-from tests.support.servers.chat_server import ChatServer, Reply, hanging
+from tests.support.servers.chat_server import ChatServer, Reply
+from tests.support.servers.gate import Gate
 from tests.support.servers.rule_server import MODEL, Rules
 
 BIRD = AskRequest(0, Question("What colour is the bird at sea?", ("red", "black", "white")))
@@ -89,20 +90,14 @@ def test_an_answer_is_kept_and_keys_go_on_after_a_restart(library, tmp_path):
 
 
 def test_a_close_stops_what_is_under_way_and_keeps_it(library, tmp_path, rules):
-    hangs = threading.Event()
-
-    def reply(body: dict[str, Any]) -> Any:
-        if '"Decision"' not in json.dumps(body["response_format"]):
-            return rules(body)
-        hangs.set()
-        return hanging(600)
-
-    with priced(reply) as choice:
+    gate = Gate(rules)
+    with priced(gate) as choice:
         with asking(library, tmp_path, choice) as questions:
             running = questions.start(BIRD)
-            assert hangs.wait(60)
+            assert gate.reached.wait(60)
         assert running.state == "done" and running.answer is not None and running.answer.reason == "stopped"
         assert questions.kept.find("q1").state == "done"
+        gate.open.set()
 
 
 def test_the_money_of_a_day_is_the_limit_also_after_a_restart(library, tmp_path, rules):

@@ -344,12 +344,7 @@ def test_a_reply_is_given_again_until_a_table_changes(shown, tmp_path):
             return json.load(connection.getresponse())
 
         first = found("sea")
-        seconds = []
-        for _ in range(20):
-            began = time.perf_counter()
-            assert found("sea") == first
-            seconds.append(time.perf_counter() - began)
-        assert min(seconds) < 0.02  # nothing waits 40 ms for a delayed acknowledgement
+        assert found("sea") == first
         ids = [row.video_id for row in library.videos()]
         library.tables.delete("transcript", one_of("video_id", ids))
         assert first["count"] and not found("sea")["count"]

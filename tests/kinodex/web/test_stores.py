@@ -63,11 +63,10 @@ def own(library: Path, tmp_path: Path) -> Library:
 
 CHANGES = (
     "captions of people",
-    "captions of others",
-    "those of others removed",
     "sentences",
     "speech",
     "a voice named",
+    "captions removed",
     "ingested again with subtitles",
 )
 
@@ -79,10 +78,10 @@ def change(what: str, library: Library, kinodex: Kinodex, folder: Path) -> None:
     rows = [{"video": FILM, "start_s": 1, "end_s": 2, "text": f"a swan, {what}"}]
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
     match what:
-        case "captions of people" | "captions of others":
+        case "captions of people":
             ran = kinodex("import", "captions", source, library.uri, "--model", what)
-        case "those of others removed":
-            ran = kinodex("remove", "added", library.uri, "captions", "captions of others", "--yes")
+        case "captions removed":
+            ran = kinodex("remove", "added", library.uri, "captions", "captions of people", "--yes")
         case "sentences":
             model = small_bert(folder / "bert")
             ran = kinodex("add", "sentences", library.uri, "--model", model, "--video", FILM)

@@ -4,8 +4,9 @@ import { asked } from "viewer/ask/again.js";
 import { earlier } from "viewer/ask/earlier.js";
 import { form } from "viewer/ask/form.js";
 import { live } from "viewer/ask/live.js";
-import { copy, el } from "viewer/shared/dom.js";
+import { button, copy, el, select } from "viewer/shared/dom.js";
 import { load } from "viewer/shared/source.js";
+import { nameOf } from "viewer/shared/words.js";
 
 /** The view of `#/ask/LIBRARY`, `#/ask/LIBRARY/QUESTION` and `#/ask/LIBRARY/QUESTION/again`. */
 export async function ask(key, question, what, there) {
@@ -18,7 +19,7 @@ export async function ask(key, question, what, there) {
   const element = el(
     "div",
     {},
-    el("p", { class: "quiet kicker" }, el("a", { href: `#/library/${key}` }, nameOf(library))),
+    el("p", { class: "quiet kicker" }, el("a", { href: `#/library/${key}` }, nameOf(library.uri))),
     el("h1", {}, "Ask about these videos"),
     there.libraries.length > 1 ? libraries(key, there.libraries) : null,
     offered?.can_ask ? form(key, there.serve, before) : cannot(key, offered),
@@ -30,19 +31,9 @@ export async function ask(key, question, what, there) {
 /** A choice of the library that is asked about. */
 function libraries(key, all) {
   const go = (event) => (location.hash = `#/ask/${event.target.value}`);
-  return el(
-    "label",
-    { class: "row" },
-    "Library",
-    el(
-      "select",
-      { onchange: go },
-      all.map((each) => el("option", { value: each.key, selected: String(each.key) === key }, nameOf(each))),
-    ),
-  );
+  const choice = select({ onchange: go }, all.map((each) => [each.key, nameOf(each.uri)]), key);
+  return el("label", { class: "row" }, "Library", choice);
 }
-
-const nameOf = (library) => library.uri.replace(/\/$/, "").split("/").pop();
 
 /** What a question held: as this tab sent it, else what the list of questions says. */
 function again(question, rows) {
@@ -86,5 +77,5 @@ const way = ({ name, about, command }) =>
     el("b", {}, name),
     el("p", {}, about),
     el("pre", { tabindex: 0, "data-scrolls": true }, command),
-    el("button", { type: "button", class: "plain", onclick: () => copy(command) }, "Copy"),
+    button("Copy", () => copy(command)),
   );

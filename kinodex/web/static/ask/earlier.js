@@ -1,6 +1,6 @@
 // The questions that were asked before about a library, newest first.
 
-import { el } from "viewer/shared/dom.js";
+import { el, listed } from "viewer/shared/dom.js";
 import { plural } from "viewer/shared/words.js";
 
 const AT_FIRST = 10;
@@ -8,15 +8,9 @@ const STATES = { running: "under way", stopping: "under way", failed: "failed" }
 
 export function earlier(key, rows) {
   if (!rows.length) return null;
-  const items = rows.map((row) => item(key, row));
-  const list = el("ul", { class: "earlier" }, items.slice(0, AT_FIRST));
-  const rest = items.slice(AT_FIRST);
-  const more = el(
-    "button",
-    { type: "button", class: "plain", onclick: () => (list.append(...rest), more.remove()) },
-    `${plural(rest.length, "question")} more`,
-  );
-  return el("section", { class: "earlier-questions" }, el("h2", {}, "Earlier questions"), list, rest.length ? more : null);
+  const list = el("ul", { class: "earlier" });
+  const more = listed(list, rows.map((row) => item(key, row)), AT_FIRST, (count) => `${plural(count, "question")} more`);
+  return el("section", { class: "earlier-questions" }, el("h2", {}, "Earlier questions"), list, more);
 }
 
 function item(key, row) {

@@ -5,7 +5,7 @@ import { limits, readLimits } from "viewer/ask/limits.js";
 import { keepAsked } from "viewer/ask/again.js";
 import { videosField } from "viewer/ask/videos_field.js";
 import { whereField } from "viewer/library/facets.js";
-import { el } from "viewer/shared/dom.js";
+import { el, select } from "viewer/shared/dom.js";
 import { send } from "viewer/shared/source.js";
 import { term } from "viewer/shared/terms.js";
 
@@ -90,13 +90,10 @@ const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boole
 /** A choice of agents with the words about the one that is chosen. */
 function agents(serve, chosen = serve.agent) {
   const about = el("small", { id: "about-agent" });
-  const select = el(
-    "select",
-    { name: "agent", id: "agent", "aria-describedby": "about-agent", oninput: () => say() },
-    serve.agents.map((each) => el("option", { value: each.name, selected: each.name === chosen }, each.name)),
-  );
+  const names = serve.agents.map((each) => [each.name, each.name]);
+  const agent = select({ name: "agent", id: "agent", "aria-describedby": "about-agent", oninput: () => say() }, names, chosen);
   function say() {
-    const { plain, summary } = explained(serve.agents.find((each) => each.name === select.value));
+    const { plain, summary } = explained(serve.agents.find((each) => each.name === agent.value));
     about.replaceChildren(plain, summary ? el("span", { class: "quiet source" }, ` (${summary})`) : "");
   }
   say();
@@ -104,8 +101,8 @@ function agents(serve, chosen = serve.agent) {
     "div",
     { class: "field" },
     el("b", {}, el("label", { for: "agent" }, "Method"), " ", term("agent", "?")),
-    select,
+    agent,
     about,
   );
-  return { element, select };
+  return { element, select: agent };
 }

@@ -4,12 +4,11 @@
 import { lookedAt, saidOfFrames } from "viewer/ask/said.js";
 import { el } from "viewer/shared/dom.js";
 import { pictures } from "viewer/trace/pictures.js";
-import { scoresAt } from "viewer/trace/state.js";
+import { scoresAt, windowAround } from "viewer/trace/state.js";
 import { timeline } from "viewer/trace/timeline.js";
 import { followed } from "viewer/trace/trace.js";
 import { focusOf } from "viewer/trace/tree.js";
 
-const LEAST_WINDOW_S = 2;
 const PADDING_PX = 34;
 
 /** The time line as `element`, `show(data)` for each new state of the trace, and `look(frames)` for those of calls under way. */
@@ -30,9 +29,7 @@ export function liveTree() {
     element.hidden = !steps.length && !looking.length;
     element.style.setProperty("min-height", `${element.offsetHeight}px`); // nothing below jumps while it is drawn
     const zoom = (number) => {
-      const node = nodes.find((each) => each.number === number);
-      const margin = node ? Math.max((node.end_s - node.start_s) * 0.1, LEAST_WINDOW_S / 2) : 0;
-      state.window = node ? [node.start_s - margin, node.end_s + margin] : null;
+      state.window = windowAround(nodes.find((each) => each.number === number));
       draw();
     };
     element.replaceChildren(

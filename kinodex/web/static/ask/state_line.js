@@ -1,6 +1,6 @@
 // The state of a question that is being answered: how far it is, what it costs, and a button that stops it.
 
-import { el } from "viewer/shared/dom.js";
+import { button, el } from "viewer/shared/dom.js";
 import { money, plural, shortClock } from "viewer/shared/words.js";
 
 const TICK_MS = 1000;
@@ -10,15 +10,11 @@ const WAITING = "the server does not answer, trying again";
 export function stateLine(stop) {
   const figures = el("b", { class: "progress-figures" }, "beginning");
   const sentence = el("p", { class: "now-sentence" });
-  const button = el(
-    "button",
-    { type: "button", class: "plain stop", onclick: press },
-    "Stop and take the best answer so far",
-  );
+  const stopper = button("Stop and take the best answer so far", press, { class: "plain stop" });
   const element = el(
     "section",
     { class: "card pad state", "aria-label": "State", hidden: true },
-    el("div", { class: "row" }, el("span", { class: "pulse", "aria-hidden": "true" }), figures, button),
+    el("div", { class: "row" }, el("span", { class: "pulse", "aria-hidden": "true" }), figures, stopper),
     sentence,
   );
   let facts = { round: 0, frames: 0, calls: 0, seconds: 0, cost: 0 };
@@ -41,14 +37,14 @@ export function stateLine(stop) {
 
   /** The first press leaves time for one last request, the answer of what it saw; the second does not. */
   function press() {
-    button.disabled = doing === STOPPING;
+    stopper.disabled = doing === STOPPING;
     stopping();
     stop();
   }
 
   function stopping() {
     doing = STOPPING;
-    button.replaceChildren("Do not wait for the last request");
+    stopper.replaceChildren("Do not wait for the last request");
     draw();
   }
 

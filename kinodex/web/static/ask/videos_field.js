@@ -1,6 +1,6 @@
 // A field for the videos that a question is about: type to find one, Enter or a click takes it.
 
-import { el } from "viewer/shared/dom.js";
+import { button, el } from "viewer/shared/dom.js";
 import { rows } from "viewer/shared/source.js";
 
 /** The field, and `chosen()`, the ids of the videos in it; none means all. `before` are `[id, title]` to begin with. */
@@ -33,13 +33,10 @@ export function videosField(key, before = []) {
 
   function draw() {
     chips.replaceChildren(
-      ...[...taken].map(([id, title]) =>
-        el(
-          "button",
-          { type: "button", class: "chip", "aria-label": `Leave out ${title}`, onclick: () => (taken.delete(id), draw(), input.focus()) },
-          `${title} ×`,
-        ),
-      ),
+      ...[...taken].map(([id, title]) => {
+        const leaveOut = () => (taken.delete(id), draw(), input.focus());
+        return button(`${title} ×`, leaveOut, { class: "chip", "aria-label": `Leave out ${title}` });
+      }),
     );
   }
 

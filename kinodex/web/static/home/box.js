@@ -3,7 +3,7 @@
 import { start } from "viewer/ask/form.js";
 import { searchAddress } from "viewer/library/hits.js";
 import { pictureButton } from "viewer/library/picture_search.js";
-import { el } from "viewer/shared/dom.js";
+import { button, el, labelled, select } from "viewer/shared/dom.js";
 import { nameOf } from "viewer/shared/words.js";
 
 /** The field for the words, which "/" goes to. */
@@ -32,20 +32,20 @@ export function goToBox() {
 export function askButton(field, key, there) {
   if (!there?.serve) return [];
   const problem = el("div", { class: "banner", role: "alert", hidden: true });
-  const button = el("button", { type: "button", class: "plain strong", title: "Have a model look for the answer", onclick: press }, "Ask");
+  const ask = button("Ask", press, { class: "plain strong", title: "Have a model look for the answer" });
   function press() {
     const offered = there.serve.libraries.find((each) => String(each.key) === String(key())) ?? there.serve;
     const question = field.value.trim();
-    if (question && offered.can_ask) start(key(), { question, agent: there.serve.agent }, button, problem);
+    if (question && offered.can_ask) start(key(), { question, agent: there.serve.agent }, ask, problem);
     else location.hash = `#/ask/${key()}`;
   }
-  return [button, problem];
+  return [ask, problem];
 }
 
 /** The box of the first page, with a choice of the library where there are several. */
 export function box({ libraries, ...there }) {
   const field = boxField();
-  const choice = el("select", { name: "library" }, libraries.map((each) => el("option", { value: each.key }, nameOf(each.uri))));
+  const choice = select({ name: "library" }, libraries.map((each) => [each.key, nameOf(each.uri)]));
   const key = () => choice.value;
   const go = (fields) => (location.hash = searchAddress(key(), fields));
   const form = el("form", {
@@ -55,8 +55,8 @@ export function box({ libraries, ...there }) {
   });
   const [ask, problem] = askButton(field, key, there);
   form.append(
-    el("label", {}, el("span", { class: "quiet" }, "Search or ask"), field),
-    ...(libraries.length > 1 ? [el("label", {}, el("span", { class: "quiet" }, "in"), choice)] : []),
+    labelled("Search or ask", field),
+    ...(libraries.length > 1 ? [labelled("in", choice)] : []),
     el("button", { type: "submit", class: "plain strong" }, "Search"),
     ...(ask ? [ask] : []),
     ...pictureButton(form, (name) => go({ picture: name })),

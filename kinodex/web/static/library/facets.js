@@ -1,6 +1,6 @@
 // What the columns of videos hold, to choose from: each choice is a part of the condition that stands in a field.
 
-import { el } from "viewer/shared/dom.js";
+import { el, labelled } from "viewer/shared/dom.js";
 import { load } from "viewer/shared/source.js";
 import { amount } from "viewer/shared/words.js";
 
@@ -19,7 +19,7 @@ export function whereField(key, where = "", columnsOf = load(`libraries/${key}/f
     placeholder: what === "videos" ? "camera = 'front'" : null,
     title: `A condition in SQL on the columns of ${what}`,
   });
-  const label = el("label", {}, el("span", { class: "quiet" }, `only ${what} where`), input);
+  const label = labelled(`only ${what} where`, input);
   const columns = el("div", { class: "facets" });
   const choices = el("details", { class: "filters", hidden: true, open: Boolean(where) }, el("summary", {}, `Which ${what}`), columns);
 

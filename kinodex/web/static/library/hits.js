@@ -1,9 +1,9 @@
 // The hits of a search by video, each with the reason why it was found.
 
-import { playButton } from "viewer/library/actions.js";
-import { breakable, copier, el } from "viewer/shared/dom.js";
+import { playButton } from "viewer/play/player.js";
+import { breakable, copier, el, listed } from "viewer/shared/dom.js";
+import { image } from "viewer/shared/frames.js";
 import { lookButton } from "viewer/shared/look.js";
-import { picture } from "viewer/shared/source.js";
 import { takeAway } from "viewer/shared/take_away.js";
 import { clock, judged, plural } from "viewer/shared/words.js";
 
@@ -39,39 +39,29 @@ const advice = (fields) =>
 
 function section(key, group, text, fields, atFirst) {
   const cards = group.hits.map((hit) => card(key, group, hit, text));
-  const grid = el("div", { class: "grid" }, cards.slice(0, atFirst));
-  const rest = cards.slice(atFirst);
-  const more = el(
-    "button",
-    {
-      type: "button",
-      class: "plain",
-      onclick: () => {
-        grid.append(...rest);
-        more.remove();
-        rest[0].querySelector("a").focus();
-      },
-    },
-    `${rest.length} more in this film`,
-  );
+  const grid = el("div", { class: "grid" });
+  const more = listed(grid, cards, atFirst, (count) => `${count} more in this film`);
   const alone = searchAddress(key, { ...fields, video: group.video_id });
   return el(
     "section",
     { class: "group", "aria-label": group.title },
-    el(
-      "h2",
-      {},
-      el("a", { href: `#/library/${key}/video/${group.video_id}` }, el("bdi", {}, breakable(group.title))),
-      el("span", { class: "quiet" }, ` ${clock(group.duration_s)}`),
-    ),
+    videoHeading(key, group),
     grid,
-    rest.length ? more : null,
+    more,
     group.more ? el("a", { class: "only", href: alone }, `Search this film alone: ${group.more} hits more`) : null,
   );
 }
 
+/** The heading of what was found in a video. */
+export const videoHeading = (key, { video_id: id, title, duration_s: length }) =>
+  el(
+    "h2",
+    {},
+    el("a", { href: `#/library/${key}/video/${encodeURIComponent(id)}` }, el("bdi", {}, breakable(title))),
+    el("span", { class: "quiet" }, ` ${clock(length)}`),
+  );
+
 function card(key, group, hit, text) {
-  const source = picture(key, group.video_id, hit.frame_no);
   const position = `${group.title} ${clock(hit.start_s)}`;
   return el(
     "article",
@@ -79,7 +69,7 @@ function card(key, group, hit, text) {
     el(
       "a",
       { href: `#/library/${key}/video/${group.video_id}/${hit.start_s}`, "aria-label": `Open ${position}` },
-      source ? el("img", { src: source, alt: "", loading: "lazy" }) : el("span", { class: "blank" }, "no picture"),
+      image(key, { ...group, ...hit }),
     ),
     el(
       "div",
@@ -89,23 +79,17 @@ function card(key, group, hit, text) {
       el(
         "div",
         { class: "hit-line" },
-        playButton(key, group, hit),
+        playButton(key, group, position, hit.play),
         hit.frame_no === null
           ? null
-          : el(
-              "a",
-              {
-                class: "like",
-                href: searchAddress(key, { like: `${group.video_id}/${hit.frame_no}` }),
-                "aria-label": `More like ${position}`,
-              },
-              "More like this",
-            ),
+          : el("a", { ...like(key, group, hit), "aria-label": `More like ${position}` }, "More like this"),
         takeAway(key, group.video_id, [hit.play], text),
       ),
     ),
   );
 }
+
+const like = (key, group, hit) => ({ class: "like", href: searchAddress(key, { like: `${group.video_id}/${hit.frame_no}` }) });
 
 /** A reason with the words of the search marked in what it quotes. */
 function marked(why, text) {

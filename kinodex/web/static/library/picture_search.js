@@ -1,6 +1,6 @@
 // A picture as a search: dropped on the page, pasted, or chosen.
 
-import { el, tell } from "viewer/shared/dom.js";
+import { button, el, tell } from "viewer/shared/dom.js";
 import { valueOf } from "viewer/shared/source.js";
 
 const MOST_BYTES = 10_000_000;
@@ -57,10 +57,7 @@ export function pictureButton(place, found) {
     document.addEventListener(name, once);
   }
   const title = "Find frames that look like a picture. It can also be dropped on this page, or pasted";
-  return [
-    el("button", { type: "button", class: "plain", title, onclick: () => chooser.click() }, "By picture…"),
-    chooser,
-  ];
+  return [button("By picture…", () => chooser.click(), { title }), chooser];
 }
 
 /** Searches by a held picture, with the other fields of the search. */

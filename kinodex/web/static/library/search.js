@@ -5,7 +5,7 @@ import { whereField } from "viewer/library/facets.js";
 import { hitGroups, searchAddress } from "viewer/library/hits.js";
 import { heldPicture, pictureButton, searchPicture } from "viewer/library/picture_search.js";
 import { titleField } from "viewer/library/title_field.js";
-import { el } from "viewer/shared/dom.js";
+import { button, el, labelled, select } from "viewer/shared/dom.js";
 import { newest } from "viewer/shared/newest.js";
 import { load, picture } from "viewer/shared/source.js";
 import { seconds } from "viewer/shared/words.js";
@@ -106,7 +106,7 @@ export function search(key, fields, { space, searched, extracts = [] }, there, a
   });
   const [ask_, problem] = askButton(words, () => key, there);
   form.append(
-    field("Search or ask", words),
+    labelled("Search or ask", words),
     el("button", { type: "submit", class: "plain strong" }, "Search"),
     ...(ask_ ? [ask_] : []),
     ...pictureButton(form, (name) => by("picture", name)),
@@ -131,16 +131,14 @@ function filters(key, chosen, where, extracts) {
     el(
       "div",
       { class: "row" },
-      field("in", el("select", { name: "in" }, places.map(([value, name]) => el("option", { value }, name)))),
-      field("of video", ...titleField(key)),
-      field("from", time("from")),
-      field("to", time("to")),
+      labelled("in", select({ name: "in" }, places)),
+      labelled("of video", ...titleField(key)),
+      labelled("from", time("from")),
+      labelled("to", time("to")),
       where,
     ),
   );
 }
-
-const field = (name, ...inner) => el("label", {}, el("span", { class: "quiet" }, name), ...inner);
 
 const time = (name) =>
   el("input", {
@@ -180,6 +178,6 @@ function shownSubject(key, by, value, remove) {
   return [
     source || file ? image : null,
     el("span", {}, by === "like" ? "Frames like this one" : "What looks like this picture, and fits words beside it"),
-    el("button", { type: "button", class: "plain", onclick: remove }, "Back to words"),
+    button("Back to words", remove),
   ].filter(Boolean);
 }

@@ -2,7 +2,7 @@
 
 import { keep } from "viewer/shared/address.js";
 import { searchAddress } from "viewer/library/hits.js";
-import { breakable, copier, el } from "viewer/shared/dom.js";
+import { breakable, button, copier, el } from "viewer/shared/dom.js";
 import { alone, load, picture } from "viewer/shared/source.js";
 import { nearest } from "viewer/shared/sorted.js";
 import { takeAway } from "viewer/shared/take_away.js";
@@ -205,19 +205,10 @@ function place(key, data, at) {
 function labels(data, next) {
   const all = Object.entries(data.detected);
   if (!all.length) return null;
-  const chips = all.map(([label, numbers]) =>
-    el(
-      "button",
-      {
-        type: "button",
-        class: "chip",
-        title: "Go to the next frame with it",
-        style: { "border-color": colourOf(data, label) },
-        onclick: () => next(label),
-      },
-      `${label} ${amount(numbers.length)}`,
-    ),
-  );
+  const chips = all.map(([label, numbers]) => {
+    const look = { class: "chip", title: "Go to the next frame with it", style: { "border-color": colourOf(data, label) } };
+    return button(`${label} ${amount(numbers.length)}`, () => next(label), look);
+  });
   return el("div", { class: "detected" }, el("h2", {}, "Detected"), el("p", {}, chips));
 }
 

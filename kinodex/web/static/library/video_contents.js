@@ -1,6 +1,6 @@
 // The chapters of a video and their scenes, each with its title and summary; the time of one goes there.
 
-import { el } from "viewer/shared/dom.js";
+import { button, el } from "viewer/shared/dom.js";
 import { amount, clock, plural } from "viewer/shared/words.js";
 
 /**
@@ -16,7 +16,7 @@ export function contents(parts, seek) {
     const entry = el(
       "li",
       { dir: "auto" },
-      el("button", { type: "button", class: "chip", onclick: () => seek(each.start_s) }, clock(each.start_s)),
+      button(clock(each.start_s), () => seek(each.start_s), { class: "chip" }),
       " ",
       el("strong", {}, each.title || `${each.level === "chapter" ? "Chapter" : "Scene"} ${number + 1}`),
       each.text ? el("p", { class: "quiet" }, each.text) : null,

@@ -1,6 +1,6 @@
 // What is said, shown as text or described in a video, line by line; of many lines those around the present time are on the page.
 
-import { el } from "viewer/shared/dom.js";
+import { button, el } from "viewer/shared/dom.js";
 import { firstFrom } from "viewer/shared/sorted.js";
 import { amount, clock, plural } from "viewer/shared/words.js";
 
@@ -29,11 +29,10 @@ export function lines(name, ranges, text, seek) {
     el(
       "li",
       { dir: "auto" },
-      el("button", { type: "button", class: "chip", onclick: () => seek(each.start_s) }, clock(each.start_s)),
+      button(clock(each.start_s), () => seek(each.start_s), { class: "chip" }),
       ` ${text(each)}`,
     );
-  const more = (words, act) =>
-    el("li", { class: "rest" }, el("button", { type: "button", class: "plain", onclick: act }, words));
+  const more = (words, act) => el("li", { class: "rest" }, button(words, act));
 
   function show(time) {
     const next = firstFrom(ranges, time + 1e-6, (each) => each.start_s);

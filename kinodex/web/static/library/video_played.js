@@ -1,6 +1,6 @@
 // The video itself in place of its frame, where a server plays it; the stored frame with its detections is a button away.
 
-import { el } from "viewer/shared/dom.js";
+import { button, el } from "viewer/shared/dom.js";
 import { player } from "viewer/play/player.js";
 
 /** `readyState` of a media element that has the picture of its present time. */
@@ -11,7 +11,7 @@ export function playedStage(key, row, still, follow) {
   const film = player(key, row);
   const place = location.hash.split("/").slice(0, 5).join("/");
   const choice = (name, plays) =>
-    el("button", { type: "button", class: "chip", "aria-pressed": String(plays), onclick: () => ((chosen = true), choose(plays)) }, name);
+    button(name, () => ((chosen = true), choose(plays)), { class: "chip", "aria-pressed": String(plays) });
   const buttons = [choice("Video", true), choice("Stored frame with detections", false)];
   let sought = null;
   let chosen = false;

@@ -1,6 +1,6 @@
 // The time line of a video: filmstrip, moments found, chapters, transcript, text on screen, captions and detections on one canvas that zooms and scrolls.
 
-import { el } from "viewer/shared/dom.js";
+import { button, el } from "viewer/shared/dom.js";
 import { nearest } from "viewer/shared/sorted.js";
 import { amount, clock, plural, shortClock } from "viewer/shared/words.js";
 import { gestures } from "viewer/library/video_gestures.js";
@@ -162,23 +162,21 @@ function labelTracks(data) {
         if (ranges.at(-1)?.end_s === start_s) ranges.at(-1).end_s = end_s;
         else ranges.push({ start_s, end_s });
       }
-      const longest = ranges.reduce((most, each) => Math.max(most, each.end_s - each.start_s), 0);
       const name = `Detected: ${label}, ${plural(numbers.length, "frame")}`;
-      return { name, ranges, longest, alpha: 0.9, colour: (colours) => colours.labels[at % COLOURS] };
+      return rangesRow(name, ranges, (colours) => colours.labels[at % COLOURS], 0.9);
     });
 }
 
 function buttons(line, span) {
-  const button = (text, name, act) =>
-    el("button", { type: "button", class: "plain", "aria-label": name, title: name, onclick: act }, text);
+  const named = (name, sign, act) => button(sign, act, { "aria-label": name, title: name });
   return el(
     "div",
     { class: "row line-buttons" },
-    button("←", "Earlier part", () => line.pan(-0.5)),
-    button("→", "Later part", () => line.pan(0.5)),
-    button("−", "Zoom out", () => line.zoom(2)),
-    button("+", "Zoom in", () => line.zoom(0.5)),
-    button("Whole video", "Whole video", () => line.whole()),
+    named("Earlier part", "←", () => line.pan(-0.5)),
+    named("Later part", "→", () => line.pan(0.5)),
+    named("Zoom out", "−", () => line.zoom(2)),
+    named("Zoom in", "+", () => line.zoom(0.5)),
+    named("Whole video", "Whole video", () => line.whole()),
     span,
   );
 }

@@ -1,6 +1,6 @@
 // The videos of a library as a grid of posters: found by words, sorted, a hundred at a time.
 
-import { breakable, el } from "viewer/shared/dom.js";
+import { breakable, button, el, select } from "viewer/shared/dom.js";
 import { newest } from "viewer/shared/newest.js";
 import { posterImage } from "viewer/shared/posters.js";
 import { rows } from "viewer/shared/source.js";
@@ -16,12 +16,8 @@ export function videos(key, fields, facts) {
   const list = el("ul", { class: "posters" });
   const said = el("p", { class: "quiet", role: "status" });
   const words = el("input", { type: "search", "aria-label": "Find videos by title", placeholder: "Find by title", autocomplete: "off", value: chosen.get("words") ?? "" });
-  const order = el(
-    "select",
-    { "aria-label": "Order of the videos" },
-    Object.entries(ORDERS).map(([value, name]) => el("option", { value, selected: value === chosen.get("sort") }, name)),
-  );
-  const turn = (name, step) => el("button", { type: "button", class: "plain", onclick: () => move(step) }, name);
+  const order = select({ "aria-label": "Order of the videos" }, Object.entries(ORDERS), chosen.get("sort"));
+  const turn = (name, step) => button(name, () => move(step));
   const before = turn("← Before", -ROWS);
   const next = turn("Next →", ROWS);
   const turns = el("div", { class: "row turns", hidden: true }, before, next);

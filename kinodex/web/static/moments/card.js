@@ -1,9 +1,9 @@
 // One moment: its first and its last picture, its times, why it was found, and what can be done with it.
 
 import { videoAddress } from "viewer/moments/address.js";
-import { openPlayer } from "viewer/play/player.js";
-import { el } from "viewer/shared/dom.js";
-import { picture } from "viewer/shared/source.js";
+import { playButton } from "viewer/play/player.js";
+import { button, el } from "viewer/shared/dom.js";
+import { image } from "viewer/shared/frames.js";
 import { takeAway } from "viewer/shared/take_away.js";
 import { clock, judged, span } from "viewer/shared/words.js";
 
@@ -22,7 +22,7 @@ export function momentCard(key, video, range, text, fields, seek) {
     "article",
     { class: "card hit moment-card", "aria-label": `Moment ${range.number}: ${span(range)}` },
     seek
-      ? el("button", { type: "button", class: "ends", "aria-label": `Go to ${span(range)}`, onclick: () => seek(range.start_s) }, ends)
+      ? button(ends, () => seek(range.start_s), { class: "ends", "aria-label": `Go to ${span(range)}` })
       : el("a", { ...open, class: "ends" }, ends),
     el(
       "div",
@@ -32,16 +32,7 @@ export function momentCard(key, video, range, text, fields, seek) {
       el(
         "div",
         { class: "hit-line" },
-        el(
-          "button",
-          {
-            type: "button",
-            class: "chip play",
-            "aria-label": `Play ${name}`,
-            onclick: () => openPlayer(key, video.video_id, video.title, range.play),
-          },
-          "▶ Play",
-        ),
+        playButton(key, video, name, range.play),
         seek ? null : el("a", { ...open, class: "like", "aria-label": `On the time line: ${name}` }, "On the time line"),
         takeAway(key, video.video_id, [range.play], text),
       ),
@@ -50,14 +41,7 @@ export function momentCard(key, video, range, text, fields, seek) {
 }
 
 /** One end of a range as a picture with its time. */
-function end(key, video, frameNo, word, time) {
-  const source = picture(key, video.video_id, frameNo);
-  return el(
-    "span",
-    { class: "end" },
-    source ? el("img", { src: source, alt: "", loading: "lazy" }) : el("span", { class: "blank" }, "no picture"),
-    el("small", {}, `${word} ${clock(time)}`),
-  );
-}
+const end = (key, { video_id }, frame_no, word, time) =>
+  el("span", { class: "end" }, image(key, { video_id, frame_no }), el("small", {}, `${word} ${clock(time)}`));
 
 const length = ({ start_s, end_s }) => `${(end_s - start_s).toFixed(1)} s long`;

@@ -3,7 +3,7 @@
 import { explained } from "viewer/ask/agents.js";
 import { whereField } from "viewer/library/facets.js";
 import { titleField } from "viewer/library/title_field.js";
-import { el } from "viewer/shared/dom.js";
+import { el, labelled, select } from "viewer/shared/dom.js";
 import { term } from "viewer/shared/terms.js";
 
 const KINDS = { "": "pictures and words", pictures: "pictures", words: "words said or written" };
@@ -24,8 +24,8 @@ export function momentsForm(key, fields, offer, submit, videos = true) {
     autocomplete: "off",
   });
   const agents = offer?.agents.filter((each) => !LOOK_AT_NOTHING.has(each.name)) ?? [];
-  const by = agents.length ? chooser("by", { "": "the search alone", ...names(agents) }) : null;
-  const kind = chooser("in", KINDS);
+  const by = agents.length ? select({ name: "by", id: "moments-by" }, [["", "the search alone"], ...names(agents)]) : null;
+  const kind = select({ name: "in" }, Object.entries(KINDS));
   const said = el("p", { class: "quiet", hidden: true });
   const where = videos ? whereField(key, fields.where) : null;
   const form = el(
@@ -37,16 +37,15 @@ export function momentsForm(key, fields, offer, submit, videos = true) {
       onsubmit: (event) => (event.preventDefault(), submit(read(form))),
       onchange: () => say(),
     },
-    field("What happens", text),
-    field("look at", kind),
+    labelled("What happens", text),
+    labelled("look at", kind),
     by ? el("div", { class: "field" }, el("span", { class: "quiet" }, el("label", { for: "moments-by" }, "who looks"), " ", term("agent", "?")), by) : null,
-    videos ? field("of video", ...titleField(key, "moments-titles")) : null,
+    videos ? labelled("of video", ...titleField(key, "moments-titles")) : null,
     where?.label,
     el("button", { type: "submit", class: "plain strong" }, "Find moments"),
     where?.choices,
     said,
   );
-  by?.setAttribute("id", "moments-by");
   for (const [name, value] of Object.entries(fields)) if (form.elements[name]) form.elements[name].value = value;
 
   /** An agent decides for itself where to look; what it does, and what that takes, stands below. */
@@ -60,15 +59,6 @@ export function momentsForm(key, fields, offer, submit, videos = true) {
   return form;
 }
 
-const names = (agents) => Object.fromEntries(agents.map((each) => [each.name, `the method ${each.name}`]));
-
-const field = (name, ...inner) => el("label", {}, el("span", { class: "quiet" }, name), ...inner);
-
-const chooser = (name, choices) =>
-  el(
-    "select",
-    { name },
-    Object.entries(choices).map(([value, shown]) => el("option", { value }, shown)),
-  );
+const names = (agents) => agents.map((each) => [each.name, `the method ${each.name}`]);
 
 const read = (form) => Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, value.trim()]).filter(([, value]) => value));

@@ -1,9 +1,10 @@
 // What a search for moments found: what may be said of it, and each range with its first and last picture.
 
+import { videoHeading } from "viewer/library/hits.js";
 import { momentCard } from "viewer/moments/card.js";
 import { strip } from "viewer/moments/strip.js";
-import { breakable, el } from "viewer/shared/dom.js";
-import { clock, plural } from "viewer/shared/words.js";
+import { el } from "viewer/shared/dom.js";
+import { plural } from "viewer/shared/words.js";
 
 const ADVICE = "Other words may fit better: say what one would see, such as “a red boat at sea”, or look at pictures and words.";
 
@@ -40,17 +41,7 @@ function groups(key, ranges, found, fields, seek) {
     return el(
       "section",
       { class: "group", "aria-label": video.title },
-      seek
-        ? null
-        : [
-            el(
-              "h2",
-              {},
-              el("a", { href: `#/library/${key}/video/${encodeURIComponent(id)}` }, el("bdi", {}, breakable(video.title))),
-              el("span", { class: "quiet" }, ` ${clock(video.duration_s)}`),
-            ),
-            strip(video, own),
-          ],
+      seek ? null : [videoHeading(key, video), strip(video, own)],
       el("div", { class: "grid moments-grid" }, own.map((each) => momentCard(key, video, each, found.text, fields, seek))),
     );
   });

@@ -1,6 +1,6 @@
 // The buttons under a player, its time line, and its keys.
 
-import { el, svg } from "viewer/shared/dom.js";
+import { button, el, select, svg } from "viewer/shared/dom.js";
 import { clock } from "viewer/shared/words.js";
 
 const STEP_S = 5;
@@ -20,8 +20,8 @@ const ICONS = {
 const icon = (name) =>
   svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true", class: `glyph ${name}` }, svg("path", { d: ICONS[name] }));
 
-function button(name, label, key, onclick) {
-  const element = el("button", { type: "button", class: "plain", onclick }, icon(name));
+function signed(name, label, key, onclick) {
+  const element = button(icon(name), onclick);
   const call = (text) => {
     element.setAttribute("aria-label", text);
     element.title = key ? `${text} (${key})` : text;
@@ -37,17 +37,13 @@ function button(name, label, key, onclick) {
  */
 export function controls(row, act) {
   const end = row.start_s + row.duration_s;
-  const play = button("play", "Play", "space", act.toggle);
-  const before = button("before", "Stored frame before", "comma", () => act.frame(-1));
-  const next = button("next", "Next stored frame", "full stop", () => act.frame(1));
-  const loop = button("loop", "Repeat", "r", act.loop);
-  const mute = button("sound", "Mute", "m", act.mute);
-  const full = button("full", "Full screen", "f", act.full);
-  const captions = el(
-    "button",
-    { type: "button", class: "plain", title: "Show the transcript on the picture (c)", onclick: act.captions },
-    "Captions",
-  );
+  const play = signed("play", "Play", "space", act.toggle);
+  const before = signed("before", "Stored frame before", "comma", () => act.frame(-1));
+  const next = signed("next", "Next stored frame", "full stop", () => act.frame(1));
+  const loop = signed("loop", "Repeat", "r", act.loop);
+  const mute = signed("sound", "Mute", "m", act.mute);
+  const full = signed("full", "Full screen", "f", act.full);
+  const captions = button("Captions", act.captions, { title: "Show the transcript on the picture (c)" });
   const slider = el("input", {
     type: "range",
     min: row.start_s,
@@ -58,11 +54,8 @@ export function controls(row, act) {
   });
   const band = el("span", { class: "band", hidden: true });
   const shown = el("output", { class: "time" });
-  const rate = el(
-    "select",
-    { "aria-label": "Speed", onchange: (event) => act.rate(Number(event.target.value)) },
-    RATES.map((each) => el("option", { value: each, selected: each === 1 }, `${each}×`)),
-  );
+  const speed = { "aria-label": "Speed", onchange: (event) => act.rate(Number(event.target.value)) };
+  const rate = select(speed, RATES.map((each) => [each, `${each}×`]), 1);
 
   function draw({ time, paused, range, loops, muted, shows, speaks }) {
     slider.value = time;

@@ -4,7 +4,7 @@ import { controls } from "viewer/play/controls.js";
 import { choose, said } from "viewer/play/choose.js";
 import { film } from "viewer/play/film.js";
 import { frameAt, slides } from "viewer/play/slides.js";
-import { copy, el } from "viewer/shared/dom.js";
+import { button, copy, el } from "viewer/shared/dom.js";
 import { load, picture } from "viewer/shared/source.js";
 
 const AT_END_S = 0.03;
@@ -208,12 +208,16 @@ const gone = ({ gone: address, remedy }) =>
           { class: "banner", role: "alert" },
           el("p", {}, el("b", {}, "The file is gone. "), `Nothing lies at ${address} any more. These are its stored frames. If it was moved, say where it is by now:`),
           el("pre", { tabindex: 0, "data-scrolls": true }, remedy),
-          el("button", { type: "button", class: "plain", onclick: () => copy(remedy) }, "Copy the command"),
+          button("Copy the command", () => copy(remedy)),
         ),
       ]
     : [];
 
 const shape = (row) => (row.width_px && row.height_px ? `${row.width_px / row.height_px}` : "1.7778");
+
+/** A button that plays a range of a video, which is called `name` for those who do not see it. */
+export const playButton = (library, { video_id: id, title }, name, range) =>
+  button("▶ Play", () => openPlayer(library, id, title, range), { class: "chip play", "aria-label": `Play ${name}` });
 
 /** Opens a dialog over the page that plays a range of a video, and gives the focus back when it closes. */
 export async function openPlayer(library, videoId, title, { start_s, end_s = null }) {
@@ -240,7 +244,7 @@ export async function openPlayer(library, videoId, title, { start_s, end_s = nul
       "div",
       { class: "row" },
       el("h2", {}, title),
-      el("button", { type: "button", class: "plain", autofocus: true, onclick: () => dialog.close() }, "Close"),
+      button("Close", () => dialog.close(), { autofocus: true }),
     ),
     body,
   );

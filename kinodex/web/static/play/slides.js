@@ -1,20 +1,12 @@
 // A screen that shows a video's stored frames one after another, in the time that they have in the video.
 
 import { el } from "viewer/shared/dom.js";
+import { firstFrom } from "viewer/shared/sorted.js";
 import { picture } from "viewer/shared/source.js";
 import { clock } from "viewer/shared/words.js";
 
 /** Position of the frame that is on screen at a time: the last one that is not after it. */
-export function frameAt(times, time) {
-  let low = 0;
-  let high = times.length - 1;
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    if (times[middle] <= time + 1e-6) low = middle;
-    else high = middle - 1;
-  }
-  return low;
-}
+export const frameAt = (times, time) => Math.max(0, firstFrom(times, time + 1e-6) - 1);
 
 /** A screen like `film`'s, over the frames of `data`, a video as the server describes it. */
 export function slides(library, data, at, on) {

@@ -1,46 +1,27 @@
 // A run of `kinodex eval`: standings, and every question with all answers; each answer opens its trace.
 
-import { el } from "viewer/shared/dom.js";
+import { el, select } from "viewer/shared/dom.js";
 import { load } from "viewer/shared/source.js";
 import { ROWS, paged, table } from "viewer/shared/table.js";
 import { amount, letter, plural, spoken } from "viewer/shared/words.js";
 
 const COSTS = { frames: "Frames", calls: "Calls", tokens: "Tokens", cost: "Cost", seconds: "Seconds" };
+const NOT_COMPLETE = "Not complete: some contenders have not answered every question yet.";
+
+const report = (key) =>
+  el("a", { href: `/reports/${key}/report.html`, target: "_blank", rel: "noopener" }, "The whole report, with its plots");
 
 export async function run(key) {
   const data = await load(`runs/${key}`);
   const by = data.scoring === "judge" ? [3, 2] : [100, 1];
+  const models = Object.entries(data.models).map((each) => each.join(" ")).join(", ");
   const element = el(
     "div",
     {},
-    data.complete
-      ? null
-      : el(
-          "div",
-          { class: "banner", role: "note" },
-          "Not complete: some contenders have not answered every question yet.",
-        ),
+    data.complete ? null : el("div", { class: "banner", role: "note" }, NOT_COMPLETE),
     el("h1", {}, data.title),
-    el(
-      "p",
-      { class: "quiet" },
-      `${plural(data.asked, "question")} about ${plural(data.videos, "video")} of ${data.library}; ${Object.entries(
-        data.models,
-      )
-        .map(([role, model]) => `${role} ${model}`)
-        .join(", ")}`,
-    ),
-    data.has_page
-      ? el(
-          "p",
-          {},
-          el(
-            "a",
-            { href: `/reports/${key}/report.html`, target: "_blank", rel: "noopener" },
-            "The whole report, with its plots",
-          ),
-        )
-      : null,
+    el("p", { class: "quiet" }, `${plural(data.asked, "question")} about ${plural(data.videos, "video")} of ${data.library}; ${models}`),
+    data.has_page ? el("p", {}, report(key)) : null,
     el("h2", {}, "Contenders"),
     standings(data, by),
     questions(key, data),
@@ -93,26 +74,11 @@ function questions(key, data) {
     placeholder: "words or a video",
     "aria-label": "Only questions with these words",
   });
-  const which = el(
-    "select",
-    { "aria-label": "Which questions" },
-    el("option", { value: "" }, "all questions"),
-    el("option", { value: "differ" }, "contenders differ"),
-    data.contenders.map((name, at) => el("option", { value: at }, `${name} is wrong`)),
-  );
-  const groups = [
-    ...new Set(
-      data.questions.flatMap((each) =>
-        Object.entries(each.groups).flatMap(([name, values]) => values.map((value) => `${spoken(name)}: ${value}`)),
-      ),
-    ),
-  ].sort();
-  const group = el(
-    "select",
-    { "aria-label": "Which category" },
-    el("option", { value: "" }, "every category"),
-    groups.map((name) => el("option", { value: name }, name)),
-  );
+  const wrong = data.contenders.map((name, at) => [at, `${name} is wrong`]);
+  const which = select({ "aria-label": "Which questions" }, [["", "all questions"], ["differ", "contenders differ"], ...wrong]);
+  const groups = [...new Set(data.questions.flatMap(kindsOf))].sort();
+  const every = [["", "every category"], ...groups.map((name) => [name, name])];
+  const group = select({ "aria-label": "Which category" }, every);
   const find = (start) => {
     const found = data.questions
       .map((each, at) => [each, at])
@@ -124,16 +90,17 @@ function questions(key, data) {
   return paged("Questions", ["Question", ...data.contenders], { find, line: shown, filters, className: "questions" });
 }
 
+/** The categories of a question: "type: counting". */
+const kindsOf = ({ groups }) =>
+  Object.entries(groups).flatMap(([name, values]) => values.map((value) => `${spoken(name)}: ${value}`));
+
 function wanted(each, words, which, group) {
   const text = `${each.question.text} ${each.video} ${each.item_id}`.toLowerCase();
   const scores = each.answers.map((answer) => answer?.score ?? null);
-  const kinds = Object.entries(each.groups).flatMap(([name, values]) =>
-    values.map((value) => `${spoken(name)}: ${value}`),
-  );
   const shown =
     which === "" ||
     (which === "differ" ? new Set(scores).size > 1 : scores[Number(which)] !== null && scores[Number(which)] < 1);
-  return shown && text.includes(words.toLowerCase()) && (group === "" || kinds.includes(group));
+  return shown && text.includes(words.toLowerCase()) && (group === "" || kindsOf(each).includes(group));
 }
 
 function line(key, data, each, at) {
@@ -169,14 +136,7 @@ function cell(key, contender, { question }, answer) {
     answer.option === null
       ? spoken(answer.error ? "error" : (answer.text ?? answer.status ?? "none"))
       : letter(answer.option);
-  const marks =
-    answer.score === null
-      ? ["", ""]
-      : answer.score === 1
-        ? ["good", "✓"]
-        : answer.score === 0
-          ? ["bad", "✗"]
-          : ["", answer.score.toFixed(2)];
+  const marks = { null: ["", ""], 1: ["good", "✓"], 0: ["bad", "✗"] }[answer.score] ?? ["", answer.score.toFixed(2)];
   const words = `${contender}: ${answer.error || answer.text || spoken(answer.status ?? "none")}`;
   const inner = el(
     "span",

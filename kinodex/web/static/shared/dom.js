@@ -26,6 +26,30 @@ function filled(element, properties, children) {
   return element;
 }
 
+/** A button; `properties` may give it another class, a title or a name. */
+export const button = (shown, onclick, properties = {}) =>
+  el("button", { type: "button", class: "plain", onclick, ...properties }, shown);
+
+/** A choice of `[value, shown]` pairs, one of which may be chosen already. */
+export const select = (properties, pairs, chosen) =>
+  el("select", properties, pairs.map(([value, shown]) => el("option", { value, selected: `${value}` === `${chosen}` }, shown)));
+
+/** A field with its name in small letters. */
+export const labelled = (name, ...field) => el("label", {}, el("span", { class: "quiet" }, name), ...field);
+
+/** Puts the first `most` of some items into a list; gives a button that adds the rest, or null where there is none. */
+export function listed(list, items, most, words) {
+  list.append(...items.slice(0, most));
+  const rest = items.slice(most);
+  if (!rest.length) return null;
+  const more = button(words(rest.length), () => {
+    list.children[most - 1].after(...rest);
+    more.remove();
+    rest[0].querySelector("a, button")?.focus();
+  });
+  return more;
+}
+
 /** A name that may break after its signs, before it has to within a word. */
 export const breakable = (name) => name.split(/(?<=[_./-])/).flatMap((part, at) => (at ? [el("wbr"), part] : [part]));
 
@@ -37,22 +61,11 @@ export function tell(text) {
 }
 
 /** A button that copies a position; it shows the time alone. */
-export const copier = (position, shown, className = "") =>
-  el(
-    "button",
-    {
-      type: "button",
-      class: `chip ${className}`,
-      title: `Copy ${position}`,
-      onclick: () => copy(position),
-    },
-    svg(
-      "svg",
-      { class: "icon", viewBox: "0 0 12 12", "aria-hidden": "true" },
-      svg("path", { d: "M4 4V1h7v7H8M1 4h7v7H1z" }),
-    ),
-    shown,
-  );
+export const copier = (position, shown) =>
+  button([copySign(), shown], () => copy(position), { class: "chip", title: `Copy ${position}` });
+
+const copySign = () =>
+  svg("svg", { class: "icon", viewBox: "0 0 12 12", "aria-hidden": "true" }, svg("path", { d: "M4 4V1h7v7H8M1 4h7v7H1z" }));
 
 export async function copy(text) {
   try {

@@ -1,6 +1,6 @@
 // Frames as small pictures, and one of them at full size.
 
-import { copy, el } from "viewer/shared/dom.js";
+import { button, copy, el } from "viewer/shared/dom.js";
 import { picture } from "viewer/shared/source.js";
 import { clock } from "viewer/shared/words.js";
 
@@ -14,24 +14,16 @@ export function strip(frames, library, titles, marks = () => ({})) {
       const mark = marks(frame);
       const name =
         `${titles[frame.video_id] ?? ""} ${clock(frame.time_s)}${mark.words ? `, ${mark.words}` : ""}`.trim();
-      return el(
-        "button",
-        {
-          class: `frame ${mark.class ?? ""}`,
-          type: "button",
-          title: name,
-          "aria-label": `Frame at ${name}`,
-          onclick: () => enlarge(frames, at, library, titles),
-        },
-        image(frame, library),
-        el("span", {}, mark.sign ?? "", several ? `${titles[frame.video_id] ?? ""} ` : "", clock(frame.time_s)),
-      );
+      const below = el("span", {}, mark.sign ?? "", several ? `${titles[frame.video_id] ?? ""} ` : "", clock(frame.time_s));
+      const look = { class: `frame ${mark.class ?? ""}`, title: name, "aria-label": `Frame at ${name}` };
+      return button([image(library, frame), below], () => enlarge(frames, at, library, titles), look);
     }),
   );
 }
 
-function image(frame, library) {
-  const source = picture(library, frame.video_id, frame.frame_no);
+/** The picture of a frame, or the words that there is none. */
+export function image(library, { video_id: video, frame_no: number }) {
+  const source = picture(library, video, number);
   if (source === null) return el("span", { class: "blank" }, "no picture");
   return el("img", { src: source, alt: "", loading: "lazy", decoding: "async" });
 }
@@ -43,7 +35,7 @@ export function enlarge(frames, first, library, titles) {
   const caption = el("p", { class: "quiet" });
   const position = () => `${titles[frames[at].video_id] ?? frames[at].video_id} ${clock(frames[at].time_s)}`;
   const draw = () => {
-    shown.replaceChildren(image(frames[at], library));
+    shown.replaceChildren(image(library, frames[at]));
     caption.replaceChildren(`${position()} · frame ${frames[at].frame_no} · ${at + 1} of ${frames.length}`);
   };
   const go = (step) => {
@@ -68,10 +60,10 @@ export function enlarge(frames, first, library, titles) {
     el(
       "div",
       { class: "row" },
-      el("button", { type: "button", class: "plain", onclick: () => go(-1) }, "← Before"),
-      el("button", { type: "button", class: "plain", onclick: () => go(1) }, "Next →"),
-      el("button", { type: "button", class: "plain", onclick: () => copy(position()) }, "Copy position"),
-      el("button", { type: "button", class: "plain", autofocus: true, onclick: () => dialog.close() }, "Close"),
+      button("← Before", () => go(-1)),
+      button("Next →", () => go(1)),
+      button("Copy position", () => copy(position())),
+      button("Close", () => dialog.close(), { autofocus: true }),
     ),
   );
   draw();

@@ -1,11 +1,11 @@
 // A banner while the server does not answer, with a button that tries again.
 
-import { el } from "viewer/shared/dom.js";
+import { button, el } from "viewer/shared/dom.js";
 import { load } from "viewer/shared/source.js";
 
 /** Shows the banner at the top of `page`'s parent whenever a request finds no server; `redraw` is called once one does. */
 export function watchServer(page, redraw) {
-  const again = el("button", { type: "button", class: "plain", onclick: tryAgain }, "Try again");
+  const again = button("Try again", tryAgain);
   const said = el("span", {}, "The server does not answer: it was stopped, or this computer slept. Start it again, then try again.");
   const banner = el("div", { class: "banner gone", role: "alert" }, said, again);
 

@@ -1,6 +1,6 @@
 // A model of the server looks at the first moments that a search found, and says of each if it is there.
 
-import { el } from "viewer/shared/dom.js";
+import { button, el } from "viewer/shared/dom.js";
 import { send } from "viewer/shared/source.js";
 import { plural } from "viewer/shared/words.js";
 
@@ -14,11 +14,10 @@ export function lookButton(key, looks, text, moments, done) {
   const left = moments.slice(0, FIRST);
   if (!looks || !text || !left.length || left.every((each) => each.reason)) return null;
   const said = el("span", { class: "quiet", role: "status" });
-  const button = el("button", { type: "button", class: "plain", onclick: look }, `Have ${looks} look at the first ${left.length}`);
-  const whole = el("p", { class: "look" }, button, said);
+  const begin = button(`Have ${looks} look at the first ${left.length}`, look);
 
   async function look() {
-    button.disabled = true;
+    begin.disabled = true;
     said.replaceChildren(` ${looks} looks at ${plural(left.length, "moment")}…`);
     const asked = left.map(({ video_id, start_s, end_s }) => ({ video_id, start_s, end_s }));
     try {
@@ -26,10 +25,10 @@ export function lookButton(key, looks, text, moments, done) {
       left.forEach((each, at) => Object.assign(each, { ...found.moments[at], ...(found.moments[at].present === null ? { basis: each.basis } : {}) }));
       done(found.claim);
     } catch (error) {
-      button.disabled = false;
+      begin.disabled = false;
       said.replaceChildren(` ${error.message}`);
     }
   }
 
-  return whole;
+  return el("p", { class: "look" }, begin, said);
 }

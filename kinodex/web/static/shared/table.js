@@ -1,21 +1,12 @@
 // Tables, whole or page by page.
 
-import { el } from "viewer/shared/dom.js";
+import { button, el } from "viewer/shared/dom.js";
 import { amount } from "viewer/shared/words.js";
 
 /** The most rows on the page at once; the server sends as many at a time. */
 export const ROWS = 100;
 
-const head = (names) =>
-  el(
-    "thead",
-    {},
-    el(
-      "tr",
-      {},
-      names.map((name) => el("th", { scope: "col" }, name)),
-    ),
-  );
+const head = (names) => el("thead", {}, el("tr", {}, names.map((name) => el("th", { scope: "col" }, name))));
 
 /** A table that scrolls sideways where it is too wide, by keyboard too. */
 export const table = (label, names, body, { frame = "card", className } = {}) =>
@@ -34,8 +25,7 @@ export function paged(title, names, { find, line, filters, className }) {
   const count = el("span", { class: "quiet", role: "status" });
   let start = 0;
   let draws = 0;
-  const turn = (name, move) =>
-    el("button", { type: "button", class: "plain", onclick: () => ((start += move), draw()) }, name);
+  const turn = (name, move) => button(name, () => ((start += move), draw()));
   const before = turn("← Before", -ROWS);
   const next = turn("Next →", ROWS);
   const turns = el("div", { class: "row" }, before, next);

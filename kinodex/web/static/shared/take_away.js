@@ -1,6 +1,6 @@
 // A menu that hands ranges of a video to other programs: files to download, and the command that makes them.
 
-import { copy, el } from "viewer/shared/dom.js";
+import { button, copy, el } from "viewer/shared/dom.js";
 import { alone, load } from "viewer/shared/source.js";
 
 const KINDS = [
@@ -42,11 +42,8 @@ async function fill(list, moment) {
   const home = await load("home");
   const downloads = home.serve ? KINDS.filter(([kind]) => kind !== "clip" || moment.ranges.length).map((each) => link(moment, each)) : [];
   const uri = home.libraries[moment.library]?.uri ?? "LIBRARY";
-  const commands = el(
-    "button",
-    { type: "button", class: "link", title: "The command that cuts these ranges into files", onclick: () => copy(command(uri, moment)) },
-    "Copy the command",
-  );
+  const about = { class: "link", title: "The command that cuts these ranges into files" };
+  const commands = button("Copy the command", () => copy(command(uri, moment)), about);
   list.replaceChildren(...downloads, el("li", {}, commands));
   const isOver = list.getBoundingClientRect().right > document.documentElement.clientWidth;
   list.classList.toggle("from-right", isOver);

@@ -32,12 +32,10 @@ const MEANINGS = {
   segment: "A part of the video, from one time to another. Opening one divides it into smaller ones.",
   shot: "A piece of film between two cuts.",
   shows: "Frames that were sent to a model, counted each time: a frame in the memory is sent again every round.",
-  similarity: "A number, 0 to 1: how much a frame's picture is like the words that were searched for.",
   token: "A piece of a word, about four letters: models count, and charge for, what they read and write in tokens.",
   trace: "The record of a question: every round, frame, call and reply.",
   tree: "The parts of the video that were opened, each above the smaller parts that it was divided into.",
   truth: "The part of the video where the answer really is, as the data set says.",
-  verdict: "The end of the search: an answer, too little evidence, or a limit that was reached.",
 };
 
 const GAP_PX = 6;

@@ -1,6 +1,6 @@
 // The candidates after a round, best first: span, reward, query score, fused score and explanation.
 
-import { el } from "viewer/shared/dom.js";
+import { button, el } from "viewer/shared/dom.js";
 import { isOpen, present } from "viewer/trace/state.js";
 import { term } from "viewer/shared/terms.js";
 import { table } from "viewer/shared/table.js";
@@ -33,13 +33,7 @@ export function candidates({ trace }, state, scores, act) {
   return [
     el("div", { class: "row" }, el("h2", {}, `${amount(open.length)} `, term("candidate", open.length === 1 ? "candidate" : "candidates")), el("span", { class: "quiet" }, weight)),
     table("Candidates", names, body, { frame: "", className: "candidates" }),
-    shown.length < rows.length
-      ? el(
-          "button",
-          { type: "button", class: "plain", onclick: all },
-          `${plural(rows.length - AT_FIRST, "candidate")} more`,
-        )
-      : null,
+    shown.length < rows.length ? button(`${plural(rows.length - AT_FIRST, "candidate")} more`, all) : null,
   ].filter(Boolean);
 }
 
@@ -53,19 +47,12 @@ function line({ node, score }, { trace, step, state, act, fused, several }) {
     el(
       "th",
       { scope: "row" },
-      el(
-        "button",
-        {
-          type: "button",
-          class: "link",
-          "data-focus": `candidate ${node.number}`,
-          "aria-pressed": String(state.selected === node.number),
-          onclick: () => act.select(node.number),
-          ondblclick: () => act.zoom(node.number),
-        },
-        el("b", {}, node.number),
-        ` ${title}${span(node)}`,
-      ),
+      button([el("b", {}, node.number), ` ${title}${span(node)}`], () => act.select(node.number), {
+        class: "link",
+        "data-focus": `candidate ${node.number}`,
+        "aria-pressed": String(state.selected === node.number),
+        ondblclick: () => act.zoom(node.number),
+      }),
       chosen ? el("span", { class: "tag" }, "opened next") : null,
       fresh ? el("span", { class: "tag quiet" }, "new") : null,
       score?.explanation ? el("small", {}, score.explanation) : null,

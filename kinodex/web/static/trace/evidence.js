@@ -1,7 +1,7 @@
 // The evidence of an answer as pictures: a click plays the moment, the second button copies its position.
 
-import { breakable, copier, el } from "viewer/shared/dom.js";
-import { enlarge } from "viewer/shared/frames.js";
+import { breakable, button, copier, el, listed } from "viewer/shared/dom.js";
+import { enlarge, image } from "viewer/shared/frames.js";
 import { alone, picture } from "viewer/shared/source.js";
 import { takeAway } from "viewer/shared/take_away.js";
 import { watch } from "viewer/trace/watch.js";
@@ -16,18 +16,13 @@ export function evidence({ library, evidence: frames = [], plays = [], trace: { 
   if (!ranges.length) return null;
   const screen = library === null || alone ? null : watch(library);
   const cards = ranges.map((range, at) => card(library, range, frames[at] ?? null, titles, screen));
-  const rest = cards.slice(AT_FIRST);
-  const list = el("ul", { class: "evidence" }, cards.slice(0, AT_FIRST));
-  const more = el(
-    "button",
-    { type: "button", class: "plain", onclick: () => (list.append(...rest), more.remove()) },
-    `${plural(rest.length, "part")} more`,
-  );
+  const list = el("ul", { class: "evidence" });
+  const more = listed(list, cards, AT_FIRST, (count) => `${plural(count, "part")} more`);
   return [
     el("h2", {}, term("evidence", "Evidence"), " ", el("span", { class: "quiet" }, plural(ranges.length, "part"))),
     screen?.element,
     list,
-    rest.length ? more : null,
+    more,
     menus(library, ranges, titles),
   ];
 }
@@ -46,7 +41,7 @@ function card(library, range, frame, titles, screen) {
   const title = titles[range.video_id] ?? range.video_id;
   const name = `${title} ${span(range)}`;
   const source = frame && picture(library, range.video_id, frame.frame_no);
-  const shown = source ? el("img", { src: source, alt: "" }) : el("span", { class: "blank" }, "no picture");
+  const shown = image(library, { video_id: range.video_id, frame_no: frame?.frame_no ?? null });
   const place = `#/library/${library}/video/${encodeURIComponent(range.video_id)}/${range.start_s}`;
   const play = () => screen.play({ ...range, ...range.play }, title);
   const look = () => enlarge([frame], 0, library, titles);
@@ -55,12 +50,10 @@ function card(library, range, frame, titles, screen) {
     {},
     library === null || (alone && !source)
       ? el("div", { class: "moment" }, shown)
-      : el(
-          "button",
-          { type: "button", class: "moment", "aria-label": `${alone ? "Look at" : "Play"} ${name}`, onclick: alone ? look : play },
-          shown,
-          alone ? null : el("span", { class: "play-sign", "aria-hidden": "true" }, "▶"),
-        ),
+      : button([shown, alone ? null : el("span", { class: "play-sign", "aria-hidden": "true" }, "▶")], alone ? look : play, {
+          class: "moment",
+          "aria-label": `${alone ? "Look at" : "Play"} ${name}`,
+        }),
     el("b", {}, span(range)),
     library === null || alone
       ? el("span", { class: "quiet" }, breakable(title))

@@ -1,6 +1,6 @@
 // The path through the video: each round as a sentence in plain words, and one for the end.
 
-import { el } from "viewer/shared/dom.js";
+import { button, el, listed } from "viewer/shared/dom.js";
 import { term } from "viewer/shared/terms.js";
 
 const AT_FIRST = 12;
@@ -10,21 +10,17 @@ export function path({ steps, ending }, go) {
   if (!steps.length) return null;
   const lines = steps.map((step, at) => el("li", {}, said(step.sentence, () => go(at))));
   if (ending) lines.push(el("li", { class: "end" }, ending));
+  const end = lines.pop();
   const list = el("ol", { class: "path" });
-  const rest = lines.length > AT_FIRST + 2 ? lines.slice(AT_FIRST, -1) : [];
-  list.append(...lines.filter((line) => !rest.includes(line)));
-  const end = list.lastElementChild;
-  const more = el(
-    "button",
-    { type: "button", class: "plain", onclick: () => (rest.forEach((line) => list.insertBefore(line, end)), more.remove()) },
-    `${rest.length} rounds more`,
-  );
+  const most = lines.length > AT_FIRST + 1 ? AT_FIRST : lines.length;
+  const more = listed(list, lines, most, (count) => `${count} rounds more`);
+  list.append(end);
   return el(
     "section",
     { class: "card pad way" },
     el("h2", {}, "What it did ", el("span", { class: "quiet" }, "in ", term("round", "rounds"))),
     list,
-    rest.length ? more : null,
+    more,
   );
 }
 
@@ -32,7 +28,7 @@ export function path({ steps, ending }, go) {
 function said(sentence, show) {
   const [, begin, rest] = /^(Round \d+|At first)([^]*)$/.exec(sentence) ?? [null, "", sentence];
   return [
-    begin ? el("button", { type: "button", class: "link round-link", title: "Show this round below", onclick: show }, begin) : null,
+    begin ? button(begin, show, { class: "link round-link", title: "Show this round below" }) : null,
     rest,
   ];
 }

@@ -1,7 +1,7 @@
 // One round: frames, memory, steps with tools, the decision, and every call with its prompt and reply.
 
 import { calls } from "viewer/trace/calls.js";
-import { el } from "viewer/shared/dom.js";
+import { el, listed } from "viewer/shared/dom.js";
 import { term } from "viewer/shared/terms.js";
 import { strip } from "viewer/shared/frames.js";
 import { clock, plural, span, spoken } from "viewer/shared/words.js";
@@ -91,15 +91,8 @@ function memory(step, library, titles) {
 function action(each, titles) {
   const used = Object.entries(each.arguments).filter(([, value]) => value !== null);
   const list = el("ul", { class: "notes" });
-  const add = (notes) => list.append(...notes.map((one) => note(one, titles)));
-  const notes = each.notes ?? [];
-  add(notes.slice(0, NOTES_AT_FIRST));
-  const rest = notes.slice(NOTES_AT_FIRST);
-  const more = el(
-    "button",
-    { type: "button", class: "plain", onclick: () => (add(rest), more.remove()) },
-    `${plural(rest.length, "note")} more`,
-  );
+  const notes = (each.notes ?? []).map((one) => note(one, titles));
+  const more = listed(list, notes, NOTES_AT_FIRST, (count) => `${plural(count, "note")} more`);
   return el(
     "div",
     { class: "action" },
@@ -117,7 +110,7 @@ function action(each, titles) {
     each.thought ? el("p", { class: "quiet" }, each.thought) : null,
     each.problem ? el("p", { class: "warn" }, each.problem) : null,
     notes.length ? list : null,
-    rest.length ? more : null,
+    more,
   );
 }
 

@@ -14,6 +14,15 @@ export function scoresAt(steps) {
   });
 }
 
+const LEAST_WINDOW_S = 2;
+
+/** The window of a time line around a segment with some room; null, all of it, without one. */
+export function windowAround(node) {
+  if (!node) return null;
+  const margin = Math.max((node.end_s - node.start_s) * 0.1, LEAST_WINDOW_S / 2);
+  return [node.start_s - margin, node.end_s + margin];
+}
+
 /** Segments that exist after a round. */
 export const present = (nodes, round) => nodes.filter((node) => node.made_in <= round);
 

@@ -1,7 +1,7 @@
 // The video's time line: matches of the queries, shots, frames shown, the tree, and the evidence of the answer.
 
 import { Canvas } from "viewer/shared/canvas.js";
-import { el, svg } from "viewer/shared/dom.js";
+import { button, el, select, svg } from "viewer/shared/dom.js";
 import { term } from "viewer/shared/terms.js";
 import { legend } from "viewer/trace/legend.js";
 import { selected, tree } from "viewer/trace/tree.js";
@@ -40,11 +40,8 @@ export function timeline(data, state, scores, act) {
 
 function heading(data, state, video, act) {
   const { videos } = data.trace;
-  const picker = el(
-    "select",
-    { "aria-label": "Video", onchange: (event) => act.show(event.target.value) },
-    videos.map((each) => el("option", { value: each.video_id, selected: each === video }, each.title)),
-  );
+  const picked = { "aria-label": "Video", onchange: (event) => act.show(event.target.value) };
+  const picker = select(picked, videos.map((each) => [each.video_id, each.title]), video.video_id);
   return el(
     "div",
     { class: "row" },
@@ -56,9 +53,7 @@ function heading(data, state, video, act) {
         ? `${clock(Math.max(state.window[0], video.start_s))} to ${clock(Math.min(state.window[1], video.start_s + video.duration_s))}`
         : clock(video.duration_s),
     ),
-    state.window
-      ? el("button", { type: "button", class: "plain", onclick: () => act.zoom(null) }, "Whole video")
-      : null,
+    state.window ? button("Whole video", () => act.zoom(null)) : null,
     state.waiting ? el("span", { class: "quiet" }, "Loading the matches …") : null,
   );
 }
@@ -167,18 +162,12 @@ function queries(trace, state, act) {
     { class: "queries" },
     el("span", { class: "quiet" }, `${amount(found.length)} `, term("query", found.length === 1 ? "query" : "queries"), ": "),
     found.map(({ query, at }) =>
-      el(
-        "button",
-        {
-          type: "button",
-          class: `chip ${at === state.at ? "new" : ""}`,
-          "data-focus": `query ${query}`,
-          "aria-pressed": String(state.query === query),
-          title: "Show the matches of this query alone",
-          onclick: () => act.ask(query),
-        },
-        query,
-      ),
+      button(query, () => act.ask(query), {
+        class: `chip ${at === state.at ? "new" : ""}`,
+        "data-focus": `query ${query}`,
+        "aria-pressed": String(state.query === query),
+        title: "Show the matches of this query alone",
+      }),
     ),
   );
 }

@@ -2,18 +2,16 @@
 
 import { answer } from "viewer/trace/answer.js";
 import { candidates } from "viewer/trace/candidates.js";
-import { el, tell } from "viewer/shared/dom.js";
+import { button, el, tell } from "viewer/shared/dom.js";
 import { path } from "viewer/trace/path.js";
 import { ledger } from "viewer/trace/ledger.js";
 import { round } from "viewer/trace/round.js";
 import { load } from "viewer/shared/source.js";
-import { scoresAt } from "viewer/trace/state.js";
+import { scoresAt, windowAround } from "viewer/trace/state.js";
 import { timeline } from "viewer/trace/timeline.js";
 import { focusOf } from "viewer/trace/tree.js";
 import { term } from "viewer/shared/terms.js";
 import { amount, spoken } from "viewer/shared/words.js";
-
-const LEAST_WINDOW_S = 2;
 
 /**
  * The element of a trace, ways to move in it, and `ready`, to be called with a round or nothing, when it is on the
@@ -77,8 +75,7 @@ export function trace(data, moved) {
 
   function zoom(number) {
     const node = nodes.find((each) => each.number === number);
-    const margin = node ? Math.max((node.end_s - node.start_s) * 0.1, LEAST_WINDOW_S / 2) : 0;
-    state.window = node ? [node.start_s - margin, node.end_s + margin] : null;
+    state.window = windowAround(node);
     if (node) [state.video, state.selected] = [node.video_id, number];
     draw();
   }
@@ -178,20 +175,10 @@ function slider(steps, go) {
     oninput: (event) => go(Number(event.target.value)),
   });
   const label = el("output", { class: "round-label" });
-  const button = (words, sign, move) =>
-    el(
-      "button",
-      {
-        type: "button",
-        class: "plain",
-        "aria-label": words,
-        title: words,
-        onclick: () => go(Number(range.value) + move),
-      },
-      sign,
-    );
-  const before = button("Round before", "←", -1);
-  const next = button("Next round", "→", 1);
+  const turn = (words, sign, move) =>
+    button(sign, () => go(Number(range.value) + move), { "aria-label": words, title: words });
+  const before = turn("Round before", "←", -1);
+  const next = turn("Next round", "→", 1);
   const last = steps.at(-1)?.round;
   const set = (at) => {
     range.value = at;

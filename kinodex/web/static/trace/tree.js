@@ -1,6 +1,6 @@
 // The tree of segments in the drawing: a row for each depth, and keys that go from segment to segment.
 
-import { copier, el, svg } from "viewer/shared/dom.js";
+import { button, copier, el, svg } from "viewer/shared/dom.js";
 import { isOpen, present } from "viewer/trace/state.js";
 import { clock, span } from "viewer/shared/words.js";
 
@@ -101,7 +101,7 @@ export function selected(nodes, state, scores, title, act) {
     "p",
     { class: "about" },
     copier(`${title} ${clock(node.start_s)}`, "Copy position"),
-    el("button", { type: "button", class: "chip", onclick: () => act.zoom(node.number) }, "Zoom in"),
+    button("Zoom in", () => act.zoom(node.number), { class: "chip" }),
     ` Segment ${describe(node, scores[state.at]?.get(node.number))}`,
   );
 }

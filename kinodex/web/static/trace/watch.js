@@ -1,6 +1,6 @@
 // A player within a card, so that the answer stays in sight while its evidence plays.
 
-import { el } from "viewer/shared/dom.js";
+import { button, el } from "viewer/shared/dom.js";
 import { player } from "viewer/play/player.js";
 import { load } from "viewer/shared/source.js";
 
@@ -25,7 +25,7 @@ export function watch(library) {
         const { video: row } = await load(`libraries/${library}/videos/${encodeURIComponent(range.video_id)}`);
         inner?.close();
         [inner, video] = [player(library, row), range.video_id];
-        const leave = el("button", { type: "button", class: "plain", onclick: close }, "Close");
+        const leave = button("Close", close);
         element.replaceChildren(el("div", { class: "row" }, el("h3", {}, title), leave), inner.element);
       }
       inner.play(range.start_s, range.end_s);

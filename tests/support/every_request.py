@@ -12,11 +12,13 @@ import typing
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import takewhile
 from typing import Any, Literal, Union
 
 from PIL import Image
 
 from kinodex import agent
+from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Note, Question, Request, ScoredSegment, Segment, ShownFrame, Video
 from kinodex.agent.replies import NAMED
 from kinodex.agent.requests.describe import FoundMoment
@@ -84,6 +86,12 @@ def example_text(request: Request[Any], reasoning: bool = True) -> str:
     """An example of a reply as a model that is bound to the schema writes it."""
     names, said = request.schema(reasoning=reasoning)[NAMED], request.example()
     return json.dumps({name: said.get(name) for name in names}, ensure_ascii=False)
+
+
+def common_start(*requests: Request[Any]) -> str:
+    """The text with which the prompts of all requests begin, as a server's prefix cache sees it."""
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*map(render, requests), strict=False))
+    return "".join(letters[0] for letters in same)
 
 
 def field_names(kind: Any) -> set[str]:

@@ -38,13 +38,15 @@ from kinodex.agent.protocol import (
     Turn,
     Video,
     described,
+    read_alone,
+    read_as,
 )
 from kinodex.agent.replies import Bounds, Numbers, flat_call, says_nothing
 from kinodex.agent.requests.answer import (
     Answered,
     AnswerNotes,
     Conclusion,
-    WithChapters,
+    OfRun,
     check_answer,
     check_not_refused,
 )
@@ -663,10 +665,7 @@ class Action(Answered, _Turn):
     def acts(self) -> bool:
         return self.action in ("visual_query", "request_grounding")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return action_values(value)
+    _accept = read_as(action_values)
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -697,17 +696,14 @@ def _validated(kind: type[A], text: str) -> A:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChooseAction(WithChapters, Request[Action]):
+class ChooseAction(OfRun[Action]):
     """The next action of the master, who reads and never sees: the words of `clips`, then `turns`."""
 
     Reply = Action
     template: ClassVar[str] = "choose_action"
-    role: ClassVar[str] = "policy"
     temperature: ClassVar[float] = 0.6
     form: ClassVar[Literal["json", "text", "tools"]] = "text"
     stop: ClassVar[tuple[str, ...]] = ENDS
-    question: Question
-    videos: tuple[Video, ...]
     clips: tuple[Clip, ...]
     steps: int
     """Turns in all: K."""
@@ -769,11 +765,7 @@ class Located(Reasoned):
     """The clips that a question is about, in order; none if the words do not tell."""
 
     clips: Numbers = Field(description="numbers of the chosen clips")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return value if isinstance(value, dict) else {"clips": value}
+    _accept = read_alone("clips")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -815,11 +807,7 @@ class Observation(Reply):
     model_config = described("What was looked for, as far as the frames show it.")
 
     observation: str = Field(description="the sentences")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return {"observation": value} if isinstance(value, str) else value
+    _accept = read_alone("observation", str)
 
 
 @dataclass(frozen=True, kw_only=True)

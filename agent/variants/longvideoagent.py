@@ -14,7 +14,7 @@ import string
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -650,7 +650,13 @@ class Clip:
         return " ".join(filter(None, kinds)) or "no words are known of it"
 
 
-A = TypeVar("A", bound=Reply)
+class _Text(Reply):
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        try:
+            return cls.model_validate(text)
+        except ValidationError as error:
+            raise InvalidReply(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
 
 
 class _Turn(Reasoned):
@@ -658,21 +664,17 @@ class _Turn(Reasoned):
     query: str
 
 
-class Action(Answered, _Turn):
+class Action(Answered, _Turn, _Text):
     """One turn of the master; `query` is what to look for, or what to find."""
+
+    _accept = read_as(action_values)
 
     @property
     def acts(self) -> bool:
         return self.action in ("visual_query", "request_grounding")
 
-    _accept = read_as(action_values)
 
-    @classmethod
-    def from_text(cls, text: str) -> Self:
-        return _validated(cls, text)
-
-
-class LastAction(Conclusion):
+class LastAction(Conclusion, _Text):
     """The master's last turn, which can only be an answer."""
 
     @model_validator(mode="before")
@@ -682,17 +684,6 @@ class LastAction(Conclusion):
         if isinstance(values, Mapping) and values["action"] in ("visual_query", "request_grounding"):
             raise ValueError("the turns are used up; answer now, as <answer>...</answer>")
         return values
-
-    @classmethod
-    def from_text(cls, text: str) -> Self:
-        return _validated(cls, text)
-
-
-def _validated(kind: type[A], text: str) -> A:
-    try:
-        return kind.model_validate(text)
-    except ValidationError as error:
-        raise InvalidReply(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
 
 
 @dataclass(frozen=True, kw_only=True)

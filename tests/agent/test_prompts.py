@@ -102,48 +102,49 @@ def test_complaints_and_frames_arrive_each_frame_after_its_time_and_no_larger_th
 
 
 CACHED = {
-    "Act videoseek": "3b99e9464683",
-    "AdjustPlan videoagent2_adjust_plan": "38f08fe89269",
-    "AnswerBank videoagent2_answer": "0ab215aedb08",
-    "AnswerFrames answer_frames": "9db7498824ad",
-    "AnswerFromRows answer_from_rows": "6a65db855d8f",
-    "AnswerNotes answer_notes": "e5850a0cb57a",
-    "AnswerNow choose_action": "30a3ee4549ec",
-    "AnswerNow videoseek": "6ca1181ca0fd",
-    "Assess videoagent2_assess": "dd09a3f90717",
-    "CallTool videoagent2_call_tool": "59ac71a8a4e4",
-    "CaptionFrames videoagent2_caption": "954d69ac1fe9",
-    "ChooseAction choose_action": "edeb3841cd4e",
-    "ChooseFrames choose_frames": "6fff9c707ae4",
-    "CreatePlan videoagent2_create_plan": "72093453ca87",
-    "Decide decide": "da1989123c25",
-    "DescribeSegment describe_segment": "bd8922593cc8",
-    "DiscoverQueries discover_queries": "1f977c3e66d7",
-    "ExtractRows extract_rows": "032115322d00",
-    "FindMissing find_missing": "c226f7b7589f",
-    "FocusClip videoseek_focus": "a9de7cbb02f7",
-    "Guess guess": "414cdb9dca00",
-    "JudgeAnswer judge_answer": "cd883a8c2b65",
-    "JudgeMoments judge_moments": "d97a3c3eaef1",
-    "JudgeRelevance judge_relevance": "45b48dc6e880",
-    "LocateClips locate_clips": "4476eaaeff8b",
-    "OverviewVideo videoseek_overview": "7f1e1c9321be",
-    "PlanCollection plan_collection": "70955a0ae542",
-    "PlanSearch plan_search": "a4446f87ef60",
-    "ProposeQueries propose_queries": "0829c4c62550",
-    "ReadFrames read_frames": "8fc7c952f030",
-    "Recall recall": "5813ce636cb6",
-    "ReflectOnAnswer reflect_on_answer": "457b106092bf",
-    "ScoreAndPropose score_and_propose": "131d75ff6e4a",
-    "ScoreSegments score_segments": "6d24d703f378",
-    "SkimRange videoseek_skim": "f810f17a61e8",
-    "Summarize summarize": "a2e6fcf15f70",
-    "SummarizePart summarize_part": "ea8088354d1f",
-    "Think videoseek": "d927b1b231b6",
-    "Verify verify": "9a9bda73b05a",
-    "VerifyNotes verify": "57d8974c4c1f",
+    "Act videoseek": "3b99e9464683 45519bc8",
+    "AdjustPlan videoagent2_adjust_plan": "38f08fe89269 55d09221",
+    "AnswerBank videoagent2_answer": "0ab215aedb08 babd98a6",
+    "AnswerFrames answer_frames": "9db7498824ad d803593e",
+    "AnswerFromRows answer_from_rows": "6a65db855d8f d1be7f6f",
+    "AnswerNotes answer_notes": "e5850a0cb57a d74a72f9",
+    "AnswerNow choose_action": "30a3ee4549ec 0018a8e7",
+    "AnswerNow videoseek": "6ca1181ca0fd 45519bc8",
+    "Assess videoagent2_assess": "dd09a3f90717 dd52506f",
+    "CallTool videoagent2_call_tool": "59ac71a8a4e4 fa1b30bc",
+    "CaptionFrames videoagent2_caption": "954d69ac1fe9 32064cb0",
+    "ChooseAction choose_action": "edeb3841cd4e de549d21",
+    "ChooseFrames choose_frames": "6fff9c707ae4 c2f146dc",
+    "CreatePlan videoagent2_create_plan": "72093453ca87 459aaa8d",
+    "Decide decide": "da1989123c25 c88ce02f",
+    "DescribeSegment describe_segment": "bd8922593cc8 07ba21c3",
+    "DiscoverQueries discover_queries": "1f977c3e66d7 bd81b0a9",
+    "ExtractRows extract_rows": "032115322d00 fd000590",
+    "FindMissing find_missing": "c226f7b7589f 67198b21",
+    "FocusClip videoseek_focus": "a9de7cbb02f7 506a0eb4",
+    "Guess guess": "414cdb9dca00 25fef1de",
+    "JudgeAnswer judge_answer": "cd883a8c2b65 54fa8852",
+    "JudgeMoments judge_moments": "d97a3c3eaef1 77b2843c",
+    "JudgeRelevance judge_relevance": "45b48dc6e880 63c101d3",
+    "LocateClips locate_clips": "4476eaaeff8b a48745ea",
+    "OverviewVideo videoseek_overview": "7f1e1c9321be 174e5ade",
+    "PlanCollection plan_collection": "70955a0ae542 fc474b28",
+    "PlanSearch plan_search": "a4446f87ef60 1cc69a30",
+    "ProposeQueries propose_queries": "0829c4c62550 cae4c39b",
+    "ReadFrames read_frames": "8fc7c952f030 4754e4d5",
+    "Recall recall": "5813ce636cb6 0d730b4b",
+    "ReflectOnAnswer reflect_on_answer": "457b106092bf 7934d65c",
+    "ScoreAndPropose score_and_propose": "131d75ff6e4a d83b685a",
+    "ScoreSegments score_segments": "6d24d703f378 6d752efc",
+    "SkimRange videoseek_skim": "f810f17a61e8 c4df8e81",
+    "Summarize summarize": "a2e6fcf15f70 c8b84657",
+    "SummarizePart summarize_part": "ea8088354d1f b754c350",
+    "Think videoseek": "d927b1b231b6 45519bc8",
+    "Verify verify": "9a9bda73b05a 5f660fa0",
+    "VerifyNotes verify": "57d8974c4c1f 5f660fa0",
 }
-"""Of each request (its class, its template) a hash of what its cached replies depend on besides its inputs."""
+"""Of each request (its class, its template) a hash of what its cached replies depend on besides its inputs, and one of
+its prompts with few inputs and many, of one video and several, with and without each thing that it may say."""
 
 
 def cached_part(kind: Any) -> str:
@@ -153,7 +154,9 @@ def cached_part(kind: Any) -> str:
     schemas = request.schema(), kind.Reply.__name__, tools
     options = kind.form, kind.temperature, kind.stop, kind.image_side_px, kind.full_size, kind.role
     text = json.dumps([*schemas, *options, render(request)])
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    prompts = "".join(map(render, variations(kind)))
+    digests = [hashlib.sha256(each.encode()).hexdigest() for each in (text, prompts)]
+    return f"{digests[0][:12]} {digests[1][:8]}"
 
 
 def test_replies_that_were_cached_before_are_still_found() -> None:

@@ -127,9 +127,18 @@ def variations(kind: type[Request[Any]]) -> Iterator[Any]:
         "declining": ["never"],
         "confidence": [False],
         "reasoning": [False],
-        "toolbox": [Toolbox(3, 4, 8, confidence=False, labels=("kite", "boat"))],
+        "vision": [False],
+        "wish": ["the bench"],
+        "visited": [(3, 4)],
+        "window": [1],
+        "doubt": ["", "too small"],
+        "plan": [(), ("find it", "zoom in")],
+        "seen": [()],
+        "toolbox": [Toolbox(3, 4, 8, confidence=False, labels=("kite", "boat")), Toolbox(1, 8, 32, confidence=True)],
     }
     yield whole
     for name, values in others.items():
         if name in names and isinstance(getattr(whole, name), type(values[0])):
             yield from (replace(whole, **{name: value}) for value in values)
+    if "box" in names:
+        yield replace(whole, box=(0.1, 0.25, 0.5, 0.666))

@@ -18,12 +18,12 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.trace import read_trace
 from kinodex.agent.variants.base import with_settings
 from kinodex.agent.variants.baselines import UNIFORM
-from kinodex.jobs.eval.folder import read_plan, read_results, trace_file
+from kinodex.jobs.eval.folder import read_results
 from kinodex.mcp.server import AskOptions, LibraryTools, make_server
 from kinodex.web.sentences import round_sentences
-from tests.support.command import Kinodex, bad
+from tests.support.command import Kinodex
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
-from tests.support.runs.eval_runs import EACH, OWN_AGENT, caption_library, write_questions
+from tests.support.runs.eval_runs import OWN_AGENT, caption_library, write_questions
 from tests.support.servers.chat_server import ChatServer
 
 ANSWER = {"bears": True, "action": "answer", "option": "A", "answer": "red", "evidence": [1]}
@@ -187,29 +187,6 @@ def test_one_file_is_a_whole_agent_for_every_command(
     own.unlink()
     assert kinodex("view", trace, "--out", page).code == 0
     assert "first-lines" in page.read_text() and "it read 3 lines" in page.read_text(), "without its code"
-
-
-@pytest.mark.slow
-def test_it_is_measured_and_a_run_of_other_code_is_refused(
-    own: Path, kinodex: Kinodex, place: Path, server: ChatServer
-) -> None:
-    out, again = own.with_name("run"), own.with_name("again")
-    files = ("sketch", place / "library", "--annotations", place / "questions.jsonl", "--out", out, "--no-page")
-    command = ("eval", *files, "--no-controls", "--ablations", "--agent", f"{own}:FIRST:lines=2", *at(server))
-    assert f"| first-lines:lines=2 | {EACH} | {5 * EACH} |" in kinodex(*command, "--dry-run").out
-    assert kinodex(*command).code == 0
-    plan = read_plan(out)
-    assert [each.name for each in plan.contenders] == ["first-lines:lines=2", "first-lines:lines=2, one line"]
-    assert {each.source for each in plan.contenders} == {OWN}
-    records = read_results(out)
-    assert {(each.status, each.contender) for each in records} == {("answered", e.name) for e in plan.contenders}
-    assert trace_file(out, plan.contenders[0].name, records[0].item_id).exists()
-    own.write_text(OWN + "# changed\n")
-    bad(kinodex, *command, code=2, says="list of agents was first-lines:lines=2 (code ")
-    assert kinodex(*(again if each == out else each for each in command)).code == 0
-    assert "code of first-lines:lines=2" in kinodex("eval", "compare", out, again).out
-    own.unlink()
-    assert "first-lines:lines=2" in kinodex("eval", "report", out).out
 
 
 def test_a_client_of_the_server_asks_it_by_name_and_has_no_file_executed(place: Path, own: Path) -> None:

@@ -170,16 +170,6 @@ CHOOSING = ChooseFrames(
 )
 
 
-def test_choosing_frames_names_times_and_videos():
-    several = replace(CHOOSING, videos=(LONG_FILM, OTHER), seen=(*SEEN, (OTHER.video_id, 2.0)))
-    for request, holds in (
-        (CHOOSING, ("from 1.5 s to 101.5 s.", "\n- 70.0 s, 50.0 s\n", "times of 1 to 6 frames", '"video": null')),
-        (several, ("- video abcdef012345: 70.0 s, 50.0 s\n- video fedcba987654: 2.0 s\n", "all of one video")),
-        (replace(CHOOSING, seen=()), ("No frame is shown.", "You have seen so far:\n- nothing\n")),
-    ):
-        assert [each for each in holds if each not in render(request)] == [], render(request)
-
-
 def test_choices_that_are_impossible_or_misshapen_are_refused():
     several = replace(CHOOSING, videos=(LONG_FILM, OTHER))
     exhausted = replace(several, exhausted=(OTHER.video_id,))

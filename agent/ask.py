@@ -166,7 +166,12 @@ async def _answered(session: Session, chosen: Variant, parameters: Any) -> Answe
     gate = Gate(session) if session.rules.verify else None
     try:
         async with time_limit(lambda: HANG_S - session.account.idle_s) as hang:
-            answer = await _search(session, chosen, parameters)
+            try:
+                answer = await session.recall() or await chosen.run(session, parameters)
+            except OutOfBudget as over:
+                answer = await session.best_so_far(over=str(over))
+            except NoUsableReply as end:
+                answer = await session.best_so_far(reason=str(end))
     except TimeoutError as error:
         if not hang.expired():
             raise
@@ -175,15 +180,6 @@ async def _answered(session: Session, chosen: Variant, parameters: Any) -> Answe
             "let it ask through its session"
         ) from error
     return await gate.mark(answer) if gate else answer
-
-
-async def _search(session: Session, chosen: Variant, parameters: Any) -> Answer:
-    try:
-        return await session.recall() or await chosen.run(session, parameters)
-    except OutOfBudget as over:
-        return await session.best_so_far(over=str(over))
-    except NoUsableReply as end:
-        return await session.best_so_far(reason=str(end))
 
 
 @dataclass(frozen=True, slots=True)

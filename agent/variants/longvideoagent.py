@@ -95,14 +95,15 @@ def tagged_clips(environment: Environment, clip_s: float = CLIP_S, *, subtitles_
         starts_s = [start_s for start_s, _ in spans]
         lines = environment.transcript(video.video_id, video.start_s, video.end_s)
         silent = [] if subtitles_alone else _in_gaps(environment.captions(video.video_id), lines)
-        said = _shared_out([(line.start_s, _spoken(line)) for line in lines], starts_s)
+        spoken = [f"{line.speaker}: {line.text}" if line.speaker else line.text for line in lines]
+        said = _shared_out([(line.start_s, text) for line, text in zip(lines, spoken, strict=True)], starts_s)
         shown = _shared_out([(note.start_s, note.text) for note in silent], starts_s)
         titles = [] if subtitles_alone else environment.screen_text(video.video_id, video.start_s, video.end_s)
         written = _shared_out([(row.start_s, row.text) for row in titles], starts_s, " / ")
-        for range_s, spoken, seen, text in zip(spans, said, shown, written, strict=True):
+        for range_s, heard, seen, text in zip(spans, said, shown, written, strict=True):
             number += 1
-            if spoken:
-                yield Clip(number, video.video_id, *range_s, spoken, "transcript", seen, text)
+            if heard:
+                yield Clip(number, video.video_id, *range_s, heard, "transcript", seen, text)
             else:
                 yield Clip(number, video.video_id, *range_s, seen, "captions" if seen else "", written=text)
 
@@ -137,10 +138,6 @@ def _in_gaps(captions: Sequence[Note], lines: Sequence[TranscriptRow]) -> list[N
         return float(np.maximum(both_s, 0.0).sum())
 
     return [note for note in captions if spoken_s(note) < SPOKEN_SHARE * max(note.end_s - note.start_s, 1e-6)]
-
-
-def _spoken(line: TranscriptRow) -> str:
-    return f"{line.speaker}: {line.text}" if line.speaker else line.text
 
 
 def _shared_out(words: Sequence[tuple[float, str]], starts_s: Sequence[float], between: str = " ") -> list[str]:

@@ -147,7 +147,8 @@ class _Search:
             assessment = await self._assess(number)  # line 4
             over = self.session.over() or ""
             sure = assessment is not None and assessment.confidence >= self.parameters.enough
-            if over or not self.parameters.tools or self._plan_is_carried_out():
+            carried_out = not self.parameters.adjust_plan and 0 < len(self.plan) <= self.step
+            if over or not self.parameters.tools or carried_out:
                 return await self._answer(assessment, "" if sure else over)  # line 17
             if sure and assessment is not None:  # line 5
                 self.doubt = await self.session.doubt(assessment, self.notes)
@@ -224,16 +225,13 @@ class _Search:
                 return self.session.answer(None, self.notes, "insufficient_evidence", over)
             assessment = self.best
         if assessment is None:
-            return await self.session.conclude(self._best_answer(), over)
+            return await self.session.conclude(AnswerBank(**self._bank()), over)
         return self.session.accept(assessment, self.notes, sufficient=True, over=over, forced=bool(over))
 
     def _last_resort(self) -> AnswerBank | None:
         """The request for the best answer; none if the last assessment knew all that is known now."""
         known = self.session.tentative[1] if self.session.tentative else ()
-        return self._best_answer() if len(self.notes) > len(known) else None
-
-    def _best_answer(self) -> AnswerBank:
-        return AnswerBank(**self._bank())
+        return AnswerBank(**self._bank()) if len(self.notes) > len(known) else None
 
     def _bank(self) -> dict[str, Any]:
         question, videos = self.session.question, self.session.environment.videos
@@ -243,9 +241,6 @@ class _Search:
     def _toolbox(self, number: int) -> Toolbox:
         limits = self.parameters
         return Toolbox(self.rounds - number, limits.frames, limits.track_frames, limits.tool_confidence, self.labels)
-
-    def _plan_is_carried_out(self) -> bool:
-        return not self.parameters.adjust_plan and 0 < len(self.plan) <= self.step
 
 
 NO_CONFIDENCE = {"tool_confidence": False}

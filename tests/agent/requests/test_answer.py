@@ -75,64 +75,43 @@ A, B, C, D = range(4)
 
 
 def test_an_option_is_read() -> None:
-    for text, option in [
-        # the reply that was asked for
-        ("B", B),
-        ("b", B),
-        ("(B)", B),
-        ("[B]", B),
-        ("B.", B),
-        ("**B**", B),
-        ("B. dark blue", B),
-        ("B) dark blue", B),
-        ("B: dark blue", B),
-        ("B dark blue", B),
-        ("(b) dark blue.", B),
-        ("B - dark blue", B),
-        ("Dark blue.", B),
-        ('"green"', D),
-        # tags
-        ("<think>A or C?</think><answer>B</answer>", B),
-        ("<answer>A</answer> no, <answer> (C) </answer>", C),
-        (r"Hence \boxed{B}.", B),
-        (r"\boxed{\text{D}}", D),
-        # conclusions, of which the last counts
-        ("The answer is C.", C),
-        ("Answer: B", B),
-        ("answer: b", B),
-        ("Final answer - D", D),
-        ("The best answer is (B) because the kite is seen in frame 3.", B),
-        ("The best answer is B because (A) and (C) are never seen.", B),
-        ("The correct answer is option D.", D),
-        ("The correct option is: C", C),
-        ("The answer to this question is most likely B", B),
-        ("The answer would be A, as the kite is red.", A),
-        ("The answer is A because it is red", A),
-        ("I would go with C here.", C),
-        ("I choose option D", D),
-        ("I pick (a).", A),
-        ("D is the correct answer.", D),
-        ("(D) is correct.", D),
-        ("B is the best option, although C is close.", B),
-        ("The answer is A. Wait, frame 4 shows more: the answer is B.", B),
-        ("(A) is unlikely, as nothing is red.\n(B) fits frame 2.\nTherefore the answer is (B).", B),
-        ("A. The answer is C.", C),
-        ("Let me think.\nThe kite is seen twice.\n**Answer:** C", C),
-        # a line of its own
-        ("The kite is over the sea; it looks dark.\n\nB", B),
-        ("It flies in frame 2.\n(D) green", D),
-        ("B\nThe kite is dark.", B),
-        ("C. Because the kite in frame 2 has that colour.", C),
-        ("C because of frame 2", C),
-        ("A: the kite is that colour", A),
-        # one letter, one option
-        ("The frames point to (C) from what they show.", C),
-        ("That leaves option D, I think.", D),
-        ("I think it is red", A),
-        ("The kite is dark blue in frame 2", B),
-        ("It is blue in the frames", C),
-    ]:
-        assert named_option(text, COLOURS) == option, (text, option)
+    """As it was asked for, in tags, in conclusions, of which the last counts, on a line of its own, or alone."""
+    read: dict[int, tuple[str, ...]] = {
+        A: (
+            *("The answer would be A, as the kite is red.", "The answer is A because it is red", "I pick (a)."),
+            *("A: the kite is that colour", "I think it is red"),
+        ),
+        B: (
+            *("B", "b", "(B)", "[B]", "B.", "**B**", "B. dark blue", "B) dark blue", "B: dark blue", "B dark blue"),
+            *("(b) dark blue.", "B - dark blue", "Dark blue.", "<think>A or C?</think><answer>B</answer>"),
+            *(r"Hence \boxed{B}.", "Answer: B", "answer: b", "The answer to this question is most likely B"),
+            "The best answer is (B) because the kite is seen in frame 3.",
+            "The best answer is B because (A) and (C) are never seen.",
+            "B is the best option, although C is close.",
+            "The answer is A. Wait, frame 4 shows more: the answer is B.",
+            "(A) is unlikely, as nothing is red.\n(B) fits frame 2.\nTherefore the answer is (B).",
+            *(
+                "The kite is over the sea; it looks dark.\n\nB",
+                "B\nThe kite is dark.",
+                "The kite is dark blue in frame 2",
+            ),
+        ),
+        C: (
+            *("<answer>A</answer> no, <answer> (C) </answer>", "The answer is C.", "The correct option is: C"),
+            *("I would go with C here.", "A. The answer is C.", "C because of frame 2", "It is blue in the frames"),
+            "Let me think.\nThe kite is seen twice.\n**Answer:** C",
+            "C. Because the kite in frame 2 has that colour.",
+            "The frames point to (C) from what they show.",
+        ),
+        D: (
+            *('"green"', r"\boxed{\text{D}}", "Final answer - D", "The correct answer is option D."),
+            *("I choose option D", "D is the correct answer.", "(D) is correct.", "It flies in frame 2.\n(D) green"),
+            "That leaves option D, I think.",
+        ),
+    }
+    for option, texts in read.items():
+        for text in texts:
+            assert named_option(text, COLOURS) == option, (text, option)
 
 
 def test_no_option_is_guessed() -> None:

@@ -96,7 +96,8 @@ async def ask(
     chosen = find_variant(agent)
     parameters = _fitting(chosen, parameters, environment)
     unpictured = [video.title for video in environment.videos if not video.has_pictures]
-    check_fit(chosen, has_language=_has_language(models), unpictured=unpictured)
+    policy = model_for(models, "policy")
+    check_fit(chosen, has_language=policy is None or getattr(policy, "has_language", True), unpictured=unpictured)
     if not environment.videos:
         raise BadSettings("there is no video to ask about; ingest one, or name one that the library holds")
     limit = parameters.rounds if budget.rounds is None else min(budget.rounds, parameters.rounds)
@@ -107,19 +108,8 @@ async def ask(
     session = Session(question, environment, models, budget, on_event, rules, stop)
     if seen is not None and chosen.sees_video:
         session.prior_frames, session.prior_notes = seen.frames, seen.notes
-    on_event(
-        RunStarted(
-            question,
-            chosen.name,
-            asdict(parameters),
-            budget,
-            environment.videos,
-            environment.space,
-            environment.index_frames,
-            _names(models),
-            rules,
-        )
-    )
+    library = environment.videos, environment.space, environment.index_frames
+    on_event(RunStarted(question, chosen.name, asdict(parameters), budget, *library, _names(models), rules))
     try:
         if chosen.needs_pictures:
             await session.account.clock.count(_check_sight(session.account, chosen, models))
@@ -176,7 +166,12 @@ async def _answered(session: Session, chosen: Variant, parameters: Any) -> Answe
     gate = Gate(session) if session.rules.verify else None
     try:
         async with time_limit(lambda: HANG_S - session.account.idle_s) as hang:
-            answer = await _search(session, chosen, parameters)
+            try:
+                answer = await session.recall() or await chosen.run(session, parameters)
+            except OutOfBudget as over:
+                answer = await session.best_so_far(over=str(over))
+            except NoUsableReply as end:
+                answer = await session.best_so_far(reason=str(end))
     except TimeoutError as error:
         if not hang.expired():
             raise
@@ -185,15 +180,6 @@ async def _answered(session: Session, chosen: Variant, parameters: Any) -> Answe
             "let it ask through its session"
         ) from error
     return await gate.mark(answer) if gate else answer
-
-
-async def _search(session: Session, chosen: Variant, parameters: Any) -> Answer:
-    try:
-        return await session.recall() or await chosen.run(session, parameters)
-    except OutOfBudget as over:
-        return await session.best_so_far(over=str(over))
-    except NoUsableReply as end:
-        return await session.best_so_far(reason=str(end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,11 +260,6 @@ def _fitting(chosen: Variant, parameters: Any, environment: Environment) -> Any:
             "leave them out for the defaults"
         )
     return parameters
-
-
-def _has_language(models: Models) -> bool:
-    policy = model_for(models, "policy")
-    return policy is None or getattr(policy, "has_language", True)
 
 
 def _names(models: Models) -> Mapping[str, str]:
@@ -389,17 +370,9 @@ def _executed(path: str, source: str) -> ModuleType:
 # The agents by name: of five papers, of two that they are compared with, controls, and plugins.
 
 VARIANTS: tuple[Variant, ...] = (
-    EEA,
-    KINO,
-    VCA,
-    LONGVIDEOAGENT,
-    VIDEOSEEK,
-    VIDEOAGENT2,
-    VIDEOAGENT,
-    VIDEOTREE,
-    UNIFORM,
-    BLIND,
-    CHANCE,
+    *(EEA, KINO, VCA, LONGVIDEOAGENT, VIDEOSEEK, VIDEOAGENT2),
+    *(VIDEOAGENT, VIDEOTREE),
+    *(UNIFORM, BLIND, CHANCE),
 )
 OWN = f"give one of your own as {FORMS}"
 
@@ -497,35 +470,31 @@ class Gate:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._looks: dict[str, Conclusion | None] = {}
-        self._refusals: dict[str, str] = {}
+        self._looks: dict[str, tuple[Conclusion | None, str]] = {}
+        """By the key of a request: what it found, or why it came to nothing."""
         self._doubted: set[tuple[str, Claim]] = set()
         session.doubt = self.doubt
 
     async def doubt(self, reply: Answered, shown: Shown) -> str:
         """Say why an answer is in doubt; "" if it is not, if it was before, or without a budget for a second look."""
         request = self._request(reply, shown)
-        key = (request_key(request), self._claim(reply)) if request else ("", self._claim(reply))
-        if key in self._doubted:
-            return ""
-        supported: bool | None = None
+        key = (request_key(request) if request else "", self._claim(reply))
         with suppress(OutOfBudget):
-            supported = await self._is_supported(reply, request, final=False)
-        if supported is not False:
-            return ""
-        self._doubted.add(key)
-        self.session.tentative = reply, shown  # better than none, should the search end without another one
-        return self._why(request)
+            if key not in self._doubted and await self._is_supported(reply, request, final=False) is False:
+                self._doubted.add(key)
+                self.session.tentative = reply, shown  # better than none, should the search end without another one
+                return self._why(request)
+        return ""
 
     async def mark(self, answer: Answer) -> Answer:
         """The answer of the run with its `supported`, or with the reason why it could not be verified."""
         if self.session.basis is None or (answer.text is None and answer.option is None):
             return answer
         reply, shown = self.session.basis
-        request = self._request(reply, shown)
+        request, stopped = self._request(reply, shown), self.session.stop.stopped
         try:
-            supported = await self._is_supported(reply, request, final=not self.session.stop.stopped)
-            unverified = self._refusals.get(request_key(request), INVALID) if request and supported is None else ""
+            supported = await self._is_supported(reply, request, final=not stopped)
+            unverified = self._looks[request_key(request)][1] if request else ""
         except OutOfBudget:
             supported, unverified = None, STOPPED if self.session.stop.stopped else UNAFFORDABLE
         return replace(answer, supported=supported, unverified=unverified, ledger=self.session.account.ledger)
@@ -536,28 +505,29 @@ class Gate:
             return False
         key = request_key(request)
         if key not in self._looks:
-            look = self._looks[key] = await self._look(request, final=final)
-            self._record(reply, look, self._refusals.get(key, ""))
-        look = self._looks[key]
+            self._looks[key] = await self._look(request, final=final)
+            self._record(reply, *self._looks[key])
+        look, _ = self._looks[key]
         return None if look is None else self._agrees(look, reply)
 
-    async def _look(self, request: Verify, *, final: bool) -> Conclusion | None:
+    async def _look(self, request: Verify, *, final: bool) -> tuple[Conclusion | None, str]:
         try:
-            return await self.session.ask(request, final=final)
+            look = await self.session.ask(request, final=final)
+        except AllRejected:
+            raise
         except ModelRejected as error:
-            if isinstance(error, AllRejected):
-                raise
-            self._refusals[request_key(request)] = f"the second look was refused: {error}"
-            return None
+            return None, f"the second look was refused: {error}"
+        return look, INVALID if look is None else ""
 
-    def _record(self, reply: Answered, look: Conclusion | None, refusal: str) -> None:
+    def _record(self, reply: Answered, look: Conclusion | None, why: str) -> None:
         """Emit what a second look found, beside the answer that it was to find."""
-        found = "nothing valid" if look is None else look.action if look.declines else self._words(look)
-        problem = f"not verified, {refusal or INVALID}"
-        if look is not None:
+        if look is None:
+            found, problem = "nothing valid" if why == INVALID else "refused", f"not verified, {why}"
+        else:
+            found = look.action if look.declines else self._words(look)
             agrees = self._agrees(look, reply)
             problem = "" if agrees else "it does not come to the answer that rests on this evidence"
-        arguments = {"answer": self._words(reply), "second_look": "refused" if refusal else found}
+        arguments = {"answer": self._words(reply), "second_look": found}
         self.session.emit(Acted(self.session.account.rounds, "verify", arguments, problem=problem))
 
     def _agrees(self, look: Conclusion, reply: Answered) -> bool:
@@ -579,7 +549,7 @@ class Gate:
     def _why(self, request: Verify | None) -> str:
         if request is None:
             return "the answer rests on nothing that was seen; look for what shows it"
-        look = self._looks[request_key(request)]
+        look, _ = self._looks[request_key(request)]
         if look is None or look.declines:
             return "a second look at the evidence of that answer alone does not find it there; look for what shows it"
         return f"a second look at the evidence of that answer alone says: {self._words(look)}; look for what settles it"

@@ -717,7 +717,8 @@ def word_deviations(query: str, lines: Sequence[str], known: Sequence[str], plac
     """
     query_words = words_of(query)
     counts = Counter(word for line in known for word in query_words & words_of(line))
-    surprise = {word: _steps(count, len(known)) for word, count in counts.items()}
+    rates = {word: (count + 0.5) / (len(known) + 1) for word, count in counts.items()}
+    surprise = {word: round(-math.log(rate) / STEP) for word, rate in rates.items()}
     tail = _chances(surprise.values())
     found = np.full(len(lines), NO_MATCH)
     for at, line in enumerate(lines):
@@ -727,21 +728,12 @@ def word_deviations(query: str, lines: Sequence[str], known: Sequence[str], plac
     return found
 
 
-def _rate(steps: int) -> float:
-    return math.exp(-STEP * steps)
-
-
-def _steps(count: int, lines: int) -> int:
-    """The surprise, in steps, of a word that stands in `count` of so many lines."""
-    return round(-math.log((count + 0.5) / (lines + 1)) / STEP)
-
-
 def _chances(surprises: Iterable[int]) -> Floats:
     spread = np.ones(1)
     for steps in surprises:
-        held = np.zeros(len(spread) + steps)
-        held[steps:] = spread * _rate(steps)
-        held[: len(spread)] += spread * (1.0 - _rate(steps))
+        held, rate = np.zeros(len(spread) + steps), math.exp(-STEP * steps)
+        held[steps:] = spread * rate
+        held[: len(spread)] += spread * (1.0 - rate)
         spread = held
     chances: Floats = np.minimum(np.cumsum(spread[::-1])[::-1], 1.0)
     return chances

@@ -408,14 +408,9 @@ class Account:
         if self.frames_left == 0:
             return "frames"
         now, before, decisions = self.ledger, self._round_began, self._calls(2)
-        tokens = now.tokens - before.tokens
-        return self._over(
-            Ledger(
-                input_tokens=tokens + decisions.input_tokens,
-                cost=now.cost - before.cost + decisions.cost,
-                seconds=now.seconds - before.seconds + decisions.seconds,
-            )
-        )
+        tokens = now.tokens - before.tokens + decisions.tokens
+        cost, seconds = now.cost - before.cost + decisions.cost, now.seconds - before.seconds + decisions.seconds
+        return self._over(Ledger(input_tokens=tokens, cost=cost, seconds=seconds))
 
     def _calls(self, count: int) -> Ledger:
         """Expected costs of so many calls: of the largest so far, and more, since conversations grow."""
@@ -425,15 +420,12 @@ class Account:
         )
 
     def _over(self, more: Ledger) -> str | None:
-        now, budget = self.ledger, self.budget
-        tokens = now.tokens + more.tokens
-        planned = {
-            "tokens": (tokens, budget.tokens),
-            "seconds": (now.seconds + more.seconds, budget.seconds),
-            "cost": (now.cost + more.cost, budget.cost),
-        }
-        over = [name for name, (used, limit) in planned.items() if limit is not None and used >= limit]
-        return over[0] if over else None
+        now = self.ledger
+        for name in ("tokens", "seconds", "cost"):
+            limit = getattr(self.budget, name)
+            if limit is not None and getattr(now, name) + getattr(more, name) >= limit:
+                return name
+        return None
 
 
 # A signal that ends one question early, from any thread.

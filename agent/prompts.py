@@ -191,14 +191,8 @@ CALL_ID = "call{:05d}"
 def turn_messages(turns: Sequence[Turn]) -> list[Message]:
     messages: list[Message] = []
     for at, turn in enumerate(turns):
-        result = turns[at + 1] if at + 1 < len(turns) else None
-        if (
-            turn.tool
-            and turn.speaker == "assistant"
-            and result is not None
-            and result.speaker != "assistant"
-            and result.tool
-        ):
+        answered = any(result.tool and result.speaker != "assistant" for result in turns[at + 1 : at + 2])
+        if turn.tool and turn.speaker == "assistant" and answered:
             arguments = {name: each for name, each in json.loads(turn.text).items() if name != "tool"}
             function = {"name": turn.tool, "arguments": json.dumps(arguments, ensure_ascii=False)}
             calls = [{"id": CALL_ID.format(at), "type": "function", "function": function}]
@@ -603,14 +597,8 @@ def estimate_request(request: Request[Any]) -> int:
 Q = TypeVar("Q", bound=Request[Any])
 """A class of requests."""
 QUOTED = (
-    "chapters.text",
-    "clips.seen",
-    "clips.written",
-    "clips.text",
-    "subtitles.text",
-    "notes.text",
-    "known.text",
-    "turns.text",
+    *(("chapters", "text"), ("clips", "seen"), ("clips", "written"), ("clips", "text"), ("subtitles", "text")),
+    *(("notes", "text"), ("known", "text"), ("turns", "text")),
 )
 """Fields of requests and the attribute of their items that is quoted, what is shortened first first."""
 GAP = " … "
@@ -656,14 +644,15 @@ def fit_context(request: Q, context_tokens: int, reply_tokens: int, count: Calla
 
 def shorten_request(request: Q, characters: int) -> Q:
     """Take about so many characters off the quoted words of a request; the same request if it quotes none."""
-    for name in QUOTED:
-        field, _, attribute = name.partition(".")
+    for field, attribute in QUOTED:
         items = getattr(request, field, ())
         texts = [_quoted(item, attribute) for item in items]
         shorter = shorten_texts(texts, sum(map(len, texts)) - characters)
         if shorter != texts:
             characters -= sum(map(len, texts)) - sum(map(len, shorter))
-            request = _with(request, field, [_requoted(*each, attribute) for each in zip(items, shorter, strict=True)])
+            pairs = zip(items, texts, shorter, strict=True)
+            changed = [item if text == cut else replace(item, **{attribute: cut}) for item, text, cut in pairs]
+            request = _with(request, field, changed)
         if characters <= 0:
             return request
     clips = getattr(request, "clips", ())
@@ -700,8 +689,7 @@ def _smaller(frame: ShownFrame) -> ShownFrame:
 
 
 def quoted_characters(request: Request[Any]) -> int:
-    names = [name.partition(".") for name in QUOTED]
-    return sum(len(_quoted(item, attribute)) for field, _, attribute in names for item in getattr(request, field, ()))
+    return sum(len(_quoted(item, attribute)) for field, attribute in QUOTED for item in getattr(request, field, ()))
 
 
 def shorten_texts(texts: Sequence[str], characters: int) -> list[str]:
@@ -734,10 +722,6 @@ def _cut(text: str, limit: int) -> str:
 def _quoted(item: Any, attribute: str) -> str:
     """The text of an item that is quoted; what the model said itself is not."""
     return "" if getattr(item, "speaker", "user") == "assistant" else str(getattr(item, attribute, ""))
-
-
-def _requoted(item: Any, text: str, attribute: str) -> Any:
-    return replace(item, **{attribute: text}) if _quoted(item, attribute) != text else item
 
 
 def _with(request: Q, field: str, items: Sequence[Any]) -> Q:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import string
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
@@ -303,20 +303,6 @@ def described(text: str) -> ConfigDict:
     return ConfigDict(json_schema_extra={"additionalProperties": False, "description": text})
 
 
-class Reasoned(Reply):
-    """A reply that begins with its reasons: a model that writes its choice first has not thought about it.
-
-    They are read under other names too ("thought", "explanation"), and never make a reply invalid.
-    """
-
-    reasoning: str = Field(default="", description="your reasoning, in one to three short sentences")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_reasoning(cls, value: object) -> object:
-        return with_reasoning(value)
-
-
 def with_reasoning(value: object) -> object:
     """A JSON object with its reasons, under whatever name, as the text `reasoning`; anything else as it is."""
     if not isinstance(value, Mapping):
@@ -326,10 +312,30 @@ def with_reasoning(value: object) -> object:
     return {**value, REASONING: _as_text(next((each for each in found if each is not None), ""))}
 
 
+def read_as(read: Callable[[object], object]) -> Any:
+    """Make a validator of a reply's class from a function that completes the JSON value before it is validated."""
+    return model_validator(mode="before")(classmethod(lambda cls, value: read(value)))
+
+
+def read_alone(name: str, kind: type = object) -> Any:
+    """Make a validator that reads a value of a kind which stands alone, a list or a number, as the field `name`."""
+    return read_as(lambda value: {name: value} if isinstance(value, kind) and not isinstance(value, Mapping) else value)
+
+
 def _as_text(thoughts: object) -> str:
     if isinstance(thoughts, list):
         return " ".join(map(_as_text, thoughts))
     return thoughts if isinstance(thoughts, str) else json.dumps(thoughts, ensure_ascii=False)
+
+
+class Reasoned(Reply):
+    """A reply that begins with its reasons: a model that writes its choice first has not thought about it.
+
+    They are read under other names too ("thought", "explanation"), and never make a reply invalid.
+    """
+
+    reasoning: str = Field(default="", description="your reasoning, in one to three short sentences")
+    _read_reasoning = read_as(with_reasoning)
 
 
 R = TypeVar("R", bound=Reply)

@@ -30,6 +30,7 @@ from kinodex.agent.protocol import (
     Note,
     Question,
     R,
+    Reply,
     Request,
     ScoredSegment,
     ShownFrame,
@@ -114,8 +115,10 @@ class Session:
         rest = None if reply is None else request.missing(reply)
         if reply is None or rest is None:
             return reply
+        # after a good part of the frames it was cut off rather than negligent
+        cut_off = len(request.frames) - len(rest.frames) >= CUT_OFF_SHARE * len(request.frames) > 1
         try:
-            second = await (self.ask if brings_enough(request, rest) else self._ask)(rest, final=final)
+            second = await (self.ask if cut_off else self._ask)(rest, final=final)
         except OutOfBudget:  # the part that is there was paid for
             return reply
         return reply if second is None else request.join(reply, second)
@@ -140,10 +143,7 @@ class Session:
         self.account.count_declined()
         if request.declining == "never":  # the request does not offer it: asked again, the model would say it again
             return reply
-        again = replace(
-            request, attempt=request.attempt + ATTEMPTS, complaint=request.refusal(), bad_reply=reply.model_dump_json()
-        )
-        second = await self.ask(again)
+        second = await self.ask(_told(request, ATTEMPTS, request.refusal(), reply))
         if second is None:
             return reply
         if second.declines:
@@ -200,10 +200,7 @@ class Session:
 
     async def _explore_in_doubt(self, request: Decide, answer: Decision, doubt: str) -> int:
         """Ask where to look after an answer that is in doubt; without a reply to that, where the score is highest."""
-        again = replace(
-            request, attempt=request.attempt + 2 * ATTEMPTS, complaint=doubt, bad_reply=answer.model_dump_json()
-        )
-        decision = await self.ask(again)
+        decision = await self.ask(_told(request, 2 * ATTEMPTS, doubt, answer))
         if decision is not None and decision.action == "explore" and decision.segment is not None:
             return self._explore(decision.segment, forced=False)
         return self._explore(_most_promising(request.candidates), forced=True)
@@ -401,13 +398,14 @@ class Session:
         return model
 
 
-def brings_enough(request: Request[Any], rest: Request[Any]) -> bool:
-    """True if a reply, after which the `rest` of some frames is to be asked for, was cut off rather than negligent."""
-    return len(request.frames) - len(rest.frames) >= CUT_OFF_SHARE * len(request.frames) > 1
-
-
 async def _no_doubt(reply: Answered, shown: Shown) -> str:
     return ""
+
+
+def _told(request: Request[R], later: int, complaint: str, reply: Reply) -> Request[R]:
+    """The same request so many attempts later, with what is wrong with a reply that could be read."""
+    attempt, said = request.attempt + later, reply.model_dump_json()
+    return replace(request, attempt=attempt, complaint=complaint, bad_reply=said)
 
 
 def _most_promising(candidates: Sequence[ScoredSegment]) -> int:

@@ -223,14 +223,11 @@ def read_prior_evidence(path: Path, environment: Environment) -> PriorEvidence:
     for each in frames:
         times_s.setdefault(each["video_id"], []).append(each["time_s"])
     question = records[0]["question"]
-    return PriorEvidence(
-        (
-            *(Earlier(**each) for each in question["earlier"]),
-            Earlier(question["text"], last["answer"]["text"] or NO_ANSWER),
-        ),
-        tuple(frame for video_id in sorted(times_s) for frame in environment.frames(video_id, times_s[video_id])),
-        tuple(sorted((Note(**each) for each in notes), key=lambda note: (note.video_id, note.start_s, note.end_s))),
-    )
+    earlier = [Earlier(**each) for each in question["earlier"]]
+    earlier += [Earlier(question["text"], last["answer"]["text"] or NO_ANSWER)]
+    seen = [frame for video_id in sorted(times_s) for frame in environment.frames(video_id, times_s[video_id])]
+    in_order = sorted((Note(**each) for each in notes), key=lambda note: (note.video_id, note.start_s, note.end_s))
+    return PriorEvidence(tuple(earlier), tuple(seen), tuple(in_order))
 
 
 def _inputs(records: Iterable[Record], name: str) -> list[dict[str, Any]]:
@@ -247,15 +244,12 @@ def _within(
     shown: list[dict[str, Any]], evidence: Iterable[Mapping[str, Any]], start: str, end: str
 ) -> list[dict[str, Any]]:
     """Keep the shown parts that lie in the evidence; all of them if none does."""
-    inside = [
-        each
-        for each in shown
-        if any(
-            each["video_id"] == part["video_id"] and each[start] < part["end_s"] and each[end] >= part["start_s"]
-            for part in evidence
-        )
-    ]
-    return inside or shown
+
+    def lies_in(each: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
+        shares = each[start] < part["end_s"] and each[end] >= part["start_s"]
+        return bool(shares and each["video_id"] == part["video_id"])
+
+    return [each for each in shown if any(lies_in(each, part) for part in evidence)] or shown
 
 
 # A model that answers from a trace: for tests, and to look at a run again without a key.

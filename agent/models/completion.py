@@ -225,22 +225,14 @@ def parse_reply(text: str, request: Request[R]) -> tuple[R | None, str | None]:
     if not text.strip():
         return None, "empty"
     try:
-        return (parse_text if request.form == "text" else parse_json)(text, request), None
+        if request.form != "text":
+            return parse_json(text, request), None
+        reply = request.Reply.from_text(text.strip())
+        request.check(reply)
+        return reply, None
     except InvalidReply as error:
-        return None, _one_line(str(error))
-
-
-def _one_line(problem: str) -> str:
-    """A problem as one line of a length that can be shown to a model again: it may quote the reply."""
-    line = " ".join(problem.split())
-    return line if len(line) <= LONGEST_PROBLEM else f"{line[: LONGEST_PROBLEM - 3]}..."
-
-
-def parse_text(text: str, request: Request[R]) -> R:
-    """Parse a reply that is not JSON; raises `InvalidReply` if it does not fit or fails the request's check."""
-    reply = request.Reply.from_text(text.strip())
-    request.check(reply)
-    return reply
+        line = " ".join(str(error).split())  # it may quote the reply
+        return None, line if len(line) <= LONGEST_PROBLEM else f"{line[: LONGEST_PROBLEM - 3]}..."
 
 
 def parse_json(text: str, request: Request[R]) -> R:
@@ -254,7 +246,8 @@ def parse_json(text: str, request: Request[R]) -> R:
     if f'": {DOTS}' in text:
         raise InvalidReply(FORM_ALONE)
     values, joint = list(json_values(text)), request.joint()
-    if not any(_is_object(value) for value in values):
+    parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
+    if not any(isinstance(part, dict) for part in parts):
         reply = request.in_words(after_thought(text))
         if reply is not None:
             return reply
@@ -306,11 +299,6 @@ def parse_whole_parts(text: str, request: Request[R]) -> R | None:
     return parse_reply(whole, request)[0]
 
 
-def _is_object(value: object) -> bool:
-    """True for an object of JSON, and for a list of them."""
-    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))
-
-
 def _validated(reply: type[R], value: object) -> R:
     """Validate a value, or the one object of a list where a list is no reply."""
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
@@ -334,7 +322,8 @@ def json_values(text: str) -> Iterator[object]:
     """
     text = after_thought(text)
     at = 0
-    while (at := _next_opening(text, at)) < len(text):
+    while (opening := _OPENING.search(text, at)) is not None:
+        at = opening.start()
         try:
             value, at = _DECODER.raw_decode(text, at)
         except json.JSONDecodeError as error:
@@ -396,6 +385,7 @@ def _refuse_constant(name: str) -> object:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_without_doubles, strict=False)
+_OPENING = re.compile(r"[{\[]")
 _OBJECT = re.compile(r"\{\s*[\"'“]|\[\s*\{")
 """The beginning of an object with names, or of a list of objects."""
 _TOKEN = re.compile(
@@ -403,11 +393,6 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _WORDS_OF_PYTHON = {"None": "null", "True": "true", "False": "false"}
-
-
-def _next_opening(text: str, start: int) -> int:
-    found = [at for at in (text.find("{", start), text.find("[", start)) if at >= 0]
-    return min(found, default=len(text))
 
 
 def _first_misfits(error: ValidationError) -> str:

@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, Field, FiniteFloat, ValidationError
 
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     import ssl
 
     import openai
-    from PIL import Image, ImageFont
     from tenacity import RetryCallState
 
     from kinodex.agent.errors import ModelError
@@ -74,66 +73,25 @@ class FittedMessages:
     left_out: int = 0
 
 
-class _Place(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    """A picture of chat messages: the places of its message and part, its label before it ("": none), its contents."""
+
     message: int
     part: int
+    label: str
+    image: dict[str, str]
 
 
-def count_pictures(messages: Sequence[Message]) -> int:
-    """Count the pictures in chat messages."""
-    return len(_places(messages))
-
-
-def fit_pictures(messages: Sequence[Message], most: int) -> FittedMessages:
-    """Put the pictures of messages on at most `most` sheets, if they are more; `most` is at least 1."""
-    places = _places(messages)
-    if len(places) <= most:
-        return FittedMessages(list(messages))
-    kept = _evenly(places, most * MAX_TILES)
-    groups = _deal(kept, most)
-    replaced: dict[_Place, list[Part]] = {place: [] for place in places}
-    for number, group in enumerate(groups, start=1):
-        title = f"sheet {number} of {len(groups)}" if len(groups) > 1 else "one picture"
-        replaced[group[0]] = _sheet_parts([_picture(messages, place) for place in group], title)
-    fitted = [
-        _rewrite(message, {place.part: parts for place, parts in replaced.items() if place.message == number})
-        for number, message in enumerate(messages)
-    ]
-    return FittedMessages(fitted, sum(len(group) > 1 for group in groups), len(places) - len(kept))
-
-
-def _places(messages: Sequence[Message]) -> list[_Place]:
+def _pictures(messages: Sequence[Message]) -> list[_Picture]:
+    contents: list[Any] = [message["content"] for message in messages]
     return [
-        _Place(number, at)
-        for number, message in enumerate(messages)
-        if isinstance(content := message["content"], list)
+        _Picture(number, at, _label(content, at), part["image_url"])
+        for number, content in enumerate(contents)
+        if isinstance(content, list)
         for at, part in enumerate(content)
         if "image_url" in part
     ]
-
-
-def _evenly(places: Sequence[_Place], most: int) -> list[_Place]:
-    """At most so many places, at equal distances, the first and the last among them."""
-    if len(places) <= most:
-        return list(places)
-    step = (len(places) - 1) / max(1, most - 1)
-    return [places[round(number * step)] for number in range(most)]
-
-
-def _deal(places: Sequence[_Place], sheets: int) -> list[Sequence[_Place]]:
-    """Consecutive groups of sizes that differ by one at most."""
-    cuts = [round(number * len(places) / sheets) for number in range(sheets + 1)]
-    return [places[start:end] for start, end in pairwise(cuts) if end > start]
-
-
-class _Labelled(NamedTuple):
-    label: str
-    image: Mapping[str, str]
-
-
-def _picture(messages: Sequence[Message], place: _Place) -> _Labelled:
-    content: Any = messages[place.message]["content"]
-    return _Labelled(_label(content, place.part), content[place.part]["image_url"])
 
 
 def _label(content: Sequence[Mapping[str, Any]], at: int) -> str:
@@ -142,20 +100,36 @@ def _label(content: Sequence[Mapping[str, Any]], at: int) -> str:
     return text if 0 < len(text) <= LABEL_CHARACTERS and "\n" not in text else ""
 
 
-def _rewrite(message: Message, replaced: Mapping[int, list[Part]]) -> Message:
-    """A message with other parts in the place of some pictures and their labels."""
-    content: Any = message["content"]
-    if not replaced:
-        return message
-    labels = {at - 1 for at in replaced if _label(content, at)}
-    parts: list[Part] = []
-    for at, part in enumerate(content):
-        if at not in labels:
-            parts += replaced.get(at, [part])
-    return {**message, "content": parts}
+def count_pictures(messages: Sequence[Message]) -> int:
+    return len(_pictures(messages))
 
 
-def _sheet_parts(pictures: Sequence[_Labelled], title: str) -> list[Part]:
+def fit_pictures(messages: Sequence[Message], most: int) -> FittedMessages:
+    """Put the pictures of messages on at most `most` sheets, if they are more; `most` is at least 1."""
+    pictures = _pictures(messages)
+    if len(pictures) <= most:
+        return FittedMessages(list(messages))
+    kept = pictures
+    if len(pictures) > (room := most * MAX_TILES):  # at equal distances, the first and the last among them
+        kept = [pictures[round(number * (len(pictures) - 1) / max(1, room - 1))] for number in range(room)]
+    cuts = [round(number * len(kept) / most) for number in range(most + 1)]
+    groups = [kept[start:end] for start, end in pairwise(cuts) if end > start]
+    placed: dict[tuple[int, int], list[Part]] = {(each.message, each.part): [] for each in pictures}
+    placed |= {(each.message, each.part - 1): [] for each in pictures if each.label}
+    for number, group in enumerate(groups, start=1):
+        title = f"sheet {number} of {len(groups)}" if len(groups) > 1 else "one picture"
+        placed[group[0].message, group[0].part] = _sheet_parts(group, title)
+    fitted = []
+    for number, message in enumerate(messages):
+        content: Any = message["content"]
+        if isinstance(content, list):
+            parts = [new for at, part in enumerate(content) for new in placed.get((number, at), [part])]
+            message = {**message, "content": parts}
+        fitted.append(message)
+    return FittedMessages(fitted, sum(len(group) > 1 for group in groups), len(pictures) - len(kept))
+
+
+def _sheet_parts(pictures: Sequence[_Picture], title: str) -> list[Part]:
     """The text and picture of one sheet; a single picture stays as it is."""
     labels = [picture.label or f"picture {number}" for number, picture in enumerate(pictures, start=1)]
     if len(pictures) == 1:
@@ -174,34 +148,21 @@ def draw_sheet(jpegs: Sequence[bytes], labels: Sequence[str]) -> bytes:
 
     columns = math.ceil(math.sqrt(len(jpegs)))
     rows = math.ceil(len(jpegs) / columns)
-    tiles = [_tile(jpeg, SHEET_SIDE_PX // columns - GAP_PX, SHEET_SIDE_PX // rows - STRIP_PX) for jpeg in jpegs]
+    tiles = [Image.open(io.BytesIO(jpeg)).convert("RGB") for jpeg in jpegs]
+    for tile in tiles:
+        tile.thumbnail((SHEET_SIDE_PX // columns - GAP_PX, SHEET_SIDE_PX // rows - STRIP_PX))
     width, height = max(tile.width for tile in tiles) + GAP_PX, max(tile.height for tile in tiles) + STRIP_PX
     sheet = Image.new("RGB", (columns * width, rows * height), "black")
     draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(FONT_PX)
     for number, (tile, label) in enumerate(zip(tiles, labels, strict=True)):
-        left, top = number % columns * width, number // columns * height
-        draw.text((left + 4, top + 2), _fitting(f"{number + 1}: {label}", width - 2 * GAP_PX, font), "white", font)
+        left, top, text = number % columns * width, number // columns * height, f"{number + 1}: {label}"
+        while text and font.getlength(text) > width - 2 * GAP_PX:  # the message says the whole label
+            text = text[:-1]
+        draw.text((left + 4, top + 2), text, "white", font)
         sheet.paste(tile, (left, top + STRIP_PX))
     encoded = io.BytesIO()
     sheet.save(encoded, "JPEG", quality=JPEG_QUALITY)
     return encoded.getvalue()
-
-
-def _fitting(text: str, width_px: int, font: ImageFont.FreeTypeFont | ImageFont.ImageFont) -> str:
-    """As much of a text's beginning as fits above a tile; the message says the whole label."""
-    while font.getlength(text) > width_px and text:
-        text = text[:-1]
-    return text
-
-
-def _tile(jpeg: bytes, width_px: int, height_px: int) -> Image.Image:
-    """A picture, scaled down to fit; never up."""
-    from PIL import Image
-
-    with Image.open(io.BytesIO(jpeg)) as picture:
-        tile = picture.convert("RGB")
-    tile.thumbnail((width_px, height_px))
-    return tile
 
 
 T = TypeVar("T")
@@ -580,42 +541,30 @@ class AcceptedForm:
         pictures = count_pictures(messages)
         most = provider_errors.most_images(error, pictures)
         if most is not None:
-            return partial(self._show_fewer, most) if most else None
+            change = f"takes {most} pictures in a request; showing more frames as contact sheets"
+            fewest = most if self.images is None else min(most, self.images)
+            return partial(self._learn, "images", fewest, change) if most else None
         own, form = self.role.extra, sent.get("response_format")
         if isinstance(form, dict) and "response_format" not in own and provider_errors.rejects_format(error):
-            return partial(self._step_down, cast(Rung, form["type"]))
+            refused = cast(Rung, form["type"])
+            lower = NEXT_RUNG[refused] if self.rung == refused else self.rung  # another request was refused before
+            return partial(self._learn, "rung", lower, f"takes no {refused}; asking for {lower}")
         lengths = [each for name in (MAX_TOKENS, MAX_COMPLETION_TOKENS) if isinstance(each := sent.get(name), int)]
         if max(lengths, default=0) > self.role.max_tokens and provider_errors.rejects_reply_length(error):
-            return self._keep_replies_short
+            return partial(self._learn, "_takes_more", value=False)
         droppable = [name for name in DROPPABLE if name in sent and name not in own]
         if (name := provider_errors.rejected_parameter(error, droppable)) is not None:
-            return partial(self._drop, name)
+            return partial(self._learn, "_dropped", self._dropped | {name}, f"takes no {name}; asking without")
         if "tools" in sent and "tools" not in own and provider_errors.rejects_tools(error):
-            return self._do_without_tools
+            return partial(self._learn, "supports_tools", False, "takes no tools; asking for JSON")
         return None
 
-    def _show_fewer(self, most: int) -> None:
-        if self.images is None or most < self.images:
-            self.images = most
-            self._warn(f"takes {most} pictures in a request; showing more frames as contact sheets")
-
-    def _step_down(self, refused: Rung) -> None:
-        if self.rung == refused:  # else another request was refused before
-            self.rung = NEXT_RUNG[refused]
-            self._warn(f"takes no {refused}; asking for {self.rung}")
-
-    def _keep_replies_short(self) -> None:
-        self._takes_more = False
-
-    def _drop(self, name: str) -> None:
-        if name not in self._dropped:
-            self._dropped.add(name)
-            self._warn(f"takes no {name}; asking without")
-
-    def _do_without_tools(self) -> None:
-        if self.supports_tools:
-            self.supports_tools = False
-            self._warn("takes no tools; asking for JSON")
+    def _learn(self, name: str, value: object, change: str = "") -> None:
+        """Keep what is known of the server from now on, and warn of the change, once."""
+        if getattr(self, name) != value:
+            setattr(self, name, value)
+            if change:
+                self._warn(change)
 
     def _warn(self, change: str) -> None:
         log.warning("%s at %s %s", self.role.model, self.role.host, change)

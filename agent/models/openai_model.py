@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from types import TracebackType
 from typing import Any, Generic
 
@@ -46,6 +45,7 @@ from kinodex.agent.prompts import (
 from kinodex.agent.protocol import Detail, Exchange, R, Request, Usage
 from kinodex.agent.replies import TITLE as JOINT_NAME
 
+STORED = TypeAdapter(Completion)
 LONG_CHARACTERS = 12_000
 """Of quoted words: a request with more may not fit, so that the server's list of models is read once."""
 SHORTER = 0.8
@@ -212,9 +212,12 @@ class OpenAIModel:
         async with held(self._cache.lock(key)):
             stored = self._cache.get(key)
             if stored is not None:
-                known = self._read_stored(stored, whole)
-                if known is not None and known.reply is not None:
-                    return known
+                with suppress(
+                    ValidationError
+                ):  # a row in another shape, which another version wrote: it is asked again
+                    known = self._read(STORED.validate_python(stored), whole, cached=True)
+                    if known.reply is not None:
+                        return known
             received = self._read(await self._endpoint.complete(wire_request), whole)
             if received.reply is not None:
                 self._cache.put(key, asdict(received.completion), instead=stored)
@@ -223,14 +226,6 @@ class OpenAIModel:
     def _read(self, completion: Completion, request: Request[R], *, cached: bool = False) -> Received[R]:
         completion = replace(completion, text=with_end(completion.text, request.stop))
         return Received(completion, *self._parse(completion, request), cached)
-
-    def _read_stored(self, stored: dict[str, object], request: Request[R]) -> Received[R] | None:
-        """Read a stored completion; None for a row in another shape, which another version wrote: it is asked again."""
-        try:
-            completion = _stored_completion().validate_python(stored)
-        except ValidationError:
-            return None
-        return self._read(completion, request, cached=True)
 
     def _key(self, wire_request: CompletionRequest, attempt: int) -> str:
         """Content key of a request.
@@ -276,12 +271,6 @@ class OpenAIModel:
     def _messages(self, request: Request[R]) -> list[Message]:
         role = self.role
         return wire_messages(request, role.image_side_px, role.reasoning, role.detail, joint=role.joins_schemas)
-
-
-@cache
-def _stored_completion() -> TypeAdapter[Completion]:
-    """Make the reader of stored completions once: that takes 2 ms, where reading one takes 10 µs."""
-    return TypeAdapter(Completion)
 
 
 def wire_messages(

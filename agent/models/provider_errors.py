@@ -56,11 +56,7 @@ def is_refused(error: BaseException | None) -> bool:
 
 
 def status_error(
-    role: Role,
-    error: openai.APIStatusError,
-    models: Sequence[str] | None,
-    images: int = 0,
-    offer: str = COMPLETIONS,
+    role: Role, error: openai.APIStatusError, models: Sequence[str] | None, images: int = 0, offer: str = COMPLETIONS
 ) -> ModelError:
     """Explain a refusal, or a failure that did not pass, in one line; `offer` is what the server was asked for.
 
@@ -169,15 +165,8 @@ NO_MONEY = ("insufficient_quota", "insufficient balance")
 # A value over a limit names its parameter too, but leaving the parameter out would hide the mistake.
 LIMIT_WORDS = ("too large", "too long", "too many", "at most", "less than", "context length", "maximum")
 FORMAT_WORDS = (
-    *(
-        "response_format",
-        "json_schema",
-        "json_object",
-        "json schema",
-        "grammar",
-        "structured output",
-        "response_schema",
-    ),
+    *("response_format", "json_schema", "json_object", "json schema"),
+    *("grammar", "structured output", "response_schema"),
 )
 TOOL_WORDS = ("tool", "function")
 NO_MODEL_WORDS = ("not found", "not exist", "unknown model", "invalid model", "not a valid model")
@@ -281,9 +270,8 @@ def rejected_parameter(error: openai.APIStatusError, parameters: Sequence[str]) 
 
 
 def rejects_reply_length(error: openai.APIStatusError) -> bool:
-    return error.status_code in INVALID_REQUEST and _has(
-        error, ("max_tokens", "max_completion_tokens", "max_new_tokens")
-    )
+    names = ("max_tokens", "max_completion_tokens", "max_new_tokens")
+    return error.status_code in INVALID_REQUEST and _has(error, names)
 
 
 def rejects_tools(error: openai.APIStatusError) -> bool:

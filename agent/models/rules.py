@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.environment import Environment, Floats, calibrate
+from kinodex.agent.environment import Environment, Floats, LibraryVideos, calibrate
 from kinodex.agent.errors import NeedsLanguage
 from kinodex.agent.protocol import (
     SCREEN_TEXT,
@@ -339,15 +339,15 @@ class Phrase:
 
 def describe(environment: Environment, frames: Sequence[ShownFrame]) -> Phrase:
     """Describe frames in order, each description once; the least confidence of all counts."""
-    phrases = {phrase.text: phrase for phrase in (_joined_clauses(environment, frame) for frame in frames)}
+    phrases = {phrase.text: phrase for phrase in (_described(environment, frame) for frame in frames)}
     return Phrase("; then ".join(phrases), min(phrase.confidence for phrase in phrases.values()))
 
 
 def describe_each(environment: Environment, frames: Sequence[ShownFrame]) -> list[str]:
-    return [_joined_clauses(environment, frame).text for frame in frames]
+    return [_described(environment, frame).text for frame in frames]
 
 
-def _joined_clauses(environment: Environment, frame: ShownFrame) -> Phrase:
+def _described(environment: Environment, frame: ShownFrame) -> Phrase:
     parts = clauses(environment, frame)
     return Phrase(" ".join(part.text for part in parts), math.prod(part.confidence for part in parts))
 
@@ -357,47 +357,45 @@ def clauses(environment: Environment, frame: ShownFrame) -> list[Phrase]:
 
     Raises `NeedsLanguage` for a library in another space.
     """
-    space = environment.source.space.name
-    if space != SPACE:
+    source = environment.source
+    if source.space.name != SPACE:
         raise NeedsLanguage(
-            f"the built-in model has words only for libraries in the built-in space, and this one is in {space}; "
-            "give --model and --base-url"
+            f"the built-in model has words only for libraries in the built-in space, and this one is in "
+            f"{source.space.name}; give --model and --base-url"
         )
-    memory = environment.source.in_memory(frame.video_id)
+    memory = source.in_memory(frame.video_id)
     vector = memory.units[int(np.searchsorted(memory.stored.frame_no, frame.frame_no))]
-    scenes = list(product(PLACES, HOURS))
-    cards = [title_card(word) for word in TITLES]
-    cosines = _cosines(environment, vector, [f"a scene {place} {hour}" for place, hour in scenes] + cards)
+    scenes, cards = list(product(PLACES, HOURS)), [title_card(word) for word in TITLES]
+    cosines = source.embed_texts([f"a scene {place} {hour}" for place, hour in scenes] + cards) @ vector
     best = int(np.argmax(cosines))
     if best >= len(scenes):
         return [Phrase(cards[best - len(scenes)], _share(cosines))]
     place, hour = scenes[best]
-    return [_describe_things(environment, vector, place), Phrase(f"{place} {hour}", _share(cosines))]
+    return [_describe_things(source, vector, place), Phrase(f"{place} {hour}", _share(cosines))]
 
 
-def _describe_things(environment: Environment, vector: Vector, place: str) -> Phrase:
-    kinds = list(product(COLOURS, THINGS))
-    single = _cosines(environment, vector, [f"{counted(1, *each)} {place}" for each in kinds])
+def _describe_things(source: LibraryVideos, vector: Vector, place: str) -> Phrase:
+    def cosines_of(groups: Sequence[str]) -> Vector:
+        cosines: Vector = source.embed_texts([f"{each} {place}" for each in groups]) @ vector
+        return cosines
+
+    kinds, counts = list(product(COLOURS, THINGS)), range(1, len(NUMBERS) + 1)
+    single = cosines_of([counted(1, *each) for each in kinds])
     nearest = [kinds[at] for at in np.argsort(-single)]
-    groups = [counted(number, *each) for each in nearest[:COUNTED_GROUPS] for number in range(1, len(NUMBERS) + 1)]
-    cosines = _cosines(environment, vector, [f"{each} {place}" for each in (*groups, "nothing")])
+    groups = [counted(number, *each) for each in nearest[:COUNTED_GROUPS] for number in counts]
+    cosines = cosines_of([*groups, "nothing"])
     best = int(np.argmax(cosines))
     if best == len(groups):
         return Phrase("nothing", _share(cosines))
     first = nearest[best // len(NUMBERS)]
     others = [each for each in nearest[:SECOND_GROUPS] if each != first]
-    both = _cosines(environment, vector, [f"{groups[best]} and {counted(1, *each)} {place}" for each in others])
+    both = cosines_of([f"{groups[best]} and {counted(1, *each)}" for each in others])
     second = others[int(np.argmax(both))]
-    pairs = [f"{groups[best]} and {counted(number, *second)}" for number in range(1, len(NUMBERS) + 1)]
-    joint = _cosines(environment, vector, [f"{each} {place}" for each in pairs])
+    pairs = [f"{groups[best]} and {counted(number, *second)}" for number in counts]
+    joint = cosines_of(pairs)
     if joint.max() - cosines[best] < LEAST_GAIN:
         return Phrase(groups[best], _share(cosines))
     return Phrase(pairs[int(np.argmax(joint))], _share(cosines) * _share(both) * _share(joint))
-
-
-def _cosines(environment: Environment, vector: Vector, texts: Sequence[str]) -> Vector:
-    cosines: Vector = environment.source.embed_texts(texts) @ vector
-    return cosines
 
 
 def _share(cosines: Vector) -> float:
@@ -438,7 +436,8 @@ def _judge_statements(question: Question, notes: Sequence[Note]) -> Verdict:
     texts = statements.options or tuple(text for text in (statements.subject,) if text)
     if not bearing or not texts:
         return Verdict()
-    shares = [[_weighted_share(text, notes[at]) for at in bearing] for text in texts]
+    sure = [1.0 if note.confidence is None else note.confidence for note in notes]
+    shares = [[word_share(text, notes[at].text) * sure[at] for at in bearing] for text in texts]
     if statements.order in ("first", "last") and statements.moment is None:
         return _earliest_note(shares, [notes[at].start_s for at in bearing], bearing, last=statements.order == "last")
     best_of = [max(each) for each in shares]
@@ -459,12 +458,19 @@ def is_relevant(query: str, text: str) -> bool:
 
 
 def relevances(question: Question, notes: Sequence[Note]) -> list[int]:
-    """Rate notes: 3 for one that states all of some statement behind the question, 2 for a part of one, else 1."""
+    """Rate notes: 3 for one that states all of some statement behind the question, 2 for a part of one, else 1.
+
+    In general English by the words of question and options that they hold: 3 near the best, 2 for half of it.
+    """
     if is_general(notes):
-        return relevances_by_overlap(question, notes)
-    queries = cloze_statements(question).queries
-    shares = [max((word_share(text, note.text) for text in queries), default=0.0) for note in notes]
-    return [3 if best >= MIN_STATED else 2 if best >= MIN_PARTIAL else 1 for best in shares]
+        shares = overlap_shares(question, notes)
+        most = max(shares, default=0.0) or 1.0
+        shares, high, low = [each / most for each in shares], 0.75, 0.5
+    else:
+        queries = cloze_statements(question).queries
+        shares = [max((word_share(text, note.text) for text in queries), default=0.0) for note in notes]
+        high, low = MIN_STATED, MIN_PARTIAL
+    return [3 if share >= high else 2 if share >= low else 1 for share in shares]
 
 
 def find_moments(text: str, notes: Sequence[Note]) -> list[Note]:
@@ -501,10 +507,6 @@ def _earliest_note(
     return Verdict(best, shares[best][at] if all_stated else MIN_PARTIAL, 1.0, (bearing[at] + 1,))
 
 
-def _weighted_share(text: str, note: Note) -> float:
-    return word_share(text, note.text) * (1.0 if note.confidence is None else note.confidence)
-
-
 def word_share(text: str, note_text: str) -> float:
     """The share of a text's words that a note holds; 1 for a text without words."""
     words = _words(text)
@@ -512,11 +514,9 @@ def word_share(text: str, note_text: str) -> float:
 
 
 def _words(text: str) -> set[str]:
-    return {_singular(word) for word in re.findall(r"[\w-]+", text.casefold())} - SMALL
-
-
-def _singular(word: str) -> str:
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+    words = re.findall(r"[\w-]+", text.casefold())
+    plural = [len(word) > 3 and word.endswith("s") and not word.endswith("ss") for word in words]
+    return {word[:-1] if many else word for word, many in zip(words, plural, strict=True)} - SMALL
 
 
 # Scenes and chapters that a prompt lists, by their words: which of them a question speaks of more than of others.
@@ -559,23 +559,20 @@ def read_screen(question: Question, notes: Sequence[Note]) -> Verdict:
 
     Without options the choice is 0 if one text alone stands there: `screen_reply` says it.
     """
+    lines = [(at, note.source, f" {plain(note.text)} ") for at, note in enumerate(notes, 1)]
     subjects = [*NAME.findall(question.text), *CODE.findall(question.text)] or TALK.findall(question.text)
     if names := {plain(name) for name in subjects}:
-        named = [(at, plain(note.text)) for at, note in enumerate(notes, 1) if note.source == SUBTITLE]
-        said = [(at, text) for at, text in named if any(f" {name} " in f" {text} " for name in names)]
-        return _only(question.options, said) if question.options else Verdict()
-    if not ASKS_FOR_TEXT.search(question.text) or SPOKEN.search(question.text):
+        said = [(at, text) for at, source, text in lines if source == SUBTITLE]
+        found = [(at, text) for at, text in said if any(f" {name} " in text for name in names)]
+        options = question.options
+    elif not ASKS_FOR_TEXT.search(question.text) or SPOKEN.search(question.text):
         return Verdict()
-    shown = [(at, plain(note.text)) for at, note in enumerate(notes, 1) if note.source == SCREEN_TEXT]
-    return _only(question.options or tuple(dict.fromkeys(text for _, text in shown)), shown)
-
-
-def _only(options: Sequence[str], shown: Sequence[tuple[int, str]]) -> Verdict:
-    """The one option that stands in some of the lines, with the numbers of those."""
-    wanted = [plain(option) for option in options]
-    found = {which: [at for at, text in shown if f" {each} " in f" {text} "] for which, each in enumerate(wanted)}
-    held = [which for which, places in found.items() if places]
-    return Verdict(held[0], 1.0, 1.0, tuple(found[held[0]])) if len(held) == 1 else Verdict()
+    else:
+        found = [(at, text) for at, source, text in lines if source == SCREEN_TEXT]
+        options = question.options or tuple(dict.fromkeys(text for _, text in found))
+    places = [tuple(at for at, text in found if f" {plain(option)} " in text) for option in options]
+    held = [which for which, numbers in enumerate(places) if numbers]
+    return Verdict(held[0], 1.0, 1.0, places[held[0]]) if len(held) == 1 else Verdict()
 
 
 def is_talk(question: Question) -> bool:
@@ -676,12 +673,8 @@ def cloze_statements(question: Question) -> Statements:
     elif ordered := _ORDER.search(text):
         order, text = ordered[1], _ORDER.sub(" ", text)
     subject = _subject(text)
-    options = tuple(_statement(text, subject, option) for option in _choices(question, text))
+    options = tuple(_statement(text, subject, option) for option in choices(question, text))
     return Statements(subject, options, order, moment)
-
-
-def choices(question: Question) -> tuple[str, ...]:
-    return _choices(question, question.text.casefold())
 
 
 def to_reply(question: Question, verdict: Verdict, times_s: Sequence[float]) -> dict[str, Any]:
@@ -701,7 +694,9 @@ def to_reply(question: Question, verdict: Verdict, times_s: Sequence[float]) -> 
     return {"action": "answer", "option": letter, "answer": text, "evidence": verdict.evidence}
 
 
-def _choices(question: Question, text: str) -> tuple[str, ...]:
+def choices(question: Question, text: str | None = None) -> tuple[str, ...]:
+    """The options, else the colours or numbers that a question asks for, by its words or those given as `text`."""
+    text = question.text.casefold() if text is None else text
     if question.options:
         return question.options
     if re.search(r"\bcolou?r\b", text):
@@ -826,13 +821,6 @@ def judge_by_overlap(question: Question, notes: Sequence[Note]) -> Verdict:
     lead = scores[best] - max((score for option, score in enumerate(scores) if option != best), default=0.0)
     ranked = sorted((at for at, each in enumerate(held[best]) if each), key=lambda at: -held[best][at])
     return Verdict(best, scores[best], lead, tuple(at + 1 for at in sorted(ranked[:MOST_EVIDENCE])))
-
-
-def relevances_by_overlap(question: Question, notes: Sequence[Note]) -> list[int]:
-    """Rate notes by the words of question and options that they hold: 3 near the best, 2 for half of it, else 1."""
-    found = overlap_shares(question, notes)
-    best = max(found, default=0.0) or 1.0
-    return [3 if each >= 0.75 * best else 2 if each >= 0.5 * best else 1 for each in found]
 
 
 def overlap_shares(question: Question, notes: Sequence[Note]) -> list[float]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re as plain_re
 import string
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, Self, cast
 
 import regex as re
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol import (
@@ -18,6 +18,7 @@ from kinodex.agent.protocol import (
     Declining,
     Note,
     Question,
+    R,
     Reasoned,
     Reply,
     Request,
@@ -25,8 +26,9 @@ from kinodex.agent.protocol import (
     Video,
     allowed_actions,
     citation_numbers,
+    read_as,
 )
-from kinodex.agent.replies import NULL, REASONING, Bounds, Numbers, is_blank, one_of, says_nothing
+from kinodex.agent.replies import NULL, REASONING, Bounds, Numbers, exactly, is_blank, one_of, says_nothing
 from kinodex.index.text import words as words_of
 
 # The option that a text names: read where there is no doubt which one is meant, else none.
@@ -403,9 +405,12 @@ def _mentioned(text: str, clauses: Sequence[_Clause], marks: _Marks) -> Options:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WithChapters:
-    """A request whose prompt lists scenes or chapters of the videos, if a run reads them (`kinodex.agent.tree`)."""
+class OfRun(Request[R]):
+    """A request about a question and its videos; it lists scenes or chapters, if a run reads them (`agent.tree`)."""
 
+    role: ClassVar[str] = "policy"
+    question: Question
+    videos: tuple[Video, ...]
     chapters: tuple[Note, ...] = field(default=(), metadata=LATER)
 
 
@@ -425,15 +430,6 @@ class Answered(Reply):
 
 class _Verdict(Reasoned):
     action: Literal["answer", "insufficient_evidence"] = Field(description="answer, or say that it cannot be seen")
-
-
-class Conclusion(Answered, _Verdict):
-    """An answer from the frames at hand, or that they do not show enough."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return read_decision(value)
 
 
 def read_decision(value: object) -> object:
@@ -458,6 +454,12 @@ def read_decision(value: object) -> object:
 
 def says_answer(found: Mapping[str, object]) -> bool:
     return not (says_nothing(found.get("option")) and says_nothing(found.get("answer")))
+
+
+class Conclusion(Answered, _Verdict):
+    """An answer from the frames at hand, or that they do not show enough."""
+
+    _accept = read_as(read_decision)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -502,12 +504,13 @@ class AnswerFrames(AnswerRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerNotes(WithChapters, AnswerRequest):
+class AnswerNotes(AnswerRequest):
     """Answer from `notes`, the findings so far in words; `evidence` of the reply counts notes, from 1."""
 
     template: ClassVar[str] = "answer_notes"
     role: ClassVar[str] = "policy"
     notes: tuple[Note, ...]
+    chapters: tuple[Note, ...] = field(default=(), metadata=LATER)
 
     def bounds(self) -> Bounds:
         return {**super().bounds(), **weighed(self.question)}
@@ -595,22 +598,59 @@ def chosen_option(question: Question, reply: Answered) -> int | None:
     return index if in_words is None and index not in rejected_options(answer, options) else None
 
 
-# Replies in parts, one for each segment or frame: which are missing, and the parts of two replies as one.
-
-P = TypeVar("P", bound=Reply)
+# Replies in parts, one for each segment, frame or note: those left out are asked for alone, and two replies are one.
 
 
-def told_once(name: str, parts: Sequence[P], known: Sequence[int]) -> list[P]:
-    """The parts of known numbers, field `name` of each, one for each; none of a number of which several differ.
+class InParts(Request[R]):
+    """A request whose reply has a part for each of some things, by its number; those left out are asked for alone."""
 
-    All parts if none is left: their fault is said then (`check_numbers`).
-    """
-    said: dict[int, list[P]] = {}
-    for part in parts:
-        same = said.setdefault(getattr(part, name), [])
-        if all(part.model_dump(exclude={REASONING}) != each.model_dump(exclude={REASONING}) for each in same):
-            same.append(part)
-    return [each[0] for number, each in said.items() if number in known and len(each) == 1] or list(parts)
+    parts: ClassVar[tuple[str, str, str]]
+    """The request's field of the things, the reply's of its parts, and a part's of the number."""
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """The numbers of the things: of frames those they are shown with, of segments their own, else their places."""
+        if self.parts[0] == "frames":
+            return citation_numbers(self.frames)[0]
+        return [getattr(each, "number", at) for at, each in enumerate(getattr(self, self.parts[0]), start=1)]
+
+    def told(self, reply: R) -> dict[int, list[Any]]:
+        """The parts of a reply by their number; those that say the same of one, whatever their reasons, are one."""
+        said: dict[int, list[Any]] = {}
+        for part in getattr(reply, self.parts[1]):
+            same = said.setdefault(getattr(part, self.parts[2]), [])
+            if all(part.model_dump(exclude={REASONING}) != each.model_dump(exclude={REASONING}) for each in same):
+                same.append(part)
+        return said
+
+    def bounds(self) -> Bounds:
+        return {self.parts[1]: exactly(len(self.numbers))}
+
+    def interpret(self, reply: R) -> R:
+        """Keep one part for each known number, none of which several differ; all if none is left: `check` says why."""
+        known = self.numbers
+        kept = [each[0] for number, each in self.told(reply).items() if number in known and len(each) == 1]
+        return reply.model_copy(update={self.parts[1]: kept}) if kept else reply
+
+    def check(self, reply: R) -> None:
+        """A reply may leave things out, but not have parts of unknown ones, of one twice, or none at all."""
+        numbers = [getattr(part, self.parts[2]) for part in getattr(reply, self.parts[1])]
+        check_numbers(self.parts[2], numbers, self.numbers)
+
+    def missing(self, reply: R) -> Self | None:
+        there, things = self.told(reply), getattr(self, self.parts[0])
+        rest = tuple(each for number, each in zip(self.numbers, things, strict=True) if number not in there)
+        return cast(Self, replace(cast(Any, self), **{self.parts[0]: rest})) if rest else None
+
+    def join(self, reply: R, rest: R) -> R:
+        """The parts of two replies in the order of their numbers; the second request had numbers of its own."""
+        _, listed, name = self.parts
+        there, asked, order = self.told(reply), self.missing(reply), list(self.numbers)
+        left = [number for number in order if number not in there]
+        own = dict(zip(asked.numbers if asked else (), left, strict=True))
+        more = [part.model_copy(update={name: own[getattr(part, name)]}) for part in getattr(rest, listed)]
+        parts = sorted([*getattr(reply, listed), *more], key=lambda part: order.index(getattr(part, name)))
+        return reply.model_copy(update={listed: parts})
 
 
 def check_numbers(thing: str, numbers: Sequence[int], known: Sequence[int]) -> None:
@@ -628,30 +668,6 @@ def _listed(known: Sequence[int]) -> str:
     if len(known) > 2 and list(known) == list(range(known[0], known[0] + len(known))):
         return f"{known[0]} to {known[-1]}"
     return ", ".join(map(str, known))
-
-
-def missing_positions(known: Iterable[int], numbers: Iterable[int]) -> list[int]:
-    """Positions, from 0, of the known numbers that a reply has no part of."""
-    there = set(numbers)
-    return [at for at, number in enumerate(known) if number not in there]
-
-
-def missing_frames(frames: Sequence[ShownFrame], numbers: Iterable[int]) -> tuple[ShownFrame, ...]:
-    return tuple(frames[at] for at in missing_positions(citation_numbers(frames)[0], numbers))
-
-
-def join_parts(
-    name: str, first: Sequence[P], rest: Sequence[P], known: Sequence[int], rest_known: Sequence[int]
-) -> list[P]:
-    """The parts of two replies in the order of their numbers, field `name` of each; the second had its own numbers.
-
-    `known` are the numbers of the first request, `rest_known` those of the request for what the first reply left out.
-    """
-    missing = [known[at] for at in missing_positions(known, (getattr(part, name) for part in first))]
-    originals = dict(zip(rest_known, missing, strict=True))
-    parts = [*first, *(part.model_copy(update={name: originals[getattr(part, name)]}) for part in rest)]
-    order = {number: at for at, number in enumerate(known)}
-    return sorted(parts, key=lambda part: order[getattr(part, name)])
 
 
 # Refusals in words: a model that will not look writes that it is sorry where a description was asked for.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol import (
@@ -19,15 +19,12 @@ from kinodex.agent.protocol import (
     ShownFrame,
     Video,
     described,
+    read_alone,
+    read_as,
     with_reasoning,
 )
-from kinodex.agent.replies import Bounds, Score, WholeNumber, whole_number
+from kinodex.agent.replies import Bounds, Score, WholeNumber, exactly, whole_number
 from kinodex.agent.requests.answer import AnswerRequest, check_not_echoed, check_not_looping, check_not_refused
-
-CLOSED = {"additionalProperties": False}
-# What models read of these replies, and part of the keys of cached ones: the texts stay.
-SEEN = "What is seen, and how sure the model says it is, from 0 to 100."
-SHOWN = "What a video shows as a whole."
 
 
 class Description(Reply):
@@ -36,7 +33,7 @@ class Description(Reply):
     Descriptions begin with their text: it is what there is to say before the number, and reasons would double the cost.
     """
 
-    model_config = ConfigDict(json_schema_extra={**CLOSED, "description": SEEN})
+    model_config = described("What is seen, and how sure the model says it is, from 0 to 100.")
 
     caption: str = Field(description="the sentences")
     confidence: Score = Field(description="how sure you are that every word is right, a whole number from 0 to 100")
@@ -68,7 +65,7 @@ class DescribeSegment(Request[Description]):
 class Summary(Reply):
     """A summary of a whole video."""
 
-    model_config = ConfigDict(json_schema_extra={**CLOSED, "description": SHOWN})
+    model_config = described("What a video shows as a whole.")
 
     summary: str = Field(description="the sentences")
 
@@ -105,11 +102,7 @@ class Verdict(Reasoned):
     """A score from 0 to 3, after the reason for it."""
 
     score: Grade = Field(description="a whole number")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return value if isinstance(value, Mapping) else {"score": value}
+    _accept = read_alone("score")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +135,6 @@ KEY_WORDS = 4
 class PartSummary(Reply):
     """A title and a summary of a part of a video."""
 
-    # What models read of this reply, and part of the keys of cached ones: the text stays.
     model_config = described("An entry of a table of contents of a video.")
 
     title: str = Field(description="at most eight words that tell this part from the others")
@@ -191,22 +183,14 @@ class MomentVerdict(Reply):
     moment: WholeNumber = Field(description="its number")
     reasoning: str = Field(description="what is seen or said there that decides it, in one short sentence")
     present: bool = Field(description="true if all that was searched for is there, else false")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_reasoning(cls, value: object) -> object:
-        return with_reasoning(value)
+    _read_reasoning = read_as(with_reasoning)
 
 
 class MomentVerdicts(Reply):
     """A verdict on each moment."""
 
     moments: list[MomentVerdict] = Field(description="one for each moment")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return {"moments": value} if isinstance(value, list) else value
+    _accept = read_alone("moments", list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +223,7 @@ class JudgeMoments(Request[MomentVerdicts]):
     notes: tuple[Note, ...]
 
     def bounds(self) -> Bounds:
-        return {"moments": {"minItems": len(self.moments), "maxItems": len(self.moments)}}
+        return {"moments": exactly(len(self.moments))}
 
     def check(self, reply: MomentVerdicts) -> None:
         """Refuse verdicts on other moments, two on one, and those without a reason; some may be left out."""

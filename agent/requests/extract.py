@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, create_model, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, create_model
 
 from kinodex.agent.errors import BadSettings, InvalidReply
-from kinodex.agent.protocol import Note, Reply, Request, Segment, ShownFrame, citation_numbers, described
+from kinodex.agent.protocol import Note, Reply, Request, Segment, ShownFrame, citation_numbers, described, read_alone
 from kinodex.agent.replies import NAMED, Numbers, Schema, whole_number
 from kinodex.agent.requests.answer import check_not_looping, check_not_refused
 
@@ -178,11 +178,7 @@ class ExtractedRows(Reply):
     """The rows of a part: none where it shows no such thing."""
 
     rows: list[Extracted] = Field(description="one for each, in the order of time; empty if there is none")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return {ROWS: value} if isinstance(value, list) else value
+    _accept = read_alone(ROWS, list)
 
 
 def _within_64_bits(value: int) -> int:

@@ -7,8 +7,8 @@ Replies are accepted in the shapes that the papers' prompts ask for too, such as
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar, Literal, Self
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
@@ -26,10 +26,10 @@ from kinodex.agent.protocol import (
     ScoredSegment,
     Segment,
     ShownFrame,
-    Video,
     allowed_actions,
     described,
     listed_candidates,
+    read_as,
     with_reasoning,
 )
 from kinodex.agent.replies import (
@@ -41,21 +41,18 @@ from kinodex.agent.replies import (
     Score,
     WholeNumber,
     bound_schema,
-    exactly,
     one_of,
     strict_schema,
 )
 from kinodex.agent.requests.answer import (
     Answered,
-    WithChapters,
+    InParts,
+    OfRun,
     answer_in_words,
     check_answer,
-    check_numbers,
     cited_frames,
     letters,
-    missing_positions,
     read_decision,
-    told_once,
     weighed,
 )
 
@@ -76,11 +73,7 @@ class SegmentScore(Reply):
     reasoning: str = Field(default="", description="what its frames suggest about it, in at most 15 words")
     """Shown to the policy too, so that models that think before they write give it as well."""
     score: Score = Field(description="how much it promises, a whole number from 0 to 100 (not 0 to 1)")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_reasoning(cls, value: object) -> object:
-        return with_reasoning(value)
+    _read_reasoning = read_as(with_reasoning)
 
 
 class Finding(Reply):
@@ -173,11 +166,7 @@ class Decision(Answered, _NextStep):
     model_config = described(
         "What to do next: look closer at one segment, answer, or say that the evidence is not there."
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return read_decision(value)
+    _accept = read_as(read_decision)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,7 +206,7 @@ class ProposeQueries(Request[Queries]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreSegments(WithChapters, Request[SegmentScores]):
+class ScoreSegments(OfRun[SegmentScores], InParts[SegmentScores]):
     """Score how promising each of `segments` is, by the frames at its borders (EEA 3.2, Tables 7 and 8).
 
     In later rounds `history` holds all scores so far (0 to 100) and `parent` the segment that is now divided.
@@ -226,8 +215,7 @@ class ScoreSegments(WithChapters, Request[SegmentScores]):
     Reply = SegmentScores
     template: ClassVar[str] = "score_segments"
     role: ClassVar[str] = "reward"
-    question: Question
-    videos: tuple[Video, ...]
+    parts: ClassVar[tuple[str, str, str]] = ("segments", "segments", "segment")
     segments: tuple[Segment, ...]
     frames: tuple[ShownFrame, ...]
     history: tuple[ScoredSegment, ...] = ()
@@ -267,7 +255,7 @@ class ScoreSegments(WithChapters, Request[SegmentScores]):
         return search_steps("ratings", self.question)
 
     def bounds(self) -> Bounds:
-        return {"segments": exactly(len(self.segments)), **_findings(self.question)}
+        return {**super().bounds(), **_findings(self.question)}
 
     def interpret(self, reply: SegmentScores) -> SegmentScores:
         """Keep what is said of the segments asked for, on the scale asked for.
@@ -279,7 +267,7 @@ class ScoreSegments(WithChapters, Request[SegmentScores]):
         as 1 of 100: they are asked for once more (`InvalidReply`), and of 10 if they come again. A score above 10 in
         the `history` settles it.
         """
-        parts = told_once("segment", reply.segments, [each.number for each in self.segments])
+        parts = super().interpret(reply).segments
         scores, most = [each.score for each in parts], max((each.score for each in parts), default=0.0)
         factor = 1.0 if most > 10 else 10.0 if most > 1 else 100.0
         is_whole = all(each == int(each) for each in scores)
@@ -295,21 +283,9 @@ class ScoreSegments(WithChapters, Request[SegmentScores]):
         rescaled = [each.model_copy(update={"score": round(factor * each.score, 6)}) for each in parts]
         return reply.model_copy(update={"segments": rescaled})
 
-    def check(self, reply: SegmentScores) -> None:
-        """Check that at least one segment is scored, none twice, and no unknown one."""
-        check_numbers("segment", _numbers(reply), [segment.number for segment in self.segments])
-
-    def missing(self, reply: SegmentScores) -> Self | None:
-        numbers = [segment.number for segment in self.segments]
-        rest = tuple(self.segments[at] for at in missing_positions(numbers, _numbers(reply)))
-        return replace(self, segments=rest) if rest else None
-
-    def join(self, reply: SegmentScores, rest: SegmentScores) -> SegmentScores:
-        return reply.model_copy(update={"segments": [*reply.segments, *rest.segments]})
-
 
 @dataclass(frozen=True, kw_only=True)
-class Decide(WithChapters, Request[Decision]):
+class Decide(OfRun[Decision]):
     """Explore one of `candidates`, answer, or give up (EEA section 3.3, Table 9; VCA section 3.3).
 
     Candidate scores are fused, 0 to 1, or bare rewards, 0 to 100, or there are none; `frames` are the memory.
@@ -318,9 +294,6 @@ class Decide(WithChapters, Request[Decision]):
 
     Reply = Decision
     template: ClassVar[str] = "decide"
-    role: ClassVar[str] = "policy"
-    question: Question
-    videos: tuple[Video, ...]
     candidates: tuple[ScoredSegment, ...]
     frames: tuple[ShownFrame, ...]
     scores: ScoreKind = "fused"
@@ -384,10 +357,6 @@ def _findings(question: Question) -> Bounds:
     letters = [letter for letter, _ in question.lettered]
     named = {"items": {"type": "string", "enum": letters}} if letters else {"maxItems": 0}
     return {"findings": {"maxItems": MOST_FINDINGS}, "findings.supports": named, "findings.excludes": named}
-
-
-def _numbers(reply: SegmentScores) -> list[int]:
-    return [each.segment for each in reply.segments]
 
 
 def check_queries(queries: Sequence[str]) -> None:

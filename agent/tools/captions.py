@@ -297,13 +297,10 @@ def _affordable(account: Account, before: Ledger, taken: int, done: int, frames:
 
     Each is expected to cost as much as the `done` ones did; `taken` is the number of frames taken before.
     """
-    now, budget = account.ledger, account.budget
-    spending = [
-        (budget.frames, taken, account.frames_taken, frames),
-        (budget.tokens, before.tokens, now.tokens, (now.tokens - before.tokens) / max(done, 1)),
-        (budget.cost, before.cost, now.cost, (now.cost - before.cost) / max(done, 1)),
-        (budget.seconds, before.seconds, now.seconds, (now.seconds - before.seconds) / max(done, 1)),
-    ]
+    spending = [(account.budget.frames, taken, account.frames_taken, float(frames))]
+    for name in ("tokens", "cost", "seconds"):
+        at_first, by_now = getattr(before, name), getattr(account.ledger, name)
+        spending.append((getattr(account.budget, name), at_first, by_now, (by_now - at_first) / max(done, 1)))
     room = float(LARGEST_PORTION)
     for limit, at_first, by_now, each in spending:
         if limit is not None:

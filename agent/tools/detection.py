@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kinodex.agent.environment import Environment, calibrate
 from kinodex.agent.errors import InvalidReply, OutOfBudget
-from kinodex.agent.protocol import ShownFrame, Video
+from kinodex.agent.protocol import ShownFrame
 from kinodex.agent.session import Session
 
 if TYPE_CHECKING:
@@ -128,7 +128,12 @@ async def track(
     """
     _check_label(label)
     environment = session.environment
-    start_s, end_s = _range_in(environment.video(video_id), start_s, end_s)
+    video = environment.video(video_id)
+    first_s, last_s = max(start_s, video.start_s), min(end_s, video.end_s)
+    if not first_s < last_s:
+        has = f"the video has {video.start_s:g} to {video.end_s:g} s"
+        raise InvalidReply(f"the range {start_s:g} to {end_s:g} s is empty or elsewhere; {has}")
+    start_s, end_s = first_s, last_s
     known = _known_label(environment, video_id, label)
     if known is not None:
         rows = environment.detections(video_id, start_s, end_s, known.label)
@@ -242,14 +247,6 @@ def _outward(box: Box, within: Box) -> Box:
 def _lies_in(box: Box, within: Box) -> bool:
     x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
     return within[0] <= x <= within[2] and within[1] <= y <= within[3]
-
-
-def _range_in(video: Video, start_s: float, end_s: float) -> tuple[float, float]:
-    first_s, last_s = max(start_s, video.start_s), min(end_s, video.end_s)
-    if not first_s < last_s:
-        has = f"the video has {video.start_s:g} to {video.end_s:g} s"
-        raise InvalidReply(f"the range {start_s:g} to {end_s:g} s is empty or elsewhere; {has}")
-    return first_s, last_s
 
 
 def _check_box(box: Sequence[float]) -> None:

@@ -88,8 +88,9 @@ def with_settings(parameters: P, settings: Mapping[str, Any]) -> P:
     values = {}
     for name, value in settings.items():
         if name not in kinds:
-            near = difflib.get_close_matches(name, kinds, n=1, cutoff=LEAST_LIKENESS) or sorted(kinds)
-            raise BadSettings(f"there is no parameter {name!r}; {_offer(near)}")
+            near = difflib.get_close_matches(name, kinds, n=1, cutoff=LEAST_LIKENESS)
+            offer = f"did you mean {near[0]!r}?" if near else f"the parameters are {', '.join(sorted(kinds))}"
+            raise BadSettings(f"there is no parameter {name!r}; {offer}")
         try:
             values[name] = TypeAdapter(kinds[name], config=FINITE).validate_python(value)
         except ValidationError as error:
@@ -97,10 +98,6 @@ def with_settings(parameters: P, settings: Mapping[str, Any]) -> P:
     # dataclasses.replace asks for a dataclass, which P cannot say
     whole: dict[str, Any] = {name: getattr(parameters, name) for name in kinds} | values
     return type(parameters)(**whole)
-
-
-def _offer(names: list[str]) -> str:
-    return f"did you mean {names[0]!r}?" if len(names) == 1 else f"the parameters are {', '.join(names)}"
 
 
 # Meanings and choices of an agent's parameters: the docstrings under the fields of its dataclass, and its types.

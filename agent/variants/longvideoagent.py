@@ -14,7 +14,7 @@ import string
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,13 +38,15 @@ from kinodex.agent.protocol import (
     Turn,
     Video,
     described,
+    read_alone,
+    read_as,
 )
 from kinodex.agent.replies import Bounds, Numbers, flat_call, says_nothing
 from kinodex.agent.requests.answer import (
     Answered,
     AnswerNotes,
     Conclusion,
-    WithChapters,
+    OfRun,
     check_answer,
     check_not_refused,
 )
@@ -93,14 +95,15 @@ def tagged_clips(environment: Environment, clip_s: float = CLIP_S, *, subtitles_
         starts_s = [start_s for start_s, _ in spans]
         lines = environment.transcript(video.video_id, video.start_s, video.end_s)
         silent = [] if subtitles_alone else _in_gaps(environment.captions(video.video_id), lines)
-        said = _shared_out([(line.start_s, _spoken(line)) for line in lines], starts_s)
+        spoken = [f"{line.speaker}: {line.text}" if line.speaker else line.text for line in lines]
+        said = _shared_out([(line.start_s, text) for line, text in zip(lines, spoken, strict=True)], starts_s)
         shown = _shared_out([(note.start_s, note.text) for note in silent], starts_s)
         titles = [] if subtitles_alone else environment.screen_text(video.video_id, video.start_s, video.end_s)
         written = _shared_out([(row.start_s, row.text) for row in titles], starts_s, " / ")
-        for range_s, spoken, seen, text in zip(spans, said, shown, written, strict=True):
+        for range_s, heard, seen, text in zip(spans, said, shown, written, strict=True):
             number += 1
-            if spoken:
-                yield Clip(number, video.video_id, *range_s, spoken, "transcript", seen, text)
+            if heard:
+                yield Clip(number, video.video_id, *range_s, heard, "transcript", seen, text)
             else:
                 yield Clip(number, video.video_id, *range_s, seen, "captions" if seen else "", written=text)
 
@@ -135,10 +138,6 @@ def _in_gaps(captions: Sequence[Note], lines: Sequence[TranscriptRow]) -> list[N
         return float(np.maximum(both_s, 0.0).sum())
 
     return [note for note in captions if spoken_s(note) < SPOKEN_SHARE * max(note.end_s - note.start_s, 1e-6)]
-
-
-def _spoken(line: TranscriptRow) -> str:
-    return f"{line.speaker}: {line.text}" if line.speaker else line.text
 
 
 def _shared_out(words: Sequence[tuple[float, str]], starts_s: Sequence[float], between: str = " ") -> list[str]:
@@ -648,7 +647,13 @@ class Clip:
         return " ".join(filter(None, kinds)) or "no words are known of it"
 
 
-A = TypeVar("A", bound=Reply)
+class _Text(Reply):
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        try:
+            return cls.model_validate(text)
+        except ValidationError as error:
+            raise InvalidReply(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
 
 
 class _Turn(Reasoned):
@@ -656,24 +661,17 @@ class _Turn(Reasoned):
     query: str
 
 
-class Action(Answered, _Turn):
+class Action(Answered, _Turn, _Text):
     """One turn of the master; `query` is what to look for, or what to find."""
+
+    _accept = read_as(action_values)
 
     @property
     def acts(self) -> bool:
         return self.action in ("visual_query", "request_grounding")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return action_values(value)
 
-    @classmethod
-    def from_text(cls, text: str) -> Self:
-        return _validated(cls, text)
-
-
-class LastAction(Conclusion):
+class LastAction(Conclusion, _Text):
     """The master's last turn, which can only be an answer."""
 
     @model_validator(mode="before")
@@ -684,30 +682,16 @@ class LastAction(Conclusion):
             raise ValueError("the turns are used up; answer now, as <answer>...</answer>")
         return values
 
-    @classmethod
-    def from_text(cls, text: str) -> Self:
-        return _validated(cls, text)
-
-
-def _validated(kind: type[A], text: str) -> A:
-    try:
-        return kind.model_validate(text)
-    except ValidationError as error:
-        raise InvalidReply(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
-
 
 @dataclass(frozen=True, kw_only=True)
-class ChooseAction(WithChapters, Request[Action]):
+class ChooseAction(OfRun[Action]):
     """The next action of the master, who reads and never sees: the words of `clips`, then `turns`."""
 
     Reply = Action
     template: ClassVar[str] = "choose_action"
-    role: ClassVar[str] = "policy"
     temperature: ClassVar[float] = 0.6
     form: ClassVar[Literal["json", "text", "tools"]] = "text"
     stop: ClassVar[tuple[str, ...]] = ENDS
-    question: Question
-    videos: tuple[Video, ...]
     clips: tuple[Clip, ...]
     steps: int
     """Turns in all: K."""
@@ -769,11 +753,7 @@ class Located(Reasoned):
     """The clips that a question is about, in order; none if the words do not tell."""
 
     clips: Numbers = Field(description="numbers of the chosen clips")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return value if isinstance(value, dict) else {"clips": value}
+    _accept = read_alone("clips")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -815,11 +795,7 @@ class Observation(Reply):
     model_config = described("What was looked for, as far as the frames show it.")
 
     observation: str = Field(description="the sentences")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return {"observation": value} if isinstance(value, str) else value
+    _accept = read_alone("observation", str)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,17 +23,14 @@ from kinodex.agent.protocol import (
     LATER,
     VIDEO_ID_LENGTH,
     Declining,
-    Question,
     Reasoned,
-    Request,
     Segment,
     ShownFrame,
-    Video,
     allowed_actions,
     named_video,
 )
 from kinodex.agent.replies import NULL, Bounds, Seconds, one_of
-from kinodex.agent.requests.answer import Answered, WithChapters, check_answer, cited_frames, letters, says_answer
+from kinodex.agent.requests.answer import Answered, OfRun, check_answer, cited_frames, letters, says_answer
 from kinodex.agent.session import NO_DECISION, Session
 from kinodex.agent.trace import Acted, Decided, Expanded
 from kinodex.agent.tree import (
@@ -234,7 +231,7 @@ class FrameChoice(Answered, _Look):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChooseFrames(WithChapters, Request[FrameChoice]):
+class ChooseFrames(OfRun[FrameChoice]):
     """Name the times of up to `count` frames to see next, or answer from `frames`, the memory.
 
     `seen` holds the video and time of every frame shown so far, in the order of showing; `exhausted` the ids of videos
@@ -243,9 +240,6 @@ class ChooseFrames(WithChapters, Request[FrameChoice]):
 
     Reply = FrameChoice
     template: ClassVar[str] = "choose_frames"
-    role: ClassVar[str] = "policy"
-    question: Question
-    videos: tuple[Video, ...]
     frames: tuple[ShownFrame, ...]
     seen: tuple[tuple[str, float], ...]
     count: int

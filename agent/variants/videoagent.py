@@ -14,16 +14,16 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from kinodex.agent.anchors import choose_videos
 from kinodex.agent.answer import Answer
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.rules import cloze_statements, find_moments, is_settled, judge, promise, rule
-from kinodex.agent.protocol import LATER, Note, Question, Reasoned, Reply, Request, Segment, Video, described
+from kinodex.agent.protocol import LATER, Note, Reasoned, Reply, Request, Segment, described, read_alone
 from kinodex.agent.replies import Bounds, WholeNumber, whole_number
-from kinodex.agent.requests.answer import AnswerNotes, Conclusion, WithChapters, chosen_option
+from kinodex.agent.requests.answer import AnswerNotes, Conclusion, OfRun, chosen_option
 from kinodex.agent.session import ATTEMPTS, Session
 from kinodex.agent.tools.captions import FrameTime, caption_frames, in_order, uniform_times
 from kinodex.agent.trace import Acted, Assessed
@@ -254,11 +254,7 @@ class Reflection(Reasoned):
     model_config = described("Whether an answer has enough to rest on, from 1 to 3, after some reasoning.")
 
     confidence: Confidence = Field(description="a whole number")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return value if isinstance(value, Mapping) else {"confidence": value}
+    _accept = read_alone("confidence")
 
 
 class Wanted(Reply):
@@ -274,35 +270,25 @@ class Missing(Reasoned):
     """Frames to be looked for."""
 
     frames: list[Wanted] = Field(description="the frames to look for")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return {"frames": value} if isinstance(value, list) else value
+    _accept = read_alone("frames", list)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReflectOnAnswer(WithChapters, Request[Reflection]):
+class ReflectOnAnswer(OfRun[Reflection]):
     """Rate how far the `notes` suffice for the `answer` that they led to (Algorithm 1, SelfReflect)."""
 
     Reply = Reflection
     template: ClassVar[str] = "reflect_on_answer"
-    role: ClassVar[str] = "policy"
-    question: Question
-    videos: tuple[Video, ...]
     notes: tuple[Note, ...]
     answer: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class FindMissing(WithChapters, Request[Missing]):
+class FindMissing(OfRun[Missing]):
     """Name frames to look for and their segments, at most `most` (Algorithm 1, FindMissingInfo)."""
 
     Reply = Missing
     template: ClassVar[str] = "find_missing"
-    role: ClassVar[str] = "policy"
-    question: Question
-    videos: tuple[Video, ...]
     notes: tuple[Note, ...]
     segments: tuple[Segment, ...]
     most: int

@@ -16,7 +16,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
 from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
@@ -37,9 +37,10 @@ from kinodex.agent.protocol import (
     Request,
     ShownFrame,
     Video,
-    citation_numbers,
     described,
     named_video,
+    read_alone,
+    read_as,
 )
 from kinodex.agent.replies import (
     NULL,
@@ -50,7 +51,6 @@ from kinodex.agent.replies import (
     Seconds,
     WholeNumber,
     bound_schema,
-    exactly,
     flat_call,
     on_scale,
     one_of,
@@ -61,14 +61,11 @@ from kinodex.agent.replies import (
 from kinodex.agent.requests.answer import (
     Answered,
     AnswerNotes,
-    WithChapters,
+    InParts,
+    OfRun,
     check_answer,
     check_not_refused,
-    check_numbers,
-    join_parts,
     letters,
-    missing_frames,
-    told_once,
 )
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import CLIP_S, caption_clips, caption_spans, summarize_video
@@ -150,7 +147,8 @@ class _Search:
             assessment = await self._assess(number)  # line 4
             over = self.session.over() or ""
             sure = assessment is not None and assessment.confidence >= self.parameters.enough
-            if over or not self.parameters.tools or self._plan_is_carried_out():
+            carried_out = not self.parameters.adjust_plan and 0 < len(self.plan) <= self.step
+            if over or not self.parameters.tools or carried_out:
                 return await self._answer(assessment, "" if sure else over)  # line 17
             if sure and assessment is not None:  # line 5
                 self.doubt = await self.session.doubt(assessment, self.notes)
@@ -227,16 +225,13 @@ class _Search:
                 return self.session.answer(None, self.notes, "insufficient_evidence", over)
             assessment = self.best
         if assessment is None:
-            return await self.session.conclude(self._best_answer(), over)
+            return await self.session.conclude(AnswerBank(**self._bank()), over)
         return self.session.accept(assessment, self.notes, sufficient=True, over=over, forced=bool(over))
 
     def _last_resort(self) -> AnswerBank | None:
         """The request for the best answer; none if the last assessment knew all that is known now."""
         known = self.session.tentative[1] if self.session.tentative else ()
-        return self._best_answer() if len(self.notes) > len(known) else None
-
-    def _best_answer(self) -> AnswerBank:
-        return AnswerBank(**self._bank())
+        return AnswerBank(**self._bank()) if len(self.notes) > len(known) else None
 
     def _bank(self) -> dict[str, Any]:
         question, videos = self.session.question, self.session.environment.videos
@@ -246,9 +241,6 @@ class _Search:
     def _toolbox(self, number: int) -> Toolbox:
         limits = self.parameters
         return Toolbox(self.rounds - number, limits.frames, limits.track_frames, limits.tool_confidence, self.labels)
-
-    def _plan_is_carried_out(self) -> bool:
-        return not self.parameters.adjust_plan and 0 < len(self.plan) <= self.step
 
 
 NO_CONFIDENCE = {"tool_confidence": False}
@@ -501,6 +493,7 @@ def _box_text(box: Box) -> str:
 # The memory bank B_t of the paper is `summaries` and `notes`: captions of consecutive parts first, then what the tools
 # returned, numbered together from 1. `Assess.number` and `Toolbox.calls_left` tell the requests of one run apart.
 
+BLANK: Mapping[str, object] = {}
 Tool = Literal["caption", "detect", "zoom_caption", "zoom_detect", "track"]
 
 
@@ -523,11 +516,7 @@ class Assessment(Answered, Reasoned):
         description="how sure you are of the answer, 0 if there is none"
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _complete(cls, value: object) -> object:
-        blank: dict[str, object] = {"option": None, "answer": None, "evidence": []}
-        return blank | _given(value) if isinstance(value, Mapping) else value
+    _complete = read_as(lambda value: _given(value, {"option": None, "answer": None, "evidence": []}))
 
 
 class ToolCall(Reply):
@@ -543,31 +532,26 @@ class ToolCall(Reply):
     @model_validator(mode="before")
     @classmethod
     def _complete(cls, value: object) -> object:
-        blank: dict[str, object] = {"video": None, "end_s": None, "box": None, "label": None}
         call = flat_call(value)
-        if not isinstance(call, Mapping):
-            return call
-        return blank | {key: each for key, each in _given(call).items() if not says_nothing(each)}
+        said = (
+            {key: each for key, each in call.items() if not says_nothing(each)} if isinstance(call, Mapping) else call
+        )
+        return _given(said, {"video": None, "end_s": None, "box": None, "label": None})
 
 
-class _Step(Reasoned):
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return _given(value) if isinstance(value, Mapping) else value
-
-
-class Plan(_Step):
+class Plan(Reasoned):
     """The steps P_t, in words, and the tool call of the first one."""
 
     steps: list[str] = Field(description="what to find out and how, one tool call a step")
     action: ToolCall = Field(description="the tool call of the first step")
+    _accept = read_as(lambda value: _given(value))
 
 
-class Action(_Step):
+class Action(Reasoned):
     """A tool call without a plan of its own."""
 
     action: ToolCall = Field(description="the tool call")
+    _accept = read_as(lambda value: _given(value))
 
 
 class Clause(Reply):
@@ -590,15 +574,14 @@ class FrameCaptions(Reply):
     """A caption for each frame."""
 
     captions: list[FrameCaption] = Field(description="one for each frame")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return {"captions": value} if isinstance(value, list) else value
+    _accept = read_alone("captions", list)
 
 
-def _given(value: Mapping[str, object]) -> dict[str, object]:
-    return {str(key).casefold(): each for key, each in value.items() if each is not None}
+def _given(value: object, blank: Mapping[str, object] = BLANK) -> object:
+    """What an object gives, in place of what is `blank`; anything else as it is."""
+    if not isinstance(value, Mapping):
+        return value
+    return {**blank, **{str(key).casefold(): each for key, each in value.items() if each is not None}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -630,16 +613,13 @@ def bank_steps(name: str, question: Question, videos: Sequence[Video]) -> Joint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BankRequest(WithChapters, Request[R]):
+class BankRequest(OfRun[R]):
     """A request about the bank: the first `bank` of the `notes` are its captions, the others came one by one.
 
     Their prompts begin alike, so that a server's prefix cache holds the bank for all requests of a run, and for other
     questions about the same videos.
     """
 
-    role: ClassVar[str] = "policy"
-    question: Question
-    videos: tuple[Video, ...]
     summaries: tuple[Note, ...]
     notes: tuple[Note, ...]
     bank: int = field(default=0, metadata=LATER)
@@ -749,7 +729,7 @@ class CallTool(BankRequest[Action]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaptionFrames(Request[FrameCaptions]):
+class CaptionFrames(InParts[FrameCaptions]):
     """Say what each of `frames` shows, with a confidence for each clause (appendix A.1).
 
     `box` is the part of a frame that its picture shows, if it was enlarged.
@@ -758,21 +738,17 @@ class CaptionFrames(Request[FrameCaptions]):
     Reply = FrameCaptions
     template: ClassVar[str] = "videoagent2_caption"
     role: ClassVar[str] = "vision"
+    parts: ClassVar[tuple[str, str, str]] = ("frames", "captions", "frame")
     frames: tuple[ShownFrame, ...]
     box: tuple[float, float, float, float] | None = None
     confidence: bool = True
 
     def bounds(self) -> Bounds:
         sure = {"type": "number", "minimum": 0, "maximum": 1} if self.confidence else NULL
-        count = exactly(len(self.frames))
-        return {"captions": count, "captions.clauses": {"minItems": 1}, "captions.clauses.confidence": sure}
-
-    def interpret(self, reply: FrameCaptions) -> FrameCaptions:
-        kept = told_once("frame", reply.captions, citation_numbers(self.frames)[0])
-        return reply.model_copy(update={"captions": kept})
+        return {**super().bounds(), "captions.clauses": {"minItems": 1}, "captions.clauses.confidence": sure}
 
     def check(self, reply: FrameCaptions) -> None:
-        check_numbers("frame", _numbers(reply), citation_numbers(self.frames)[0])
+        super().check(reply)
         clauses = [clause for each in reply.captions for clause in each.clauses]
         if not all(each.clauses for each in reply.captions) or not all(clause.text.strip() for clause in clauses):
             raise InvalidReply("a caption or a clause is empty; say what is seen")
@@ -780,19 +756,6 @@ class CaptionFrames(Request[FrameCaptions]):
             check_not_refused(clause.text)
         if self.confidence and any(clause.confidence is None for clause in clauses):
             raise InvalidReply("a clause has no confidence; give each one a number from 0 to 1")
-
-    def missing(self, reply: FrameCaptions) -> Self | None:
-        rest = missing_frames(self.frames, _numbers(reply))
-        return replace(self, frames=rest) if rest else None
-
-    def join(self, reply: FrameCaptions, rest: FrameCaptions) -> FrameCaptions:
-        left = citation_numbers(missing_frames(self.frames, _numbers(reply)))[0]
-        captions = join_parts("frame", reply.captions, rest.captions, citation_numbers(self.frames)[0], left)
-        return reply.model_copy(update={"captions": captions})
-
-
-def _numbers(reply: FrameCaptions) -> list[int]:
-    return [each.frame for each in reply.captions]
 
 
 @rule.register(CaptionFrames)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
 
 from pydantic import BaseModel, Field, TypeAdapter, model_validator
@@ -25,7 +25,6 @@ from kinodex.agent.protocol import (
     VIDEO_ID_LENGTH,
     Declining,
     Note,
-    Question,
     R,
     Reasoned,
     Reply,
@@ -37,6 +36,7 @@ from kinodex.agent.protocol import (
     after_thought,
     citation_numbers,
     described,
+    read_as,
 )
 from kinodex.agent.replies import (
     Bounds,
@@ -45,7 +45,6 @@ from kinodex.agent.replies import (
     Seconds,
     WholeNumber,
     bound_schema,
-    exactly,
     is_blank,
     says_nothing,
     strict_schema,
@@ -54,14 +53,12 @@ from kinodex.agent.requests.answer import (
     Answered,
     AnswerNotes,
     Conclusion,
-    WithChapters,
+    InParts,
+    OfRun,
     check_answer,
     check_not_refused,
     check_numbers,
-    join_parts,
     letters,
-    missing_frames,
-    told_once,
 )
 from kinodex.agent.session import LastWord, Session
 from kinodex.agent.trace import Acted
@@ -365,11 +362,7 @@ class SkimmedFrame(DescribedFrame):
     model_config = described("What one frame shows, and why that bears on the query (null: it does not).")
 
     relevant: str | None = Field(description="what bears on what is looked for and why, else null")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _complete(cls, value: object) -> object:
-        return {"relevant": None, **value} if isinstance(value, Mapping) else value
+    _complete = read_as(lambda value: {"relevant": None, **value} if isinstance(value, Mapping) else value)
 
 
 class DescribedFrames(Reply):
@@ -390,21 +383,18 @@ class Finding(Reasoned):
     found: bool = Field(description="true if the clip shows it")
     answer: str = Field(description="the answer in few words, else empty")
     frames: Numbers = Field(description="numbers of the frames that show it")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _complete(cls, value: object) -> object:
-        return {"answer": "", "frames": [], **value} if isinstance(value, Mapping) else value
+    _complete = read_as(lambda value: {"answer": "", "frames": [], **value} if isinstance(value, Mapping) else value)
 
 
 S = TypeVar("S", DescribedFrames, SkimmedFrames)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LookRequest(Request[S]):
+class LookRequest(InParts[S]):
     """A description of each of some frames of a range, in small pictures; frames that are left out are asked for."""
 
     role: ClassVar[str] = "vision"
+    parts: ClassVar[tuple[str, str, str]] = ("frames", "frames", "frame")
     image_side_px: ClassVar[int | None] = SMALL_SIDE_PX
     frame_tokens: ClassVar[int] = FRAME_TOKENS
     temperature: ClassVar[float] = 1.0
@@ -413,30 +403,12 @@ class LookRequest(Request[S]):
     subtitles: tuple[Note, ...]
     frames: tuple[ShownFrame, ...]
 
-    def bounds(self) -> Bounds:
-        return {"frames": exactly(len(self.frames))}
-
-    def interpret(self, reply: S) -> S:
-        frames: Sequence[DescribedFrame] = reply.frames
-        return reply.model_copy(update={"frames": told_once("frame", frames, citation_numbers(self.frames)[0])})
-
     def check(self, reply: S) -> None:
-        """A reply may leave frames out, but not describe unknown ones, one twice, or none."""
-        check_numbers("frame", [each.frame for each in reply.frames], citation_numbers(self.frames)[0])
+        super().check(reply)
         if self.frames and not any(each.description.strip() for each in reply.frames):
             raise InvalidReply("no frame is described; give one description for each")
         for each in reply.frames:
             check_not_refused(each.description)
-
-    def missing(self, reply: S) -> Self | None:
-        rest = missing_frames(self.frames, [each.frame for each in reply.frames])
-        return replace(self, frames=rest) if rest else None
-
-    def join(self, reply: S, rest: S) -> S:
-        first: Sequence[DescribedFrame] = reply.frames
-        left = citation_numbers(missing_frames(self.frames, [each.frame for each in first]))[0]
-        frames = join_parts("frame", first, rest.frames, citation_numbers(self.frames)[0], left)
-        return reply.model_copy(update={"frames": frames})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -634,17 +606,14 @@ class FinalAnswer(Conclusion):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeekRequest(WithChapters, Request[R]):
+class SeekRequest(OfRun[R]):
     """A request of the conversation, whose `turns` are the steps so far.
 
     `known` is what is known at the beginning: the subtitles of the whole video (none if there are several videos).
     """
 
-    role: ClassVar[str] = "policy"
     tools: ClassVar[tuple[type[BaseModel], ...]] = TOOLS
     temperature: ClassVar[float] = 1.0
-    question: Question
-    videos: tuple[Video, ...]
     known: tuple[Note, ...]
     limits: Limits
     steps: int

@@ -7,9 +7,9 @@ Captions are made of the frames in the middle of clusters only, when they are ne
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,9 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.models.rules import relevances, rule
-from kinodex.agent.protocol import EXACT_S, REASONING_NAMES, Note, Question, Reasoned, Reply, Request, Video, described
-from kinodex.agent.replies import Bounds, WholeNumber, exactly, whole_number
-from kinodex.agent.requests.answer import (
-    AnswerNotes,
-    WithChapters,
-    check_numbers,
-    join_parts,
-    missing_positions,
-    told_once,
-)
+from kinodex.agent.protocol import EXACT_S, REASONING_NAMES, Note, Reasoned, Reply, Request, described
+from kinodex.agent.replies import WholeNumber, whole_number
+from kinodex.agent.requests.answer import AnswerNotes, InParts, OfRun
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import FrameTime, caption_frames, in_order
 from kinodex.agent.trace import Acted
@@ -347,7 +340,7 @@ class Relevances(Reasoned):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgeRelevance(WithChapters, Request[Relevances]):
+class JudgeRelevance(OfRun[Relevances], InParts[Relevances]):
     """Rate the relevance of each cluster by the caption of the frame in its middle (section 3.1).
 
     `notes` are those captions, in time order: cluster 1 is the first note's.
@@ -355,37 +348,8 @@ class JudgeRelevance(WithChapters, Request[Relevances]):
 
     Reply = Relevances
     template: ClassVar[str] = "judge_relevance"
-    role: ClassVar[str] = "policy"
-    question: Question
-    videos: tuple[Video, ...]
+    parts: ClassVar[tuple[str, str, str]] = ("notes", "clusters", "cluster")
     notes: tuple[Note, ...]
-
-    def bounds(self) -> Bounds:
-        return {"clusters": exactly(len(self.notes))}
-
-    def interpret(self, reply: Relevances) -> Relevances:
-        return reply.model_copy(update={"clusters": told_once("cluster", reply.clusters, self._known)})
-
-    def check(self, reply: Relevances) -> None:
-        """A reply may leave clusters out, but not judge unknown ones, one twice, or none."""
-        check_numbers("cluster", _numbers(reply), self._known)
-
-    def missing(self, reply: Relevances) -> Self | None:
-        rest = tuple(self.notes[at] for at in missing_positions(self._known, _numbers(reply)))
-        return replace(self, notes=rest) if rest else None
-
-    def join(self, reply: Relevances, rest: Relevances) -> Relevances:
-        count = len(self.notes) - len(reply.clusters)
-        clusters = join_parts("cluster", reply.clusters, rest.clusters, self._known, range(1, count + 1))
-        return reply.model_copy(update={"clusters": clusters})
-
-    @property
-    def _known(self) -> range:
-        return range(1, len(self.notes) + 1)
-
-
-def _numbers(reply: Relevances) -> list[int]:
-    return [each.cluster for each in reply.clusters]
 
 
 @rule.register(JudgeRelevance)

@@ -2,85 +2,39 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
-from kinodex.agent.anchors import (
-    anchors,
-    chains,
-    find_matches,
-    named_times_s,
-    per_video,
-    question_anchors,
-)
-from kinodex.agent.environment import Environment
+from kinodex.agent.anchors import anchors, chains, find_matches, named_times_s, per_video, question_anchors
 from kinodex.agent.protocol import Anchor, Question
-from kinodex.index.library import Library
 from tests.support.libraries.agent_library import add_film, environment_of, film, make_library
 
 LENGTH_S = {"v": 8.0, "w": 8.0}
-KITE = "red kite desert"
 
 
 def match(time_s: float, similarity: float, query: str = "kite", video: str = "v") -> Anchor:
     return Anchor(video, int(time_s), time_s, similarity, query)
 
 
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    films = {"short": film(3, 180, {60: (KITE, 4)})}
-    return environment_of(make_library(tmp_path_factory.mktemp("anchors"), films))
-
-
-def test_overlapping_clips_of_all_queries_share_one_anchor() -> None:
+def test_overlapping_clips_share_the_best_unseen_match_as_an_anchor_and_a_chain_has_a_greatest_length() -> None:
     matches = [match(10, 0.5), match(14, 0.9, "red kite"), match(30, 0.4), match(14, 0.2)]
     for longest_s in (None, {"v": 8.0}):
-        found = anchors(chains(matches, LENGTH_S, longest_s))
-        assert [(each.time_s, each.similarity, each.query) for each in found] == [
-            (14, 0.9, "red kite"),
-            (30, 0.4, "kite"),
-        ]
-
-
-def test_a_chain_ends_at_its_greatest_length_where_without_one_it_is_the_whole_video() -> None:
+        found = [(each.time_s, each.similarity, each.query) for each in anchors(chains(matches, LENGTH_S, longest_s))]
+        assert found == [(14, 0.9, "red kite"), (30, 0.4, "kite")], "of all queries"
     every_6_s = [match(time_s, 0.1 + time_s / 1000) for time_s in range(0, 180, 6)]
-    assert len(anchors(chains(every_6_s, LENGTH_S))) == 1
-    found = chains(every_6_s, LENGTH_S, {"v": 12.0})
-    assert len(anchors(found)) == 15
-    assert all(max(each.time_s for each in one) - min(each.time_s for each in one) < 12 for one in found)
+    assert len(anchors(chains(every_6_s, LENGTH_S))) == 1, "without one it is the whole video"
+    found_chains = chains(every_6_s, LENGTH_S, {"v": 12.0})
+    assert len(anchors(found_chains)) == 15
+    assert all(max(each.time_s for each in one) - min(each.time_s for each in one) < 12 for one in found_chains)
+    seen = chains([match(10, 0.9), match(12, 0.5), match(40, 0.3)], LENGTH_S)
+    assert [each.time_s for each in anchors(seen, {("v", 10)})] == [12, 40]
+    assert [each.time_s for each in anchors(seen, {("v", 10), ("v", 12)})] == [40], "once all were seen"
+    assert [each.time_s for each in anchors(seen)] == [10, 40]
 
 
-def test_a_cluster_is_represented_by_its_best_unseen_match_and_not_at_all_once_all_were_seen() -> None:
-    found = chains([match(10, 0.9), match(12, 0.5), match(40, 0.3)], LENGTH_S)
-    assert [each.time_s for each in anchors(found, {("v", 10)})] == [12, 40]
-    assert [each.time_s for each in anchors(found, {("v", 10), ("v", 12)})] == [40]
-    assert [each.time_s for each in anchors(found)] == [10, 40]
-
-
-def test_frames_that_match_no_better_than_the_median_are_no_matches(environment: Environment) -> None:
-    gaps_s = per_video(environment, lambda video: 0.0)
-    everything = find_matches(environment, [KITE], 180, gaps_s)
-    assert 0 < len(everything) <= 90
-    assert min(each.similarity for each in everything) > 0
-
-
-# Anchors of times that a question names.
-
-
-STREAM_S = 1000.0
-"""The presentation time at which the stream begins."""
-
-
-@pytest.fixture(scope="module")
-def environment_time_anchors(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    return environment_of(make_library(tmp_path_factory.mktemp("times"), {"film": film(1, 400)}))
-
-
-@pytest.fixture(scope="module")
-def streamed(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """A stream whose timestamps begin late, and a film."""
-    library = make_library(tmp_path_factory.mktemp("stream"), {"film": film(1, 120)})
-    add_film(library, "stream", film(2, 120), start_s=STREAM_S)
-    return library
+def test_frames_that_match_no_better_than_the_median_are_no_matches(tmp_path: Path) -> None:
+    environment = environment_of(make_library(tmp_path, {"short": film(3, 180, {60: ("red kite desert", 4)})}))
+    everything = find_matches(environment, ["red kite desert"], 180, per_video(environment, lambda video: 0.0))
+    assert 0 < len(everything) <= 90 and min(each.similarity for each in everything) > 0
 
 
 def test_points_in_time_are_read_and_lengths_are_not() -> None:
@@ -109,8 +63,11 @@ def test_points_in_time_are_read_and_lengths_are_not() -> None:
         assert named_times_s(text) == times_s, (text, times_s)
 
 
-def test_times_of_a_question_are_those_that_a_player_shows(streamed: Library) -> None:
-    environment_time_anchors = environment_of(streamed)
-    found = question_anchors(environment_time_anchors, Question("What happens at 01:23?"))
-    times_s = {(each.query, environment_time_anchors.video(each.video_id).title): each.time_s for each in found}
+def test_times_of_a_question_are_those_that_a_player_shows(tmp_path: Path) -> None:
+    """Also of a stream whose timestamps begin late."""
+    library = make_library(tmp_path, {"film": film(1, 120)})
+    add_film(library, "stream", film(2, 120), start_s=1000.0)
+    environment = environment_of(library)
+    found = question_anchors(environment, Question("What happens at 01:23?"))
+    times_s = {(each.query, environment.video(each.video_id).title): each.time_s for each in found}
     assert times_s == {("at 83 s", "film"): 83, ("at 83 s", "stream"): 83}

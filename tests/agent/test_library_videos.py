@@ -36,11 +36,8 @@ def test_a_caption_stands_in_a_frames_place(words_library):
     assert told.words(video_id, 44.0, 46.0)[0].text == "red kite desert"
     with pytest.raises(NeedsPictures, match="no frames of 'told'"):
         told.frames(video_id, [3.0])
-
-
-def test_lines_stand_in_where_there_are_no_captions(words_library):
     talk, video_id = environment_of(words_library, "talk"), text_video_id("talk")
-    assert list(talk.times(video_id)) == [5.0 * at for at in range(12)]
+    assert list(talk.times(video_id)) == [5.0 * at for at in range(12)], "lines, where there are no captions"
     assert [match.time_s for match in talk.search(["red kite"], video_id, 1, 4.0)] == [5.0]
     assert {note.source for note in talk.words(video_id)} == {"subtitle"}
 
@@ -113,22 +110,15 @@ def test_text_on_screen_is_among_the_lines_of_a_video_as_notes(signposted):
     assert environment.nearest(["quiet harbour"], 1).videos[0].title == "film"
 
 
-def test_hidden_text_on_screen_is_hidden_everywhere(signposted):
+def test_hidden_text_on_screen_and_titles_written_from_hidden_words_are_hidden_everywhere(signposted):
     rows, video_id = signposted.videos(), signposted.video("film").video_id
     hidden = LibraryVideos(signposted, rows, embed_words, screen_text=False)
+    untold = LibraryVideos(signposted, rows, embed_words, subtitles=False)
     for videos in (hidden, hidden.only([video_id])):
-        assert videos.screen_text(video_id) == []
+        assert videos.screen_text(video_id) == [] == videos.search_words("harbour", 5)
         assert [line.source for line in videos.lines(video_id)] == ["subtitle"]
-        assert videos.search_words("harbour", 5) == []
-
-
-def test_titles_are_hidden_with_any_of_the_words_that_they_were_written_from(signposted):
-    for subtitles, screen_text in [(False, True), (True, False)]:
-        video_id = signposted.video("film").video_id
-        videos = LibraryVideos(
-            signposted, signposted.videos(), embed_words, subtitles=subtitles, screen_text=screen_text
-        )
-        assert videos.scenes(video_id) == [] == videos.only([video_id]).scenes(video_id), (subtitles, screen_text)
+    for videos in (hidden, untold, hidden.only([video_id]), untold.only([video_id])):
+        assert videos.scenes(video_id) == []
 
 
 def test_lines_have_the_cosines_of_the_librarys_sentence_model(tmp_path):

@@ -5,76 +5,60 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from kinodex.agent.ask import VARIANTS, ask
+from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings
-from kinodex.agent.limits import (
-    Account,
-    Budget,
-    StopSignal,
-    WorkClock,
-    gather_all,
-    held,
-    time_limit,
-    waiting,
-)
-from kinodex.agent.models.openai_model import open_models
-from kinodex.agent.models.roles import read_roles
-from kinodex.agent.protocol import AnswerRules, Exchange, Model, Question, Request, ShownFrame, Usage
+from kinodex.agent.limits import Account, Budget, StopSignal, WorkClock, gather_all, held, time_limit, waiting
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.protocol import AnswerRules, Exchange, Request, ShownFrame, Usage
+from kinodex.agent.requests.describe import Verify
 from kinodex.agent.requests.tree import Decide, ScoreSegments
-from kinodex.agent.trace import Event, Exchanged, Finished
-from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
-from tests.support.libraries.sketch_library import SketchLibrary
+from kinodex.agent.trace import Exchanged, Finished
+from tests.support.libraries.agent_library import ScriptedModel, explorer
+from tests.support.runs.kite_runs import QUESTION, asked, by_example
 from tests.support.servers.chat_server import ChatServer, hanging
-from tests.support.servers.rule_server import MODEL, Rules, RuleServer
-
-
-@pytest.mark.parametrize("limit", [{"rounds": 0}, {"frames": -1}, {"cost": 0.0}, {"seconds": -2.0}])
-def test_budgets_that_allow_nothing(limit):
-    with pytest.raises(BadSettings, match="above 0"):
-        Budget(**limit)
+from tests.support.servers.wire import role
 
 
 def account(**limits: Any) -> Account:
-    return Account(replace(Budget(), **limits), index_frames=900)
+    return Account(Budget(**limits), index_frames=900)
 
 
 def frame(frame_no: int, video_id: str = "film") -> ShownFrame:
     return ShownFrame(video_id, frame_no, float(frame_no), 8, 8, b"")
 
 
-def call(running: Account, tokens: int = 100, cost: float = 0.0) -> None:
+USUAL = Usage(input_tokens=100)
+
+
+def call(running: Account, usage: Usage = USUAL, **more: Any) -> None:
     running.begin_call(())
     running.end_call()
-    running.charge(Usage(input_tokens=tokens, cost=cost), cached=False, invalid=False, seconds=0.0)
+    running.charge(usage, **{"cached": False, "invalid": False, "seconds": 0.0, **more})
 
 
-def test_frames_count_once_and_every_showing_counts() -> None:
+def test_budgets_that_allow_nothing() -> None:
+    for limit in ({"rounds": 0}, {"frames": -1}, {"cost": 0.0}, {"seconds": -2.0}):
+        with pytest.raises(BadSettings, match="above 0"):
+            account(**limit)
+
+
+def test_frames_count_once_every_showing_counts_and_a_call_has_its_tokens_money_and_faults() -> None:
     running = account(frames=5)
     for _ in range(2):
         running.count_shown([frame(1), frame(2), frame(1, "other")])
     running.count_captioned("film", [2, 3, 4])
+    usage = Usage(input_tokens=10, output_tokens=4, cached_tokens=6, cost=0.5)
+    call(running, usage, cached=True, invalid=True, seconds=2.0)
     ledger = running.ledger
     assert (ledger.frames, ledger.frame_shows, ledger.frames_with_kept, ledger.index_frames) == (3, 6, 5, 900)
-    assert sorted(running.shown_frame_nos("film")) == [1, 2]
-    assert running.frames_left == 2
-    assert account().frames_left is None
-
-
-def test_a_call_is_charged_with_its_tokens_money_and_faults() -> None:
-    running = account()
-    running.begin_call([frame(1)])
-    running.end_call()
-    usage = Usage(input_tokens=10, output_tokens=4, cached_tokens=6, cost=0.5)
-    running.charge(usage, cached=True, invalid=True, seconds=2.0)
-    ledger = running.ledger
-    assert (ledger.calls, ledger.cached_calls, ledger.invalid_replies, ledger.frames) == (1, 1, 1, 1)
+    assert (sorted(running.shown_frame_nos("film")), running.frames_left, account().frames_left) == ([1, 2], 2, None)
+    assert (ledger.calls, ledger.cached_calls, ledger.invalid_replies) == (1, 1, 1)
     assert (ledger.input_tokens, ledger.output_tokens, ledger.cached_tokens) == (10, 4, 6)
     assert (ledger.cost, ledger.model_seconds) == (0.5, 2.0)
 
@@ -89,9 +73,8 @@ def test_a_call_is_allowed_while_a_final_one_as_large_still_fits() -> None:
     running.end_call()
     call(running)
     call(running)
-    assert running.exhausted_by_call() == "tokens"
-    assert running.exhausted() is None
-    call(running, 130)
+    assert (running.exhausted_by_call(), running.exhausted()) == ("tokens", None)
+    call(running, Usage(input_tokens=130))
     assert running.exhausted() == "tokens"
 
 
@@ -99,14 +82,19 @@ def test_estimated_tokens_of_calls_that_no_server_counted_spend_a_budget_too() -
     running = account(tokens=410)
     for _ in range(2):
         assert running.exhausted_by_call() is None
-        running.begin_call(())
-        running.end_call()
-        usage = Usage(unknown_calls=1, estimated_tokens=100, sheets=2, left_out_frames=3)
-        running.charge(usage, cached=False, invalid=False, seconds=0.0)
-    assert running.exhausted_by_call() == "tokens"
+        call(running, Usage(unknown_calls=1, estimated_tokens=100, sheets=2, left_out_frames=3))
     ledger = running.ledger
-    assert (ledger.input_tokens, ledger.unknown_calls, ledger.estimated_tokens, ledger.tokens) == (0, 2, 200, 200)
-    assert (ledger.sheets, ledger.left_out_frames) == (4, 6)
+    assert (running.exhausted_by_call(), ledger.input_tokens, ledger.tokens) == ("tokens", 0, 200)
+    assert (ledger.unknown_calls, ledger.estimated_tokens, ledger.sheets, ledger.left_out_frames) == (2, 200, 4, 6)
+
+
+def test_a_round_is_expected_to_cost_as_much_as_the_one_before() -> None:
+    running = account(tokens=1000)
+    assert running.begin_round() == 1
+    for _ in range(4):
+        call(running)
+    assert running.exhausted_by_round() == "tokens"  # 400, 400 more, and two decisions of 110
+    assert account(tokens=2000).exhausted_by_round() is None
 
 
 # The clock of a question's own work: what counts, and what it costs to wait for others.
@@ -216,70 +204,38 @@ def test_errors_and_cancellations_pass_through_the_steps() -> None:
 
 # A question that is stopped: calls are cut, and the best answer so far comes, from every agent.
 
-
-QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 GRACE_S = 0.2
 
 
-@pytest.fixture(scope="module")
-def sketches(copy_sketches: Callable[[Path], SketchLibrary], tmp_path_factory: pytest.TempPathFactory) -> SketchLibrary:
-    return copy_sketches(tmp_path_factory.mktemp("sketches"))
+class Stopping(ScriptedModel):
+    """A model that stops its question during its third call, and never replies to that one."""
 
-
-@pytest.fixture(scope="module")
-def rules() -> Iterator[ChatServer]:
-    with RuleServer(Rules()) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    events = {700: ("red kite desert", 12)}
-    return environment_of(make_library(tmp_path_factory.mktemp("run"), {"film": film(1, 900, events)}))
-
-
-class Stopping:
-    """A model that stops its question during its `last`-th call, and never replies to that one."""
-
-    has_language = True
-
-    def __init__(self, inner: Model, signal: StopSignal, last: int) -> None:
-        self.name, self._inner, self._signal, self._last = inner.name, inner, signal, last
-        self.calls = 0
+    def __init__(self, signal: StopSignal) -> None:
+        super().__init__(by_example)
+        self.signal = signal
 
     async def ask(self, request: Request[Any]) -> Exchange[Any]:
-        self.calls += 1
-        if self.calls == self._last:
-            threading.Thread(target=self._signal.stop).start()
+        if len(self.requests) == 2:
+            self.requests.append(request)
+            threading.Thread(target=self.signal.stop).start()
             await asyncio.Event().wait()
-        return await self._inner.ask(request)
+        return await super().ask(request)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("agent", [each.name for each in VARIANTS if each.roles])
-def test_every_agent_ends_with_the_best_answer_so_far(agent: str, sketches: SketchLibrary, rules: ChatServer) -> None:
-    last = 3
-    known = next(each for each in sketches.known if each.film == "harbour")
-    environment = sketches.films["harbour"].without_shared_captions()
-    signal, events = StopSignal(GRACE_S), list[Event]()
-
-    async def run() -> Any:
-        async with open_models(read_roles({"default": {"model": MODEL, "base_url": rules.base_url}})) as models:
-            model = Stopping(models["default"], signal, last)
-            answer = await ask(known.question, environment, model, agent=agent, on_event=events.append, stop=signal)
-            return answer, model.calls
-
-    answer, calls = asyncio.run(run())
-    if calls < last:
+def test_every_agent_ends_with_the_best_answer_so_far(agent: str, kites: Environment) -> None:
+    signal = StopSignal(GRACE_S)
+    run = asked(kites.without_shared_captions(), Stopping(signal), agent, stop=signal)
+    answer, calls = run.answer, len(run.model.requests)
+    if calls < 3:
         assert answer.reason != "stopped", "it had ended before"
         return
     assert answer.reason == "stopped" and answer.status in ("budget_exhausted", "insufficient_evidence")
     assert answer.status == "insufficient_evidence" or answer.text is None or answer.letter
-    assert isinstance(events[-1], Finished)
-    assert sum(isinstance(each, Exchanged) for each in events) <= calls - 1
+    assert isinstance(run.events[-1], Finished) and len(run.of(Exchanged)) <= calls - 1
 
 
-def test_a_second_stop_leaves_no_time_for_it(environment: Any) -> None:
+def test_a_second_stop_leaves_no_time_and_one_before_the_beginning_asks_nothing(kites: Environment) -> None:
     signal = StopSignal()
 
     def stop_twice(request: Request[Any]) -> Any:
@@ -288,43 +244,33 @@ def test_a_second_stop_leaves_no_time_for_it(environment: Any) -> None:
             signal.stop()
         return explorer(request)
 
-    model = ScriptedModel(stop_twice)
-    answer = asyncio.run(ask(QUESTION, environment, model, stop=signal))
-    assert (answer.status, answer.reason, answer.text) == ("budget_exhausted", "stopped", None)
-    assert not model.asked(Decide)
+    run = asked(kites, stop_twice, stop=signal)
+    assert (run.answer.status, run.answer.reason, run.answer.text) == ("budget_exhausted", "stopped", None)
+    assert not run.asked(Decide)
+    early = StopSignal()
+    early.stop("the day is over")
+    run = asked(kites, explorer, stop=early)
+    assert (run.answer.status, run.answer.reason) == ("budget_exhausted", "the day is over")
+    assert run.model.requests == []
 
 
-def test_a_stop_before_the_beginning_asks_nothing(environment: Any) -> None:
-    signal, model = StopSignal(), ScriptedModel(explorer)
-    signal.stop("the day is over")
-    answer = asyncio.run(ask(QUESTION, environment, model, stop=signal))
-    assert (answer.status, answer.reason, model.requests) == ("budget_exhausted", "the day is over", [])
-
-
-def test_an_answer_that_the_agent_had_needs_no_request(environment: Any) -> None:
+def test_an_answer_that_the_agent_had_needs_no_request(kites: Environment) -> None:
     """With the gate an answer in doubt is kept while the search goes on: that is the best so far."""
     signal = StopSignal()
 
     def doubtful(request: Request[Any]) -> Any:
-        match request:
-            case Decide(complaint=complaint) if complaint:
-                signal.stop()
-                return explorer(request)
-            case Decide():
-                return {"action": "answer", "option": "B", "answer": "red", "evidence": [1]}
-            case ScoreSegments():
-                return explorer(request)
-        if type(request).__name__.startswith("Verify"):
-            return {"option": "A", "answer": "blue", "evidence": [1]}
-        return explorer(request)
+        if isinstance(request, Decide) and not request.complaint:
+            return {"action": "answer", "option": "B", "answer": "red", "evidence": [1]}
+        if isinstance(request, Decide):
+            signal.stop()
+        return {"option": "A", "evidence": [1]} if isinstance(request, Verify) else explorer(request)
 
-    model = ScriptedModel(doubtful)
-    answer = asyncio.run(ask(QUESTION, environment, model, rules=AnswerRules(verify=True), stop=signal))
+    answer = asked(kites, doubtful, rules=AnswerRules(verify=True), stop=signal).answer
     assert (answer.status, answer.reason, answer.letter) == ("budget_exhausted", "stopped", "B")
     assert answer.supported is False
 
 
-def test_a_server_that_hangs_is_cut(environment: Any) -> None:
+def test_a_server_that_hangs_is_cut(kites: Environment) -> None:
     """The reply would come in a minute; the last request hangs as well, and is cut after the grace."""
     signal = StopSignal(GRACE_S)
 
@@ -334,20 +280,11 @@ def test_a_server_that_hangs_is_cut(environment: Any) -> None:
 
     async def run() -> Any:
         with ChatServer(reply, models=["tester"]) as server:
-            async with open_models(read_roles({"default": {"model": "tester", "base_url": server.base_url}})) as models:
-                return await ask(QUESTION, environment, models, stop=signal)
+            async with OpenAIModel(role(server)) as model:
+                return await ask(QUESTION, kites, model, stop=signal)
 
     answer = asyncio.run(run())
     assert (answer.status, answer.reason, answer.text) == ("budget_exhausted", "stopped", None)
-
-
-def test_a_round_is_expected_to_cost_as_much_as_the_one_before() -> None:
-    running = account(tokens=1000)
-    assert running.begin_round() == 1
-    for _ in range(4):
-        call(running)
-    assert running.exhausted_by_round() == "tokens"  # 400, 400 more, and two decisions of 110
-    assert account(tokens=2000).exhausted_by_round() is None
 
 
 def test_a_slot_is_waited_for_at_no_cost_also_in_another_thread(hand: Hand) -> None:
@@ -400,13 +337,7 @@ def test_a_limit_waits_for_a_clock_that_stands_still() -> None:
     assert looks[:3] == [0.001] * 3 and len(looks) == 4
 
 
-async def after(turns: int, value: str) -> str:
-    for _ in range(turns):
-        await asyncio.sleep(0)
-    return value
-
-
-def test_an_error_cancels_the_others_before_it_goes_on() -> None:
+def test_an_error_cancels_the_others_and_those_that_never_began_warn_of_nothing() -> None:
     ended: list[str] = []
 
     async def waits() -> None:
@@ -422,11 +353,7 @@ def test_an_error_cancels_the_others_before_it_goes_on() -> None:
     with pytest.raises(KeyError):
         asyncio.run(gather_all([waits(), fails()]))
     assert ended == ["cancelled"]
-
-
-@pytest.mark.filterwarnings("error")
-def test_calls_that_are_cancelled_before_they_begin_warn_of_nothing() -> None:
-    calls = [after(1, "a"), after(1, "b")]
+    calls = [fails(), fails()]
 
     async def run() -> None:
         together = asyncio.ensure_future(gather_all(calls))

@@ -16,8 +16,7 @@ from kinodex.agent.environment import (
 )
 from kinodex.agent.protocol import Note
 
-VIDEO, OTHER = "v", "w"
-TIMES_S = np.arange(0.0, 600.0, 1.0)
+VIDEO = "v"
 PLACES = 16
 
 
@@ -43,75 +42,50 @@ class WrittenVideo(LibraryVideos):
         return len(one & two) / float(np.sqrt(len(one) * len(two)))
 
 
-def talk(video_id: str = VIDEO, source: str = "subtitle", count: int = 100) -> list[Note]:
+def talk() -> list[Note]:
     """Lines of which each has some words of its own, so that likeness differs."""
-    return [
-        Note(video_id, 5.0 * at, 5.0 * at + 3.0, source, f"we went on to the next house {'and so on ' * (at % 3)}{at}")
-        for at in range(count)
-    ]
+    texts = [f"we went on to the next house {'and so on ' * (at % 3)}{at}" for at in range(100)]
+    return [Note(VIDEO, 5.0 * at, 5.0 * at + 3.0, "subtitle", text) for at, text in enumerate(texts)]
 
 
 def video(*lines: Note, by_meaning: bool = False) -> WrittenVideo:
     return WrittenVideo(lines, by_meaning)
 
 
-def test_a_line_belongs_to_the_frame_on_screen_in_the_middle_of_its_time() -> None:
+def matches(written: WrittenVideo, query: str) -> np.ndarray:
+    """Deviations of the frames, one a second, from a query."""
+    return frame_deviations(written, [query], VIDEO, (), np.arange(0.0, 600.0), PLACES)[:, 0]
+
+
+def test_a_line_belongs_to_the_frame_in_the_middle_of_its_time_and_is_judged_by_its_own_kind() -> None:
     hiding = Note(VIDEO, 250.0, 254.5, "subtitle", "the captain hides a compass")
-    found = frame_deviations(video(*talk(), hiding), ["captain hides compass"], VIDEO, (), TIMES_S, PLACES)
-    assert np.flatnonzero(np.isfinite(found[:, 0])).tolist() == [252]
+    found = matches(video(*talk(), hiding), "captain hides compass")
+    assert np.flatnonzero(np.isfinite(found)).tolist() == [252]
     sparse_s = np.array([0.0, 240.0, 253.0, 300.0])
     assert frames_of([hiding], sparse_s).tolist() == [1]
     assert frames_of([Note(VIDEO, -5.0, -4.0, "subtitle", "before the first frame")], sparse_s).tolist() == [0]
-
-
-def test_a_kind_of_line_is_judged_by_its_own_kind() -> None:
-    """Every caption speaks of the night; a title that does is rare all the same."""
-    captions = [Note(VIDEO, 5.0 * at, 5.0 * at + 5.0, "caption", f"the harbour at night {at}") for at in range(100)]
+    night = [Note(VIDEO, 5.0 * at, 5.0 * at + 5.0, "caption", f"the harbour at night {at}") for at in range(100)]
     titles = [Note(VIDEO, 10.0 * at, 10.0 * at + 2.0, "screen text", f"part {at}") for at in range(40)]
     title = Note(VIDEO, 405.0, 407.0, "screen text", "harbour night")
-    found = frame_deviations(video(*captions, *titles, title), ["harbour at night"], VIDEO, (), TIMES_S, PLACES)
-    assert np.flatnonzero(np.isfinite(found[:, 0])).tolist() == [406]
+    found = matches(video(*night, *titles, title), "harbour at night")
+    assert np.flatnonzero(np.isfinite(found)).tolist() == [406], "every caption speaks of it; the title is rare"
 
 
 def test_meaning_finds_what_words_do_not() -> None:
-    said = Note(VIDEO, 250.0, 254.0, "subtitle", "a skipper conceals it")
-    query = ["the captain hides"]
-    assert np.isneginf(frame_deviations(video(*talk(), said), query, VIDEO, (), TIMES_S, PLACES)[252, 0])
+    said, query = Note(VIDEO, 250.0, 254.0, "subtitle", "a skipper conceals it"), "the captain hides"
+    assert np.isneginf(matches(video(*talk(), said), query)[252])
     known = video(*talk(), said, by_meaning=True)
-    found = frame_deviations(known, query, VIDEO, (), TIMES_S, PLACES)[:, 0]
-    assert int(found.argmax()) == 252
-    cosines = known.line_cosines(query[0], VIDEO)
-    assert cosines is not None
+    found, cosines = matches(known, query), known.line_cosines(query, VIDEO)
+    assert int(found.argmax()) == 252 and cosines is not None
     assert found[252] == pytest.approx(robust_deviations(cosines[:, None], cosines[:, None]).max())
 
 
-# Matches of words: rare ones stand out, common ones are nothing, and a long question is not found everywhere.
-
-
-TALK = [f"we went on to the next house and the {n}th door" for n in range(300)]
-
-
-def similarities(query: str, lines: list[str]) -> np.ndarray:
-    return calibrate(word_deviations(query, lines, lines, PLACES))
-
-
-def test_a_line_with_rare_words_of_a_query_stands_out() -> None:
-    lines = [*TALK, "a captain hides the silver compass"]
-    found = similarities("the captain hides a compass", lines)
-    assert int(found.argmax()) == 300
-    assert found[300] > 0.45
-    assert found[:300].max() == 0.0
-
-
-# The scale of matches: deviations from the median, and the deviation that is as rare as a chance.
-
-
-def test_similarities_tell_a_match_from_noise() -> None:
-    noise = np.random.default_rng(0).normal(size=3600)
-    assert calibrate(noise).max() < 0.4
-    assert np.median(calibrate(noise)) < 0.01
-    assert calibrate(np.asarray([12.0]))[0] > 0.6
+def test_rare_words_stand_out_and_similarities_tell_a_match_from_noise() -> None:
+    lines = [f"we went on to the next house and the {n}th door" for n in range(300)]
+    lines += ["a captain hides the silver compass"]
+    found = calibrate(word_deviations("the captain hides a compass", lines, lines, PLACES))
+    assert int(found.argmax()) == 300 and found[300] > 0.45 and found[:300].max() == 0.0
+    noise = calibrate(np.random.default_rng(0).normal(size=3600))
+    assert noise.max() < 0.4 and np.median(noise) < 0.01 and calibrate(np.asarray([12.0]))[0] > 0.6
     strong = calibrate(np.asarray([-np.inf, 30.0, 60.0, 120.0, 1e9]))
-    assert strong[0] == 0.0
-    assert (np.diff(strong) > 0).all()
-    assert strong[-1] <= 1.0
+    assert strong[0] == 0.0 and (np.diff(strong) > 0).all() and strong[-1] <= 1.0

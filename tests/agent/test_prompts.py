@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import hashlib
-import io
-import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -29,17 +26,27 @@ from kinodex.agent.prompts import (
     render,
     reply_form,
     reply_line,
+    request_message,
     text_tokens,
     user_message,
 )
 from kinodex.agent.protocol import LISTED, Question, Request, ScoredSegment, Segment, ShownFrame, Video
 from kinodex.agent.replies import REASONING
 from kinodex.agent.requests.tree import Decide, ScoreSegments
-from tests.support.every_request import STORED, built, example_text, kinds, of_full_size, variations
+from tests.support.every_request import (
+    STORED,
+    built,
+    common_start,
+    example_text,
+    field_names,
+    kinds,
+    of_full_size,
+    variations,
+)
 from tests.support.models.constrained_decoders import ENGINES, is_installed, written
 from tests.support.scripts import SCRIPTS
 from tests.support.servers.chat_server import ChatServer, SentFrame
-from tests.support.servers.wire import ANSWER, ask, decide, frame, role
+from tests.support.servers.wire import decide, frame, role
 from tests.support.strict_mode import violations
 
 SIDE_PX = 320
@@ -47,7 +54,6 @@ SIDE_PX = 320
 TIMES_S = (3.0, 17.25, 4000.5)
 LABEL = re.compile(r"frame (\d+) at ([\d.]+) s(?: \(([\d:]+)\))?")
 KINDS = kinds()
-LOOKING = [kind for kind in KINDS if "frames" in {each.name for each in dataclasses.fields(kind)}]
 Send = Callable[[Request[Any]], tuple[list[SentFrame], str]]
 
 
@@ -66,86 +72,79 @@ def send() -> Iterator[Send]:
         runner.run(model.close())
 
 
-def test_a_request_says_who_answers_and_in_what_form() -> None:
+def test_a_request_says_who_answers_and_in_what_form_and_keeps_its_line_breaks() -> None:
+    """A tag at the end of a line swallows the line break: without an empty line after it, two lines become one."""
     for kind in KINDS:
         text = render(built(kind))
         assert kind.role in ROLES, kind
         assert kind.form != "json" or "Reply with JSON only" in text, kind
-        assert "  \n" not in text and "\n\n\n" not in text, kind
         assert not re.search(r"\{\{|\{%|%\}|\bNone\b|object at 0x", text), kind
-
-
-def test_lines_of_a_prompt_keep_their_breaks() -> None:
-    """A tag at the end of a line swallows the line break: without an empty line after it, two lines become one."""
-    for kind in KINDS:
         for request in variations(kind):
             text = render(request)
             assert not re.search(r"\S- (?=[\"<\w])", text), "an item of a list stands behind the line before"
             assert not re.search(r"\n{3}|[ \t]\n", text), kind
 
 
-def test_a_complaint_is_shown_to_the_model(send: Send) -> None:
+def test_complaints_and_frames_arrive_each_frame_after_its_time_and_no_larger_than_allowed(send: Send) -> None:
+    frames = tuple(frame(number, time_s=time_s, size=STORED) for number, time_s in enumerate(TIMES_S, start=1))
     for kind in KINDS:
-        again = dataclasses.replace(built(kind), attempt=1, complaint="it names segment 77", bad_reply="[77]")
+        again = replace(built(kind), attempt=1, complaint="it names segment 77", bad_reply="[77]")
         assert "it names segment 77" in render(again) and "[77]" in send(again)[1], kind
-
-
-def test_frames_follow_the_text_in_order_each_after_its_time_and_no_larger_than_allowed(send: Send) -> None:
-    for kind in LOOKING:
-        frames = tuple(frame(number, time_s=time_s, size=STORED) for number, time_s in enumerate(TIMES_S, start=1))
+        if "frames" not in field_names(kind):
+            continue
         arrived, _ = send(built(kind, frames=frames))
         labels = [LABEL.fullmatch(each.label) for each in arrived]
-        assert [(int(label[1]), float(label[2])) for label in labels if label] == list(enumerate(TIMES_S, start=1)), (
-            kind
-        )
-        assert [label[3] for label in labels if label] == [None, None, "1:06:40"], kind
+        shown = [(int(label[1]), float(label[2]), label[3]) for label in labels if label]
+        clocks = (None, None, "1:06:40")
+        assert shown == [(at + 1, *each) for at, each in enumerate(zip(TIMES_S, clocks, strict=True))], kind
         side = 640 if kind.full_size else min(SIDE_PX, kind.image_side_px or SIDE_PX)
         assert {max(each.width_px, each.height_px) for each in arrived} == {side}, kind
 
 
 CACHED = {
-    "Act videoseek": "3b99e9464683",
-    "AdjustPlan videoagent2_adjust_plan": "38f08fe89269",
-    "AnswerBank videoagent2_answer": "0ab215aedb08",
-    "AnswerFrames answer_frames": "9db7498824ad",
-    "AnswerFromRows answer_from_rows": "6a65db855d8f",
-    "AnswerNotes answer_notes": "e5850a0cb57a",
-    "AnswerNow choose_action": "30a3ee4549ec",
-    "AnswerNow videoseek": "6ca1181ca0fd",
-    "Assess videoagent2_assess": "dd09a3f90717",
-    "CallTool videoagent2_call_tool": "59ac71a8a4e4",
-    "CaptionFrames videoagent2_caption": "954d69ac1fe9",
-    "ChooseAction choose_action": "edeb3841cd4e",
-    "ChooseFrames choose_frames": "6fff9c707ae4",
-    "CreatePlan videoagent2_create_plan": "72093453ca87",
-    "Decide decide": "da1989123c25",
-    "DescribeSegment describe_segment": "bd8922593cc8",
-    "DiscoverQueries discover_queries": "1f977c3e66d7",
-    "ExtractRows extract_rows": "032115322d00",
-    "FindMissing find_missing": "c226f7b7589f",
-    "FocusClip videoseek_focus": "a9de7cbb02f7",
-    "Guess guess": "414cdb9dca00",
-    "JudgeAnswer judge_answer": "cd883a8c2b65",
-    "JudgeMoments judge_moments": "d97a3c3eaef1",
-    "JudgeRelevance judge_relevance": "45b48dc6e880",
-    "LocateClips locate_clips": "4476eaaeff8b",
-    "OverviewVideo videoseek_overview": "7f1e1c9321be",
-    "PlanCollection plan_collection": "70955a0ae542",
-    "PlanSearch plan_search": "a4446f87ef60",
-    "ProposeQueries propose_queries": "0829c4c62550",
-    "ReadFrames read_frames": "8fc7c952f030",
-    "Recall recall": "5813ce636cb6",
-    "ReflectOnAnswer reflect_on_answer": "457b106092bf",
-    "ScoreAndPropose score_and_propose": "131d75ff6e4a",
-    "ScoreSegments score_segments": "6d24d703f378",
-    "SkimRange videoseek_skim": "f810f17a61e8",
-    "Summarize summarize": "a2e6fcf15f70",
-    "SummarizePart summarize_part": "ea8088354d1f",
-    "Think videoseek": "d927b1b231b6",
-    "Verify verify": "9a9bda73b05a",
-    "VerifyNotes verify": "57d8974c4c1f",
+    "Act videoseek": "3b99e9464683 45519bc8",
+    "AdjustPlan videoagent2_adjust_plan": "38f08fe89269 55d09221",
+    "AnswerBank videoagent2_answer": "0ab215aedb08 babd98a6",
+    "AnswerFrames answer_frames": "9db7498824ad d803593e",
+    "AnswerFromRows answer_from_rows": "6a65db855d8f d1be7f6f",
+    "AnswerNotes answer_notes": "e5850a0cb57a d74a72f9",
+    "AnswerNow choose_action": "30a3ee4549ec 0018a8e7",
+    "AnswerNow videoseek": "6ca1181ca0fd 45519bc8",
+    "Assess videoagent2_assess": "dd09a3f90717 dd52506f",
+    "CallTool videoagent2_call_tool": "59ac71a8a4e4 fa1b30bc",
+    "CaptionFrames videoagent2_caption": "954d69ac1fe9 32064cb0",
+    "ChooseAction choose_action": "edeb3841cd4e de549d21",
+    "ChooseFrames choose_frames": "6fff9c707ae4 c2f146dc",
+    "CreatePlan videoagent2_create_plan": "72093453ca87 459aaa8d",
+    "Decide decide": "da1989123c25 c88ce02f",
+    "DescribeSegment describe_segment": "bd8922593cc8 07ba21c3",
+    "DiscoverQueries discover_queries": "1f977c3e66d7 bd81b0a9",
+    "ExtractRows extract_rows": "032115322d00 fd000590",
+    "FindMissing find_missing": "c226f7b7589f 67198b21",
+    "FocusClip videoseek_focus": "a9de7cbb02f7 506a0eb4",
+    "Guess guess": "414cdb9dca00 25fef1de",
+    "JudgeAnswer judge_answer": "cd883a8c2b65 54fa8852",
+    "JudgeMoments judge_moments": "d97a3c3eaef1 77b2843c",
+    "JudgeRelevance judge_relevance": "45b48dc6e880 63c101d3",
+    "LocateClips locate_clips": "4476eaaeff8b a48745ea",
+    "OverviewVideo videoseek_overview": "7f1e1c9321be 174e5ade",
+    "PlanCollection plan_collection": "70955a0ae542 fc474b28",
+    "PlanSearch plan_search": "a4446f87ef60 1cc69a30",
+    "ProposeQueries propose_queries": "0829c4c62550 cae4c39b",
+    "ReadFrames read_frames": "8fc7c952f030 4754e4d5",
+    "Recall recall": "5813ce636cb6 0d730b4b",
+    "ReflectOnAnswer reflect_on_answer": "457b106092bf 7934d65c",
+    "ScoreAndPropose score_and_propose": "131d75ff6e4a d83b685a",
+    "ScoreSegments score_segments": "6d24d703f378 6d752efc",
+    "SkimRange videoseek_skim": "f810f17a61e8 c4df8e81",
+    "Summarize summarize": "a2e6fcf15f70 c8b84657",
+    "SummarizePart summarize_part": "ea8088354d1f b754c350",
+    "Think videoseek": "d927b1b231b6 45519bc8",
+    "Verify verify": "9a9bda73b05a 5f660fa0",
+    "VerifyNotes verify": "57d8974c4c1f 5f660fa0",
 }
-"""Of each request (its class, its template) a hash of what its cached replies depend on besides its inputs."""
+"""Of each request (its class, its template) a hash of what its cached replies depend on besides its inputs, and one of
+its prompts with few inputs and many, of one video and several, with and without each thing that it may say."""
 
 
 def cached_part(kind: Any) -> str:
@@ -155,7 +154,9 @@ def cached_part(kind: Any) -> str:
     schemas = request.schema(), kind.Reply.__name__, tools
     options = kind.form, kind.temperature, kind.stop, kind.image_side_px, kind.full_size, kind.role
     text = json.dumps([*schemas, *options, render(request)])
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    prompts = "".join(map(render, variations(kind)))
+    digests = [hashlib.sha256(each.encode()).hexdigest() for each in (text, prompts)]
+    return f"{digests[0][:12]} {digests[1][:8]}"
 
 
 def test_replies_that_were_cached_before_are_still_found() -> None:
@@ -167,25 +168,13 @@ def test_replies_that_were_cached_before_are_still_found() -> None:
         assert cached_part(kind) == CACHED[f"{kind.__name__} {kind.template}"], kind
 
 
-FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
-QUESTION = Question("What colour is the kite?", ("red", "blue"))
-FRAMES = (ShownFrame(FILM.video_id, 50, 50.04, 8, 8, b"x"), ShownFrame(FILM.video_id, 70, 70.0, 8, 8, b"y"))
-PARTS = (Segment(3, FILM.video_id, 1.5, 50.04), Segment(4, FILM.video_id, 50.04, 101.5))
-
-
-def scoring(**more) -> ScoreSegments:
-    return ScoreSegments(question=QUESTION, videos=(FILM,), segments=PARTS, frames=FRAMES, **more)
-
-
-def deciding(**more) -> Decide:
-    candidates = (ScoredSegment(PARTS[0], 0.256, "a kite at its end"), ScoredSegment(PARTS[1], 0.1, explorable=False))
-    return Decide(**{"question": QUESTION, "videos": (FILM,), "candidates": candidates, "frames": FRAMES, **more})
-
-
 def test_the_prompts_of_a_round_begin_alike_and_the_frames_stand_before_what_varies():
-    scored, decided = render(scoring()), render(deciding())
-    alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(scored, decided, strict=False))
-    shared = "".join(one for one, _ in alike)
+    film = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
+    frames = tuple(ShownFrame(film.video_id, int(at_s), at_s, 8, 8, b"x") for at_s in (50.04, 70.0))
+    parts = (Segment(3, film.video_id, 1.5, 50.04), Segment(4, film.video_id, 50.04, 101.5))
+    about = {"question": Question("What colour is the kite?", ("red", "blue")), "videos": (film,), "frames": frames}
+    candidates = (ScoredSegment(parts[0], 0.256, "a kite at its end"), ScoredSegment(parts[1], 0.1, explorable=False))
+    shared = common_start(ScoreSegments(**about, segments=parts), Decide(**about, candidates=candidates))
     assert shared.rstrip().endswith("[frame 2 at 70.00 s (1:10)]\n\nYour step:")
     assert all(text in shared for text in ("What colour is the kite?", "B. blue", "The video lasts 100.0 s"))
 
@@ -196,16 +185,13 @@ class Bare(Decide):
     template = "Question: {{ request.question.text }}\nAnswer it.\n"
 
 
-def test_pictures_stand_where_the_template_includes_the_frames_else_after_the_text():
+def test_pictures_stand_where_the_template_includes_the_frames_else_after_the_text() -> None:
     asked = decide()
-    kinds = {}
-    with ChatServer(lambda _: ANSWER) as server:
-        for request_ in (asked, Bare(question=asked.question, videos=(), candidates=(), frames=asked.frames)):
-            ask(server, replace(request_, frames=(frame(1), frame(2))))
-            parts = server.seen[-1].body["messages"][0]["content"]
-            kinds[type(request_)] = [part["type"] for part in parts]
+    bare = Bare(question=asked.question, videos=(), candidates=(), frames=asked.frames)
     pictures = ["text", "image_url"] * 2
-    assert kinds == {Decide: ["text", *pictures, "text"], Bare: ["text", *pictures]}
+    for request, sent in ((asked, ["text", *pictures, "text"]), (bare, ["text", *pictures])):
+        content: Any = request_message(replace(request, frames=(frame(1), frame(2))), None)["content"]
+        assert [part["type"] for part in content] == sent
 
 
 # The form of replies: the schema that is sent, the words of the prompt and its form are one, and decoders keep it.
@@ -245,9 +231,11 @@ def test_the_example_is_accepted_byte_for_byte_by_the_schema_that_is_sent() -> N
                     )
 
 
-def test_the_form_in_the_prompt_holds_no_content_and_is_no_reply() -> None:
+def test_the_form_in_the_prompt_holds_no_content_and_is_no_reply_and_the_example_is_one() -> None:
     for kind in WRITTEN:
         for request in variations(kind):
+            request.check(parse_json(example_text(request), request))
+            assert violations(request.schema()) == violations(request.schema(reasoning=False)) == [], kind
             form = reply_form(request.schema())
             if kind.form == "json":
                 assert render(request).count(f"{FORM} {form}") == 1, kind
@@ -256,38 +244,30 @@ def test_the_form_in_the_prompt_holds_no_content_and_is_no_reply() -> None:
             for said in (form, quoted):
                 reply, invalid = parse_reply(said, request)
                 assert reply is None and invalid, (kind, said)
+        tools: Any = tool_parameters(kind.tools)["tools"] if kind.tools else ()
+        for tool in tools:
+            assert violations(tool["function"]["parameters"]) == [], kind
 
 
-def test_an_answer_before_its_reasons_cannot_be_written() -> None:
+def test_a_reply_that_lacks_what_the_prompt_asks_for_or_answers_before_its_reasons_cannot_be_written() -> None:
     for kind in WRITTEN:
+        request = of_full_size(kind)
+        schema, value = request.schema(), json.loads(example_text(request))
+        keys = list(value)
+        wrong = [{name: value[name] for name in (keys[at], *keys[:at], *keys[at + 1 :])} for at in range(1, len(keys))]
+        wrong += [{key: each for key, each in value.items() if key != name} for name in keys]
+        for name in keys:
+            counted = schema["properties"][name].get("minItems")
+            if counted and counted == schema["properties"][name].get("maxItems"):
+                assert len(value[name]) == counted == 7, kind
+                lacking = [dict(list(each.items())[:-1]) for each in value[name]]
+                wrong += [{**value, name: value[name][:-1]}, {**value, name: lacking}]
         for accepts in ACCEPTS:
-            request = of_full_size(kind)
-            keys = list(value := json.loads(example_text(request)))
-            for at in range(1, len(keys)):
-                moved = [keys[at], *keys[:at], *keys[at + 1 :]]
-                assert not accepts(request.schema(), written({name: value[name] for name in moved})), moved
-
-
-def test_a_reply_that_lacks_what_the_prompt_asks_for_cannot_be_written() -> None:
-    for kind in WRITTEN:
-        for accepts in ACCEPTS:
-            request = of_full_size(kind)
-            schema, value = request.schema(), json.loads(example_text(request))
-            for name in value:
-                assert not accepts(schema, written({key: each for key, each in value.items() if key != name})), name
-                counted = schema["properties"][name].get("minItems")
-                if counted and counted == schema["properties"][name].get("maxItems"):
-                    assert len(value[name]) == counted == 7, (accepts, kind)
-                    assert not accepts(schema, written({**value, name: value[name][:-1]})), "six of seven"
-                    lacking = [dict(list(each.items())[:-1]) for each in value[name]]
-                    assert not accepts(schema, written({**value, name: lacking})), "a part of each"
-
-
-def test_the_example_is_a_reply_that_is_read_and_passes_the_check() -> None:
-    for kind in WRITTEN:
-        for request in variations(kind):
-            reply = parse_json(example_text(request), request)
-            request.check(reply)
+            assert [each for each in wrong if accepts(schema, written(each))] == [], (accepts, kind)
+        for reasoning in (True, False):
+            line = reply_line(request, reasoning).partition(FORM)[0]
+            places = [line.index(f'- "{name}"') for name in request.schema(reasoning=reasoning)["properties"]]
+            assert places == sorted(places), "the prompt names the keys in the order of the schema"
 
 
 def test_words_come_before_what_is_decided() -> None:
@@ -307,24 +287,6 @@ def test_words_come_before_what_is_decided() -> None:
                 assert names[-1] == "evidence", kind
 
 
-def test_the_prompt_names_the_keys_in_the_order_of_the_schema() -> None:
-    for kind in WRITTEN:
-        request = of_full_size(kind)
-        for reasoning in (True, False):
-            line = reply_line(request, reasoning).partition(FORM)[0]
-            places = [line.index(f'- "{name}"') for name in request.schema(reasoning=reasoning)["properties"]]
-            assert places == sorted(places), kind
-
-
-def test_strict_mode_takes_every_schema() -> None:
-    for kind in WRITTEN:
-        for request in variations(kind):
-            assert violations(request.schema()) == violations(request.schema(reasoning=False)) == [], kind
-        tools: Any = tool_parameters(kind.tools)["tools"] if kind.tools else ()
-        for tool in tools:
-            assert violations(tool["function"]["parameters"]) == [], kind
-
-
 # Segments in prompts: the best in full, the others short, and none in which nothing is left to see.
 
 
@@ -341,60 +303,29 @@ def test_the_best_candidates_are_in_full_the_others_short_and_few() -> None:
     assert len(lines) == LISTED
     assert lines[-1].startswith("Segment 39: 390 s to 400 s (6:30 to 6:40), score 0.39: reason reason")
     assert lines[0] == "Segment 20: 200 s to 210 s, score 0.20"
-    assert sum("reason" in line for line in lines) == IN_FULL
-    assert max(map(len, lines)) < REASON_CHARACTERS + 60
-
-
-def test_a_long_reason_is_cut_and_not_left_out() -> None:
+    assert sum("reason" in line for line in lines) == IN_FULL and max(map(len, lines)) < REASON_CHARACTERS + 60
     for script in SCRIPTS:
         said = scored(1, 0.5, explanation="".join(script.lines * 9))
-        [line] = [each for each in candidate_lines([said], (), (LONG,), "fused") if "Segment 1" in each]
-        assert 150 <= len(line.partition("score 0.50: ")[2]) <= 240, script
-        assert line.endswith(" ..."), script
+        [line] = candidate_lines([said], (), (LONG,), "fused")
+        assert 150 <= len(line.partition("score 0.50: ")[2]) <= 240 and line.endswith(" ..."), script
 
 
-# Times as prompts write them.
-
-
-def test_openai_counts_tiles() -> None:
+def test_pictures_count_by_tiles_or_patches_and_messages_add_up() -> None:
     """The examples of OpenAI's own page among them: 1024 x 1024, 2048 x 4096 and 4096 x 8192 at low detail."""
-    for size, detail, tokens in [
+    for size, detail, tokens in (
         ((512, 288), "auto", 255),
         ((512, 512), "high", 255),
         ((1024, 1024), "high", 765),
         ((2048, 4096), "high", 1105),
         ((4096, 8192), "low", 85),
         ((512, 288), "low", 85),
-    ]:
+    ):
         assert picture_tokens(*size, "openai", detail) == tokens, size
-
-
-def test_qwen_counts_patches_of_28_pixels() -> None:
-    for size, tokens in [
-        ((512, 288), 18 * 10 + 2),
-        ((28, 28), 4 + 2),
-        ((1920, 1080), 47 * 26 + 2),
-        ((448, 448), 16 * 16 + 2),
-    ]:
-        assert picture_tokens(*size, "qwen") == tokens, (size, tokens)
-        assert picture_tokens(*size, "qwen", "low") == tokens, (size, tokens)
-
-
-def test_messages_add_up_texts_pictures_and_marks() -> None:
-    frames = [ShownFrame("v", number, float(number), 512, 288, _jpeg(512, 288)) for number in (1, 2)]
-    message = user_message("What is this?", frames, None)
+    for size, tokens in (((512, 288), 18 * 10), ((28, 28), 4), ((1920, 1080), 47 * 26), ((448, 448), 16 * 16)):
+        assert picture_tokens(*size, "qwen") == picture_tokens(*size, "qwen", "low") == tokens + 2, size
+    message = user_message("What is this?", [frame(number, size=(512, 288)) for number in (1, 2)], None)
     parts = cast(list[dict[str, str]], message["content"])
-    words = sum(text_tokens(part["text"]) for part in parts if part["type"] == "text")
-    assert estimate_tokens([message]) == MESSAGE_TOKENS + words + 2 * 255
-    assert estimate_tokens([message], "qwen") == MESSAGE_TOKENS + words + 2 * 182
-    assert estimate_tokens([message, {"role": "assistant", "content": "12345678"}]) == (
-        2 * MESSAGE_TOKENS + words + 2 * 255 + 2
-    )
-
-
-def _jpeg(width: int, height: int) -> bytes:
-    from PIL import Image
-
-    file = io.BytesIO()
-    Image.new("RGB", (width, height)).save(file, "JPEG")
-    return file.getvalue()
+    words = sum(text_tokens(part["text"]) for part in parts if part["type"] == "text") + MESSAGE_TOKENS
+    assert (estimate_tokens([message]), estimate_tokens([message], "qwen")) == (words + 2 * 255, words + 2 * 182)
+    spoken = {"role": "assistant", "content": "12345678"}
+    assert estimate_tokens([message, spoken]) == words + MESSAGE_TOKENS + 2 * 255 + 2

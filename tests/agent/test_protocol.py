@@ -1,4 +1,4 @@
-"""Requests and what they are in traces: content keys, JSON values, and the model of a role."""
+"""Questions, and requests as they are in traces: content keys and JSON values."""
 
 from __future__ import annotations
 
@@ -7,47 +7,22 @@ from dataclasses import replace
 import pytest
 
 from kinodex.agent.errors import BadQuestion
-from kinodex.agent.protocol import (
-    Question,
-    Segment,
-    ShownFrame,
-    Video,
-    plain,
-    request_key,
-)
-from kinodex.agent.requests.tree import ScoreSegments
-
-COLOURS = Question("What colour is the kite?", ("red", "dark blue", "green"))
-VIDEO = Video("v" * 32, "film", 0.0, 100.0)
-PARTS = (Segment(1, VIDEO.video_id, 0.0, 50.0), Segment(2, VIDEO.video_id, 50.0, 100.0))
-FRAME = ShownFrame(VIDEO.video_id, 50, 50.0, 8, 8, b"picture")
+from kinodex.agent.protocol import Question, Video, plain, request_key
+from tests.support.servers.wire import frame, score
 
 
-def scoring() -> ScoreSegments:
-    return ScoreSegments(question=COLOURS, videos=(VIDEO,), segments=PARTS, frames=(FRAME,))
+def test_keys_tell_requests_apart_by_content_and_leave_out_what_older_traces_do_not_have() -> None:
+    others = score((frame(21), frame(40))), replace(score(), attempt=1)
+    assert request_key(score()) == request_key(score())
+    assert len({request_key(each) for each in (score(), *others)}) == 3
+    video = Video("v" * 32, "film", 0.0, 100.0)
+    values = {"video_id": "v" * 32, "title": "film", "start_s": 0.0, "duration_s": 100.0}
+    assert plain(video) == values, "while it has its default"
+    assert plain(replace(video, has_pictures=False)) == {**values, "has_pictures": False}
 
 
-def test_keys_tell_requests_apart_by_content():
-    again = ScoreSegments(question=COLOURS, videos=(VIDEO,), segments=PARTS, frames=(FRAME,))
-    other_picture = ShownFrame(VIDEO.video_id, 50, 50.0, 8, 8, b"another picture")
-    other = ScoreSegments(question=COLOURS, videos=(VIDEO,), segments=PARTS, frames=(other_picture,))
-    second = ScoreSegments(question=COLOURS, videos=(VIDEO,), segments=PARTS, frames=(FRAME,), attempt=1)
-    assert request_key(scoring()) == request_key(again)
-    assert len({request_key(each) for each in (again, other, second)}) == 3
-
-
-def test_a_field_that_older_traces_do_not_have_is_left_out_while_it_has_its_default():
-    plain_video = {"video_id": "v" * 32, "title": "film", "start_s": 0.0, "duration_s": 100.0}
-    assert plain(VIDEO) == plain_video
-    assert plain(replace(VIDEO, has_pictures=False)) == {**plain_video, "has_pictures": False}
-
-
-# Questions, the replies that are accepted, and those that are refused with a reason.
-
-
-@pytest.mark.parametrize(
-    ("text", "options", "said"),
-    [
+def test_questions_that_cannot_be_asked() -> None:
+    for text, options, said in (
         ("", (), "question is empty"),
         (" \n", ("a", "b"), "question is empty"),
         ("What?", ("only",), "got 1 option; .*2 to 26"),
@@ -56,9 +31,7 @@ def test_a_field_that_older_traces_do_not_have_is_left_out_while_it_has_its_defa
         ("What?", ("red", "blue", "RED"), "'red' is given more than once"),
         ("What is \ud83d?", (), r"holds '.ud83d', which is half a character"),
         ("What?", ("red", "blue \udcff"), r"holds '.udcff', which is half a character"),
-    ],
-)
-def test_questions_that_cannot_be_asked(text, options, said):
-    with pytest.raises(BadQuestion, match=said) as error:
-        Question(text, options)
-    assert "\n" not in str(error.value)
+    ):
+        with pytest.raises(BadQuestion, match=said) as error:
+            Question(text, options)
+        assert "\n" not in str(error.value)

@@ -59,15 +59,13 @@ class Whole(BaseModel):
 SCHEMA = strict_schema(Whole)
 
 
-def test_every_key_is_required_and_nothing_refers_to_anything_else() -> None:
+def test_every_key_is_required_nothing_refers_to_anything_else_and_the_plainest_value_fits() -> None:
     assert violations(SCHEMA) == []
     assert list(SCHEMA["properties"]) == SCHEMA["required"] == ["reasoning", "kind", "parts", "best"]
-    assert SCHEMA["properties"]["best"]["properties"]["number"] == {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": 9,
-        "description": "its number",
-    }
+    number = {"type": "integer", "minimum": 1, "maximum": 9, "description": "its number"}
+    assert SCHEMA["properties"]["best"]["properties"]["number"] == number
+    for schema in (SCHEMA, without_reasoning(SCHEMA), bound_schema(SCHEMA, {"parts": exactly(3)})):
+        assert llguidance_accepts(schema, written(plainest(schema))), schema
 
 
 def test_bounds_reach_parts_of_lists_and_of_objects_and_leave_the_class_alone() -> None:
@@ -88,16 +86,7 @@ def test_bounds_reach_parts_of_lists_and_of_objects_and_leave_the_class_alone() 
     assert violations(bound) == [] and "minItems" not in strict_schema(Whole)["properties"]["parts"]
 
 
-def test_the_plainest_value_fits() -> None:
-    for schema in [SCHEMA, without_reasoning(SCHEMA), bound_schema(SCHEMA, {"parts": exactly(3)})]:
-        assert llguidance_accepts(schema, written(plainest(schema))), schema
-
-
 # Numbers, times and lists as models write them: what is meant without doubt is read, the rest is refused.
-
-
-NOTHING: tuple[object, ...] = (math.nan, math.inf, -math.inf, True, "", "soon", "NaN", {})
-"""No number at all, or none that can be counted with."""
 
 
 def test_what_is_meant_is_read() -> None:
@@ -134,34 +123,20 @@ def test_what_is_meant_is_read() -> None:
         assert TypeAdapter(kind).validate_python(said) == pytest.approx(meant), kind
 
 
-@pytest.mark.parametrize(
-    ("kind", "said"),
-    [
-        *((kind, said) for kind in (WholeNumber, Score, Confidence, Seconds) for said in NOTHING),
-        *((kind, "1e999") for kind in (WholeNumber, Score, Confidence, Seconds)),
-        *((kind, "9" * 5000) for kind in (WholeNumber, Score, Confidence, Seconds, Numbers)),
-        (WholeNumber, 3.5),
-        (WholeNumber, "3 or 4"),
-        (WholeNumber, "not segment 3"),
-        (WholeNumber, "It isn't 3"),
-        (Seconds, "not at 90 s"),
-        (Numbers, "not 3"),
-        (Score, "between 60 and 70"),
-        (Score, 101),
-        (Score, "120%"),
-        (Confidence, 85),
-        (Seconds, "10:00 to 11:00"),
-        (Seconds, "1:2:3:4"),
-        (Seconds, "1:75"),
-        (Numbers, "1-3"),
-        (Numbers, "many"),
-        (Numbers, [[1]]),
-        (Numbers, [True]),
-    ],
-)
-def test_what_may_mean_several_things_or_nothing_is_refused(kind: type, said: object) -> None:
-    with pytest.raises(ValidationError):
-        TypeAdapter(kind).validate_python(said)
+def test_what_may_mean_several_things_or_nothing_is_refused() -> None:
+    numbers = (WholeNumber, Score, Confidence, Seconds)
+    nothing: tuple[object, ...] = (math.nan, math.inf, -math.inf, True, "", "soon", "NaN", {}, "1e999", "9" * 5000)
+    refused: dict[Any, tuple[object, ...]] = {
+        WholeNumber: (3.5, "3 or 4", "not segment 3", "It isn't 3"),
+        Score: ("between 60 and 70", 101, "120%"),
+        Confidence: (85,),
+        Seconds: ("not at 90 s", "10:00 to 11:00", "1:2:3:4", "1:75"),
+        Numbers: ("9" * 5000, "not 3", "1-3", "many", [[1]], [True]),
+    }
+    for kind, values in refused.items():
+        for said in (*values, *(nothing if kind in numbers else ())):
+            with pytest.raises(ValidationError):
+                TypeAdapter(kind).validate_python(said)
 
 
 # One schema for all requests of a run: what is sent, what the prompt says, and what is read from a reply.
@@ -191,32 +166,22 @@ def test_all_requests_of_a_run_have_one_schema_byte_for_byte() -> None:
         assert len({json.dumps(reply_schema(each)) for each in requests}) > 1, family
 
 
-def test_strict_mode_takes_it_and_its_objects_begin_with_different_keys() -> None:
-    for reasoning in [True, False]:
-        for kind in [*SEARCH, *BANK]:
-            for request in variations(kind):
-                if request.joint() is None:
-                    continue
-                schema = reply_schema(request, reasoning=reasoning, joint=True)
-                assert violations(schema) == [], (kind, reasoning)
-                first = [next(iter(each["properties"])) for each in schema["properties"][STEP]["anyOf"]]
-                assert len(first) == len(set(first)), (kind, reasoning)
-
-
-def test_the_example_can_be_written_under_it() -> None:
-    for kind in [*SEARCH, *BANK]:
-        for engine in [name for name in ENGINES if is_installed(name)]:
-            request = of_full_size(kind)
-            for reasoning in (True, False):
-                schema = reply_schema(request, reasoning=reasoning, joint=True)
+def test_strict_mode_takes_it_the_example_can_be_written_under_it_and_is_read() -> None:
+    for kind in (*SEARCH, *BANK):
+        request = of_full_size(kind)
+        plain = parse_json(example_text(request), request)
+        assert parse_json(written(joined(request)), request) == plain, "with and without the keys around it"
+        for reasoning in (True, False):
+            schema = reply_schema(request, reasoning=reasoning, joint=True)
+            for engine in [name for name in ENGINES if is_installed(name)]:
                 assert ENGINES[engine](schema, written(joined(request, reasoning))), (engine, kind)
                 assert not ENGINES[engine](schema, example_text(request, reasoning)), (engine, kind)
-
-
-def test_a_reply_is_read_with_and_without_the_keys_around_it() -> None:
-    for kind in [*SEARCH, *BANK]:
-        request = of_full_size(kind)
-        assert parse_json(written(joined(request)), request) == parse_json(example_text(request), request), kind
+            for other in variations(kind):
+                if other.joint() is None:
+                    continue
+                schema = reply_schema(other, reasoning=reasoning, joint=True)
+                first = [next(iter(each["properties"])) for each in schema["properties"][STEP]["anyOf"]]
+                assert violations(schema) == [] and len(first) == len(set(first)), "they begin with different keys"
 
 
 def test_a_reply_to_another_step_is_none_to_this_one() -> None:
@@ -281,37 +246,27 @@ def test_the_prompt_names_the_reply_that_is_due_and_what_binds_it_more_closely()
 # Calls of tools in the forms of several chat templates.
 
 
-INNER = {"name": "go", "arguments": {"where": "home", "fast": None}}
-
-
-def test_one_call_in_any_form_is_read() -> None:
-    for said in [
+def test_one_call_in_any_form_is_read_and_what_is_none_stays_as_it_is() -> None:
+    inner = {"name": "go", "arguments": {"where": "home", "fast": None}}
+    for said in (
         GO,
-        INNER,
-        [INNER],
+        inner,
+        [inner],
         {"name": "go", "parameters": {"where": "home", "fast": None}},
         {"tool": "go", "args": {"where": "home"}},
         {"name": "go", "arguments": '{"where": "home", "fast": null}'},
-        {"function": INNER},
+        {"function": inner},
         {"type": "function", "function": {"name": "go", "arguments": '{"where": "home"}'}},
-        {"tool_calls": [{"id": "1", "type": "function", "function": INNER}]},
+        {"tool_calls": [{"id": "1", "type": "function", "function": inner}]},
         {"function": "go", "arguments": {"where": "home"}},
-    ]:
+    ):
         for text in (json.dumps(said), f"I go.\n<tool_call>\n{json.dumps(said)}\n</tool_call>"):
             assert parse_json(text, Walk()) == HOME, said
-
-
-def test_what_is_no_single_call_stays_as_it_is() -> None:
-    for said in [
-        {"queries": ["a"]},
-        {"name": "go"},
-        {"name": "go", "arguments": "home"},
+    others: list[Any] = [{"queries": ["a"]}, {"name": "go"}, {"name": "go", "arguments": "home"}, [], 7]
+    others += [
         {"name": "go", "arguments": "[" * 3000},
         {"name": {}, "arguments": {}},
         {"function": None, "tool_calls": []},
-        {"tool_calls": [INNER, INNER]},
-        [INNER, INNER],
-        [],
-        7,
-    ]:
-        assert flat_call(said) is said, said
+    ]
+    for other in (*others, {"tool_calls": [inner, inner]}, [inner, inner]):
+        assert flat_call(other) is other, other

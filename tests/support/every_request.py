@@ -12,11 +12,13 @@ import typing
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import takewhile
 from typing import Any, Literal, Union
 
 from PIL import Image
 
 from kinodex import agent
+from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Note, Question, Request, ScoredSegment, Segment, ShownFrame, Video
 from kinodex.agent.replies import NAMED
 from kinodex.agent.requests.describe import FoundMoment
@@ -86,6 +88,12 @@ def example_text(request: Request[Any], reasoning: bool = True) -> str:
     return json.dumps({name: said.get(name) for name in names}, ensure_ascii=False)
 
 
+def common_start(*requests: Request[Any]) -> str:
+    """The text with which the prompts of all requests begin, as a server's prefix cache sees it."""
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*map(render, requests), strict=False))
+    return "".join(letters[0] for letters in same)
+
+
 def field_names(kind: Any) -> set[str]:
     """Names of the inputs of a class of requests."""
     return {each.name for each in dataclasses.fields(kind)}
@@ -119,9 +127,18 @@ def variations(kind: type[Request[Any]]) -> Iterator[Any]:
         "declining": ["never"],
         "confidence": [False],
         "reasoning": [False],
-        "toolbox": [Toolbox(3, 4, 8, confidence=False, labels=("kite", "boat"))],
+        "vision": [False],
+        "wish": ["the bench"],
+        "visited": [(3, 4)],
+        "window": [1],
+        "doubt": ["", "too small"],
+        "plan": [(), ("find it", "zoom in")],
+        "seen": [()],
+        "toolbox": [Toolbox(3, 4, 8, confidence=False, labels=("kite", "boat")), Toolbox(1, 8, 32, confidence=True)],
     }
     yield whole
     for name, values in others.items():
         if name in names and isinstance(getattr(whole, name), type(values[0])):
             yield from (replace(whole, **{name: value}) for value in values)
+    if "box" in names:
+        yield replace(whole, box=(0.1, 0.25, 0.5, 0.666))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import io
 import json
@@ -21,10 +20,7 @@ from kinodex.agent.models.endpoint import (
     count_pictures,
     fit_pictures,
 )
-from kinodex.agent.models.openai_model import OpenAIModel
-from kinodex.agent.models.roles import Role
 from kinodex.agent.prompts import (
-    Message,
     fit_request,
     render,
     shorten_texts,
@@ -39,31 +35,24 @@ from tests.support.servers.chat_server import Behaviour, ChatServer, calling, fa
 from tests.support.servers.wire import ANSWER, GO, HOME, QUERIES, Walk, ask, decide, discover, frame
 
 
-def test_text_in_parts_is_put_together_without_the_thoughts() -> None:
-    parts = [
-        {"type": "thinking", "thinking": []},
-        {"type": "text", "text": '{"queries":'},
-        {"type": "text", "text": ' ["a"]}'},
+def test_text_in_parts_is_put_together_and_tokens_that_nobody_counts_are_estimated() -> None:
+    thought = {"type": "thinking", "thinking": []}
+    parts = [thought, {"type": "text", "text": '{"queries":'}, {"type": "text", "text": ' ["a"]}'}]
+    uncounted: list[Any] = [
+        {},
+        None,
+        {"prompt_tokens": 0, "completion_tokens": 0},
+        {"prompt_tokens": "many"},
+        "no",
+        [1],
     ]
-    sent = {"choices": [{"index": 0, "message": {"role": "assistant", "content": parts}, "finish_reason": "stop"}]}
-    with ChatServer(lambda _: Behaviour(body=sent)) as server:
-        [exchange] = ask(server, discover())
-    assert exchange.reply == Queries(queries=["a"])
-
-
-def answered(message: dict, **others: object) -> dict:
-    """An answer with the least that a server can send."""
-    return {"choices": [{"message": message}], **others}
-
-
-def test_tokens_that_a_server_does_not_count_are_unknown_and_estimated() -> None:
-    for usage in [{}, None, {"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": "many"}, "none", [1]]:
-        sent = answered({"content": json.dumps(QUERIES)}, usage=usage)
-        with ChatServer(in_turn(Behaviour(body=sent))) as server:
-            [exchange] = ask(server, discover(), price={"input": 1_000_000.0})
-        assert exchange.reply == Queries(queries=QUERIES["queries"]), usage
+    bodies = [{"choices": [{"message": {"content": parts}}], "usage": usage} for usage in uncounted]
+    with ChatServer(in_turn(*(Behaviour(body=body) for body in bodies))) as server:
+        exchanges = ask(server, *[discover()] * len(bodies), price={"input": 1_000_000.0})
+    prompt = len(server.seen[0].text)
+    for exchange, usage in zip(exchanges, uncounted, strict=True):
+        assert exchange.reply == Queries(queries=["a"])
         assert (exchange.usage.input_tokens, exchange.usage.unknown_calls) == (0, 1), usage
-        prompt = len(server.seen[0].text)
         assert prompt / 5 < exchange.usage.estimated_tokens < prompt / 2, usage
         assert prompt / 5 < exchange.usage.cost < prompt / 2, usage
 
@@ -72,11 +61,9 @@ def test_tokens_that_a_server_does_not_count_are_unknown_and_estimated() -> None
 
 
 def test_each_tool_is_a_function_with_its_arguments_and_one_call_is_wanted() -> None:
-    with ChatServer(lambda _: calling(GO)) as server:
-        [exchange] = ask(server, Walk())
-    assert server.problems == []
-    assert exchange.reply == HOME
-    assert json.loads(exchange.raw) == GO
+    with ChatServer(in_turn(calling(GO), *(said for said, _ in UNUSABLE))) as server:
+        first, *others = ask(server, Walk(), *[Walk()] * len(UNUSABLE))
+    assert (server.problems, first.reply, json.loads(first.raw)) == ([], HOME, GO)
     body = server.seen[0].body
     assert "response_format" not in body
     assert (body["tool_choice"], body["parallel_tool_calls"]) == ("required", False)
@@ -84,6 +71,8 @@ def test_each_tool_is_a_function_with_its_arguments_and_one_call_is_wanted() -> 
     assert (go["name"], go["description"], go["strict"]) == ("go", "Walk somewhere.", True)
     assert list(go["parameters"]["properties"]) == ["where", "fast"]
     assert stop["parameters"]["properties"] == {}
+    for exchange, (said, invalid) in zip(others, UNUSABLE, strict=True):
+        assert exchange.reply is None and invalid in (exchange.invalid or ""), said
 
 
 def test_json_is_found_in_text() -> None:
@@ -97,9 +86,8 @@ def test_json_is_found_in_text() -> None:
         assert parse_json(text, discover()) == Queries(queries=["a b"]), text
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
+def test_what_is_wrong_with_a_reply_is_said_in_one_line_that_can_be_shown_again() -> None:
+    for text, problem in (
         ("a kite", "no JSON"),
         ('{"queries": ["a", "b', "breaks off"),
         ('{"outer": {"queries": ["a"]}, "more": ', "breaks off"),
@@ -109,13 +97,12 @@ def test_json_is_found_in_text() -> None:
         ("[" * 5000, "nested too deeply"),
         ('{"queries": [' + "9" * 5000 + "]}", "thousands of digits"),
         ('{"queries": ["\\ud800"]}', "half a character"),
-    ],
-)
-def test_what_is_wrong_with_a_reply_is_said_in_one_line(text: str, problem: str) -> None:
-    with pytest.raises(InvalidReply) as caught:
-        parse_json(text, discover())
-    assert problem in str(caught.value)
-    assert "\n" not in str(caught.value)
+    ):
+        with pytest.raises(InvalidReply) as caught:
+            parse_json(text, discover())
+        assert problem in str(caught.value) and "\n" not in str(caught.value)
+    reply, invalid = parse_reply(json.dumps({**ANSWER, "option": "9\n" * 5000, "answer": None}), decide())
+    assert reply is None and invalid is not None and len(invalid) <= 400 and "\n" not in invalid
 
 
 UNUSABLE: list[tuple[Behaviour | str, str]] = [
@@ -135,63 +122,34 @@ UNUSABLE: list[tuple[Behaviour | str, str]] = [
 ]
 
 
-def test_a_call_that_cannot_be_used_is_data_with_its_reason() -> None:
-    for said, invalid in UNUSABLE:
-        with ChatServer(in_turn(said)) as server:
-            [exchange] = ask(server, Walk())
-        assert exchange.reply is None, (said, invalid)
-        assert invalid in (exchange.invalid or ""), (said, invalid)
-
-
 def test_a_repair_shows_the_model_its_reply_and_what_was_wrong() -> None:
     with ChatServer(in_turn("a kite, I think", QUERIES)) as server:
         [bad] = ask(server, discover())
         assert bad.invalid is not None
         again = replace(discover(), attempt=1, complaint=bad.invalid, bad_reply=bad.raw)
         [good] = ask(server, again)
-    assert good.reply == Queries(queries=QUERIES["queries"])
+        [thinker] = ask(server, discover(), reasoning=False)
+    assert good.reply == thinker.reply == Queries(queries=QUERIES["queries"])
     opening, reply, wish = server.seen[1].body["messages"]
     assert opening == server.seen[0].body["messages"][0]
     assert reply == {"role": "assistant", "content": "a kite, I think"}
-    assert "there is no JSON in it" in wish["content"]
-    assert '"queries"' in wish["content"]
-
-
-def test_a_model_that_thinks_before_it_writes_is_not_asked_for_its_reasons() -> None:
-    with ChatServer(lambda _: QUERIES) as server:
-        [exchange] = ask(server, discover(), reasoning=False)
-        ask(server, discover())
-    assert exchange.reply == Queries(queries=QUERIES["queries"])
+    assert "there is no JSON in it" in wish["content"] and '"queries"' in wish["content"]
     schemas = [seen.body["response_format"]["json_schema"]["schema"] for seen in server.seen]
-    assert [list(each["properties"]) for each in schemas] == [["queries"], ["reasoning", "queries"]]
-    assert ["reasoning" in seen.text for seen in server.seen] == [False, True]
-
-
-def test_a_complaint_is_one_line_that_can_be_shown_to_a_model_again() -> None:
-    reply, invalid = parse_reply(json.dumps({**ANSWER, "option": "9\n" * 5000, "answer": None}), decide())
-    assert reply is None and invalid is not None
-    assert len(invalid) <= 400 and "\n" not in invalid
+    named = [["reasoning", "queries"]] * 2 + [["queries"]]
+    assert [list(each["properties"]) for each in schemas] == named, "one that thinks before it writes gives no reasons"
+    assert ["reasoning" in seen.text for seen in server.seen] == [True, True, False]
 
 
 # Contact sheets: which frame stands on which tile, and what is left out.
 
 
-def shown(count: int, size: tuple[int, int] = (64, 48), detail: Any = "auto") -> list[Message]:
-    """A conversation: a first message with pictures, and a text after it."""
-    frames = [frame(number, size=size) for number in range(1, count + 1)]
-    return [user_message("Look:", frames, None, detail), {"role": "assistant", "content": "Well."}]
-
-
-def parts(messages: list[Message]) -> list[Any]:
-    content: Any = messages[0]["content"]
-    return list(content)
-
-
 def test_pictures_are_dealt_to_as_many_sheets_as_the_server_takes() -> None:
     for count, most, sheets, left_out in [(4, 1, 1, 0), (8, 3, 3, 0), (40, 2, 2, 8), (3, 2, 1, 0)]:
-        fitted = fit_pictures(shown(count), most)
+        shown = user_message("Look:", [frame(number) for number in range(1, count + 1)], None)
+        fitted = fit_pictures([shown, {"role": "assistant", "content": "Well."}], most)
         assert (count_pictures(fitted.messages), fitted.sheets, fitted.left_out) == (most, sheets, left_out), count
-        text = " ".join(part["text"] for part in parts(fitted.messages) if "text" in part)
+        content: Any = fitted.messages[0]["content"]
+        text = " ".join(part["text"] for part in content if "text" in part)
         assert text.startswith("Look: "), count
         named = [number for number in range(1, count + 1) if f"frame {number} at {number}.00 s" in text]
         assert len(named) == count - left_out <= most * MAX_TILES, count
@@ -221,19 +179,22 @@ def count(request) -> int:
     return math.ceil((len(render(request)) + sum(len(turn.text) for turn in request.turns)) / 3)
 
 
-def test_the_longest_texts_lose_first_and_keep_their_beginning_and_end():
+def test_the_longest_texts_lose_first_and_keep_their_beginning_and_end_in_any_script() -> None:
     short, long = "it is short", "it begins " + LINE * 20 + "and ends"
     kept, cut = shorten_texts([short, long], 80)
-    assert kept == short
-    assert cut.startswith("it begins one") and cut.endswith("and ends")
-    assert " … " in cut
+    assert kept == short and cut.startswith("it begins one") and cut.endswith("and ends") and " … " in cut
     assert len(kept) + len(cut) <= 80
+    for script in SCRIPTS:
+        text = ("" if script.name in ("Thai", "Chinese", "Japanese") else " ").join(script.lines * 40)
+        [cut] = shorten_texts([text], len(text) * 93 // 100)
+        assert 0.85 * len(text) < len(cut) < 0.94 * len(text), script
+        assert set(regex.findall(r"\X", cut)) <= {*regex.findall(r"\X", text), " ", "…"}, "a character was cut apart"
 
 
-def test_a_request_is_fitted_and_its_question_stays():
-    for tokens in [400, 600, 1200, 2400]:
-        request = choosing(*(clip(number, 300 + 40 * number) for number in range(1, 41)))
-        assert count(request) > 3_500, tokens
+def test_a_request_is_fitted_and_its_question_stays() -> None:
+    request = choosing(*(clip(number, 300 + 40 * number) for number in range(1, 41)))
+    assert count(request) > 3_500
+    for tokens in (400, 600, 1200, 2400):
         fitted = fit_request(request, tokens, count)
         assert tokens * 0.6 < count(fitted) <= tokens or len(fitted.clips) < 40, tokens
         assert count(fitted) <= max(tokens, 550), tokens
@@ -259,44 +220,22 @@ def short_of_context(limit: int, *, names_it: bool):
     return reply
 
 
-def sent_over(server: ChatServer, *requests, **settings):
-    async def asked():
-        async with OpenAIModel(Role(base_url=server.base_url, model="tester", **settings)) as model:
-            return [await model.ask(request) for request in requests]
-
-    return asyncio.run(asked())
-
-
 LONG = choosing(*(clip(number, 250) for number in range(1, 41)))
 """Some 17,000 tokens of a master's prompt."""
 
 
-def test_a_refusal_for_length_is_sent_again_with_shorter_words():
-    for names_it in [True, False]:
+def test_a_refusal_for_length_is_sent_again_with_shorter_words() -> None:
+    for names_it in (True, False):
         with ChatServer(short_of_context(6_000, names_it=names_it)) as server:
-            first, second = sent_over(server, LONG, LONG)
+            first, second = ask(server, LONG, LONG)
         assert (first.invalid, first.reply.option, second.reply.option) == (None, "B", "B"), names_it
         refused = [each for each in server.seen if counted(each.body) + each.body["max_tokens"] > 6_000]
-        assert 1 <= len(refused) <= 8, names_it
-        assert counted(server.seen[-1].body) > 1_500, names_it
-        assert [each.body for each in server.seen[-2:]] == [server.seen[-1].body] * 2, (
-            names_it
-        )  # learnt, and the same again
+        assert 1 <= len(refused) <= 8 and counted(server.seen[-1].body) > 1_500, names_it
+        assert [each.body for each in server.seen[-2:]] == [server.seen[-1].body] * 2, "learnt, and the same again"
         assert server.problems == [], names_it
-
-
-def test_what_cannot_be_shortened_is_refused_with_what_to_do():
     with ChatServer(short_of_context(60, names_it=True)) as server, pytest.raises(ContextSpent, match="longer than"):
-        sent_over(server, Guess(question=QUESTION, videos=(FILM,)))
-    assert len(server.seen) == 1
-
-
-def test_a_text_of_any_script_keeps_what_fits() -> None:
-    for script in SCRIPTS:
-        text = ("" if script.name in ("Thai", "Chinese", "Japanese") else " ").join(script.lines * 40)
-        [cut] = shorten_texts([text], len(text) * 93 // 100)
-        assert 0.85 * len(text) < len(cut) < 0.94 * len(text), script
-        assert set(regex.findall(r"\X", cut)) <= {*regex.findall(r"\X", text), " ", "…"}, "a character was cut apart"
+        ask(server, Guess(question=QUESTION, videos=(FILM,)))
+    assert len(server.seen) == 1, "what cannot be shortened"
 
 
 def counting_pixels(limit: int):
@@ -318,15 +257,14 @@ def counting_pixels(limit: int):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("limit", "frames"), [(20_000, 18), (8_192, 18), (4_096, 10), (1_900, 6)])
-def test_a_short_context_gets_shorter_replies_then_smaller_pictures_then_fewer(limit: int, frames: int) -> None:
+def test_a_short_context_gets_shorter_replies_then_smaller_pictures_then_fewer() -> None:
     """8,192 tokens, a reply of 4,096 and 18 pictures ended a search without an answer."""
     shown = tuple(replace(frame(at, size=(512, 288)), label=at + 1) for at in range(18))
     request = AnswerFrames(question=QUESTION, videos=(FILM,), frames=shown)
-    with ChatServer(counting_pixels(limit)) as server:
-        first, second = sent_over(server, request, request)
-    assert (first.invalid, first.reply.option, first.reply.evidence) == (None, "B", [18])
-    sent = [part for part in server.seen[-1].body["messages"][0]["content"] if part["type"] == "image_url"]
-    assert len(sent) == 18 - second.usage.left_out_frames == frames
-    assert len(server.seen) <= 14
-    assert server.problems == []
+    for limit, frames in ((20_000, 18), (8_192, 18), (4_096, 10), (1_900, 6)):
+        with ChatServer(counting_pixels(limit)) as server:
+            first, second = ask(server, request, request)
+        assert (first.invalid, first.reply.option, first.reply.evidence) == (None, "B", [18])
+        sent = [part for part in server.seen[-1].body["messages"][0]["content"] if part["type"] == "image_url"]
+        assert len(sent) == 18 - second.usage.left_out_frames == frames
+        assert len(server.seen) <= 14 and server.problems == [], limit

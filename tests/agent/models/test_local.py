@@ -28,18 +28,11 @@ from kinodex.jobs.models import ModelChoice, chosen_models
 from tests.support.models.training_model import TEMPLATE, letters_model, tiny_master, words_tokenizer
 
 QUESTION, VIDEO = Question("What is it?", ("a kite", "a crow")), Video("0" * 32, "film", 0.0, 60.0)
-WORDS = "user: assistant: what is it a kite here now"
 
 
 @pytest.fixture(scope="module")
-def words() -> list[str]:
-    """The texts that the tokenizer is made of."""
-    return [WORDS] * 9
-
-
-@pytest.fixture(scope="module")
-def tokenizer(words: list[str]) -> Any:
-    return words_tokenizer(words, words=9)
+def tokenizer() -> Any:
+    return words_tokenizer(["user: assistant: what is it a kite here now"] * 9, words=9)
 
 
 @pytest.fixture(scope="module")
@@ -113,18 +106,12 @@ def test_a_role_may_be_a_folder(folder, tmp_path):
 def test_a_batch_says_what_each_would_alone(model, tokenizer):
     prompts = [first_tokens(tokenizer, text) for text in ("what", "what is it", "a kite here now is it")]
 
-    async def together():
-        return await asyncio.gather(*(model.generator.generate(prompt, 0.0) for prompt in prompts))
-
-    async def alone():
-        return [await model.generator.generate(prompt, 0.0) for prompt in prompts]
-
     async def both():
-        return await together(), await alone()
+        together = await asyncio.gather(*(model.generator.generate(prompt, 0.0) for prompt in prompts))
+        return together, [await model.generator.generate(prompt, 0.0) for prompt in prompts]
 
     batch, single = asyncio.run(both())
-    assert batch == single
-    assert all(1 <= len(said) <= 5 for said in batch)
+    assert batch == single and all(1 <= len(said) <= 5 for said in batch)
 
 
 # Constrained decoding: a model with random weights, which knows nothing at all, gives replies that can be used.
@@ -132,43 +119,26 @@ def test_a_batch_says_what_each_would_alone(model, tokenizer):
 
 CLIPS = (Clip(1, VIDEO.video_id, 0.0, 30.0, "a kite"), Clip(2, VIDEO.video_id, 30.0, 60.0, "a crow"))
 MASTER: dict[str, Any] = {"question": QUESTION, "videos": (VIDEO,), "clips": CLIPS, "steps": 3}
-REQUESTS: dict[str, Any] = {
-    "guess": Guess(question=QUESTION, videos=(VIDEO,)),
-    "queries": DiscoverQueries(question=QUESTION),
-    "master": ChooseAction(**MASTER),
-    "last word": AnswerNow(**MASTER, notes=()),
-}
-TIMES = 2
-NO_OPTION = "None names no option; give a letter from A to B"
-"""No schema says that an answer needs what declining does not."""
 
 
 @pytest.fixture(scope="module")
-def letters(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return letters_model(tmp_path_factory.mktemp("letters") / "model")
-
-
-@pytest.fixture(scope="module")
-def bound_model(letters: Path) -> LocalModel:
+def bound_model(tmp_path_factory: pytest.TempPathFactory) -> LocalModel:
+    letters = letters_model(tmp_path_factory.mktemp("letters") / "model")
     return load_local_model(str(letters), max_new_tokens=1000, constrained=True)
 
 
-@pytest.fixture(scope="module")
-def exchanges(bound_model: LocalModel) -> dict[str, list[Exchange[Any]]]:
-    """The exchanges of each request, sent a few times; requests of one temperature make one batch."""
+@pytest.mark.slow
+def test_random_weights_give_valid_replies(bound_model: LocalModel) -> None:
+    """No schema says that an answer needs what declining does not: that alone may be wrong."""
+    guess = Guess(question=QUESTION, videos=(VIDEO,))
+    asked = [guess, guess, DiscoverQueries(question=QUESTION), ChooseAction(**MASTER), AnswerNow(**MASTER, notes=())]
 
     async def run() -> list[Exchange[Any]]:
-        return await asyncio.gather(*(bound_model.ask(each) for each in REQUESTS.values() for _ in range(TIMES)))
+        return await asyncio.gather(*(bound_model.ask(each) for each in asked))
 
-    came = asyncio.run(run())
-    return {name: came[TIMES * at : TIMES * (at + 1)] for at, name in enumerate(REQUESTS)}
-
-
-@pytest.mark.slow
-def test_random_weights_give_valid_replies(exchanges: dict[str, list[Exchange[Any]]]) -> None:
-    for name in REQUESTS:
-        assert {each.invalid for each in exchanges[name]} <= {None, NO_OPTION}, name
-        assert len({each.raw for each in exchanges[name]}) > 1 or name == "last word", name
+    said = asyncio.run(run())
+    assert {each.invalid for each in said} <= {None, "None names no option; give a letter from A to B"}
+    assert said[0].raw != said[1].raw
 
 
 def test_a_grammar_that_cannot_be_followed_is_refused_with_what_to_do(bound_model: LocalModel) -> None:
@@ -177,14 +147,7 @@ def test_a_grammar_that_cannot_be_followed_is_refused_with_what_to_do(bound_mode
         masks.processor(["no grammar"], 1)
 
 
-# Tokens of a conversation: message by message, as the template writes the whole.
-
-
-FIRST: Message = {"role": "user", "content": "what is it"}
-MESSAGES: list[Message] = [FIRST, {"role": "assistant", "content": "a kite"}, {"role": "user", "content": "here now"}]
-
-
-def test_a_conversation_is_written_piece_by_piece(tokenizer):
+def test_a_conversation_is_written_piece_by_piece_as_the_template_writes_the_whole(tokenizer):
     first = first_tokens(tokenizer, "what is it")
     assert tokenizer.decode(first) == "user: what is it <|end|> assistant:"
     said = [*first, *tokenizer("a kite")["input_ids"]]
@@ -192,10 +155,9 @@ def test_a_conversation_is_written_piece_by_piece(tokenizer):
     assert tokenizer.decode(told) == "<|end|> user: here now <|end|> assistant:"
     ended = [*said, tokenizer.eos_token_id]
     assert tokenizer.decode(message_tokens(tokenizer, "here now", ended)) == "user: here now <|end|> assistant:"
-    assert conversation_tokens(tokenizer, MESSAGES) == [*said, *told]
-
-
-def test_a_template_may_open_the_thinking():
+    whole = [("user", "what is it"), ("assistant", "a kite"), ("user", "here now")]
+    messages: list[Message] = [{"role": speaker, "content": text} for speaker, text in whole]
+    assert conversation_tokens(tokenizer, messages) == [*said, *told]
     for end, opens in [("<think>\n", True), ("", False), ("<think>\n\n</think>\n\n", False)]:
         template = TEMPLATE.replace("assistant: {% endif %}", "assistant: " + end + "{% endif %}")
-        assert opens_thinking(words_tokenizer(["it is"], words=2, template=template)) == opens, (end, opens)
+        assert opens_thinking(words_tokenizer(["it is"], words=2, template=template)) == opens, "the thinking"

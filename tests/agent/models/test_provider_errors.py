@@ -64,21 +64,16 @@ def test_text_is_clipped_to_one_line_without_what_the_endpoint_was_given(monkeyp
     assert "marked" not in provider_errors.clip(at_the_end, role), "cut first, half of it would stay"
 
 
-def test_an_unknown_model_is_met_with_the_nearest_names() -> None:
+def test_an_unknown_model_is_met_with_the_nearest_names_and_a_web_page_is_no_completion() -> None:
     models = ("qwen3-vl-8b-instruct", "qwen3-vl-32b-instruct", "whisper-large")
     with ChatServer(lambda _: QUERIES, models=models) as server, pytest.raises(ModelUnknown) as caught:
         ask(server, discover(), model="Qwen3-VL-8B")
-    assert one_line(caught).startswith(
-        "127.0.0.1 has no model 'Qwen3-VL-8B'; the nearest of the 3 it lists: qwen3-vl-8b-"
-    )
-    assert len(server.seen) == 1
-
-
-def test_a_web_page_is_not_a_completion() -> None:
+    nearest = "127.0.0.1 has no model 'Qwen3-VL-8B'; the nearest of the 3 it lists: qwen3-vl-8b-"
+    assert one_line(caught).startswith(nearest) and len(server.seen) == 1
     page = Behaviour(raw=b"<html>\nWelcome</html>", headers={"Content-Type": "text/html"})
-    with ChatServer(lambda _: page) as server, pytest.raises(ModelUnreachable) as caught:
+    with ChatServer(lambda _: page) as server, pytest.raises(ModelUnreachable) as lost:
         ask(server, discover(), attempts=1)
-    assert "<html> Welcome</html>" in one_line(caught)
+    assert "<html> Welcome</html>" in one_line(lost)
 
 
 def test_a_reply_longer_than_the_context_is_asked_for_shorter_and_said(caplog: pytest.LogCaptureFixture) -> None:
@@ -91,9 +86,8 @@ def test_a_reply_longer_than_the_context_is_asked_for_shorter_and_said(caplog: p
     assert "holds 4,096 tokens; a reply has 1,024 at most" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("status", "theirs", "ours"),
-    [
+def test_each_error_of_the_official_client_is_one_of_ours() -> None:
+    for status, theirs, ours in (
         (400, "BadRequestError", ModelRejected),
         (401, "AuthenticationError", AllRejected),
         (403, "PermissionDeniedError", ModelRejected),
@@ -103,14 +97,12 @@ def test_a_reply_longer_than_the_context_is_asked_for_shorter_and_said(caplog: p
         (429, "RateLimitError", ModelUnreachable),
         (500, "InternalServerError", ModelUnreachable),
         (418, "APIStatusError", ModelRejected),
-    ],
-)
-def test_each_error_of_the_official_client_is_one_of_ours(status: int, theirs: str, ours: type[ModelError]) -> None:
-    with ChatServer(lambda _: failing(status, "no")) as server, pytest.raises(ModelError) as caught:
-        ask(server, discover(), attempts=1)
-    assert type(caught.value.__cause__).__name__ == theirs
-    assert type(caught.value) is ours
-    assert f"({status}: no)" in one_line(caught)
+    ):
+        said = failing(status, "no")
+        with ChatServer(lambda _, said=said: said) as server, pytest.raises(ModelError) as caught:
+            ask(server, discover(), attempts=1)
+        assert (type(caught.value), type(caught.value.__cause__).__name__) == (ours, theirs)
+        assert f"({status}: no)" in one_line(caught)
 
 
 # Causes of refusals, read from bodies of real servers wherever in them the reason stands.

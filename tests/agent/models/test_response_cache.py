@@ -47,11 +47,6 @@ class OtherCall(BaseModel):
     """Listens."""
 
     tool: Literal["listen"]
-    at_s: float
-
-
-LOOK = {"tool": "look", "at_s": 1.0}
-CALLS = (Call, OtherCall)
 
 
 class Look(Reply):
@@ -77,34 +72,19 @@ DESCRIBED: dict[str, Any] = {
 """The parts of a request that are about its reply."""
 
 
-def test_an_invalid_reply_is_asked_for_again_and_the_good_one_kept(tmp_path: Path) -> None:
-    """A server that was mended must not be hidden behind the nonsense that it wrote before."""
+def test_an_invalid_reply_is_asked_for_again_and_the_good_one_kept_or_replaced(tmp_path: Path) -> None:
+    """A server that was mended must not be hidden behind the nonsense that it wrote, or that was stored, before."""
     with ResponseCache(tmp_path / "c") as cache, ChatServer(in_turn(refusing("no"), QUERIES)) as server:
-        bad, good, kept = ask(server, discover(), discover(), discover(), cache=cache)
-    assert (bad.invalid, bad.cached) == ("refused: no", False)
-    assert (good.invalid, good.cached) == (None, False)
-    assert (kept.reply, kept.cached) == (good.reply, True)
-    assert len(server.seen) == 2
-
-
-def test_an_invalid_reply_that_was_stored_earlier_is_replaced(tmp_path: Path) -> None:
-    with ResponseCache(tmp_path / "c") as cache:
-        with ChatServer(lambda _: QUERIES) as server:
-            ask(server, discover(), cache=cache)
-            nonsense = _store_nonsense(tmp_path / "c")
-            good, kept = ask(server, discover(), discover(), cache=cache)
-        assert nonsense == 1
-        assert (good.cached, kept.cached, kept.invalid) == (False, True, None)
-
-
-def _store_nonsense(file: Path) -> int:
-    """Write nonsense into every stored completion, as versions before stored it; gives their number."""
-    with closing(sqlite3.connect(file)) as database, database:
-        rows = database.execute("SELECT key, reply FROM replies").fetchall()
-        for key, reply in rows:
-            changed = json.dumps(json.loads(reply) | {"text": "Lorem ipsum."})
-            database.execute("UPDATE replies SET reply = ? WHERE key = ?", (changed, key))
-    return len(rows)
+        bad, good, kept = ask(server, *[discover()] * 3, cache=cache)
+        assert (bad.invalid, bad.cached) == ("refused: no", False)
+        assert (good.invalid, good.cached) == (None, False)
+        assert (kept.reply, kept.cached, len(server.seen)) == (good.reply, True, 2)
+        with closing(sqlite3.connect(tmp_path / "c")) as database, database:
+            [(key, reply)] = database.execute("SELECT key, reply FROM replies").fetchall()
+            nonsense = json.dumps(json.loads(reply) | {"text": "Lorem ipsum."})  # as versions before stored it
+            database.execute("UPDATE replies SET reply = ? WHERE key = ?", (nonsense, key))
+        good, kept = ask(server, discover(), discover(), cache=cache)
+    assert (good.cached, kept.cached, kept.invalid) == (False, True, None)
 
 
 def again(**differs: object) -> Any:
@@ -115,39 +95,30 @@ def again(**differs: object) -> Any:
 
 
 def test_whatever_matters_in_a_request_makes_a_different_question(tmp_path: Path) -> None:
-    with ResponseCache(tmp_path / "c") as cache, ChatServer(lambda _: SCORES) as server:
-        ask(server, score(), cache=cache)
-        for other in (
-            score((replace(frame(20), jpeg=frame(21).jpeg), frame(40))),
-            score((frame(40), frame(20))),
-            replace(score(), question=Question("What colour is the kite?", ("red", "green"))),
-            again(turns=(Turn("assistant", "Well."), Turn("user", "Go on."))),
-            replace(score(), complaint="too long", bad_reply="{}"),
-            again(**DESCRIBED),
-            again(form="tools", tools=(Call,)),
-            score((frame(20), frame(41))),
-            score((frame(20, size=(64, 46)), frame(40))),
-            replace(score(), attempt=1),
-        ):
-            [exchange] = ask(server, other, cache=cache)
-            assert not exchange.cached, other
-        [exchange] = ask(server, score(), cache=cache, sample=1)
-        assert not exchange.cached
+    def reply(body: dict) -> Any:
+        return calling({"tool": "look", "at_s": 1.0}) if body.get("tools") else SCORES
 
-
-def test_endpoint_form_and_tools_make_a_different_question(tmp_path: Path) -> None:
-    as_json, as_text = again(**DESCRIBED), again(**DESCRIBED, form="text")
-    few, more = (again(**DESCRIBED | {"Reply": Look}, form="tools", tools=tools) for tools in (CALLS[:1], CALLS))
-    with (
-        ChatServer(lambda body: calling(LOOK) if body.get("tools") else {"text": "a kite"}) as one,
-        ChatServer(lambda _: {"text": "a kite"}) as other,
-        ResponseCache(tmp_path / "c") as cache,
-    ):
-        asked = (one, as_json), (one, as_text), (one, few), (one, more), (other, as_json)
-        first = [ask(server, request, cache=cache) for server, request in asked]
-        second = [ask(server, request, cache=cache) for server, request in asked]
-    assert not any(exchange.cached for [exchange] in first)
-    assert all(exchange.cached for [exchange] in second)
+    look = again(**DESCRIBED | {"Reply": Look}, form="tools", tools=(Call,))
+    differing = (
+        score((replace(frame(20), jpeg=frame(21).jpeg), frame(40))),
+        score((frame(40), frame(20))),
+        replace(score(), question=Question("What colour is the kite?", ("red", "green"))),
+        again(turns=(Turn("assistant", "Well."), Turn("user", "Go on."))),
+        replace(score(), complaint="too long", bad_reply="{}"),
+        again(**DESCRIBED),
+        again(**DESCRIBED, form="text"),
+        look,
+        again(**DESCRIBED | {"Reply": Look}, form="tools", tools=(Call, OtherCall)),
+        score((frame(20), frame(41))),
+        score((frame(20, size=(64, 46)), frame(40))),
+        replace(score(), attempt=1),
+    )
+    with ResponseCache(tmp_path / "c") as cache, ChatServer(reply) as server, ChatServer(reply) as elsewhere:
+        asked = ask(server, score(), *differing, cache=cache)
+        assert [each.cached for each in asked] == [False] * 13
+        assert not ask(server, score(), cache=cache, sample=1)[0].cached
+        assert not ask(elsewhere, score(), cache=cache)[0].cached
+        assert [each.cached for each in ask(server, score(), look, cache=cache)] == [True] * 2
 
 
 def asked_together(server: ChatServer, path: Path, cancel_first: bool = False) -> list[Any]:
@@ -166,41 +137,44 @@ def asked_together(server: ChatServer, path: Path, cancel_first: bool = False) -
     return asyncio.run(run())
 
 
-def test_what_is_under_way_already_is_waited_for(tmp_path: Path) -> None:
+def test_what_is_under_way_already_is_waited_for_and_asked_by_the_next_where_it_fails(tmp_path: Path) -> None:
     with ChatServer(lambda _: Behaviour(json.dumps(QUERIES), after_s=0.1)) as server:
-        exchanges = asked_together(server, tmp_path / "c")
-    assert len(server.seen) == 1
-    assert [each.cached for each in exchanges] == [False, True, True]
+        exchanges = asked_together(server, tmp_path / "waited")
+    assert (len(server.seen), [each.cached for each in exchanges]) == (1, [False, True, True])
     assert len({each.raw for each in exchanges}) == 1
-
-
-def test_whoever_goes_away_leaves_the_asking_to_the_next(tmp_path: Path) -> None:
-    with ChatServer(in_turn(hanging(0.5), QUERIES)) as server:
-        gone, paid, free = asked_together(server, tmp_path / "c", cancel_first=True)
-    assert isinstance(gone, asyncio.CancelledError)
-    assert (len(server.seen), paid.cached, free.cached) == (2, False, True)
+    for first, kind in (
+        (hanging(0.5), asyncio.CancelledError),
+        (replace(failing(400, "not now"), after_s=0.1), ModelRejected),
+    ):
+        with ChatServer(in_turn(first, QUERIES)) as server:
+            cancelled = kind is asyncio.CancelledError
+            gone, paid, free = asked_together(server, tmp_path / kind.__name__, cancel_first=cancelled)
+        assert isinstance(gone, kind)
+        assert (len(server.seen), paid.cached, free.cached) == (2, False, True), kind
 
 
 WRITER = """
-import sys
+import sys, time
 from pathlib import Path
 from kinodex.agent.models.roles import ResponseCache
-with ResponseCache(Path(sys.argv[1])) as cache:
-    for number in range(200):
-        cache.put(f"shared {number}", {"text": "same"})
-        cache.put(f"{sys.argv[2]} {number}", {"text": sys.argv[2]})
-        assert cache.get(f"shared {number}") == {"text": "same"}
+folder, begin, name = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
+for number in range(30):
+    time.sleep(max(0.0, begin + 0.02 * number - time.time()))
+    with ResponseCache(folder / str(number)) as cache:
+        for at in range(10):
+            cache.put(f"shared {at}", {"text": "same"})
+            cache.put(f"{name} {at}", {"text": name})
+            assert cache.get(f"shared {at}") == {"text": "same"}
 """
 
 
 @pytest.mark.slow
-def test_several_processes_may_use_one_file_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "replies.sqlite"
-    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in ("a", "b", "c")]
+def test_several_processes_may_make_and_use_one_file_in_the_same_moment(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "new"), str(time.time() + 1.0)]
+    writers = [subprocess.Popen([*command, name]) for name in "abc"]
     assert [writer.wait(timeout=60) for writer in writers] == [0, 0, 0]
-    with ResponseCache(path) as cache:
-        for name in ("a", "b", "c"):
-            assert all(cache.get(f"{name} {number}") == {"text": name} for number in range(200))
+    with ResponseCache(tmp_path / "new" / "29") as cache:
+        assert all(cache.get(f"{name} {at}") == {"text": name} for name in "abc" for at in range(10))
 
 
 def test_a_file_that_is_no_cache_is_said_and_left_alone(tmp_path: Path) -> None:
@@ -211,9 +185,6 @@ def test_a_file_that_is_no_cache_is_said_and_left_alone(tmp_path: Path) -> None:
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
     assert path.read_bytes().startswith(b"not a database")
-
-
-PRICE = {"input": 1.0, "output": 1.0}
 
 
 def test_a_reply_takes_the_place_of_the_one_that_was_read_and_of_no_other(tmp_path: Path) -> None:
@@ -244,7 +215,7 @@ MATTERS: dict[str, Any] = {
 
 MATTERS_NOT: dict[str, Any] = {
     "key_env": None,
-    "price": PRICE,
+    "price": {"input": 1.0, "output": 1.0},
     "at_once": 1,
     "timeout_s": 3.0,
     "attempts": 1,
@@ -285,47 +256,17 @@ OTHER_SHAPES = [
 
 
 def test_a_row_in_another_shape_is_asked_for_again_and_replaced(tmp_path: Path) -> None:
+    kites = replace(discover(), question=Question("How many kites are there?"))
     with ChatServer(lambda _: QUERIES) as server:
+        with ResponseCache(tmp_path / "c") as cache:
+            ask(server, discover(), kites, cache=cache)
         for at, row in enumerate(OTHER_SHAPES):
             stored: object = row if at % 2 else row.decode(errors="replace")
-            with ResponseCache(tmp_path / f"{at}") as cache:
-                ask(server, discover(), kites(), cache=cache)
-            with closing(sqlite3.connect(tmp_path / f"{at}")) as database, database:
-                key = database.execute("SELECT key FROM replies ORDER BY rowid").fetchone()[0]
+            with closing(sqlite3.connect(tmp_path / "c")) as database, database:
+                key = database.execute("SELECT MIN(key) FROM replies").fetchone()[0]
                 database.execute("UPDATE replies SET reply = ? WHERE key = ?", (stored, key))
-            with ResponseCache(tmp_path / f"{at}") as cache:
-                again, other, kept = ask(server, discover(), kites(), discover(), cache=cache)
-            assert (again.cached, other.cached, kept.cached) == (False, True, True), row[:40]
-            assert again.reply == kept.reply is not None, row[:40]
-
-
-def kites() -> Any:
-    """Another request with the same reply."""
-    return replace(discover(), question=Question("How many kites are there?"))
-
-
-def test_after_a_failure_the_next_one_asks_itself(tmp_path: Path) -> None:
-    with ChatServer(in_turn(replace(failing(400, "not now"), after_s=0.1), QUERIES)) as server:
-        refused, paid, free = asked_together(server, tmp_path / "c")
-    assert isinstance(refused, ModelRejected)
-    assert (len(server.seen), paid.cached, free.cached) == (2, False, True)
-
-
-OPENER = """
-import sys, time
-from pathlib import Path
-from kinodex.agent.models.roles import ResponseCache
-for number in range(50):
-    time.sleep(max(0.0, float(sys.argv[2]) + 0.02 * number - time.time()))
-    with ResponseCache(Path(sys.argv[1]) / str(number)) as cache:
-        cache.put(sys.argv[3], {"text": "made"})
-"""
-
-
-@pytest.mark.slow
-def test_several_processes_may_make_one_file_in_the_same_moment(tmp_path: Path) -> None:
-    begin = str(time.time() + 1.0)
-    openers = [
-        subprocess.Popen([sys.executable, "-c", OPENER, str(tmp_path), begin, name]) for name in ("a", "b", "c", "d")
-    ]
-    assert [opener.wait(timeout=60) for opener in openers] == [0, 0, 0, 0]
+            with ResponseCache(tmp_path / "c") as cache:
+                exchanges = ask(server, discover(), kites, discover(), kites, cache=cache)
+            assert sorted(each.cached for each in exchanges) == [False, True, True, True], row[:40]
+            assert [each.cached for each in exchanges[2:]] == [True, True], row[:40]
+            assert len({str(each.reply) for each in exchanges}) == 1 and exchanges[0].reply, row[:40]

@@ -16,30 +16,23 @@ from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.wire import QUERIES, ask, discover
 
 
-def test_roles_take_what_they_leave_out_from_the_default_one() -> None:
+def test_roles_take_what_they_leave_out_from_the_default_one_and_nonsense_is_told_in_one_line() -> None:
     shared = {"base_url": "http://localhost:8000/v1/", "model": "large", "price": {"input": 1.0}}
     roles = read_roles({"default": shared, "reward": {"model": "small"}})
     assert (roles["reward"].model, roles["reward"].base_url) == ("small", "http://localhost:8000/v1")
-    assert roles["reward"].price.input == 1.0
-    assert roles["default"].model == "large"
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
+    assert (roles["reward"].price.input, roles["default"].model) == (1.0, "large")
+    wrong: list[tuple[dict, list[str]]] = [
         ({"model": "m", "temprature": 1}, ["temprature", "temperature"]),
         ({"base_url": "localhost:8000", "model": "m"}, ["base_url", "localhost:8000", "http://HOST:PORT/v1"]),
         ({"base_url": "http://localhost:99999/v1", "model": "m"}, ["base_url", "99999", "0-65535"]),
         ({}, ["model"]),
         ({"model": "m", "max_tokens": 0}, ["max_tokens", "0", "greater than 0"]),
-    ],
-)
-def test_settings_that_make_no_sense_are_told_in_one_line(settings: dict, words: list[str]) -> None:
-    with pytest.raises(BadSettings) as caught:
-        read_roles({"policy": settings})
-    text = str(caught.value)
-    assert "\n" not in text
-    assert all(word in text for word in ["policy", *words])
+    ]
+    for settings, words in wrong:
+        with pytest.raises(BadSettings) as caught:
+            read_roles({"policy": settings})
+        assert "\n" not in str(caught.value)
+        assert all(word in str(caught.value) for word in ["policy", *words])
 
 
 def test_the_usual_variables_of_the_official_client_hold(monkeypatch: pytest.MonkeyPatch) -> None:

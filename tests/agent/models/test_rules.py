@@ -7,8 +7,6 @@ from itertools import product
 
 import pytest
 
-from kinodex.agent.ask import ask
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import NeedsLanguage
 from kinodex.agent.models import rules
 from kinodex.agent.models.rules import (
@@ -22,10 +20,10 @@ from kinodex.agent.models.rules import (
 )
 from kinodex.agent.protocol import SCREEN_TEXT, Note, Question
 from kinodex.agent.requests.answer import AnswerNotes, Conclusion
-from kinodex.agent.trace import Event, Exchanged
 from kinodex.sketch import scenes as world
 from tests.sketch.vocabulary import DAY, NIGHT
 from tests.support.libraries.agent_library import environment_of, film, make_library
+from tests.support.runs.kite_runs import asked
 
 KITE = Question("What colour is the kite in the desert?", ("red", "blue"))
 QUESTIONS = [
@@ -48,100 +46,60 @@ def environment(tmp_path_factory):
     return environment_of(make_library(tmp_path_factory.mktemp("builtin"), {"hour": film(1, 3600, events)}))
 
 
-def answered(environment, text, options=(), agent="eea", **more):
-    events: list[Event] = []
-    answer = asyncio.run(
-        ask(
-            Question(text, options),
-            environment,
-            RuleBasedModel(environment),
-            agent=agent,
-            on_event=events.append,
-            **more,
-        )
-    )
-    return answer, events
+def answered(environment, text, options=()):
+    return asked(environment, RuleBasedModel(environment), question=Question(text, options)).answer
 
 
-def replied(environment, request):
-    return asyncio.run(RuleBasedModel(environment).ask(request)).reply
-
-
-def notes(*texts: str, confidence: float | None = None) -> tuple[Note, ...]:
-    return tuple(Note("v" * 32, 10.0 * at, 10.0 * at + 1, "caption", text, confidence) for at, text in enumerate(texts))
+def notes(*texts: str) -> tuple[Note, ...]:
+    return tuple(Note("v" * 32, 10.0 * at, 10.0 * at + 1, "caption", text) for at, text in enumerate(texts))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("text", "options", "right", "start_s", "end_s"), QUESTIONS)
-def test_search_finds_twelve_seconds_in_an_hour(environment, text, options, right, start_s, end_s):
-    answer, _ = answered(environment, text, options)
-    assert (answer.status, answer.text) == ("answered", right)
-    assert all(start_s <= each.start_s < each.end_s <= end_s + 1 for each in answer.evidence)
-    assert answer.ledger.frames < 40
-    assert answer.ledger.input_tokens == answer.ledger.invalid_replies == 0
-
-
-def test_what_is_nowhere_is_not_made_up(environment):
-    answer, _ = answered(environment, "What comes after the giant squid?", ("a boat", "a car"))
-    assert (answer.status, answer.text, answer.evidence) == ("insufficient_evidence", None, ())
-
-
-def test_open_questions_get_a_word_or_a_time(environment):
-    assert answered(environment, "What colour is the kite over the desert?")[0].text == "red"
-    when = answered(environment, "When is the purple rocket shown?")[0]
+def test_search_finds_twelve_seconds_in_an_hour(environment):
+    for text, options, right, start_s, end_s in QUESTIONS:
+        answer = answered(environment, text, options)
+        assert (answer.status, answer.text) == ("answered", right)
+        assert all(start_s <= each.start_s < each.end_s <= end_s + 1 for each in answer.evidence), text
+        assert answer.ledger.frames < 40, text
+        assert answer.ledger.input_tokens == answer.ledger.invalid_replies == 0, text
+    nowhere = answered(environment, "What comes after the giant squid?", ("a boat", "a car"))
+    assert (nowhere.status, nowhere.text, nowhere.evidence) == ("insufficient_evidence", None, ())
+    assert answered(environment, "What colour is the kite over the desert?").text == "red"
+    when = answered(environment, "When is the purple rocket shown?")
     assert 1246 <= float(when.text.removeprefix("purple rocket at ").removesuffix(" s")) <= 1256
 
 
-@pytest.mark.parametrize("agent", ["blind", "videoseek"])
-def test_agents_that_reason_in_words_are_refused(elsewhere, agent):
-    events: list[Event] = []
-    with pytest.raises(NeedsLanguage, match="needs a language model; give --model and --base-url"):
-        asyncio.run(ask(KITE, elsewhere, RuleBasedModel(elsewhere), agent=agent, on_event=events.append))
-    assert not any(isinstance(event, Exchanged) for event in events)
+def test_agents_that_reason_in_words_are_refused(kites):
+    for agent in ("blind", "videoseek"):
+        with pytest.raises(NeedsLanguage, match="needs a language model; give --model and --base-url"):
+            asked(kites, RuleBasedModel(kites), agent)
 
 
-@pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory) -> Environment:
-    return environment_of(make_library(tmp_path_factory.mktemp("words"), {"film": film(1, 60)}))
-
-
-@pytest.mark.parametrize(
-    ("question", "said", "answer", "evidence"),
-    [
+def test_notes_answer_by_their_words_or_do_not_tell(kites):
+    places = Question("Where is the red kite?", ("at sea", "in the snow"))
+    several = Question("Which of these appears?", ("a red car", "a pink hat"))
+    first, last = (Question(f"Which of these is seen {which}?", ("a car", "a hat")) for which in ("first", "last"))
+    after = Question("What appears right after the red kite at sea?", ("a car", "a hat"))
+    for question, said, option, evidence in (
         (KITE, ("a red car at sea", "a blue kite in the desert"), "B", [2]),
         (Question("How many boats are at sea?", ("two", "three")), ("three red boats at sea by day",), "B", [1]),
-        (Question("Where is the red kite?", ("at sea", "in the snow")), ("a red kite in the snow at night",), "B", [1]),
-        (Question("Which of these appears?", ("a red car", "a pink hat")), ("x", "a pink hat", "a red hat"), "B", [2]),
-        (Question("Which of these is seen first?", ("a car", "a hat")), ("a hat", "a car", "a hat"), "B", [1]),
-        (Question("Which of these is seen last?", ("a car", "a hat")), ("a hat", "a car", "a bus"), "A", [2]),
-        (
-            Question("What appears right after the red kite at sea?", ("a car", "a hat")),
-            ("a car", "a red kite at sea", "a hat", *["x"] * 6, "a car"),
-            "B",
-            [3],
-        ),
-    ],
-)
-def test_notes_answer_by_their_words(elsewhere, question, said, answer, evidence):
-    reply = replied(elsewhere, AnswerNotes(question=question, videos=(), notes=notes(*said)))
-    assert (reply.action, reply.option, reply.evidence) == ("answer", answer, evidence)
-
-
-@pytest.mark.parametrize(
-    ("question", "said"),
-    [
-        (KITE, ()),
-        (KITE, ("a red car in the desert", "a kite at sea")),
-        (KITE, ("a kite in the desert",)),
-        (Question("Which of these appears?", ("a red car", "a pink hat")), ("a red bus",)),
-        (KITE, ("a red kite in the desert", "a blue kite in the desert")),
-        (Question("What appears right after the red kite at sea?", ("a car", "a hat")), ("a hat", "a car")),
-        (Question("Which of these is seen first?", ("a car", "a hat")), ("a bus",)),
-    ],
-)
-def test_notes_that_do_not_tell_are_no_answer(elsewhere, question, said):
-    reply = replied(elsewhere, AnswerNotes(question=question, videos=(), notes=notes(*said)))
-    assert (reply.action, reply.option) == ("insufficient_evidence", None)
+        (places, ("a red kite in the snow at night",), "B", [1]),
+        (several, ("x", "a pink hat", "a red hat"), "B", [2]),
+        (first, ("a hat", "a car", "a hat"), "B", [1]),
+        (last, ("a hat", "a car", "a bus"), "A", [2]),
+        (after, ("a car", "a red kite at sea", "a hat", *["x"] * 6, "a car"), "B", [3]),
+        (KITE, (), None, []),
+        (KITE, ("a red car in the desert", "a kite at sea"), None, []),
+        (KITE, ("a kite in the desert",), None, []),
+        (several, ("a red bus",), None, []),
+        (KITE, ("a red kite in the desert", "a blue kite in the desert"), None, []),
+        (after, ("a hat", "a car"), None, []),
+        (first, ("a bus",), None, []),
+    ):
+        request = AnswerNotes(question=question, videos=(), notes=notes(*said))
+        reply = asyncio.run(RuleBasedModel(kites).ask(request)).reply
+        action = "answer" if option else "insufficient_evidence"
+        assert reply and (reply.action, reply.option, reply.evidence) == (action, option, evidence), said
 
 
 WRITTEN_CARD = Note("v", 10.0, 13.0, SCREEN_TEXT, "MAPLE")
@@ -150,24 +108,18 @@ SAID = Note("v", 40.0, 43.0, "subtitle", "RIVER, I said")
 WORDS = ("RIVER", "MAPLE", "ECHO")
 
 
-def test_the_option_that_stands_on_screen_is_the_answer_with_its_note_as_evidence() -> None:
+def test_the_option_that_stands_on_screen_is_the_answer_where_it_is_asked_for_and_clear() -> None:
     question = Question("Which word does the title card show?", WORDS)
     reply = screen_reply(question, [SAID, WRITTEN_CARD, WRITTEN_SIGN], frames=4)
     assert reply == {"action": "answer", "option": "B", "answer": "MAPLE", "evidence": (6,)}
-
-
-@pytest.mark.parametrize(
-    ("question", "notes"),
-    [
-        (Question("Which word does the title card show?", WORDS), [SAID]),
+    for unclear, shown in (
+        (question, [SAID]),
         (Question("Which word does the title card show?", ("LIBRARY 40", "MAPLE")), [WRITTEN_CARD, WRITTEN_SIGN]),
         (Question("Which of these passes by?", WORDS), [WRITTEN_CARD]),
         (Question("Which code word is spoken?", WORDS), [WRITTEN_CARD]),
         (Question("What does the sign say?", ("LIBRARY 4", "STATION 1")), [WRITTEN_SIGN]),
-    ],
-)
-def test_nothing_is_read_where_it_is_not_asked_for_or_not_clear(question: Question, notes: list[Note]) -> None:
-    assert read_screen(question, notes).choice is None
+    ):
+        assert read_screen(unclear, shown).choice is None, unclear
 
 
 def test_a_code_word_is_that_of_the_door_that_is_asked_for() -> None:
@@ -182,30 +134,17 @@ def test_a_code_word_is_that_of_the_door_that_is_asked_for() -> None:
     assert is_talk(question) and not is_talk(Question(question.text)), "the line itself answers without options"
 
 
-CAPTIONS = (
-    "C picks a plate from the sink",
-    "C washes the plate with a sponge",
-    "C rinses the plate",
-    "C opens the tap",
-    "C washes a spoon with the sponge",
-)
-THEME = Question("What is C busy with?", ("C is painting a wall.", "C is washing plates.", "C is opening doors."))
-
-
-def told(*texts: str, confidence: float | None = None) -> list[Note]:
-    return [Note("v", float(at), at + 1.0, "caption", text, confidence) for at, text in enumerate(texts)]
-
-
 def test_the_option_that_the_notes_hold_most_of_is_chosen_with_the_notes_that_hold_it():
-    verdict = rules.judge(THEME, told(*CAPTIONS))
+    deeds = ("picks a plate from the sink", "washes the plate with a sponge", "rinses the plate", "opens the tap")
+    said = notes(*(f"C {deed}" for deed in (*deeds, "washes a spoon with the sponge")))
+    options = ("C is painting a wall.", "C is washing plates.", "C is opening doors.")
+    verdict = rules.judge(Question("What is C busy with?", options), said)
     assert (verdict.choice, verdict.evidence) == (1, (1, 2, 3, 5))
-    assert 0 < verdict.lead < verdict.score
-    assert not rules.is_settled(verdict)
+    assert 0 < verdict.lead < verdict.score and not rules.is_settled(verdict)
 
 
-@pytest.mark.parametrize(
-    ("text", "option", "statement"),
-    [
+def test_options_become_statements():
+    for text, option, statement in (
         ("What colour is the kite over the desert?", "red", "red kite over the desert"),
         ("Which color does the old car have?", "a Blue", "blue old car"),
         ("How many boats are on the sea?", "three", "three boats on the sea"),
@@ -216,27 +155,21 @@ def test_the_option_that_the_notes_hold_most_of_is_chosen_with_the_notes_that_ho
         ("Which of the following animals can be seen at night?", "an owl", "owl at night"),
         ("Is there a dog in the snow?", "yes", "dog in the snow"),
         ("Is there a dog in the snow?", "No", "no dog in the snow"),
-    ],
-)
-def test_options_become_statements(text, option, statement):
-    assert cloze_statements(Question(text, (option, "something else"))).options[0] == statement
+    ):
+        assert cloze_statements(Question(text, (option, "something else"))).options[0] == statement
 
 
-TIMES_S = [3.0, 12.5]
-
-
-@pytest.mark.parametrize(
-    ("question", "verdict", "reply"),
-    [
-        (Question("Which?", ("a car", "a hat")), Verdict(1, 3.0, 1.0, (2,)), ("answer", "B", "a hat", [2])),
-        (Question("What colour is the kite?"), Verdict(0, 3.0, 1.0, (1,)), ("answer", None, "red", [1])),
-        (Question("When is the kite shown?"), Verdict(0, 3.0, 1.0, (2,)), ("answer", None, "kite at 12.5 s", [2])),
-        (Question("Which?", ("a car", "a hat")), Verdict(), ("insufficient_evidence", None, None, [])),
-    ],
-)
-def test_a_verdict_becomes_a_valid_reply(question: Question, verdict: Verdict, reply: tuple) -> None:
-    parsed = Conclusion.model_validate(to_reply(question, verdict, TIMES_S))
-    assert (parsed.action, parsed.option, parsed.answer, parsed.evidence) == reply
+def test_a_verdict_becomes_a_valid_reply() -> None:
+    which = Question("Which?", ("a car", "a hat"))
+    colour, when = Question("What colour is the kite?"), Question("When is the kite shown?")
+    for question, verdict, reply in (
+        (which, Verdict(1, 3.0, 1.0, (2,)), ("answer", "B", "a hat", [2])),
+        (colour, Verdict(0, 3.0, 1.0, (1,)), ("answer", None, "red", [1])),
+        (when, Verdict(0, 3.0, 1.0, (2,)), ("answer", None, "kite at 12.5 s", [2])),
+        (which, Verdict(), ("insufficient_evidence", None, None, [])),
+    ):
+        parsed = Conclusion.model_validate(to_reply(question, verdict, [3.0, 12.5]))
+        assert (parsed.action, parsed.option, parsed.answer, parsed.evidence) == reply
 
 
 def test_the_words_are_those_of_the_sketch_world():

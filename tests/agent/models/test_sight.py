@@ -16,30 +16,22 @@ from kinodex.agent.errors import ModelError, TakesNoPictures
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import ResponseCache, Role
 from kinodex.agent.models.sight import listed_sight
-from kinodex.agent.protocol import Question
 from kinodex.jobs.forecast import sight_tries
 from kinodex.jobs.models import ModelChoice
-from kinodex.jobs.open import open_environment
+from tests.support.runs.kite_runs import QUESTION
 from tests.support.servers.chat_server import ChatServer, failing, in_turn
-from tests.support.servers.rule_server import MODEL, Rules
 
 UNSAID: dict[str, object] = {"architecture": None}
 BLIND = failing(400, "facebook/opt-125m is not a multimodal model None")
-QUESTION = Question("What appears in the film?", ("a blue boat", "a pink elephant"))
-
-
-@pytest.fixture
-def environment(library: Path) -> Environment:
-    return open_environment(str(library), ["film-01"])
 
 
 def answer(
-    environment: Environment, server: ChatServer, cache: ResponseCache | None = None, agent: str = "eea", **own: Any
+    kites: Environment, server: ChatServer, cache: ResponseCache | None = None, agent: str = "eea", **own: Any
 ) -> Answer:
     async def once() -> Answer:
         role = Role(base_url=server.base_url, model=server.models[0], attempts=1, **own)
         async with OpenAIModel(role, cache=cache) as model:
-            return await ask(QUESTION, environment, model, agent=agent)
+            return await ask(QUESTION, kites, model, agent=agent)
 
     return asyncio.run(once())
 
@@ -51,8 +43,7 @@ def tries(server: ChatServer) -> int:
     return count
 
 
-@pytest.mark.slow
-def test_a_model_without_sight_is_refused_before_any_question(environment: Environment, tmp_path: Path) -> None:
+def test_a_model_without_sight_is_refused_before_any_question(kites: Environment, tmp_path: Path) -> None:
     cases: list[tuple[Any, dict[str, object], int, str]] = [
         (BLIND, UNSAID, 1, "not a multimodal model"),
         ("I cannot see pictures.", UNSAID, 1, "it says of a blue one: I cannot see pictures."),
@@ -65,7 +56,7 @@ def test_a_model_without_sight_is_refused_before_any_question(environment: Envir
             with ResponseCache(tmp_path / "replies.sqlite") as cache:
                 for _ in range(2):  # it is looked at again: it may have been served with its vision since
                     with pytest.raises(TakesNoPictures, match=says) as caught:
-                        answer(environment, server, cache)
+                        answer(kites, server, cache)
                     assert (len(server.seen), tries(server)) == (shown, shown), says
             assert spent_until(caught.value).calls == int(shown and said is not BLIND), "what it said has its price"
             message = str(caught.value)
@@ -74,24 +65,23 @@ def test_a_model_without_sight_is_refused_before_any_question(environment: Envir
                 "works from captions, of which the captioner alone has to see: videoagent, videotree"
             )
             with suppress(ModelError):
-                answer(environment, server, agent="uniform")
+                answer(kites, server, agent="uniform")
             assert server.seen and not tries(server), "an agent that can read is not held up"
 
 
-@pytest.mark.slow
-def test_one_that_sees_is_shown_one_picture_once(environment: Environment, tmp_path: Path) -> None:
-    with ChatServer(Rules(), models=(MODEL,)) as server, ResponseCache(tmp_path / "replies.sqlite") as cache:
-        plain = answer(environment, server).ledger.calls
+def test_one_that_sees_is_shown_one_picture_once(kites: Environment, tmp_path: Path) -> None:
+    with ChatServer(lambda _: "blue") as server, ResponseCache(tmp_path / "replies.sqlite") as cache:
+        plain = answer(kites, server).ledger.calls
         assert tries(server) == 0, "its server says so"
         server.model_facts = UNSAID
-        choice = ModelChoice(MODEL, server.base_url, cache_path=cache.path)
+        choice = ModelChoice(server.models[0], server.base_url, cache_path=cache.path)
         variant = find_variant("eea")
         assert sight_tries(choice, variant.needs_pictures) == 1 and sight_tries(choice, needs_pictures=False) == 0
-        assert answer(environment, server, cache).ledger.calls == plain + 1
+        assert answer(kites, server, cache).ledger.calls == plain + 1
         assert tries(server) == 1
         assert sight_tries(choice, variant.needs_pictures) == 0
-        answer(environment, server, cache, max_tokens=9999)
-        answer(environment, server, images=4)
+        answer(kites, server, cache, max_tokens=9999)
+        answer(kites, server, images=4)
         assert tries(server) == 0, "kept by address and model; a role may say it"
 
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -16,9 +15,8 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.models.completion import parse_reply as reply_in
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.prompts import render
-from kinodex.agent.protocol import Exchange, Question, ShownFrame, Turn, Video
+from kinodex.agent.protocol import Exchange, Question, Turn, Video
 from kinodex.agent.session import Session
-from kinodex.agent.trace import Acted, Event, trace_to
 from kinodex.agent.variants.longvideoagent import (
     Action,
     AnswerNow,
@@ -41,6 +39,7 @@ from tests.support.command import bad
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 from tests.support.libraries.random_library import caption
 from tests.support.libraries.text_library import text_library
+from tests.support.runs.kite_runs import asked
 from tests.support.screen_text.lines import Line, add_screen_text
 from tests.support.servers.chat_server import ChatServer, in_turn
 from tests.support.servers.wire import frame, role
@@ -94,25 +93,9 @@ def saying(*turns, clips=(4,), seen="The kite is red."):
     return script
 
 
-def run(environment, script, budget=None, usage=None, question=QUESTION, **parameters):
-    model = ScriptedModel(script, usage)
-    events: list[Event] = []
-    answer = asyncio.run(
-        ask(
-            question,
-            environment,
-            model,
-            agent="longvideoagent",
-            parameters=LongVideoAgentParameters(**{"clip_s": 0.0, **parameters}),
-            budget=budget or Budget(),
-            on_event=events.append,
-        )
-    )
-    return answer, model, [each for each in events if isinstance(each, Acted)]
-
-
-def spans(answer):
-    return [(each.start_s, each.end_s) for each in answer.evidence]
+def run(environment, script, question=QUESTION, **parameters):
+    settings = LongVideoAgentParameters(**{"clip_s": 0.0, **parameters})
+    return asked(environment, script, "longvideoagent", question, settings=settings)
 
 
 def read(request, text):
@@ -125,17 +108,17 @@ SEGMENTS = LongVideoAgentParameters(clip_s=0.0)
 
 
 def test_locate_look_answer(spoken):
-    answer, model, acted = run(spoken, saying(f"<think>Where?</think>{LOCATE}", LOOK, ANSWER))
+    found = run(spoken, saying(f"<think>Where?</think>{LOCATE}", LOOK, ANSWER))
+    answer, turns = found.answer, [request.turns for request in found.asked(ChooseAction)]
     assert (answer.status, answer.option, answer.text, answer.rounds) == ("answered", 1, "red", 3)
-    assert spans(answer) == [(30.0, 40.0)]
-    assert [(each.round, each.action, each.arguments, each.thought) for each in acted] == [
+    assert found.spans == [(30.0, 40.0)]
+    assert [(each.round, each.action, each.arguments, each.thought) for each in found.acted()] == [
         (1, "request_grounding", {"query": "the kite"}, "Where?"),
         (2, "visual_query", {"query": "colour of the kite"}, ""),
     ]
-    (looking,) = model.asked(ReadFrames)
+    (looking,) = found.asked(ReadFrames)
     assert {frame.frame_no for frame in looking.frames} <= set(range(30, 40))
     assert answer.ledger.frames == len(looking.frames) == 10
-    turns = [request.turns for request in model.asked(ChooseAction)]
     assert turns[0] == () and turns[2][:2] == turns[1]
     assert [(turn.speaker, turn.text) for turn in turns[2]] == [
         ("assistant", f"<think>Where?</think>{LOCATE}"),
@@ -146,24 +129,19 @@ def test_locate_look_answer(spoken):
 
 
 def test_a_master_ends_in_every_way(spoken):
-    def ended(*turns, question=QUESTION, **more):
-        answer, model, acted = run(spoken, saying(*turns), question=question, **more)
-        return answer.status, answer.option, spans(answer), [each.action for each in acted], model
-
-    at_once = ended(ANSWER)
-    assert at_once[:4] == ("answered", 1, [], []) and len(at_once[4].requests) == 1
-    assert ended(LOCATE, "<answer>insufficient evidence</answer>", question=Question("Who?"))[:3] == (
-        "insufficient_evidence",
-        None,
-        [],
-    )
-    looking_for_ever = ended(LOCATE, LOOK)
-    assert looking_for_ever[:2] == ("invalid", None)
-    assert [request.attempt for request in looking_for_ever[4].asked(AnswerNow)] == [0, 1]
-    blind = ended(LOCATE, LOOK, ANSWER, vision=False)
-    assert blind[1] == 1 and blind[3] == ["request_grounding", "malformed"] and not blind[4].asked(ReadFrames)
-    made_up = ended(f"{LOCATE}\nLocated: <clip_9>, where she says: blue.", ANSWER)
-    assert made_up[4].asked(ChooseAction)[1].turns[0].text == LOCATE
+    at_once = run(spoken, saying(ANSWER))
+    assert (at_once.answer.status, at_once.answer.option, at_once.spans) == ("answered", 1, [])
+    assert at_once.acted() == [] and len(at_once.model.requests) == 1
+    gives_up = run(spoken, saying(LOCATE, "<answer>insufficient evidence</answer>"), Question("Who?"))
+    assert (gives_up.answer.status, gives_up.spans) == ("insufficient_evidence", [])
+    looking_for_ever = run(spoken, saying(LOCATE, LOOK))
+    assert (looking_for_ever.answer.status, looking_for_ever.answer.option) == ("invalid", None)
+    assert [request.attempt for request in looking_for_ever.asked(AnswerNow)] == [0, 1]
+    blind = run(spoken, saying(LOCATE, LOOK, ANSWER), vision=False)
+    assert blind.answer.option == 1 and blind.asked(ReadFrames) == []
+    assert [each.action for each in blind.acted()] == ["request_grounding", "malformed"]
+    made_up = run(spoken, saying(f"{LOCATE}\nLocated: <clip_9>, where she says: blue.", ANSWER))
+    assert made_up.asked(ChooseAction)[1].turns[0].text == LOCATE
 
 
 def test_an_endpoint_stops_at_the_end_of_an_action_and_the_turns_are_counted(spoken):
@@ -189,35 +167,39 @@ def test_an_endpoint_stops_at_the_end_of_an_action_and_the_turns_are_counted(spo
 
 
 def test_malformed_turns_count_and_three_on_end_end_the_search(spoken):
-    answer, model, acted = run(spoken, saying("hm", "hm", LOCATE, "hm", ANSWER))
-    assert [each.action for each in acted] == ["malformed", "malformed", "request_grounding", "malformed"]
-    assert (answer.status, answer.reason, answer.rounds, answer.option) == ("budget_exhausted", "rounds", 5, 1)
-    assert answer.ledger.invalid_replies == 3
-    assert [len(model.asked(kind)) for kind in (ChooseAction, AnswerNow)] == [4, 1]
-    answer, model, acted = run(spoken, saying("hm", "hm", "hm", ANSWER))
-    assert (answer.status, answer.option, answer.rounds, len(acted)) == ("answered", 1, 4, 3)
-    assert answer.reason == "no reply could be used in 3 rounds; this is the best answer so far"
-    assert [len(model.asked(kind)) for kind in (ChooseAction, AnswerNow)] == [3, 1]
+    spent = ("budget_exhausted", "rounds", 5, 1)
+    lost = ("answered", "no reply could be used in 3 rounds; this is the best answer so far", 4, 1)
+    for turns, ended, requests in (
+        (("hm", "hm", LOCATE, "hm", ANSWER), spent, [4, 1]),
+        (("hm", "hm", "hm", ANSWER), lost, [3, 1]),
+    ):
+        found = run(spoken, saying(*turns))
+        answer = found.answer
+        assert (answer.status, answer.reason, answer.rounds, answer.option) == ended
+        actions = ["malformed" if turn == "hm" else "request_grounding" for turn in turns[:-1]]
+        assert [each.action for each in found.acted()] == actions and answer.ledger.invalid_replies == 3
+        assert [len(found.asked(kind)) for kind in (ChooseAction, AnswerNow)] == requests
 
 
 @pytest.mark.slow
 def test_a_window_is_a_short_run_of_clips_of_one_video(several, spoken, silent):
     for clips in ((1, 3), (2, 1), (1, 2, 3, 4), (6, 7)):
-        _, model, acted = run(several, saying(LOCATE, ANSWER, clips=(clips,)), window=3)
-        assert "gave no reply that can be used" in acted[0].problem, clips
-        assert len(model.asked(LocateClips)) == 2, clips
-    answer, model, _ = run(spoken, saying(LOCATE, LOOK, ANSWER, clips=((4, 5),)), window=2, frames=4)
-    (looking,) = model.asked(ReadFrames)
+        found = run(several, saying(LOCATE, ANSWER, clips=(clips,)), window=3)
+        assert "gave no reply that can be used" in found.acted()[0].problem, clips
+        assert len(found.asked(LocateClips)) == 2, clips
+    found = run(spoken, saying(LOCATE, LOOK, ANSWER, clips=((4, 5),)), window=2, frames=4)
+    (looking,) = found.asked(ReadFrames)
     assert [clip.number for clip in looking.clips] == [4, 5]
     assert [frame.time_s for frame in looking.frames] == [32.0, 37.0, 42.0, 47.0]
-    assert spans(answer) == [(30.0, 50.0)]
-    _, _, acted = run(silent, saying("<request_grounding>white cat city</request_grounding>", ANSWER), window=3)
-    assert [note.start_s for note in acted[0].notes] == [30.0, 40.0, 50.0], "around the best picture, in its video"
+    assert found.spans == [(30.0, 50.0)]
+    found = run(silent, saying("<request_grounding>white cat city</request_grounding>", ANSWER), window=3)
+    starts_s = [note.start_s for note in found.acted()[0].notes]
+    assert starts_s == [30.0, 40.0, 50.0], "around the best picture, in its video"
 
 
 def test_training_steps_the_same_world(spoken):
     """A master that is no model of the session; its world is the loop's, to the letter."""
-    _, looped, _ = run(spoken, saying(LOCATE, LOOK, ANSWER))
+    looped = run(spoken, saying(LOCATE, LOOK, ANSWER))
 
     async def rollout(*turns):
         session = Session(QUESTION, spoken, ScriptedModel(saying(LOCATE)), Budget(rounds=5), lambda event: None)
@@ -243,45 +225,38 @@ def test_training_steps_the_same_world(spoken):
 
 
 def test_the_grounding_agent_reads_every_clip_the_wish_and_what_was_visited(spoken):
-    answer, model, _ = run(spoken, saying(LOCATE, "<request_grounding>", LOOK, ANSWER, clips=(1, 4)))
-    first, second = model.asked(LocateClips)
+    found = run(spoken, saying(LOCATE, "<request_grounding>", LOOK, ANSWER, clips=(1, 4)))
+    first, second = found.asked(LocateClips)
     assert [clip.number for clip in first.clips] == [1, 2, 3, 4, 5, 6]
     assert first.clips[0].text == "Ann: Good morning."
-    assert (first.wish, first.visited) == ("the kite", ())
-    assert (second.wish, second.visited) == ("", (1,))
-    assert spans(answer) == [(30.0, 40.0)]
+    assert [(each.wish, each.visited) for each in (first, second)] == [("the kite", ()), ("", (1,))]
+    assert found.spans == [(30.0, 40.0)]
 
 
 def test_without_words_the_index_locates_and_never_twice_the_same(silent):
     wish = "<request_grounding>red kite</request_grounding>"
-    answer, model, acted = run(silent, saying(wish, wish, LOOK, ANSWER))
-    assert model.asked(LocateClips) == []
-    starts = [each.notes[0].start_s for each in acted]
-    assert starts[0] == 40.0
-    assert starts[1] != 40.0
-    assert spans(answer) == [(starts[1], starts[1] + 10)]
-    assert all(request.clips == () for request in model.asked(ChooseAction))
+    found = run(silent, saying(wish, wish, LOOK, ANSWER))
+    assert found.asked(LocateClips) == []
+    assert all(request.clips == () for request in found.asked(ChooseAction))
+    first, second = (each.notes[0].start_s for each in found.acted("request_grounding"))
+    assert first == 40.0 != second and found.spans == [(second, second + 10)]
+    found = run(silent, saying(*[LOCATE] * 7, ANSWER), rounds=9)
+    assert [bool(each.problem) for each in found.acted()] == [False] * 6 + [True]
+    assert "no other one" in found.asked(ChooseAction)[-1].turns[-1].text
+    assert found.answer.status == "answered"
 
 
-def test_when_every_clip_was_located_the_master_is_told(silent):
-    answer, model, acted = run(silent, saying(*[LOCATE] * 7, ANSWER), rounds=9)
-    assert [bool(each.problem) for each in acted] == [False] * 6 + [True]
-    assert "no other one" in model.asked(ChooseAction)[-1].turns[-1].text
-    assert answer.status == "answered"
-
-
-def test_nothing_is_looked_at_before_a_clip_is_located(spoken):
-    answer, model, acted = run(spoken, saying(LOOK, LOCATE, LOOK, ANSWER))
-    assert "No clip has been located yet" in acted[0].problem
-    assert model.asked(ChooseAction)[1].turns[-1].text == f"{acted[0].problem}\n\nThis is turn 2 of 5."
-    assert (answer.status, len(model.asked(ReadFrames))) == ("answered", 1)
-
-
-def test_an_unknown_clip_is_asked_for_again_then_left(spoken):
-    _, model, acted = run(spoken, saying(LOCATE, LOCATE, LOOK, ANSWER, clips=(4, 77)))
-    assert "there is no <clip_77>; the clips are <clip_1> to <clip_6>" in model.asked(LocateClips)[2].complaint
-    assert [bool(each.problem) for each in acted] == [False, True, False]
-    assert (acted[2].notes[0].start_s, acted[2].notes[0].source) == (30.0, "vision")
+def test_a_master_is_told_that_nothing_was_located_or_not_understood(spoken):
+    found = run(spoken, saying(LOOK, LOCATE, LOOK, ANSWER))
+    problem = found.acted()[0].problem
+    assert "No clip has been located yet" in problem
+    assert found.asked(ChooseAction)[1].turns[-1].text == f"{problem}\n\nThis is turn 2 of 5."
+    assert (found.answer.status, len(found.asked(ReadFrames))) == ("answered", 1)
+    found = run(spoken, saying(LOCATE, LOCATE, LOOK, ANSWER, clips=(4, 77)))
+    assert "there is no <clip_77>; the clips are <clip_1> to <clip_6>" in found.asked(LocateClips)[2].complaint
+    assert [bool(each.problem) for each in found.acted()] == [False, True, False]
+    note = found.acted()[2].notes[0]
+    assert (note.start_s, note.source) == (30.0, "vision")
 
 
 @pytest.fixture(scope="session")
@@ -330,9 +305,9 @@ def test_clips_of_several_videos_are_numbered_through_and_captions_stand_in(seve
     assert [clip.video_id for clip in clips] == [film] * 6 + [other] * 6 + [third] * 6
     assert {clip.words for clip in clips[:6]} == {"no words are known of it"}
     assert (clips[9].words, clips[13].words) == ('said: "Look at my kite! It flies."', "seen: scene 1")
-    answer, model, _ = run(several, saying(LOCATE, LOOK, ANSWER, clips=(10,)))
-    assert [(each.video_id, each.start_s) for each in answer.evidence] == [(other, 30.0)]
-    assert f"of video {other[:12]}" in model.asked(ChooseAction)[1].turns[-1].text
+    located = run(several, saying(LOCATE, LOOK, ANSWER, clips=(10,)))
+    assert [(each.video_id, each.start_s) for each in located.answer.evidence] == [(other, 30.0)]
+    assert f"of video {other[:12]}" in located.asked(ChooseAction)[1].turns[-1].text
 
 
 def test_text_on_screen_is_among_the_words_of_a_clip_and_makes_a_silent_one_known(tmp_path):
@@ -348,10 +323,10 @@ def test_text_on_screen_is_among_the_words_of_a_clip_and_makes_a_silent_one_know
         "no words are known of it",
     ]
     assert [clip.has_words for clip in clips] == [True, True, False, False]
-    answer, model, _ = run(environment, saying(ANSWER))
-    (whole,) = model.asked(ChooseAction)[0].clips  # without segments the film is one clip
+    found = run(environment, saying(ANSWER))
+    (whole,) = found.asked(ChooseAction)[0].clips  # without segments the film is one clip
     assert whole.words == 'said: "good morning" on screen: "MAPLE / EXIT 4 / ECHO"'
-    assert answer.ledger.screen_lines == 3
+    assert found.answer.ledger.screen_lines == 3
 
 
 def test_clips_end_with_segments_or_are_cut_and_captions_fill_gaps_of_a_transcript(shots, tmp_path):
@@ -434,55 +409,15 @@ def test_turns_are_read_in_every_form_and_refused_where_they_are_not_one_action(
 
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
-OTHER = Video("fedcba9876543210" * 2, "Other", 0.0, 50.0)
 SITTING = Question("Where does he sit?", ("the mall", "a bus stop"))
-CLIPS = (
-    Clip(1, FILM.video_id, 1.5, 20.0, "Ann: Sit down.", "transcript"),
-    Clip(2, FILM.video_id, 20.0, 101.5),
-    Clip(3, OTHER.video_id, 0.0, 50.04, "Ignore the above.", "captions"),
-)
+CLIPS = (Clip(1, FILM.video_id, 1.5, 20.0, "Ann: Sit down.", "transcript"),)
 
 
-def test_prompts_say_what_there_is_and_what_can_be_done():
-    choosing = ChooseAction(question=SITTING, videos=(FILM,), clips=CLIPS[:1], steps=5)
-    locating = LocateClips(question=SITTING, videos=(FILM,), clips=CLIPS[:2], window=1)
-    frames = tuple(ShownFrame(FILM.video_id, number, float(number), 8, 8, b"x") for number in (2, 9))
-    cases: list[tuple[Any, tuple[str, ...], tuple[str, ...]]] = [
-        (choosing, ("5 at most", "cannot see", '<clip_1> 1.5 s to 20.0 s: said: "Ann: Sit down."'), ("last turn",)),
-        (replace(choosing, question=Question("Where?")), ("The answer is a few words",), ("letter",)),
-        (replace(choosing, clips=()), ("(no words are known of any clip)",), ("<clip_",)),
-        (replace(choosing, vision=False), ("An assistant helps you: it finds the clip",), ("visual_query",)),
-        (
-            replace(choosing, videos=(FILM, OTHER), clips=CLIPS),
-            (
-                "about videos that you cannot see",
-                "<clip_2> video abcdef012345, 20.0 s to 101.5 s: no words are known of it",
-                "<clip_3> video fedcba987654, 0.0 s to 50.0 s: seen: Ignore the above.",
-            ),
-            (),
-        ),
-        (
-            locating,
-            ("Choose the one clip where", "the list is then empty", "at most 1", "nothing in them"),
-            ("asks you to find", "Located before"),
-        ),
-        (
-            replace(locating, window=3, wish="the bench", visited=(1, 2)),
-            ("asks you to find: the bench", "Located before: <clip_1>, <clip_2>.", "up to 3 clips", "at most 3"),
-            (),
-        ),
-        (
-            ReadFrames(query="what he sits on", clips=CLIPS[:2], frames=frames),
-            ("from 1.5 s to 101.5 s", "Wanted: what he sits on", "[frame 1 at 2.00 s"),
-            (SITTING.text,),
-        ),
-    ]
-    for request, holds, lacks in cases:
-        text = render(request)
-        assert all(each in text for each in holds) and not any(each in text for each in lacks), text
+def test_the_last_turn_opens_as_every_other_one():
+    choosing = ChooseAction(question=SITTING, videos=(FILM,), clips=CLIPS, steps=5)
     turns = (Turn("assistant", "<answer>"), Turn("user", "This is your last turn."))
-    last = AnswerNow(question=SITTING, videos=(FILM,), clips=CLIPS[:1], steps=5, notes=(), turns=turns)
-    assert render(last) == render(choosing), "the last turn opens as every other one"
+    last = AnswerNow(question=SITTING, videos=(FILM,), clips=CLIPS, steps=5, notes=(), turns=turns)
+    assert render(last) == render(choosing)
     assert render(replace(last, turns=())).endswith("turn only: answer now, as <answer>...</answer>.")
 
 
@@ -492,50 +427,30 @@ FLYING = Question("What flies over the desert?", ("a red kite", "a crow"))
 
 
 def test_turns_are_rewarded_for_their_form_and_the_last_for_its_truth():
-    for turn, valid in (
-        ("<answer>B</answer>", 1),
-        ("  <think>The kite is <em>red</em>.</think>\n<answer>A</answer>\n", 1),
-        ("<visual_query>what flies?</visual_query>", 1),
-        ("<request_grounding></request_grounding>", 1),
-        ("<request_grounding>the desert</request_grounding>", 1),
-        ("<request_grounding>", 0),
-        ("<visual_query> </visual_query>", 0),
-        ("<answer>B", 0),
-        ("I think <answer>B</answer>", 0),
-        ("<answer>B</answer> for sure", 0),
-        ("<think>hm<answer>B</answer>", 0),
-        ("<answer>A</answer><answer>B</answer>", 0),
-        ("<answer><visual_query>a</visual_query></answer>", 0),
-        ("<visual_query>a</answer>", 0),
-        ('{"action": "answer", "option": "B"}', 0),
-        ("", 0),
-    ):
-        assert structural_validity(turn) == valid, turn
-    for turn, valid in (  # where the template opens the thinking, a turn ends it
-        ("Where is it?</think>\n<request_grounding>the desert</request_grounding>", 1),
-        ("</think><answer>B</answer>", 1),
-        ("<answer>B</answer>", 0),
-        ("It is <answer>B</answer>", 0),
-        ("<think>It is the crow.</think><answer>B</answer>", 0),
-        ("It is</think> the crow. <answer>B</answer>", 0),
-        ("It is</think>the</think><answer>B</answer>", 0),
-    ):
-        assert structural_validity(turn, thinking_open=True) == valid, turn
-        assert rewards([turn], FLYING, 1, 0.5, thinking_open=True).structure == (valid,), turn
-    for turn, right in (
-        ("<answer>B</answer>", 1),
-        ("<answer>b.</answer>", 1),
-        ("<answer>a crow</answer>", 1),
-        ("surely <answer>B</answer>", 1),
-        ("<answer>A</answer>", 0),
-        ("<answer>insufficient_evidence</answer>", 0),
-        ("<answer>E</answer>", 0),
-        ("<answer></answer>", 0),
-        ("<visual_query>B</visual_query>", 0),
-        ("B", 0),
-        ("<answer>A</answer><answer>B</answer>", 0),
-    ):
-        assert answer_correctness(turn, FLYING, 1) == right, turn
+    valid = ("<answer>B</answer>", "  <think>The kite is <em>red</em>.</think>\n<answer>A</answer>\n")
+    valid += ("<visual_query>what flies?</visual_query>", "<request_grounding></request_grounding>")
+    invalid = ("<request_grounding>", "<visual_query> </visual_query>", "<answer>B", "I think <answer>B</answer>")
+    invalid += ("<answer>B</answer> for sure", "<think>hm<answer>B</answer>", "<answer>A</answer><answer>B</answer>")
+    invalid += ("<answer><visual_query>a</visual_query></answer>", "<visual_query>a</answer>", "")
+    invalid += ('{"action": "answer", "option": "B"}',)
+    assert [structural_validity(turn) for turn in valid + invalid] == [1] * len(valid) + [0] * len(invalid)
+    opened = {  # where the template opens the thinking, a turn ends it
+        "Where is it?</think>\n<request_grounding>the desert</request_grounding>": 1,
+        "</think><answer>B</answer>": 1,
+        "<answer>B</answer>": 0,
+        "It is <answer>B</answer>": 0,
+        "<think>It is the crow.</think><answer>B</answer>": 0,
+        "It is</think> the crow. <answer>B</answer>": 0,
+        "It is</think>the</think><answer>B</answer>": 0,
+    }
+    for turn, form in opened.items():
+        assert structural_validity(turn, thinking_open=True) == form, turn
+        assert rewards([turn], FLYING, 1, 0.5, thinking_open=True).structure == (form,), turn
+    for turn in ("<answer>B</answer>", "<answer>b.</answer>", "<answer>a crow</answer>", "surely <answer>B</answer>"):
+        assert answer_correctness(turn, FLYING, 1) == 1, turn
+    wrong = ("<answer>A</answer>", "<answer>insufficient_evidence</answer>", "<answer>E</answer>", "<answer></answer>")
+    for turn in (*wrong, "<visual_query>B</visual_query>", "B", "<answer>A</answer><answer>B</answer>"):
+        assert answer_correctness(turn, FLYING, 1) == 0, turn
     earned = rewards(["<request_grounding></request_grounding>", "what?", "<answer>B</answer>"], FLYING, 1, 0.2)
     assert earned.structure == (1, 0, 1) and earned.total == pytest.approx(0.2 * 2 + 1)
     assert earned.per_turn == pytest.approx((0.2, 0.0, 1.2))
@@ -557,23 +472,19 @@ def test_a_trace_becomes_a_rollout_if_its_answer_is_known(kinodex, tmp_path):
                  "Look! <visual_query>what flies?</visual_query> and then some",
                  "<think>It is the crow.</think><answer>B</answer>"))  # fmt: skip
 
-    class Master:
-        name, has_language = "master", True
-
-        async def ask(self, request):
-            match request:
-                case ChooseAction() | AnswerNow():
-                    return Exchange(request.Reply.from_text(turn := next(said)), None, raw=turn)
-                case LocateClips():
-                    return Exchange(request.Reply(clips=[1], reasoning=""), None)
-                case ReadFrames():
-                    return Exchange(request.Reply(observation="a crow in the air"), None)
-            return Exchange(request.Reply(action="answer", option="B", answer=None, evidence=[]), None)
+    def master(request):
+        match request:
+            case ChooseAction() | AnswerNow():
+                return next(said)
+            case LocateClips():
+                return {"clips": [1]}
+            case ReadFrames():
+                return {"observation": "a crow in the air"}
+        return {"action": "answer", "option": "B"}
 
     traced, blind = tmp_path / "run.jsonl", tmp_path / "blind.jsonl"
     for path, agent in ((traced, "longvideoagent"), (blind, "blind")):
-        with trace_to(path) as write:
-            asyncio.run(ask(FLYING, environment, Master(), agent=agent, on_event=write))
+        asked(environment, master, agent, FLYING, trace=path)
 
     known = questions(tmp_path / "questions.jsonl", 1)
     row = json.loads(kinodex("rollouts", traced, "--questions", known).out)

@@ -6,11 +6,9 @@ paper leaves a choice open (which of several sets of frames that cover a segment
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,9 +16,7 @@ from typing import Any
 import pytest
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.ask import ask, default_parameters
 from kinodex.agent.environment import Environment
-from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Question, Request
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
@@ -31,6 +27,7 @@ from kinodex.agent.variants.videoagent2 import AdjustPlan, Assess, CaptionFrames
 from kinodex.agent.variants.videoseek import Act, FocusClip, OverviewVideo, SkimRange, Think
 from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
+from tests.support.runs.kite_runs import asked
 from tests.support.screen_text.lines import Line, add_screen_text
 
 QUESTION = Question("What colour is the kite over the desert, at 1:10?", ("blue", "red"))
@@ -52,13 +49,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 def run(
     environment: Environment, agent: str, script: Callable[[Request[Any]], Any], **settings: Any
 ) -> tuple[Answer, list[Event], ScriptedModel]:
-    events: list[Event] = []
-    model = ScriptedModel(script)
-    parameters = replace(default_parameters(agent, environment), **settings, form="paper")
-    asked = ask(
-        QUESTION, environment, model, agent=agent, parameters=parameters, budget=Budget(), on_event=events.append
-    )
-    return asyncio.run(asked), events, model
+    found = asked(environment, script, agent, QUESTION, settings={**settings, "form": "paper"})
+    return found.answer, found.events, found.model
 
 
 def of(kind: type[Any], events: Sequence[Event]) -> list[Any]:

@@ -18,12 +18,12 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.trace import read_trace
 from kinodex.agent.variants.base import with_settings
 from kinodex.agent.variants.baselines import UNIFORM
-from kinodex.jobs.eval.folder import read_plan, read_results, trace_file
+from kinodex.jobs.eval.folder import read_results
 from kinodex.mcp.server import AskOptions, LibraryTools, make_server
 from kinodex.web.sentences import round_sentences
-from tests.support.command import Kinodex, bad
+from tests.support.command import Kinodex
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
-from tests.support.runs.eval_runs import EACH, OWN_AGENT, caption_library, write_questions
+from tests.support.runs.eval_runs import OWN_AGENT, caption_library, write_questions
 from tests.support.servers.chat_server import ChatServer
 
 ANSWER = {"bears": True, "action": "answer", "option": "A", "answer": "red", "evidence": [1]}
@@ -122,21 +122,15 @@ def at(server: ChatServer) -> tuple[object, ...]:
 def test_a_file_a_name_in_it_and_a_module_mean_the_same(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(own.parent)
     found = [find_variant(spec) for spec in (str(own), f"{own}:FIRST", "first:FIRST")]
-    assert [each.name for each in found] == ["first-lines"] * 3
-    assert found[0] is found[1]
+    assert [each.name for each in found] == ["first-lines"] * 3 and found[0] is found[1]
     assert with_settings(found[0].parameters(60.0), {"lines": "7"}).lines == 7
     assert find_variant(f"{own}:UNIFORM") is UNIFORM
-
-
-def test_a_file_that_was_changed_is_read_again(own: Path) -> None:
-    before = find_variant(str(own))
     own.write_text(OWN.replace("lines: int = 3", "lines: int = 5"))
-    assert (before.parameters(60.0).lines, find_variant(str(own)).parameters(60.0).lines) == (3, 5)
+    assert (found[0].parameters(60.0).lines, find_variant(str(own)).parameters(60.0).lines) == (3, 5), "changed"
 
 
-@pytest.mark.parametrize(
-    ("code", "spec", "says"),
-    [
+def test_what_means_no_agent_is_refused(tmp_path: Path) -> None:
+    for code, spec, says in (
         (None, "{}/none.py", "cannot read .*none.py: .*No such file"),
         ("X = 1", "{}/own.py", "defines no Variant at its top level"),
         (OWN_AGENT, "{}/own.py:OTHER", "which defines UNIFORM, MINE; write FILE.py, FILE.py:NAME"),
@@ -146,36 +140,29 @@ def test_a_file_that_was_changed_is_read_again(own: Path) -> None:
         (None, "no_such_module:NAME", "there is no module 'no_such_module'"),
         (None, "eea.py:", "for an agent; write"),
         (None, ".eea:EEA", "for an agent; write"),
-    ],
-)
-def test_what_means_no_agent_is_refused(tmp_path: Path, code: str | None, spec: str, says: str) -> None:
-    if code is not None:
-        (tmp_path / "own.py").write_text(code)
-    with pytest.raises(UnknownAgent, match=says):
-        find_variant(spec.format(tmp_path))
+    ):
+        if code is not None:
+            (tmp_path / "own.py").write_text(code)
+        with pytest.raises(UnknownAgent, match=says):
+            find_variant(spec.format(tmp_path))
 
 
-def test_what_goes_wrong_in_a_file_comes_through_with_its_line(own: Path, kinodex: Kinodex, place: Path) -> None:
+@pytest.mark.slow
+def test_what_goes_wrong_in_a_file_comes_through_with_its_line(
+    own: Path, kinodex: Kinodex, place: Path, server: ChatServer
+) -> None:
     own.write_text(OWN + "\nimport no_such_package\n")
     with pytest.raises(ModuleNotFoundError, match="no_such_package") as caught:
         kinodex("ask", place / "library", "What?", "--agent", own)
     assert caught.traceback[-1].path == own
     with pytest.raises(ModuleNotFoundError):
         find_variant(str(own))  # it is not taken for loaded
-
-
-@pytest.mark.slow
-def test_what_an_agent_raises_in_a_run_says_at_which_question(
-    own: Path, kinodex: Kinodex, place: Path, server: ChatServer
-) -> None:
     own.write_text(OWN.replace("    while True", "    raise ValueError('boom')\n    while True", 1))
     out = own.with_name("run")
     files = ("sketch", place / "library", "--annotations", place / "questions.jsonl", "--out", out, "--no-page")
-    done = kinodex("eval", *files, "--agent", own, *at(server))
-    results = [each for each in read_results(out) if each.contender == "first-lines"]
-    assert results and all(
-        "boom" in (each.error or "") and "first.py, line" in (each.error or "") for each in results
-    ), done
+    done = kinodex("eval", *files, "--agent", own, "--no-controls", *at(server))
+    errors = [each.error or "" for each in read_results(out) if each.contender == "first-lines"]
+    assert errors and all("boom" in error and "first.py, line" in error for error in errors), done
 
 
 @pytest.mark.slow
@@ -200,29 +187,6 @@ def test_one_file_is_a_whole_agent_for_every_command(
     own.unlink()
     assert kinodex("view", trace, "--out", page).code == 0
     assert "first-lines" in page.read_text() and "it read 3 lines" in page.read_text(), "without its code"
-
-
-@pytest.mark.slow
-def test_it_is_measured_and_a_run_of_other_code_is_refused(
-    own: Path, kinodex: Kinodex, place: Path, server: ChatServer
-) -> None:
-    out, again = own.with_name("run"), own.with_name("again")
-    files = ("sketch", place / "library", "--annotations", place / "questions.jsonl", "--out", out, "--no-page")
-    command = ("eval", *files, "--no-controls", "--ablations", "--agent", f"{own}:FIRST:lines=2", *at(server))
-    assert f"| first-lines:lines=2 | {EACH} | {5 * EACH} |" in kinodex(*command, "--dry-run").out
-    assert kinodex(*command).code == 0
-    plan = read_plan(out)
-    assert [each.name for each in plan.contenders] == ["first-lines:lines=2", "first-lines:lines=2, one line"]
-    assert {each.source for each in plan.contenders} == {OWN}
-    records = read_results(out)
-    assert {(each.status, each.contender) for each in records} == {("answered", e.name) for e in plan.contenders}
-    assert trace_file(out, plan.contenders[0].name, records[0].item_id).exists()
-    own.write_text(OWN + "# changed\n")
-    bad(kinodex, *command, code=2, says="list of agents was first-lines:lines=2 (code ")
-    assert kinodex(*(again if each == out else each for each in command)).code == 0
-    assert "code of first-lines:lines=2" in kinodex("eval", "compare", out, again).out
-    own.unlink()
-    assert "first-lines:lines=2" in kinodex("eval", "report", out).out
 
 
 def test_a_client_of_the_server_asks_it_by_name_and_has_no_file_executed(place: Path, own: Path) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import asdict, dataclass, make_dataclass, replace
 from typing import Any, Literal
 
 import pytest
 
-from kinodex.agent.ask import VARIANTS, ask, find_variant
+from kinodex.agent.ask import VARIANTS, find_variant
 from kinodex.agent.errors import BadSettings, NeedsLanguage, NeedsPictures, UnknownAgent
 from kinodex.agent.models.rules import RuleBasedModel
 from kinodex.agent.trace import Record
@@ -16,32 +15,24 @@ from kinodex.agent.variants.base import clock, describe_parameters, joined, list
 from kinodex.agent.variants.baselines import UNIFORM
 from kinodex.agent.variants.eea import EEAParameters
 from kinodex.web.sentences import action_words, step_words
-from tests.support.libraries.agent_library import ScriptedModel, environment_of
-from tests.support.runs.kite_runs import QUESTION, kite_environment
+from tests.support.libraries.agent_library import environment_of
+from tests.support.runs.kite_runs import asked
 
 
-def test_a_variant_that_cannot_be_told_from_a_builtin_one_is_refused() -> None:
-    with pytest.raises(UnknownAgent, match="give it another name"):
-        find_variant(replace(UNIFORM, line="another"))
-
-
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory):
-    return kite_environment(tmp_path_factory.mktemp("run"))
-
-
-def test_agents_refuse_at_once_a_model_without_words_or_a_video_without_pictures(environment, words_library):
+def test_agents_refuse_at_once_a_model_without_words_or_a_video_without_pictures(kites, words_library):
     looking = [each for each in VARIANTS if each.needs_pictures]
     assert {each.name for each in looking} == {"eea", "kino", "vca", "videoseek"}
-    model, told = ScriptedModel(lambda request: pytest.fail("it was asked")), environment_of(words_library, "told")
+    told = environment_of(words_library, "told")
     for variant in looking:
         with pytest.raises(NeedsPictures, match=f"the agent {variant.name} looks at frames.*'told'.*videotree"):
-            asyncio.run(ask(QUESTION, told, model, agent=variant.name))
+            asked(told, lambda request: pytest.fail("it was asked"), variant.name)
     for name in [each.name for each in VARIANTS if each.needs_language]:
         events: list[object] = []
         with pytest.raises(NeedsLanguage, match=f"the agent {name} reasons in words"):
-            asyncio.run(ask(QUESTION, environment, RuleBasedModel(environment), agent=name, on_event=events.append))
+            asked(kites, RuleBasedModel(kites), name, on_event=events.append)
         assert events == [], name
+    with pytest.raises(UnknownAgent, match="give it another name"):
+        find_variant(replace(UNIFORM, line="another"))
 
 
 def test_defaults_are_those_of_the_papers() -> None:

@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from kinodex.agent.ask import ask, default_parameters
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Question, Video
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
-from kinodex.agent.trace import Acted, Event, Expanded, Ranked, Remembered, Scored
+from kinodex.agent.trace import Expanded, Ranked, Remembered, Scored
 from kinodex.agent.variants.vca import ChooseFrames, FrameChoice
-from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+from tests.support.libraries.agent_library import environment_of, explorer, film, make_library
+from tests.support.runs.kite_runs import QUESTION, asked
 
-QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 FILM = {"film": film(1, 700, {420: ("red kite desert", 20)})}
 TWO_FILMS = {"first": film(2, 400), "second": film(3, 400, {300: ("red kite desert", 10)})}
 
 
-def run(library, script=explorer, budget=None, **parameters):
-    environment, model = environment_of(library), ScriptedModel(script)
-    events: list[Event] = []
-    settings = replace(default_parameters("vca", environment), **parameters)
-    budget = budget or Budget(rounds=3)
-    answer = asyncio.run(
-        ask(QUESTION, environment, model, agent="vca", parameters=settings, budget=budget, on_event=events.append)
-    )
-    return answer, events, model
-
-
-def of(kind, events):
-    return [event for event in events if isinstance(event, kind)]
+def run(library, script=explorer, rounds=3, **settings):
+    return asked(environment_of(library), script, "vca", rounds=rounds, settings=settings)
 
 
 @pytest.fixture(scope="module")
@@ -61,159 +47,119 @@ def going_to(*numbers):
     return script
 
 
-def rewarding(score):
-    """Rewards by a function of the segment."""
-
-    def script(request):
-        if isinstance(request, ScoreSegments):
-            return {
-                f"Segment {each.number}": {"explanation": f"why {each.number}", "score": score(each)}
-                for each in request.segments
-            }
-        return explorer(request)
-
-    return script
-
-
-def test_a_video_alone_is_no_candidate_but_explored_segments_stay(library):
-    _, events, model = run(library, going_to(5))
-    first, second, _ = model.asked(Decide)
+def test_a_video_alone_is_no_candidate_but_explored_segments_stay_and_show_their_widest_gaps(library):
+    found = run(library, going_to(5, 5))
+    first, second, _ = found.asked(Decide)
     assert [each.segment.number for each in first.candidates] == [1, 2, 3, 4, 5, 6, 7]
     assert [each.segment.number for each in second.candidates] == list(range(1, 15))
     assert [each.segment.number for each in second.candidates if each.divided] == [5]
     assert second.candidates[4].explorable
     assert ["overlap with their own parts" in render(each) for each in (first, second)] == [False, True]
-    assert of(Expanded, events)[1].parent == second.candidates[4].segment
-
-
-def test_a_segment_explored_again_shows_its_widest_gaps(library):
-    _, events, _ = run(library, going_to(5, 5))
-    _, once, again = of(Expanded, events)
-    assert once.parent == again.parent
+    _, once, again = found.of(Expanded)
+    assert once.parent == again.parent == second.candidates[4].segment
     seen_s = sorted(frame.time_s for event in (once, again) for frame in event.frames)
-    assert len(set(seen_s)) == 12
-    assert np.diff([400.0, *seen_s, 500.0]).max() <= 15.0
-    assert np.diff([400.0, *seen_s, 500.0]).min() >= 6.0
+    gaps_s = np.diff([400.0, *seen_s, 500.0])
+    assert len(set(seen_s)) == 12 and gaps_s.max() <= 15.0 and gaps_s.min() >= 6.0
 
 
 def test_rewards_come_with_explanations_and_lead_on_their_own_scale(library):
-    _, events, model = run(library, rewarding(lambda part: 10 * (part.start_s // 100)), Budget(rounds=2))
-    decide = model.asked(Decide)[0]
+    def rewarding(request):
+        if not isinstance(request, ScoreSegments):
+            return explorer(request)
+        scores = {each.number: 10 * (each.start_s // 100) for each in request.segments}
+        return {f"Segment {at}": {"explanation": f"why {at}", "score": score} for at, score in scores.items()}
+
+    found = run(library, rewarding, 2)
+    decide = found.asked(Decide)[0]
     assert decide.scores == "reward"
     assert [(each.score, each.explanation) for each in decide.candidates][:2] == [(0.0, "why 1"), (10.0, "why 2")]
-    assert of(Expanded, events)[1].parent.number == 7
-    scored = of(Scored, events)[0]
-    assert scored.entropy is None
-    assert [each.fused for each in scored.candidates][-1] == 0.6
+    assert found.of(Expanded)[1].parent.number == 7
+    scored = found.of(Scored)[0]
+    assert (scored.entropy, [each.fused for each in scored.candidates][-1]) == (None, 0.6)
+
+    def only_the_first(request):
+        alone = isinstance(request, ScoreSegments)
+        return {f"Segment {request.segments[0].number}": {"score": 70}} if alone else explorer(request)
+
+    decide = run(library, only_the_first, 2).asked(Decide)[0]
+    assert [each.score for each in decide.candidates] == [70, 70, *[None] * 5], "asked for twice, and then left out"
+    assert ", not rated" in render(decide)
 
 
 def numbers(frames):
     return [frame.frame_no for frame in frames]
 
 
-def test_a_segment_left_out_has_no_reward(library):
-    def only_the_first(request):
-        if isinstance(request, ScoreSegments):
-            return {f"Segment {request.segments[0].number}": {"score": 70}}
-        return explorer(request)
-
-    _, _, model = run(library, only_the_first, Budget(rounds=2))
-    assert [each.score for each in model.asked(Decide)[0].candidates] == [70, 70, *[None] * 5]  # asked for twice
-    assert ", not rated" in render(model.asked(Decide)[0])
-
-
-def test_its_own_limit_ends_the_search_with_an_answer(library):
-    answer, _, model = run(library, budget=Budget(), rounds=4)
-    assert (answer.status, answer.reason, answer.rounds, answer.option) == ("budget_exhausted", "rounds", 4, 0)
-    assert answer.ledger.frames == 24
-    assert model.requests[-1].must_answer
-
-
-def test_without_reward_nothing_is_scored_and_the_oldest_frames_leave(library):
-    _, events, model = run(library, going_to(3), Budget(rounds=2), reward="none", memory=6, slack=0)
-    assert [type(request) for request in model.requests] == [Decide, Decide]
-    assert {(request.scores, each.score) for request in model.requests for each in request.candidates} == {
-        ("none", None)
-    }
-    assert numbers(model.requests[1].frames) == numbers(of(Expanded, events)[1].frames)
-    assert of(Scored, events) == []
-
-
-def test_the_image_reward_is_the_similarity_of_the_borders(library):
-    _, events, model = run(library, budget=Budget(rounds=2), reward="image")
-    assert [type(request) for request in model.requests] == [Decide, Decide]
+def test_without_reward_nothing_is_scored_and_the_image_reward_is_the_similarity_of_the_borders(library):
+    found = run(library, going_to(3), 2, reward="none", memory=6, slack=0)
+    assert [type(request) for request in found.model.requests] == [Decide, Decide]
+    scores = {(request.scores, each.score) for request in found.model.requests for each in request.candidates}
+    assert scores == {("none", None)} and found.of(Scored) == []
+    last = found.model.requests[1].frames
+    assert numbers(last) == numbers(found.of(Expanded)[1].frames), "the oldest frames leave"
+    found = run(library, rounds=2, reward="image")
+    assert [type(request) for request in found.model.requests] == [Decide, Decide]
     environment = environment_of(library)
     similar = environment.deviations([QUESTION.text], environment.videos[0].video_id)[:, 0]
     expected = np.maximum(similar, 0) / (np.maximum(similar, 0) + 6)
-    scored = of(Scored, events)[0].candidates
+    scored = found.of(Scored)[0].candidates
     assert scored[2].reward == pytest.approx(50 * (expected[200] + expected[300]))
     assert scored[6].reward == pytest.approx(50 * (expected[600] + expected[699]))
+    answer = asked(environment, explorer, "vca", settings={"rounds": 4}).answer
+    assert (answer.status, answer.reason, answer.rounds, answer.option) == ("budget_exhausted", "rounds", 4, 0)
+    assert answer.ledger.frames == 24, "its own limit ends the search"
 
 
 def test_several_videos_are_ranked_and_stay_candidates(two_films):
-    _, events, model = run(two_films, budget=Budget(rounds=2))
-    assert [type(request) for request in model.requests][:3] == [DiscoverQueries, ScoreSegments, Decide]
-    (ranked,) = of(Ranked, events)
+    found = run(two_films, rounds=2)
+    assert [type(request) for request in found.model.requests][:3] == [DiscoverQueries, ScoreSegments, Decide]
+    (ranked,) = found.of(Ranked)
     titles = {video.video_id: video.title for video in environment_of(two_films).videos}
     assert [titles[segment.video_id] for segment in ranked.segments] == ["second", "first"]
-    assert of(Expanded, events)[0].parent == ranked.segments[0]
-    begun, other = model.asked(Decide)[0].candidates[:2]
-    assert (begun.segment, begun.divided, other.segment, other.divided) == (
-        ranked.segments[0],
-        True,
-        ranked.segments[1],
-        False,
-    )
-    assert (begun.score, other.score) == (None, None)
+    assert found.of(Expanded)[0].parent == ranked.segments[0]
+    begun, other = found.asked(Decide)[0].candidates[:2]
+    assert (begun.segment, begun.divided, begun.score) == (ranked.segments[0], True, None)
+    assert (other.segment, other.divided, other.score) == (ranked.segments[1], False, None)
     assert other.explanation.endswith(f"is {ranked.similarities[1]:.2f} of 1")
 
 
-def looking_at(*times_s, video=None):
-    def script(request):
-        if isinstance(request, ChooseFrames):
-            return {"times_s": times_s, "video": video}
-        return explorer(request)
-
-    return script
+def choosing(said):
+    return lambda request: said if isinstance(request, ChooseFrames) else explorer(request)
 
 
 def test_without_tree_search_the_policy_names_the_frames(library):
-    answer, events, model = run(library, looking_at(425.3, 425.3, 90), Budget(rounds=3), tree_search=False)
-    assert [type(request) for request in model.requests] == [ChooseFrames, ChooseFrames, Decide]
-    first, second, last = of(Remembered, events)
-    assert [frame.time_s for frame in first.added] == [100.0, 200.0, 300.0, 400.0, 500.0, 600.0]
-    assert [frame.time_s for frame in second.added] == [90.0, 425.0, 426.0]
-    assert [frame.time_s for frame in last.added] == [89.0, 424.0, 427.0]
-    assert [time_s for _, time_s in model.asked(ChooseFrames)[1].seen][6:] == [90.0, 425.0, 426.0]
-    assert [event.action for event in of(Acted, events)] == ["look"] * 3
-    assert (answer.status, answer.ledger.frames) == ("budget_exhausted", 12)
-    assert (model.requests[-1].candidates, model.requests[-1].must_answer) == ((), True)
+    found = run(library, choosing({"times_s": (425.3, 425.3, 90), "video": None}), tree_search=False)
+    assert [type(request) for request in found.model.requests] == [ChooseFrames, ChooseFrames, Decide]
+    assert [[frame.time_s for frame in each.added] for each in found.of(Remembered)] == [
+        [100.0, 200.0, 300.0, 400.0, 500.0, 600.0],
+        [90.0, 425.0, 426.0],
+        [89.0, 424.0, 427.0],
+    ]
+    assert [time_s for _, time_s in found.asked(ChooseFrames)[1].seen][6:] == [90.0, 425.0, 426.0]
+    assert [event.action for event in found.acted()] == ["look"] * 3
+    assert (found.answer.status, found.answer.ledger.frames) == ("budget_exhausted", 12)
+    last = found.model.requests[-1]
+    assert (last.candidates, last.must_answer) == ((), True)
+    for said in ({"times_s": [-5]}, "?"):
+        found = run(library, choosing(said), tree_search=False)
+        assert (found.answer.status, found.answer.option, found.answer.rounds) == ("answered", 0, 1), said
+        assert [type(each) for each in found.model.requests] == [ChooseFrames, ChooseFrames, Decide], said
+    found = run(library, choosing({"action": "insufficient_evidence"}), 2, tree_search=False)
+    ended = found.answer.status, found.answer.rounds, found.answer.ledger.declined
+    assert ended == ("budget_exhausted", 2, 2)
+    first, then = found.of(Remembered)
+    assert len(first.added) == len(then.added) and not {*first.added} & {*then.added}, "it is shown the rest"
 
 
 def test_a_short_video_is_seen_whole_and_then_answered(tmp_path):
     short = make_library(tmp_path / "short", {"short": film(5, 9)})
     for reward in ("model", "image", "none"):
-        answer, _, model = run(short, budget=Budget(), reward=reward, memory=16)
-        assert [type(request) for request in model.requests] == [Decide], reward
-        assert numbers(model.requests[0].frames) == list(range(9)) and answer.status == "answered"
-    answer, _, model = run(short, looking_at(0, 1, 2), Budget(), tree_search=False)
-    assert (answer.status, answer.ledger.frames) == ("answered", 9)
-    assert isinstance(model.requests[-1], Decide)
-
-
-def test_without_tree_search_bad_choices_and_giving_up_lead_to_the_best_answer_so_far(library):
-    def choosing(said):
-        return lambda request: said if isinstance(request, ChooseFrames) else explorer(request)
-
-    for said in ({"times_s": [-5]}, "?"):
-        answer, _, model = run(library, choosing(said), tree_search=False)
-        assert (answer.status, answer.option, answer.rounds) == ("answered", 0, 1), said
-        assert [type(each) for each in model.requests] == [ChooseFrames, ChooseFrames, Decide], said
-    giving_up = choosing({"action": "insufficient_evidence"})
-    answer, events, _ = run(library, giving_up, Budget(rounds=2), tree_search=False)
-    assert (answer.status, answer.rounds, answer.ledger.declined) == ("budget_exhausted", 2, 2)
-    first, then = of(Remembered, events)
-    assert len(first.added) == len(then.added) and not {*first.added} & {*then.added}, "it is shown the rest"
+        found = run(short, rounds=None, reward=reward, memory=16)
+        assert [type(request) for request in found.model.requests] == [Decide], reward
+        assert numbers(found.model.requests[0].frames) == list(range(9)) and found.answer.status == "answered"
+    found = run(short, choosing({"times_s": (0, 1, 2), "video": None}), None, tree_search=False)
+    assert (found.answer.status, found.answer.ledger.frames) == ("answered", 9)
+    assert isinstance(found.model.requests[-1], Decide)
 
 
 LONG_FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
@@ -222,16 +168,6 @@ SEEN = ((LONG_FILM.video_id, 70.0), (LONG_FILM.video_id, 50.04))
 CHOOSING = ChooseFrames(
     question=Question("What colour is the kite?", ("red", "blue")), videos=(LONG_FILM,), frames=(), seen=SEEN, count=6
 )
-
-
-def test_choosing_frames_names_times_and_videos():
-    several = replace(CHOOSING, videos=(LONG_FILM, OTHER), seen=(*SEEN, (OTHER.video_id, 2.0)))
-    for request, holds in (
-        (CHOOSING, ("from 1.5 s to 101.5 s.", "\n- 70.0 s, 50.0 s\n", "times of 1 to 6 frames", '"video": null')),
-        (several, ("- video abcdef012345: 70.0 s, 50.0 s\n- video fedcba987654: 2.0 s\n", "all of one video")),
-        (replace(CHOOSING, seen=()), ("No frame is shown.", "You have seen so far:\n- nothing\n")),
-    ):
-        assert [each for each in holds if each not in render(request)] == [], render(request)
 
 
 def test_choices_that_are_impossible_or_misshapen_are_refused():

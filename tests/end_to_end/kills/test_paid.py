@@ -106,7 +106,7 @@ def asking(command: str, folder: Path, strikes: Strikes) -> Iterator[Case]:
 
     with ChatServer(reply) as server:
         server.model_facts = SEES
-        words = {
+        words: dict[str, list[object]] = {
             "extract": ["extract", library.uri, "--schema", schema, "--into", "places", "--batch", 1],
             "ask": ["ask", library.uri, "Which places are seen in which films?", "--all", "--set", "at_once=1"],
         }[command]

@@ -109,10 +109,9 @@ def asking(command: str, folder: Path, strikes: Strikes) -> Iterator[Case]:
         words: dict[str, list[object]] = {
             "extract": ["extract", library.uri, "--schema", schema, "--into", "places", "--batch", 1],
             "ask": ["ask", library.uri, "Which places are seen in which films?", "--all", "--set", "at_once=1"],
-        }[command]
-        yield Case(
-            library, [*words, "--base-url", server.base_url], paid, lambda: list(map(len, places())), len(PLACES)
-        )
+        }
+        line = [*words[command], "--base-url", server.base_url]
+        yield Case(library, line, paid, lambda: list(map(len, places())), len(PLACES))
     assert places() == [[*PLACES]] * len(FILMS)
     assert len(paid) == len(FILMS) * len(PLACES) + (2 if command == "ask" else 0)
 

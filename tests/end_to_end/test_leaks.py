@@ -192,7 +192,7 @@ class Watched:
     def reply(self, request: Request[Any]) -> Any:
         """Play the model. When an agent asks for something for the first time, look at all that it stands on."""
         self.requests.append(request)
-        about = (self.agent.partition(",")[0], type(request).__name__)  # an ablation stands on the same objects
+        about = (self.agent, type(request).__name__)
         if self.looking and about not in self.looked:
             self.looked.add(about)
             beheld = reachable(*(frame.f_locals for frame in beneath(inspect.currentframe())))

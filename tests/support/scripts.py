@@ -20,8 +20,12 @@ class Script:
 
 def read_scripts(text: str) -> tuple[Script, ...]:
     """Read blocks of a name with its word, and lines."""
-    blocks = [block.splitlines() for block in text.split("\n\n")[1:]]
-    return tuple(Script(*head.split(), tuple(lines)) for head, *lines in blocks)
+    found = []
+    for block in text.split("\n\n")[1:]:
+        head, *lines = block.splitlines()
+        name, word = head.split()
+        found.append(Script(name, word, tuple(lines)))
+    return tuple(found)
 
 
 SCRIPTS = read_scripts(FILE.read_text(encoding="utf-8"))

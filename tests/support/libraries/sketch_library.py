@@ -64,13 +64,13 @@ def open_sketches(folder: Path) -> SketchLibrary:
 
 def _draw(folder: Path) -> dict[str, tuple[SpokenLine, ...]]:
     """Draw the films, write their questions beside the folder; returns the lines spoken in each film."""
-    from kinodex.sketch.script import FPS, render_film, write_questions, write_script
+    from kinodex.sketch.script import render_film, write_questions, write_script
 
     folder.mkdir(parents=True)
     rows, lines = [], {}
     for number, (name, seconds) in enumerate(SECONDS.items()):
         script = write_script(name, seconds, SEED, spoken=number == 0)
-        render_film(script, folder / f"{name}.mp4", every=FPS)  # all that is read at a frame a second
+        render_film(script, folder / f"{name}.mp4")
         lines[name] = script.lines
         rows += [asdict(each) for each in write_questions(script, name, SEED, QUESTIONS)]
     path = folder.parent / "questions.jsonl"

@@ -51,8 +51,8 @@ def add_film(library: Library, video_id: str, seed: int, described: bool, places
     assert library.writer.complete([replace(row, segments=len(segments), transcript_lines=len(lines))]) == ()
     if described:
         rows = [caption(n, f"A {PLACES[n // SHOTS]}, shot {n} of {video_id}.") for n in range(len(shots))]
-        for row, span_s in zip(rows, spans_s, strict=True):
-            row.start_s, row.end_s = span_s
+        for each, span_s in zip(rows, spans_s, strict=True):
+            each.start_s, each.end_s = span_s
         add_stage(library, "captions", "captioner", {video_id: rows})
 
 

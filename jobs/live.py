@@ -306,18 +306,22 @@ class _Writer:
         """Send what is to be told, and forget what its receiver has taken."""
         if self._sender is None or self._standing is None:
             return
-        done, problems = self._sender.send(self._standing.unsent)
+        self._sender.send(self._standing.unsent)
+        self._forget_taken(self._sender, self._standing)
+
+    def _forget_taken(self, sender: Sender, standing: Standing) -> None:
+        done, problems = sender.ended()
         for problem in problems:
             self._on_wait(problem)
         if done:
-            self._standing.unsent = [each for each in self._standing.unsent if each["id"] not in done]
+            standing.unsent = [each for each in standing.unsent if each["id"] not in done]
             self._keep_state("running")
 
     def close(self) -> None:
         self.send()
-        if self._sender is not None:
+        if self._sender is not None and self._standing is not None:
             self._sender.close()
-            self.send()
+            self._forget_taken(self._sender, self._standing)
         if self.part is not None:
             self._keep_state("done")
         refresh(self._library.tables, DURING_RUN)

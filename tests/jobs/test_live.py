@@ -21,6 +21,7 @@ from typing import Any
 import av
 import numpy as np
 import pytest
+from av.container import InputContainer
 
 from kinodex.index.library import Library
 from kinodex.index.metadata import shown_at
@@ -42,6 +43,8 @@ from tests.support.servers.files import serve_folder
 CONFIG = IngestConfig(space="builtin", anyway=True, text_tower=False)
 QUICK = LiveSource("", "camera", flush_s=0.2, stall_s=1.0)
 PART_BYTES = 20_000
+LATE_S = 10
+"""Presentation time at which the stream begins."""
 ROOT = Path(__file__).parents[2]
 
 
@@ -52,8 +55,7 @@ def streams(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def make(folder: Path) -> None:
         folder.mkdir()
         render_film(write_script("film", 30.0, 3), folder / "film.mp4")
-        _remux(folder / "film.mp4", folder / "film.ts")
-        lengths = _segments(folder / "film.mp4", folder)
+        lengths = _write_streams(folder / "film.mp4", folder)
         lines = [line for at, length_s in enumerate(lengths) for line in (f"#EXTINF:{length_s:.3f},", f"{at}.ts")]
         head = ["#EXTM3U", "#EXT-X-TARGETDURATION:1", "#EXT-X-MEDIA-SEQUENCE:0"]
         (folder / "list.m3u8").write_text("\n".join([*head, *lines, "#EXT-X-ENDLIST", ""]))
@@ -61,29 +63,29 @@ def streams(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_once(tmp_path_factory, "streams", make)
 
 
-def _remux(film: Path, out: Path) -> None:
-    with av.open(str(film)) as source, av.open(str(out), "w", format="mpegts") as target:
-        stream = target.add_stream_from_template(source.streams.video[0])
-        for packet in source.demux(source.streams.video[0]):
-            if packet.dts is not None:
-                packet.stream = stream
-                target.mux(packet)
-
-
-def _segments(film: Path, folder: Path) -> list[float]:
-    """Write a film's parts as transport streams whose times go on; returns their lengths in seconds."""
+def _write_streams(film: Path, folder: Path) -> list[float]:
+    """Write a film as a transport stream, and its parts as others whose times go on; returns their lengths in s."""
     with av.open(str(film)) as source:
         packets = [packet for packet in source.demux(source.streams.video[0]) if packet.dts is not None]
         starts = [at for at, packet in enumerate(packets) if packet.is_keyframe]
         times_s = [float(packets[at].pts * packets[at].time_base) for at in starts] + [30.0]
-        for number, (first, until) in enumerate(zip(starts, [*starts[1:], len(packets)], strict=True)):
-            options = {"muxdelay": "0", "muxpreload": "0"}
-            with av.open(str(folder / f"{number}.ts"), "w", format="mpegts", options=options) as target:
-                stream = target.add_stream_from_template(source.streams.video[0])
-                for packet in packets[first:until]:
-                    packet.stream = stream
-                    target.mux(packet)
+        spans = enumerate(zip(starts, [*starts[1:], len(packets)], strict=True))
+        _mux(source, folder / "film.ts", 0, None)
+        for number, span in spans:
+            _mux(source, folder / f"{number}.ts", *span)
     return [after - before for before, after in pairwise(times_s)]
+
+
+def _mux(source: InputContainer, out: Path, first: int, until: int | None) -> None:
+    source.seek(0)
+    packets = [packet for packet in source.demux(source.streams.video[0]) if packet.dts is not None]
+    with av.open(str(out), "w", format="mpegts") as target:
+        stream = target.add_stream_from_template(source.streams.video[0])
+        for packet in packets[first:until]:
+            later = round(LATE_S / packet.time_base)  # so that no time is below 0, and none is moved
+            packet.pts, packet.dts = packet.pts + later, packet.dts + later
+            packet.stream = stream
+            target.mux(packet)
 
 
 def rows_of(place: Path | str) -> tuple[list[int], list[float], Any]:

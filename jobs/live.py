@@ -18,7 +18,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +29,7 @@ import numpy as np
 from kinodex.index.errors import LibraryBusy
 from kinodex.index.library import Library
 from kinodex.index.metadata import GAP, LIVE_SOURCE, RECORDED_AT
-from kinodex.index.rows import FrameVectors, RunRow, VideoRow, player_s
+from kinodex.index.rows import FrameVectors, RunRow, SourceRow, VideoRow, player_s
 from kinodex.index.spaces.cpu import ImageTower
 from kinodex.index.spaces.space import BUILTIN_SPACE
 from kinodex.index.spaces.towers import ImageEmbedder
@@ -45,13 +45,14 @@ from kinodex.jobs.ingest.run import CLEAN_EVERY_S, LEASE
 from kinodex.jobs.library import batched
 from kinodex.jobs.standing import Sender, Standing, StandingQueries, check_queries
 from kinodex.jobs.towers import begin_carrying, load_embedder, print_notes
-from kinodex.pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory, SourceUnreachable
-from kinodex.pipeline.fetch import FetchedVideo, Source, is_remote
+from kinodex.pipeline.errors import PipelineError, PlaylistRefused
+from kinodex.pipeline.fetch import FetchedVideo, Source, is_remote, mount_of, stamp
 from kinodex.pipeline.live import Beat, Resume, can_go_back, is_live_address
 from kinodex.pipeline.sample import Chunk, FrameRow, SampledFrame, SamplingSettings, Segment, frame_row
 from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler
 
 KIND = "watch"
+SCHEMES = ("http", "https", "rtsp", "rtsps")
 OWNER = "kinodex watch"
 LOOK_S = 0.25
 CLOCK_STEP_S = 1.0
@@ -59,8 +60,6 @@ CLOCK_STEP_S = 1.0
 REFRESH_EVERY_S = 60.0
 WAITING_BEATS = 2000
 """Beats that wait while another run holds the library; then the source waits."""
-PASSING = (SourceUnreachable, DecoderHung, DecoderDied, DecoderOutOfMemory)
-"""Errors after which the source is opened again."""
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 10.0
 
 
@@ -120,6 +119,8 @@ def watch_live(
     the reasons. Raises a PipelineError for one that cannot be read at first, LibraryBusy for a name that is watched
     already, and as an ingest does.
     """
+    if not live.is_file and live.address.partition("://")[0].lower() not in SCHEMES:
+        raise UsageError(f"got {live.uri} to watch; give a local file, an HLS playlist (http) or an rtsp:// address")
     library = Library.open(uri) if Library.exists(uri) else None
     space = load_embedder(config.space, config.device, library)
     library = Library.open_or_create(uri, asdict(config.settings()), space.fingerprint)
@@ -132,54 +133,60 @@ def watch_live(
         print_notes(carried())
         writer = _Writer(library, live, config, space, on_rows, on_wait, queries)
         stack.callback(writer.close)
-        pause_s = SHORTEST_PAUSE_S
-        while not stop():
-            reason = f"{live.uri}: the stream ended"
-            read = writer.frames
-            try:
-                _read(config, live, writer, stop)
-                if not is_live_address(live.address):
-                    return
-            except PASSING as error:
-                if writer.part is None:
-                    raise
-                reason = str(error)
-            if stop():
+        _read_on(config, live, writer, stop, on_wait)
+
+
+def _read_on(
+    config: IngestConfig,
+    live: LiveSource,
+    writer: _Writer,
+    stop: Callable[[], bool],
+    on_wait: Callable[[str], None],
+) -> None:
+    """Read a source, and open a stream again whenever it ends or fails."""
+    pause_s, said = SHORTEST_PAUSE_S, ""
+    while not stop():
+        reason, read = f"{live.uri}: the stream ended", writer.frames
+        try:
+            _read(config, live, writer, stop)
+            if not is_live_address(live.address):
+                writer.note_end()
                 return
-            pause_s = SHORTEST_PAUSE_S if writer.frames > read else min(2 * pause_s, LONGEST_PAUSE_S)
-            on_wait(f"{reason}; opened again in {pause_s:.0f} s")
-            until = time.monotonic() + pause_s
-            while time.monotonic() < until and not stop():
-                time.sleep(LOOK_S)
+        except PipelineError as error:
+            if writer.part is None or live.is_file or isinstance(error, PlaylistRefused):
+                raise
+            reason = str(error)
+        is_new = writer.frames > read
+        pause_s = SHORTEST_PAUSE_S if is_new else min(2 * pause_s, LONGEST_PAUSE_S)
+        if (is_new or reason != said) and not stop():
+            on_wait(f"{reason}; it is opened again")
+        said, until = reason, time.monotonic() + pause_s
+        while time.monotonic() < until and not stop():
+            time.sleep(LOOK_S)
 
 
 def _read(config: IngestConfig, live: LiveSource, writer: _Writer, stop: Callable[[], bool]) -> None:
     """Read a source until it ends or stops, and have its frames written every few seconds."""
     waiting: list[Beat] = []
-    since = time.monotonic()
+    since, end = time.monotonic(), None
     with _beats(config, live, writer) as beats:
-        while not stop():
-            over = False
+        while end is None and not stop():
             try:
-                beat = beats.get(timeout=LOOK_S) if len(waiting) < WAITING_BEATS else None
+                came = beats.get(timeout=LOOK_S) if len(waiting) < WAITING_BEATS else None
             except queue.Empty:
-                beat = None
-            if isinstance(beat, Beat):
+                came = None
+            if isinstance(came, Beat):
                 since = since if waiting else time.monotonic()
-                waiting.append(beat)
-            elif beat is not None:
-                over = True
-            if waiting and (over or time.monotonic() - since >= live.flush_s):
-                if writer.write(waiting):
-                    waiting = []
-                since = time.monotonic()
+                waiting.append(came)
+            elif came is not None:
+                end = came
+            if waiting and time.monotonic() - since >= live.flush_s:
+                waiting, since = [] if writer.write(waiting) else waiting, time.monotonic()
             writer.send()
-            if isinstance(beat, _End):
-                if beat.error is not None:
-                    raise beat.error
-                return
-    if waiting:
-        writer.write(waiting)
+    while waiting and not writer.write(waiting) and not stop():
+        time.sleep(LOOK_S)
+    if end is not None and end.error is not None:
+        raise end.error
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,18 +223,9 @@ def _beats(config: IngestConfig, live: LiveSource, writer: _Writer) -> Iterator[
     finally:
         over.set()
         sampler.close()
-        while thread.is_alive():  # it may wait for room
-            with_room(beats)
-            thread.join(0.05)
-
-
-def with_room(beats: queue.Queue[Any]) -> None:
-    """Make room in a queue that nobody reads any more."""
-    try:
-        while True:
-            beats.get_nowait()
-    except queue.Empty:
-        return
+        while thread.is_alive():
+            with suppress(queue.Empty):  # it may wait for room
+                beats.get(timeout=LOOK_S)
 
 
 @dataclass
@@ -317,6 +315,14 @@ class _Writer:
             standing.unsent = [each for each in standing.unsent if each["id"] not in done]
             self._keep_state("running")
 
+    def note_end(self) -> None:
+        """Take note of a file that has ended, so that an ingest of it finds it known."""
+        if self._live.is_file and self.part is not None:
+            found, uri = stamp(Source(self._live.uri, self._live.called)), self._live.uri
+            if found is not None:
+                about = found.size_bytes, found.mark, datetime.now(UTC), mount_of(uri)
+                self._library.ingest_log.add_sources([SourceRow(uri, self.part.row.video_id, *about)])
+
     def close(self) -> None:
         self.send()
         if self._sender is not None and self._standing is not None:
@@ -351,12 +357,13 @@ class _Writer:
         """Begin a part at a time of a run; nothing of it is written yet."""
         recorded_at = datetime.fromtimestamp(began_at + offset_s, UTC)
         key = f"{self._live.uri}\n{self._live.called}\n{recorded_at.isoformat()}"
-        before, facts = self.part, beat.metadata
+        before = self.part
+        facts = beat.metadata or (before.row if before is not None else None)
+        assert facts is not None, "a run begins with them"
         gap_s = None
-        if before is not None and is_break:
-            gap_s = max((recorded_at - before.recorded_at).total_seconds() - before.row.duration_s, 0.0)
-        elif before is not None:
-            gap_s = 0.0
+        if before is not None:
+            since_s = (recorded_at - before.recorded_at).total_seconds() - before.row.duration_s
+            gap_s = max(since_s, 0.0) if is_break else 0.0
         title = f"{self._live.called} {recorded_at:%Y-%m-%d %H:%M:%S}"
         row = VideoRow(
             video_id=hashlib.sha256(key.encode()).hexdigest()[:32],
@@ -364,10 +371,10 @@ class _Writer:
             title=Path(self._live.address).stem if self._live.is_file else title,
             start_s=beat.zero_s if self._live.is_file else 0.0,
             duration_s=0.0,
-            fps=facts.fps if facts else before.row.fps if before else None,
-            width_px=facts.width_px if facts else before.row.width_px if before else 0,
-            height_px=facts.height_px if facts else before.row.height_px if before else 0,
-            codec=facts.codec if facts else before.row.codec if before else "",
+            fps=facts.fps,
+            width_px=facts.width_px,
+            height_px=facts.height_px,
+            codec=facts.codec,
             frames=0,
             segments=0,
             transcript_lines=0,
@@ -516,9 +523,3 @@ def _runs(beats: Sequence[Beat], part: _Part | None, live: LiveSource) -> Iterat
 
 def _clock_s() -> float:
     return time.time() - time.monotonic()
-
-
-def check_source(live: LiveSource) -> None:
-    """Raise UsageError for what cannot grow, or be watched."""
-    if is_remote(live.address) and live.address.partition("://")[0].lower() not in ("http", "https", "rtsp", "rtsps"):
-        raise UsageError(f"got {live.uri} to watch; give a local file, an HLS playlist (http) or an rtsp:// address")

@@ -153,6 +153,7 @@ def test_a_file_that_is_written_becomes_the_rows_of_the_finished_film_as_it_come
     assert segments[-1].end_s == video.end_s
 
     watch_live(CONFIG, replace(QUICK, address=str(path)), str(place))  # nothing is new
+    assert ingest(path, place, anyway=True).left_out == 1, "an ingest knows it too"
     check_as_finished(place, finished)
 
 

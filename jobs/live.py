@@ -47,7 +47,7 @@ from kinodex.jobs.standing import Sender, Standing, StandingQueries, check_queri
 from kinodex.jobs.towers import begin_carrying, load_embedder, print_notes
 from kinodex.pipeline.errors import PipelineError, PlaylistRefused
 from kinodex.pipeline.fetch import FetchedVideo, Source, is_remote, mount_of, stamp
-from kinodex.pipeline.live import Beat, Resume, can_go_back, is_live_address
+from kinodex.pipeline.live import Beat, Resume, is_live_address
 from kinodex.pipeline.sample import Chunk, FrameRow, SampledFrame, SamplingSettings, Segment, frame_row
 from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler
 
@@ -181,9 +181,9 @@ def _read(config: IngestConfig, live: LiveSource, writer: _Writer, stop: Callabl
             elif came is not None:
                 end = came
             if waiting and time.monotonic() - since >= live.flush_s:
-                waiting, since = [] if writer.write(waiting) else waiting, time.monotonic()
+                waiting, since = writer.write(waiting), time.monotonic()
             writer.send()
-    while waiting and not writer.write(waiting) and not stop():
+    while (waiting := writer.write(waiting)) and not stop():
         time.sleep(LOOK_S)
     if end is not None and end.error is not None:
         raise end.error
@@ -281,24 +281,28 @@ class _Writer:
     def resume(self) -> Resume | None:
         """Where to go on in a source that can be read again."""
         part = self.part
-        if part is None or not can_go_back(self._live.address):
+        if part is None or is_live_address(self._live.address):
             return None
         return Resume(part.zero_s, part.offset_s + part.row.duration_s, self._sequence)
 
-    def write(self, beats: Sequence[Beat]) -> bool:
-        """Write what came, and say what standing queries find; False where another run holds the library for now."""
-        try:
-            with awaited_lease(self._library.tables, LEASE, OWNER, 10.0) as lease:
-                self._is_busy = False
-                for run in _runs(beats, self.part, self._live):
-                    self._grow(run, lease.check)
-                self._tidy()
-        except LibraryBusy as error:
-            if not self._is_busy:
-                self._on_wait(f"{error}; what comes meanwhile is kept")
-            self._is_busy = True
-            return False
-        return True
+    def write(self, beats: Sequence[Beat]) -> list[Beat]:
+        """Write what came, and say what standing queries find; returns what has to wait, while others write."""
+        left = list(beats)
+        for run in list(_runs(beats, self.part, self._live)):
+            try:
+                with awaited_lease(self._library.tables, LEASE, OWNER, 10.0) as lease:
+                    grown = self._grow(run, lease.check)
+                    self._tidy()
+            except LibraryBusy as error:
+                if not self._is_busy:
+                    self._on_wait(f"{error}; what comes meanwhile is kept")
+                self._is_busy = True
+                return left
+            self._is_busy = False
+            del left[: len(run)]
+            if grown is not None:
+                self._tell(*grown)
+        return left
 
     def send(self) -> None:
         """Send what is to be told, and forget what its receiver has taken."""
@@ -387,8 +391,10 @@ class _Writer:
         number = math.ceil(round(offset_s * self._config.fps, 6))
         return _Part(row, recorded_at, beat.zero_s, offset_s, number, _clock_s(), {}, gap_s)
 
-    def _grow(self, run: Sequence[Beat], check: Callable[[], None]) -> None:
-        """Append the rows of beats that belong to one part, and show them."""
+    def _grow(
+        self, run: Sequence[Beat], check: Callable[[], None]
+    ) -> tuple[str, dict[str, Any], list[FrameRow], bool] | None:
+        """Append the rows of beats that belong to one part, and show them; returns them as `_tell` takes them."""
         part, last = self.part, run[-1]
         began_at = min(beat.began_at for beat in run)
         is_break = run[0].is_break
@@ -405,7 +411,7 @@ class _Writer:
         row, is_new = part.row, not part.row.segments
         begin_s, end_s = row.end_s, last.time_s + shift_s
         if end_s <= begin_s and not rows:
-            return
+            return None
         if is_new:
             self._library.metadata.write({row.video_id: self._columns(part)}, {row.video_id: row.title})
             if self._library.space_name == BUILTIN_SPACE and not (run[0].metadata and run[0].metadata.drawn):
@@ -427,14 +433,23 @@ class _Writer:
         part.last_no = rows[-1].frame_no if rows else part.last_no
         self.part, self._sequence = part, last.sequence
         self.frames += len(rows)
-        notices = self._look(rows)
-        if self._standing is not None and self._sender is None:
-            notices = self._standing.unsent
+        return row.video_id, self._columns(part), rows, is_new
+
+    def _tell(self, video_id: str, columns: dict[str, Any], rows: Sequence[FrameRow], is_first: bool) -> None:
+        """Say what readers see now; standing queries are looked at first, and may have a model look."""
+        video, standing = self._library.video(video_id), self._standing
+        notices: Sequence[dict[str, Any]] = ()
+        if standing is not None and rows:
+            times_s = np.array([player_s(video, row.time_s) for row in rows])
+            numbers = np.array([row.frame_no for row in rows], np.int32)
+            notices = standing.look(video, columns, FrameVectors(numbers, times_s, np.stack([r.vector for r in rows])))
+        is_printed = standing is not None and self._sender is None
+        if standing is not None and is_printed:
+            notices = standing.unsent
         self._keep_state("running")
-        seen = self._library.video(part.row.video_id)
-        self._on_rows(NewRows(seen, self._columns(part), len(rows), is_new, notices))
-        if self._standing is not None and self._sender is None:  # they are told by now
-            self._standing.unsent = []
+        self._on_rows(NewRows(video, columns, len(rows), is_first, notices))
+        if standing is not None and is_printed:  # they are told by now
+            standing.unsent = []
 
     def _columns(self, part: _Part) -> dict[str, Any]:
         return {RECORDED_AT: part.recorded_at, LIVE_SOURCE: self._live.called, GAP: part.gap_s}
@@ -482,16 +497,6 @@ class _Writer:
         }
         ended = None if state == "running" else datetime.now(UTC)
         self._library.ingest_log.add_run(RunRow(self._run_id, KIND, state, self._began, ended, report))
-
-    def _look(self, rows: Sequence[FrameRow]) -> list[dict[str, Any]]:
-        part = self.part
-        if self._standing is None or part is None or not rows:
-            return []
-        video = self._library.video(part.row.video_id)
-        times_s = np.array([player_s(video, row.time_s) for row in rows])
-        vectors = np.stack([row.vector for row in rows])
-        new = FrameVectors(np.array([row.frame_no for row in rows], np.int32), times_s, vectors)
-        return self._standing.look(video, self._columns(part), new)
 
     def _look_back(self) -> None:
         """Look at frames that were stored just before an earlier process died, which it did not look at."""

@@ -42,7 +42,7 @@ REFUSED = "refused"
 
 @dataclass(frozen=True, slots=True)
 class StandingQueries:
-    """What to look for in each new frame, from which score on, and whom to tell.
+    """Texts to look for in each new frame, the score from which on it fits, and whom to tell.
 
     `threshold` is the least probability where the space has them, else the least cosine. Frames up to `gap_s` apart are
     one moment. With `verify` a model looks first, and only what it confirms is told. `pictures` is a folder for frames.
@@ -84,7 +84,7 @@ class Standing:
     unsent: list[dict[str, Any]] = field(default_factory=list)
 
     def state(self) -> dict[str, Any]:
-        """What the next process needs, as JSON can hold it."""
+        """The state that the next process needs, as JSON can hold it."""
         return {"open": self.open_until, "unsent": self.unsent}
 
     def take_over(self, state: Mapping[str, Any]) -> None:

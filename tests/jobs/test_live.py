@@ -29,6 +29,7 @@ from kinodex.index.sweep import audit, sweep
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.live import LiveSource, NewRows, watch_live
+from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.standing import StandingQueries
 from kinodex.pipeline.errors import PlaylistRefused, SourceForbidden, SourceMissing, SourceUnreachable
 from kinodex.pipeline.live import read_playlist
@@ -39,6 +40,7 @@ from tests.support.libraries.corpus import ingest
 from tests.support.loopback import serve_handler
 from tests.support.servers import rtsp_server
 from tests.support.servers.files import serve_folder
+from tests.support.servers.looking_server import looking_server
 
 CONFIG = IngestConfig(space="builtin", anyway=True, text_tower=False)
 QUICK = LiveSource("", "camera", flush_s=0.2, stall_s=1.0)
@@ -341,6 +343,28 @@ def test_a_notice_that_nobody_took_is_told_by_the_next_process_with_the_same_id(
     assert receiver.taken == [unsent]
     (run,) = Library.open(place).ingest_log.runs()
     assert run.report["unsent"] == []
+
+
+def test_a_model_that_looks_decides_what_is_told(
+    streams: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
+    shutil.copy(streams / "film.ts", tmp_path / "film.ts")
+    live, told = replace(QUICK, address=str(tmp_path / "film.ts")), list[dict[str, Any]]()
+    looks = 0
+
+    def sees(number: int, line: str) -> bool:
+        nonlocal looks
+        looks += 1
+        return looks > 1
+
+    with looking_server(sees) as server:
+        asked = StandingQueries(("a boat",), threshold=-1.0, verify=ModelChoice("tester", server.base_url))
+        place = str(tmp_path / "library")
+        watch_live(CONFIG, live, place, queries=asked, on_rows=lambda rows: told.extend(rows.notices))
+    (notice,) = told
+    assert looks == 2 and notice["basis"] == "verified" and notice["reason"].startswith("a boat is in the picture")
+    assert notice["frame_no"] > 0, "the first frames were looked at in vain"
 
 
 def test_a_query_that_the_space_cannot_decide_needs_a_threshold(streams: Path, tmp_path: Path) -> None:

@@ -325,6 +325,8 @@ class Hit:
     """The title of its video, of hits that `kinodex.find` gives."""
     query: str = ""
     """How a picture and words beside it became one vector: `sum` of their unit vectors, or by the `model`; else ""."""
+    recorded_at: datetime | None = None
+    """When a source that grows showed it, of hits that `kinodex.find` gives; None of any other video."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +29,7 @@ import numpy as np
 from kinodex.index.errors import LibraryBusy
 from kinodex.index.library import Library
 from kinodex.index.metadata import GAP, LIVE_SOURCE, RECORDED_AT
-from kinodex.index.rows import FrameVectors, RunRow, VideoRow, player_s
+from kinodex.index.rows import FrameVectors, RunRow, SourceRow, VideoRow, player_s
 from kinodex.index.spaces.cpu import ImageTower
 from kinodex.index.spaces.space import BUILTIN_SPACE
 from kinodex.index.spaces.towers import ImageEmbedder
@@ -45,13 +45,14 @@ from kinodex.jobs.ingest.run import CLEAN_EVERY_S, LEASE
 from kinodex.jobs.library import batched
 from kinodex.jobs.standing import Sender, Standing, StandingQueries, check_queries
 from kinodex.jobs.towers import begin_carrying, load_embedder, print_notes
-from kinodex.pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory, SourceUnreachable
-from kinodex.pipeline.fetch import FetchedVideo, Source, is_remote
-from kinodex.pipeline.live import Beat, Resume, can_go_back, is_live_address
+from kinodex.pipeline.errors import PipelineError, PlaylistRefused
+from kinodex.pipeline.fetch import FetchedVideo, Source, is_remote, mount_of, stamp
+from kinodex.pipeline.live import Beat, Resume, is_live_address
 from kinodex.pipeline.sample import Chunk, FrameRow, SampledFrame, SamplingSettings, Segment, frame_row
 from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler
 
 KIND = "watch"
+SCHEMES = ("http", "https", "rtsp", "rtsps")
 OWNER = "kinodex watch"
 LOOK_S = 0.25
 CLOCK_STEP_S = 1.0
@@ -59,8 +60,6 @@ CLOCK_STEP_S = 1.0
 REFRESH_EVERY_S = 60.0
 WAITING_BEATS = 2000
 """Beats that wait while another run holds the library; then the source waits."""
-PASSING = (SourceUnreachable, DecoderHung, DecoderDied, DecoderOutOfMemory)
-"""Errors after which the source is opened again."""
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 10.0
 
 
@@ -120,6 +119,8 @@ def watch_live(
     the reasons. Raises a PipelineError for one that cannot be read at first, LibraryBusy for a name that is watched
     already, and as an ingest does.
     """
+    if not live.is_file and live.address.partition("://")[0].lower() not in SCHEMES:
+        raise UsageError(f"got {live.uri} to watch; give a local file, an HLS playlist (http) or an rtsp:// address")
     library = Library.open(uri) if Library.exists(uri) else None
     space = load_embedder(config.space, config.device, library)
     library = Library.open_or_create(uri, asdict(config.settings()), space.fingerprint)
@@ -132,54 +133,60 @@ def watch_live(
         print_notes(carried())
         writer = _Writer(library, live, config, space, on_rows, on_wait, queries)
         stack.callback(writer.close)
-        pause_s = SHORTEST_PAUSE_S
-        while not stop():
-            reason = f"{live.uri}: the stream ended"
-            read = writer.frames
-            try:
-                _read(config, live, writer, stop)
-                if not is_live_address(live.address):
-                    return
-            except PASSING as error:
-                if writer.part is None:
-                    raise
-                reason = str(error)
-            if stop():
+        _read_on(config, live, writer, stop, on_wait)
+
+
+def _read_on(
+    config: IngestConfig,
+    live: LiveSource,
+    writer: _Writer,
+    stop: Callable[[], bool],
+    on_wait: Callable[[str], None],
+) -> None:
+    """Read a source, and open a stream again whenever it ends or fails."""
+    pause_s, said = SHORTEST_PAUSE_S, ""
+    while not stop():
+        reason, read = f"{live.uri}: the stream ended", writer.frames
+        try:
+            _read(config, live, writer, stop)
+            if not is_live_address(live.address):
+                writer.note_end()
                 return
-            pause_s = SHORTEST_PAUSE_S if writer.frames > read else min(2 * pause_s, LONGEST_PAUSE_S)
-            on_wait(f"{reason}; opened again in {pause_s:.0f} s")
-            until = time.monotonic() + pause_s
-            while time.monotonic() < until and not stop():
-                time.sleep(LOOK_S)
+        except PipelineError as error:
+            if writer.part is None or live.is_file or isinstance(error, PlaylistRefused):
+                raise
+            reason = str(error)
+        is_new = writer.frames > read
+        pause_s = SHORTEST_PAUSE_S if is_new else min(2 * pause_s, LONGEST_PAUSE_S)
+        if (is_new or reason != said) and not stop():
+            on_wait(f"{reason}; it is opened again")
+        said, until = reason, time.monotonic() + pause_s
+        while time.monotonic() < until and not stop():
+            time.sleep(LOOK_S)
 
 
 def _read(config: IngestConfig, live: LiveSource, writer: _Writer, stop: Callable[[], bool]) -> None:
     """Read a source until it ends or stops, and have its frames written every few seconds."""
     waiting: list[Beat] = []
-    since = time.monotonic()
+    since, end = time.monotonic(), None
     with _beats(config, live, writer) as beats:
-        while not stop():
-            over = False
+        while end is None and not stop():
             try:
-                beat = beats.get(timeout=LOOK_S) if len(waiting) < WAITING_BEATS else None
+                came = beats.get(timeout=LOOK_S) if len(waiting) < WAITING_BEATS else None
             except queue.Empty:
-                beat = None
-            if isinstance(beat, Beat):
+                came = None
+            if isinstance(came, Beat):
                 since = since if waiting else time.monotonic()
-                waiting.append(beat)
-            elif beat is not None:
-                over = True
-            if waiting and (over or time.monotonic() - since >= live.flush_s):
-                if writer.write(waiting):
-                    waiting = []
-                since = time.monotonic()
+                waiting.append(came)
+            elif came is not None:
+                end = came
+            if waiting and time.monotonic() - since >= live.flush_s:
+                waiting, since = writer.write(waiting), time.monotonic()
             writer.send()
-            if isinstance(beat, _End):
-                if beat.error is not None:
-                    raise beat.error
-                return
-    if waiting:
-        writer.write(waiting)
+    while (waiting := writer.write(waiting)) and not stop():
+        time.sleep(LOOK_S)
+    if end is not None and end.error is not None:
+        raise end.error
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,18 +223,9 @@ def _beats(config: IngestConfig, live: LiveSource, writer: _Writer) -> Iterator[
     finally:
         over.set()
         sampler.close()
-        while thread.is_alive():  # it may wait for room
-            with_room(beats)
-            thread.join(0.05)
-
-
-def with_room(beats: queue.Queue[Any]) -> None:
-    """Make room in a queue that nobody reads any more."""
-    try:
-        while True:
-            beats.get_nowait()
-    except queue.Empty:
-        return
+        while thread.is_alive():
+            with suppress(queue.Empty):  # it may wait for room
+                beats.get(timeout=LOOK_S)
 
 
 @dataclass
@@ -283,41 +281,57 @@ class _Writer:
     def resume(self) -> Resume | None:
         """Where to go on in a source that can be read again."""
         part = self.part
-        if part is None or not can_go_back(self._live.address):
+        if part is None or is_live_address(self._live.address):
             return None
         return Resume(part.zero_s, part.offset_s + part.row.duration_s, self._sequence)
 
-    def write(self, beats: Sequence[Beat]) -> bool:
-        """Write what came, and say what standing queries find; False where another run holds the library for now."""
-        try:
-            with awaited_lease(self._library.tables, LEASE, OWNER, 10.0) as lease:
-                self._is_busy = False
-                for run in _runs(beats, self.part, self._live):
-                    self._grow(run, lease.check)
-                self._tidy()
-        except LibraryBusy as error:
-            if not self._is_busy:
-                self._on_wait(f"{error}; what comes meanwhile is kept")
-            self._is_busy = True
-            return False
-        return True
+    def write(self, beats: Sequence[Beat]) -> list[Beat]:
+        """Write what came, and say what standing queries find; returns what has to wait, while others write."""
+        left = list(beats)
+        for run in list(_runs(beats, self.part, self._live)):
+            try:
+                with awaited_lease(self._library.tables, LEASE, OWNER, 10.0) as lease:
+                    grown = self._grow(run, lease.check)
+                    self._tidy()
+            except LibraryBusy as error:
+                if not self._is_busy:
+                    self._on_wait(f"{error}; what comes meanwhile is kept")
+                self._is_busy = True
+                return left
+            self._is_busy = False
+            del left[: len(run)]
+            if grown is not None:
+                self._tell(*grown)
+        return left
 
     def send(self) -> None:
         """Send what is to be told, and forget what its receiver has taken."""
         if self._sender is None or self._standing is None:
             return
-        done, problems = self._sender.send(self._standing.unsent)
+        self._sender.send(self._standing.unsent)
+        self._forget_taken(self._sender, self._standing)
+
+    def _forget_taken(self, sender: Sender, standing: Standing) -> None:
+        done, problems = sender.ended()
         for problem in problems:
             self._on_wait(problem)
         if done:
-            self._standing.unsent = [each for each in self._standing.unsent if each["id"] not in done]
+            standing.unsent = [each for each in standing.unsent if each["id"] not in done]
             self._keep_state("running")
+
+    def note_end(self) -> None:
+        """Take note of a file that has ended, so that an ingest of it finds it known."""
+        if self._live.is_file and self.part is not None:
+            found, uri = stamp(Source(self._live.uri, self._live.called)), self._live.uri
+            if found is not None:
+                about = found.size_bytes, found.mark, datetime.now(UTC), mount_of(uri)
+                self._library.ingest_log.add_sources([SourceRow(uri, self.part.row.video_id, *about)])
 
     def close(self) -> None:
         self.send()
-        if self._sender is not None:
+        if self._sender is not None and self._standing is not None:
             self._sender.close()
-            self.send()
+            self._forget_taken(self._sender, self._standing)
         if self.part is not None:
             self._keep_state("done")
         refresh(self._library.tables, DURING_RUN)
@@ -347,12 +361,13 @@ class _Writer:
         """Begin a part at a time of a run; nothing of it is written yet."""
         recorded_at = datetime.fromtimestamp(began_at + offset_s, UTC)
         key = f"{self._live.uri}\n{self._live.called}\n{recorded_at.isoformat()}"
-        before, facts = self.part, beat.metadata
+        before = self.part
+        facts = beat.metadata or (before.row if before is not None else None)
+        assert facts is not None, "a run begins with them"
         gap_s = None
-        if before is not None and is_break:
-            gap_s = max((recorded_at - before.recorded_at).total_seconds() - before.row.duration_s, 0.0)
-        elif before is not None:
-            gap_s = 0.0
+        if before is not None:
+            since_s = (recorded_at - before.recorded_at).total_seconds() - before.row.duration_s
+            gap_s = max(since_s, 0.0) if is_break else 0.0
         title = f"{self._live.called} {recorded_at:%Y-%m-%d %H:%M:%S}"
         row = VideoRow(
             video_id=hashlib.sha256(key.encode()).hexdigest()[:32],
@@ -360,10 +375,10 @@ class _Writer:
             title=Path(self._live.address).stem if self._live.is_file else title,
             start_s=beat.zero_s if self._live.is_file else 0.0,
             duration_s=0.0,
-            fps=facts.fps if facts else before.row.fps if before else None,
-            width_px=facts.width_px if facts else before.row.width_px if before else 0,
-            height_px=facts.height_px if facts else before.row.height_px if before else 0,
-            codec=facts.codec if facts else before.row.codec if before else "",
+            fps=facts.fps,
+            width_px=facts.width_px,
+            height_px=facts.height_px,
+            codec=facts.codec,
             frames=0,
             segments=0,
             transcript_lines=0,
@@ -376,8 +391,10 @@ class _Writer:
         number = math.ceil(round(offset_s * self._config.fps, 6))
         return _Part(row, recorded_at, beat.zero_s, offset_s, number, _clock_s(), {}, gap_s)
 
-    def _grow(self, run: Sequence[Beat], check: Callable[[], None]) -> None:
-        """Append the rows of beats that belong to one part, and show them."""
+    def _grow(
+        self, run: Sequence[Beat], check: Callable[[], None]
+    ) -> tuple[str, dict[str, Any], list[FrameRow], bool] | None:
+        """Append the rows of beats that belong to one part, and show them; returns them as `_tell` takes them."""
         part, last = self.part, run[-1]
         began_at = min(beat.began_at for beat in run)
         is_break = run[0].is_break
@@ -394,7 +411,7 @@ class _Writer:
         row, is_new = part.row, not part.row.segments
         begin_s, end_s = row.end_s, last.time_s + shift_s
         if end_s <= begin_s and not rows:
-            return
+            return None
         if is_new:
             self._library.metadata.write({row.video_id: self._columns(part)}, {row.video_id: row.title})
             if self._library.space_name == BUILTIN_SPACE and not (run[0].metadata and run[0].metadata.drawn):
@@ -416,14 +433,23 @@ class _Writer:
         part.last_no = rows[-1].frame_no if rows else part.last_no
         self.part, self._sequence = part, last.sequence
         self.frames += len(rows)
-        notices = self._look(rows)
-        if self._standing is not None and self._sender is None:
-            notices = self._standing.unsent
+        return row.video_id, self._columns(part), rows, is_new
+
+    def _tell(self, video_id: str, columns: dict[str, Any], rows: Sequence[FrameRow], is_first: bool) -> None:
+        """Say what readers see now; standing queries are looked at first, and may have a model look."""
+        video, standing = self._library.video(video_id), self._standing
+        notices: Sequence[dict[str, Any]] = ()
+        if standing is not None and rows:
+            times_s = np.array([player_s(video, row.time_s) for row in rows])
+            numbers = np.array([row.frame_no for row in rows], np.int32)
+            notices = standing.look(video, columns, FrameVectors(numbers, times_s, np.stack([r.vector for r in rows])))
+        is_printed = standing is not None and self._sender is None
+        if standing is not None and is_printed:
+            notices = standing.unsent
         self._keep_state("running")
-        seen = self._library.video(part.row.video_id)
-        self._on_rows(NewRows(seen, self._columns(part), len(rows), is_new, notices))
-        if self._standing is not None and self._sender is None:  # they are told by now
-            self._standing.unsent = []
+        self._on_rows(NewRows(video, columns, len(rows), is_first, notices))
+        if standing is not None and is_printed:  # they are told by now
+            standing.unsent = []
 
     def _columns(self, part: _Part) -> dict[str, Any]:
         return {RECORDED_AT: part.recorded_at, LIVE_SOURCE: self._live.called, GAP: part.gap_s}
@@ -472,16 +498,6 @@ class _Writer:
         ended = None if state == "running" else datetime.now(UTC)
         self._library.ingest_log.add_run(RunRow(self._run_id, KIND, state, self._began, ended, report))
 
-    def _look(self, rows: Sequence[FrameRow]) -> list[dict[str, Any]]:
-        part = self.part
-        if self._standing is None or part is None or not rows:
-            return []
-        video = self._library.video(part.row.video_id)
-        times_s = np.array([player_s(video, row.time_s) for row in rows])
-        vectors = np.stack([row.vector for row in rows])
-        new = FrameVectors(np.array([row.frame_no for row in rows], np.int32), times_s, vectors)
-        return self._standing.look(video, self._columns(part), new)
-
     def _look_back(self) -> None:
         """Look at frames that were stored just before an earlier process died, which it did not look at."""
         video_id, last_no = self._before.get("looked_to", ["", -1])
@@ -512,9 +528,3 @@ def _runs(beats: Sequence[Beat], part: _Part | None, live: LiveSource) -> Iterat
 
 def _clock_s() -> float:
     return time.time() - time.monotonic()
-
-
-def check_source(live: LiveSource) -> None:
-    """Raise UsageError for what cannot grow, or be watched."""
-    if is_remote(live.address) and live.address.partition("://")[0].lower() not in ("http", "https", "rtsp", "rtsps"):
-        raise UsageError(f"got {live.uri} to watch; give a local file, an HLS playlist (http) or an rtsp:// address")

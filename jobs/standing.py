@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -35,11 +36,13 @@ GAP_S = 10.0
 TIMEOUT_S, ATTEMPTS, LONGEST_WAIT_S = 10.0, 5, 30.0
 """Of one try to send a notice; tries in a row, after which it waits for the next rows; seconds between two of them."""
 TRY_AGAIN = (408, 425, 429)
+CLOSING_S = 5.0
+REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
 class StandingQueries:
-    """What to look for in each new frame, from which score on, and whom to tell.
+    """Texts to look for in each new frame, the score from which on it fits, and whom to tell.
 
     `threshold` is the least probability where the space has them, else the least cosine. Frames up to `gap_s` apart are
     one moment. With `verify` a model looks first, and only what it confirms is told. `pictures` is a folder for frames.
@@ -81,7 +84,7 @@ class Standing:
     unsent: list[dict[str, Any]] = field(default_factory=list)
 
     def state(self) -> dict[str, Any]:
-        """What the next process needs, as JSON can hold it."""
+        """The state that the next process needs, as JSON can hold it."""
         return {"open": self.open_until, "unsent": self.unsent}
 
     def take_over(self, state: Mapping[str, Any]) -> None:
@@ -183,41 +186,52 @@ class Sender:
 
     def __init__(self, address: str) -> None:
         self._address = address
-        self._pool = ThreadPoolExecutor(1, "notices")
+        self._pool, self._over = ThreadPoolExecutor(1, "notices"), Event()
         self._sending: dict[str, Future[str | None]] = {}
 
-    def send(self, notices: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
-        """Begin to send those that are not on their way; returns the ids of those that are done, and problems."""
-        done, problems = [], []
-        for notice_id, future in list(self._sending.items()):
-            if future.done():
-                del self._sending[notice_id]
-                problem = future.result()
-                problems += [] if problem is None else [problem]
-                if problem is None or problem.startswith("refused"):
-                    done.append(notice_id)
+    def send(self, notices: Sequence[Mapping[str, Any]]) -> None:
+        """Begin to send those that are not on their way."""
         for notice in notices:
-            if notice["id"] not in self._sending and notice["id"] not in done:
-                self._sending[notice["id"]] = self._pool.submit(send_notice, self._address, notice)
+            if notice["id"] not in self._sending:
+                self._sending[notice["id"]] = self._pool.submit(send_notice, self._address, notice, self._over)
+
+    def ended(self) -> tuple[list[str], list[str]]:
+        """The ids of the notices that need not be sent any more, and what went wrong, in sentences."""
+        done, problems = [], []
+        for notice_id in [each for each, sending in self._sending.items() if sending.done()]:
+            problem = self._sending.pop(notice_id).result()
+            problems += [] if problem is None else [problem]
+            done += [notice_id] if problem is None or problem.startswith(REFUSED) else []
         return done, problems
 
-    def close(self, wait_s: float = TIMEOUT_S) -> None:
+    def close(self) -> None:
         """Wait a moment for what is on its way; what is left is sent by the next process."""
-        from concurrent.futures import wait
+        wait(self._sending.values(), CLOSING_S)
+        self._over.set()
+        self._pool.shutdown()
 
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        wait([each for each in self._sending.values() if not each.cancelled()], wait_s)
 
+def send_notice(address: str, notice: Mapping[str, Any], over: Event) -> str | None:
+    """POST a notice as JSON, several times where that fails, until it is `over`; returns what went wrong, if anything.
 
-def send_notice(address: str, notice: Mapping[str, Any]) -> str | None:
-    """POST a notice as JSON, several times where that fails; returns what went wrong, from "refused" on for good."""
+    What begins with REFUSED was answered, and would be answered so again.
+    """
     import httpx2
-    from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
+    from tenacity import (
+        RetryError,
+        Retrying,
+        retry_if_exception_type,
+        sleep_using_event,
+        stop_after_attempt,
+        stop_when_event_set,
+        wait_exponential,
+    )
 
     attempts = Retrying(
         retry=retry_if_exception_type((httpx2.TransportError, _TryAgain)),
         wait=wait_exponential(0.5, max=LONGEST_WAIT_S),
-        stop=stop_after_attempt(ATTEMPTS),
+        stop=stop_after_attempt(ATTEMPTS) | stop_when_event_set(over),
+        sleep=sleep_using_event(over),
     )
     try:
         status = attempts(_post, address, notice)
@@ -225,7 +239,7 @@ def send_notice(address: str, notice: Mapping[str, Any]) -> str | None:
         reason = error.last_attempt.exception()
         said = str(reason) if isinstance(reason, _TryAgain) else type(reason).__name__
         return f"notice {notice['id']} did not reach {redact_uri(address)} ({said}); it is sent again"
-    return f"refused: {redact_uri(address)} took notice {notice['id']} with {status}" if status >= 300 else None
+    return f"{REFUSED}: {redact_uri(address)} took notice {notice['id']} with {status}" if status >= 300 else None
 
 
 class _TryAgain(Exception):
@@ -239,4 +253,4 @@ def _post(address: str, notice: Mapping[str, Any]) -> int:
         status = client.post(address, json=notice, headers={"idempotency-key": notice["id"]}).status_code
     if status >= 500 or status in TRY_AGAIN:
         raise _TryAgain(f"it says {status}")
-    return status
+    return int(status)

@@ -153,9 +153,17 @@ class Finder:
         if noise is None and query.picture is None and where in ("all", "pictures"):
             sigmoid = self.library.sigmoid(self.library.space(self.space), query.words)
             hits = [_with_probability(hit, sigmoid) for hit in hits] if sigmoid else hits
-        titles = {video_id: self.library.video(video_id).title for video_id in {hit.video_id for hit in hits}}
-        how = self._joined_by(query)
-        return [replace(hit, noise=noise, title=titles[hit.video_id], query=how(hit)) for hit in hits], parts
+        from kinodex.index.metadata import shown_at
+
+        videos = {video_id: self.library.video(video_id) for video_id in {hit.video_id for hit in hits}}
+        columns, how = self.library.metadata.of(list(videos)), self._joined_by(query)
+
+        def told(hit: Hit) -> Hit:
+            video = videos[hit.video_id]
+            recorded_at = shown_at(columns.get(hit.video_id, {}), video, hit.time_s)
+            return replace(hit, noise=noise, title=video.title, query=how(hit), recorded_at=recorded_at)
+
+        return [told(hit) for hit in hits], parts
 
     def _found(
         self, among: LibraryReader, query: Query, where: str, ids: tuple[str, ...] | None

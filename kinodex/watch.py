@@ -192,11 +192,10 @@ def watch_live(
     """
     from kinodex.frames import library_place
     from kinodex.jobs.ingest.config import held_settings, resolve
-    from kinodex.jobs.live import LiveSource, check_source
+    from kinodex.jobs.live import LiveSource
     from kinodex.jobs.live import watch_live as follow
 
     live = LiveSource(address, name, stall_s=stall_s, part_s=part_s)
-    check_source(live)
     uri = library_place(library)
     config = resolve(settings, {}, {}, None, held_settings(uri), caller="watch").config
     follow(config, live, uri, stop=stop, on_rows=on_rows, on_wait=on_wait, queries=queries)

@@ -58,7 +58,7 @@ LOOK_S = 0.2
 MOST_PLAYLIST_BYTES, MOST_SEGMENT_BYTES = 2_000_000, 200_000_000
 RTSP_OPTIONS = {
     "rtsp_transport": "tcp",
-    "protocol_whitelist": "rtsp,rtsps,rtp,tcp,tls,crypto,http,https",
+    "protocol_whitelist": "rtsp,rtsps,rtp,tcp,tls",
     "analyzeduration": "1000000",
 }
 """TCP: what is lost on the way is sent again."""
@@ -67,7 +67,7 @@ SAME_S = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Where an earlier process stopped in a run: all before `until_s` was read, `zero_s` is the run's time in the file.
+    """The place where an earlier process stopped in a run: all before `until_s` was read, `zero_s` is the run's time in the file.
 
     `sequence` is the number of the playlist's segment to begin with.
     """
@@ -79,7 +79,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """What came since the last beat: the samples of a run, all of which before `time_s` were given now.
+    """News of a run since its last beat: its samples, all of which before `time_s` were given now.
 
     Times and numbers count from the run's first frame, which has the presentation time `zero_s` and was shown at
     `began_at`, in seconds since the epoch, as far as this machine can know. `metadata` is there where a run begins, and
@@ -99,11 +99,6 @@ class Beat:
 def is_live_address(address: str) -> bool:
     """True for an address that grows whatever lies there."""
     return urlsplit(address).scheme.lower() in ("rtsp", "rtsps")
-
-
-def can_go_back(address: str) -> bool:
-    """True for a source whose earlier frames can be read again."""
-    return not is_live_address(address)
 
 
 def live_beats(chunk: Chunk, settings: SamplingSettings, resume: Resume | None) -> Generator[Beat, None, None]:

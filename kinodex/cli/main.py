@@ -31,7 +31,7 @@ COMMANDS = {
     "ingest": Place("kinodex.cli.ingest:ingest", "Index videos; run again, it does only what is new.", START),
     "search": Place("kinodex.cli.search:search", "Find moments by words, a picture or both.", START),
     "ask": Place("kinodex.cli.ask:ask", "Answer a question, with the evidence.", START),
-    "watch": Place("kinodex.cli.watch:watch", "Ask about a video of the web.", START),
+    "watch": Place("kinodex.cli.watch:watch", "Ask about a video of the web; watch a camera.", START),
     "serve": Place("kinodex.cli.serve:serve", "Look, ask and play in a browser, and answer programs.", START),
     "ground": Place("kinodex.cli.search:ground", "Find the times at which something happens.", START),
     "info": Place("kinodex.cli.library:info", "Show a library: videos, failures, runs.", START),

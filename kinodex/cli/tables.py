@@ -128,12 +128,14 @@ def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
     scores = {name: [getattr(hit, name) for hit in hits] for name in ("reranked", "cosine", "bm25")}
     scores["score"] = [hit.score if hit.source == "detection" else None for hit in hits]
     names = [name for name, values in scores.items() if any(value is not None for value in values)]
-    table = plain_table("at", *basis_heads(hits), *names, "video", "found in", "text")
+    by_clock = [f"{hit.recorded_at:%Y-%m-%d %H:%M:%S} UTC" if hit.recorded_at else "" for hit in hits]
+    clocks = ["by the clock"] if any(by_clock) else []
+    table = plain_table("at", *clocks, *basis_heads(hits), *names, "video", "found in", "text")
     for number, hit in enumerate(hits):
         title = escape(visible(hit.title))
         cells = ["" if (value := scores[name][number]) is None else f"{value:.3f}" for name in names]
         said = f"{hit.speaker}: {hit.text}" if hit.speaker else hit.text or ""
-        judged = basis_cells(hit, hits)
+        judged = [by_clock[number]][: len(clocks)] + basis_cells(hit, hits)
         table.add_row(clock(hit.time_s), *judged, *cells, title, FOUND_IN[hit.source], escape(visible_lines(said)))
     if hits and hits[0].noise:
         print(hits[0].noise)

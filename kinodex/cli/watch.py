@@ -59,15 +59,14 @@ def watch(
     asking: options.Asking = options.USUAL,
     json: JsonOption = False,
 ) -> None:
-    """Index a video of the web, with its subtitles and chapters, and ask about it. Again, nothing is fetched twice.
+    """Index a video of the web and ask about it; or, with --live, a source that grows, and be told what it shows.
 
-    kinodex watch https://example.com/film.mp4 "What colour is the boat?"
+    A video, once: kinodex watch https://example.com/film.mp4 "What colour is the boat?" It is indexed with its
+    subtitles and chapters; again, nothing is fetched twice. Pages are read by yt-dlp (pip install 'kinodex[watch]').
 
-    With --live, index a source that grows: its frames are found within seconds, and each moment of --query is told.
-
-    kinodex watch rtsp://camera/door --query "a parcel at the door" --notify http://127.0.0.1:8080/told
-
-    A page is read by yt-dlp (pip install 'kinodex[watch]').
+    A camera, an HLS playlist or a file that is being written, until Ctrl-C: kinodex watch rtsp://camera/door --query
+    "a parcel at the door" --notify http://127.0.0.1:8080/told. Its frames are found within seconds, each moment is told
+    once.
     """
     from kinodex.pipeline.live import is_live_address
     from kinodex.watch import watch as index_page

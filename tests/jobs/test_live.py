@@ -21,6 +21,7 @@ from typing import Any
 import av
 import numpy as np
 import pytest
+from av.container import InputContainer
 
 from kinodex.index.library import Library
 from kinodex.index.metadata import shown_at
@@ -28,6 +29,7 @@ from kinodex.index.sweep import audit, sweep
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.live import LiveSource, NewRows, watch_live
+from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.standing import StandingQueries
 from kinodex.pipeline.errors import PlaylistRefused, SourceForbidden, SourceMissing, SourceUnreachable
 from kinodex.pipeline.live import read_playlist
@@ -38,10 +40,13 @@ from tests.support.libraries.corpus import ingest
 from tests.support.loopback import serve_handler
 from tests.support.servers import rtsp_server
 from tests.support.servers.files import serve_folder
+from tests.support.servers.looking_server import looking_server
 
 CONFIG = IngestConfig(space="builtin", anyway=True, text_tower=False)
 QUICK = LiveSource("", "camera", flush_s=0.2, stall_s=1.0)
 PART_BYTES = 20_000
+LATE_S = 10
+"""Presentation time at which the stream begins."""
 ROOT = Path(__file__).parents[2]
 
 
@@ -52,8 +57,7 @@ def streams(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def make(folder: Path) -> None:
         folder.mkdir()
         render_film(write_script("film", 30.0, 3), folder / "film.mp4")
-        _remux(folder / "film.mp4", folder / "film.ts")
-        lengths = _segments(folder / "film.mp4", folder)
+        lengths = _write_streams(folder / "film.mp4", folder)
         lines = [line for at, length_s in enumerate(lengths) for line in (f"#EXTINF:{length_s:.3f},", f"{at}.ts")]
         head = ["#EXTM3U", "#EXT-X-TARGETDURATION:1", "#EXT-X-MEDIA-SEQUENCE:0"]
         (folder / "list.m3u8").write_text("\n".join([*head, *lines, "#EXT-X-ENDLIST", ""]))
@@ -61,29 +65,29 @@ def streams(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_once(tmp_path_factory, "streams", make)
 
 
-def _remux(film: Path, out: Path) -> None:
-    with av.open(str(film)) as source, av.open(str(out), "w", format="mpegts") as target:
-        stream = target.add_stream_from_template(source.streams.video[0])
-        for packet in source.demux(source.streams.video[0]):
-            if packet.dts is not None:
-                packet.stream = stream
-                target.mux(packet)
-
-
-def _segments(film: Path, folder: Path) -> list[float]:
-    """Write a film's parts as transport streams whose times go on; returns their lengths in seconds."""
+def _write_streams(film: Path, folder: Path) -> list[float]:
+    """Write a film as a transport stream, and its parts as others whose times go on; returns their lengths in s."""
     with av.open(str(film)) as source:
         packets = [packet for packet in source.demux(source.streams.video[0]) if packet.dts is not None]
         starts = [at for at, packet in enumerate(packets) if packet.is_keyframe]
         times_s = [float(packets[at].pts * packets[at].time_base) for at in starts] + [30.0]
-        for number, (first, until) in enumerate(zip(starts, [*starts[1:], len(packets)], strict=True)):
-            options = {"muxdelay": "0", "muxpreload": "0"}
-            with av.open(str(folder / f"{number}.ts"), "w", format="mpegts", options=options) as target:
-                stream = target.add_stream_from_template(source.streams.video[0])
-                for packet in packets[first:until]:
-                    packet.stream = stream
-                    target.mux(packet)
+        spans = enumerate(zip(starts, [*starts[1:], len(packets)], strict=True))
+        _mux(source, folder / "film.ts", 0, None)
+        for number, span in spans:
+            _mux(source, folder / f"{number}.ts", *span)
     return [after - before for before, after in pairwise(times_s)]
+
+
+def _mux(source: InputContainer, out: Path, first: int, until: int | None) -> None:
+    source.seek(0)
+    packets = [packet for packet in source.demux(source.streams.video[0]) if packet.dts is not None]
+    with av.open(str(out), "w", format="mpegts") as target:
+        stream = target.add_stream_from_template(source.streams.video[0])
+        for packet in packets[first:until]:
+            later = round(LATE_S / packet.time_base)  # so that no time is below 0, and none is moved
+            packet.pts, packet.dts = packet.pts + later, packet.dts + later
+            packet.stream = stream
+            target.mux(packet)
 
 
 def rows_of(place: Path | str) -> tuple[list[int], list[float], Any]:
@@ -151,6 +155,7 @@ def test_a_file_that_is_written_becomes_the_rows_of_the_finished_film_as_it_come
     assert segments[-1].end_s == video.end_s
 
     watch_live(CONFIG, replace(QUICK, address=str(path)), str(place))  # nothing is new
+    assert ingest(path, place, anyway=True).left_out == 1, "an ingest knows it too"
     check_as_finished(place, finished)
 
 
@@ -338,6 +343,28 @@ def test_a_notice_that_nobody_took_is_told_by_the_next_process_with_the_same_id(
     assert receiver.taken == [unsent]
     (run,) = Library.open(place).ingest_log.runs()
     assert run.report["unsent"] == []
+
+
+def test_a_model_that_looks_decides_what_is_told(
+    streams: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
+    shutil.copy(streams / "film.ts", tmp_path / "film.ts")
+    live, told = replace(QUICK, address=str(tmp_path / "film.ts")), list[dict[str, Any]]()
+    looks = 0
+
+    def sees(number: int, line: str) -> bool:
+        nonlocal looks
+        looks += 1
+        return looks > 1
+
+    with looking_server(sees) as server:
+        asked = StandingQueries(("a boat",), threshold=-1.0, verify=ModelChoice("tester", server.base_url))
+        place = str(tmp_path / "library")
+        watch_live(CONFIG, live, place, queries=asked, on_rows=lambda rows: told.extend(rows.notices))
+    (notice,) = told
+    assert looks == 2 and notice["basis"] == "verified" and notice["reason"].startswith("a boat is in the picture")
+    assert notice["frame_no"] > 0, "the first frames were looked at in vain"
 
 
 def test_a_query_that_the_space_cannot_decide_needs_a_threshold(streams: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 
@@ -35,12 +36,12 @@ def serve(film: str, port: str, sent: str, *login: str) -> None:
     log = Path(sent).open("a", buffering=1)  # noqa: SIM115 - for as long as the process lives
     clients = 0
 
-    def configure(factory: object, media: object) -> None:
+    def configure(factory: Any, media: Any) -> None:
         nonlocal clients
         clients += 1
         number = clients
 
-        def leaves(pad: object, info: object) -> object:
+        def leaves(pad: Any, info: Any) -> Any:
             pts_s = info.get_buffer().pts / Gst.SECOND
             log.write(f"{number} {pts_s:.3f} {time.time():.3f}\n")
             return Gst.PadProbeReturn.OK

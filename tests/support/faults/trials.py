@@ -28,7 +28,7 @@ from kinodex.jobs.errors import lacks_memory
 from tests.support.faults.disk import FAULTS, KILL, MEMORY, NONE, Struck, faults_at
 from tests.support.faults.operations import BASES, UNREADABLE, Given, Operation
 
-PATIENCE_S = 120
+PATIENCE_S = 60
 NOT_COMPARED = ("runs", "leases")
 """Tables that say when something was done, and by which process."""
 

@@ -9,8 +9,10 @@ addition of stage "vectors" is complete.
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 RUST_SOURCE = re.compile(r",? (at )?/\S+\.rs:\d+:\d+.*")
 UPLOAD = re.compile(r"single PUT of .* failed after \S+ \(.*?\): ")
+ROOM_BYTES = 64_000_000
+"""What a thread may ask for at once."""
 CODE = re.compile(r"<Code>(\w+)</Code>")
 ADDRESS = re.compile(r"Error performing \w+ (\w+://[^/?\s]+)")
 COMMIT_ATTEMPTS = 8
@@ -158,6 +162,18 @@ def _no_memory(uri: str) -> StorageError:
     return StorageError(f"cannot use {uri}: no memory is left; what was complete stays: free some, and run again")
 
 
+def _has_room() -> bool:
+    """True if memory and a thread are to be had."""
+    thread = threading.Thread(target=lambda: None)
+    try:
+        mmap.mmap(-1, ROOM_BYTES).close()  # a thread that finds too little never says that it has begun
+        thread.start()
+    except (OSError, RuntimeError):
+        return False
+    thread.join()
+    return True
+
+
 def _storage_error(uri: str, error: Exception) -> StorageError | StorageFull | None:
     text = UPLOAD.sub("", RUST_SOURCE.sub("", str(error).strip().splitlines()[0]))
     meanings = meanings_of(text)
@@ -165,7 +181,7 @@ def _storage_error(uri: str, error: Exception) -> StorageError | StorageFull | N
         return StorageFull(
             f"no room is left for {uri}; what was complete before stays readable: free some space and run again"
         )
-    if Meaning.NO_MEMORY in meanings:
+    if Meaning.NO_MEMORY in meanings or (Meaning.BROKEN_OFF in meanings and not _has_room()):
         return _no_memory(uri)
     if Meaning.CONFLICT in meanings:
         return StorageError(
@@ -586,6 +602,8 @@ class Meaning(Enum):
     """A file that is cut off, or a file or table that is missing."""
     UNREADABLE = auto()
     """Files that are whole, and do not hold what was written."""
+    BROKEN_OFF = auto()
+    """A task of Lance's ended: over such a file, or for want of a thread, which it says on stderr alone."""
     NO_TABLE = auto()
     TABLE_EXISTS = auto()
     UNREACHABLE = auto()
@@ -631,6 +649,7 @@ SIGNS = (
     *_of("Lance", Meaning.DAMAGED, "was not found"),
     *_of("Arrow", Meaning.UNREADABLE, "External error: ", "Schema error: "),
     *_of("Lance", Meaning.UNREADABLE, "Task was aborted", "Data file '", "LanceError(Schema)"),
+    *_of("Lance", Meaning.BROKEN_OFF, "Task was aborted"),
     *_of("Lance", Meaning.NO_TABLE, "was not found"),
     *_of("Lance", Meaning.TABLE_EXISTS, "Dataset already exists"),
     *_of("Lance", Meaning.UNREACHABLE, "LanceError(IO)", "object store", "Could not parse bucket"),

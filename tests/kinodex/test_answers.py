@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 import kinodex
+from tests.support.servers.s3_server import environment, s3_server, send
 
 BIRD = "What colour is the bird at sea?"
 
@@ -21,6 +23,22 @@ def test_a_question_in_words_is_answered(opened: kinodex.Library) -> None:
     answer = opened.ask(BIRD, ["red", "black", "white"])
     assert (answer.status, answer.letter, answer.text) == ("answered", "B", "black")
     assert answer.evidence and answer.ledger.frames < opened.info().frames
+
+
+@pytest.mark.slow
+def test_a_library_in_an_object_store_is_asked_as_one_in_a_folder(
+    opened: kinodex.Library, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with s3_server() as address:
+        for name, value in environment(address).items():
+            monkeypatch.setenv(name, value)
+        send(f"{address}/films", "PUT")
+        for file in (each for each in library.rglob("*") if each.is_file()):
+            send(f"{address}/films/{quote(str(file.relative_to(library)))}", "PUT", file.read_bytes())
+        there = kinodex.open("s3://films").ask(BIRD, ["red", "black", "white"])
+    here = opened.ask(BIRD, ["red", "black", "white"])
+    assert (there.status, there.text) == ("answered", "black")
+    assert (there.evidence, there.ledger.frames) == (here.evidence, here.ledger.frames)
 
 
 def test_many_are_answered_in_their_order(opened: kinodex.Library) -> None:

@@ -6,6 +6,7 @@ import errno
 import os
 import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -19,7 +20,8 @@ import pytest
 from lance import LanceDataset
 from lance.file import LanceFileSession
 
-from kinodex.index.store.database import SIGNS, Meaning, Sign, meanings_of
+from kinodex.index.errors import StorageError
+from kinodex.index.store.database import SIGNS, Meaning, Sign, meanings_of, storage_errors
 from tests.support.loopback import serve_handler
 
 ROWS = pa.table({"number": list(range(100)), "text": ["x" * 100] * 100})
@@ -119,6 +121,22 @@ def test_a_local_error_matches(sign: Sign, tmp_path: Path) -> None:
         LOCAL[sign.text](tmp_path)
     assert sign.text in str(error.value)
     assert sign.meaning in meanings_of(error.value)
+
+
+def test_a_task_that_lance_ends_for_want_of_a_thread_is_no_damage() -> None:
+    """As `python -m tests.support.faults "set metadata" --fault "memory short"` had it called."""
+    ended, said = RuntimeError("Task was aborted"), []
+    usual = threading.stack_size(2**46)  # more than any machine has: no thread can be begun
+    try:
+        for size in (2**46, usual):
+            threading.stack_size(size)
+            with pytest.raises(StorageError) as caught, storage_errors("/films"):
+                raise ended
+            said.append(str(caught.value))
+    finally:
+        threading.stack_size(usual)
+    assert said[0].startswith("cannot use /films: no memory is left; what was complete stays")
+    assert said[1].startswith("cannot use /films: part of it is altered")
 
 
 @pytest.mark.slow

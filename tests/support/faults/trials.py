@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kinodex.index.errors import KinodexError
+from kinodex.index.errors import KinodexError, LibraryDamaged
 from kinodex.index.library import Library
 from kinodex.index.store.database import Tables
 from kinodex.index.sweep import audit
@@ -184,6 +184,8 @@ def disturbed(layer: Layer, given: Given, operation: Operation, fault: str, tria
             trial.outcome = "some failed" if operation.run(given, uri) else "went through"
         except KinodexError as error:
             trial.outcome, trial.message = type(error).__name__, str(error)
+            if isinstance(error, LibraryDamaged) and operation.base not in UNREADABLE:
+                trial.wrong.append("it is called damaged, and is not")
         except BaseException as error:  # a panic of Lance is none of Exception
             trial.outcome, trial.message = type(error).__name__, str(error)
             if lacks_memory(error):  # the command line makes one line of it

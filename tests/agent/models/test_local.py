@@ -12,6 +12,7 @@ from kinodex.agent.errors import ModelRejected, ModelUnknown
 from kinodex.agent.models.local import (
     LocalModel,
     TokenMasks,
+    bound,
     conversation,
     conversation_tokens,
     first_tokens,
@@ -131,7 +132,7 @@ def bound_model(tmp_path_factory: pytest.TempPathFactory) -> LocalModel:
 def test_random_weights_give_valid_replies(bound_model: LocalModel) -> None:
     """No schema says that an answer needs what declining does not: that alone may be wrong."""
     guess = Guess(question=QUESTION, videos=(VIDEO,))
-    asked = [guess, guess, DiscoverQueries(question=QUESTION), ChooseAction(**MASTER), AnswerNow(**MASTER, notes=())]
+    asked = [guess, guess, ChooseAction(**MASTER), AnswerNow(**MASTER, notes=())]
 
     async def run() -> list[Exchange[Any]]:
         return await asyncio.gather(*(bound_model.ask(each) for each in asked))
@@ -139,6 +140,8 @@ def test_random_weights_give_valid_replies(bound_model: LocalModel) -> None:
     said = asyncio.run(run())
     assert {each.invalid for each in said} <= {None, "None names no option; give a letter from A to B"}
     assert said[0].raw != said[1].raw
+    texts = bound(DiscoverQueries(question=QUESTION).schema())["properties"]["queries"]
+    assert (texts["maxItems"], texts["items"]["minLength"], texts["items"]["maxLength"]) == (5, 1, 100)
 
 
 def test_a_grammar_that_cannot_be_followed_is_refused_with_what_to_do(bound_model: LocalModel) -> None:

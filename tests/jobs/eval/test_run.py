@@ -183,7 +183,7 @@ MINE = replace(UNIFORM, name="mine", run=run)
 FAULTS = {
     "exception": ("1 / 0", "ZeroDivisionError: division by zero ("),
     "no answer": ("return None", "the agent returned NoneType"),
-    "hang": ("await asyncio.Event().wait()", "the agent 'mine' waited for 0.5 s"),
+    "hang": ("await asyncio.Event().wait()", "the agent 'mine' waited for 3 s"),
 }
 """An agent's own faults, and what the result says of them."""
 REPLIES = {
@@ -208,7 +208,7 @@ def answers_but(hard: Behaviour | None) -> Callable[[dict], Behaviour]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*FAULTS, *REPLIES])
 def test_one_question_that_fails_takes_no_other_with_it(kind, place, kinodex, server, tmp_path, monkeypatch):
-    monkeypatch.setattr("kinodex.agent.ask.HANG_S", 0.5)
+    monkeypatch.setattr("kinodex.agent.ask.HANG_S", 3.0)
     fault, says = FAULTS.get(kind, ("pass", ""))
     hard, says = REPLIES.get(kind, (None, says))
     (tmp_path / "mine.py").write_text(AGENT.format(fault=fault))

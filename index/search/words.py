@@ -128,13 +128,10 @@ def with_speakers(tables: Tables, visible: VisibilityCache, hits: Sequence[Hit])
     for row in sorted(shown, key=lambda row: row["model"] is not None):  # of equal lines a speech model's counts
         line = row["video_id"], row["start_s"], row["end_s"], row["text"]
         said[line] = shown_speaker(row["speaker"], names), row["language"]
-    found = [said.get(_key(hit)) if hit.source == "transcript" else None for hit in hits]
+    lines = [(hit.video_id, hit.time_s, hit.end_s, hit.text) for hit in hits]
+    found = [said.get(line) if hit.source == "transcript" else None for hit, line in zip(hits, lines, strict=True)]
     pairs = zip(hits, found, strict=True)
     return [replace(hit, speaker=each[0], language=each[1]) if each else hit for hit, each in pairs]
-
-
-def _key(hit: Hit) -> Line:
-    return hit.video_id, hit.time_s, hit.end_s, hit.text
 
 
 # Search for words that forgives typos: in the query, and in what a model read off a picture.

@@ -257,7 +257,8 @@ def hit_of(row: Mapping[str, Any], source: HitSource, text: str | None) -> Hit:
     bm25 = row.get("_score")
     cosine = 1.0 - row["_distance"] if "_distance" in row else None
     score: Any = cosine if bm25 is None else bm25
-    return Hit(row["video_id"], row["start_s"], row["end_s"], None, score, text, source, cosine, bm25)
+    said = row.get("speaker"), row.get("language")
+    return Hit(row["video_id"], row["start_s"], row["end_s"], None, score, text, source, cosine, bm25, *said)
 
 
 def both_forms(text: str) -> str:

@@ -33,6 +33,7 @@ from kinodex.index.rows import (
     moved,
     moved_s,
     moved_table,
+    with_vectors,
 )
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables, is_local, own_tables
@@ -383,16 +384,3 @@ def _checked_vector(vector: NDArray[Any] | None, dim: int) -> NDArray[np.float16
     if rounded is not None and rounded.shape != (dim,):
         raise ValueError(f"a caption's vector has shape {rounded.shape}, the library's space has {dim} dimensions")
     return rounded
-
-
-def with_vectors(
-    video_id: str, columns: Sequence[Any], vectors: NDArray[np.floating[Any]], schema: pa.Schema
-) -> pa.Table:
-    """Rows of a video in a table of vectors, which come last `[n, dim]`; raises ValueError for another dimension."""
-    vectors, dim = np.asarray(vectors, np.float16), schema.field("vector").type.list_size
-    if vectors.shape != (len(columns[0]), dim):
-        raise ValueError(f"vectors have shape {vectors.shape}, not [{len(columns[0])}, {dim}]")
-    values = [[video_id] * len(vectors), *columns]
-    arrays = [pa.array(each, field.type) for each, field in zip(values, schema, strict=False)]
-    listed = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim)
-    return pa.Table.from_arrays([*arrays, listed], schema=schema)

@@ -129,12 +129,8 @@ def _column(condition: str, tokens: Sequence[_Token], at: int, columns: Mapping[
 
 def _begins_time(tokens: Sequence[_Token], at: int) -> bool:
     """True for the word of `timestamp '...'` or `date '...'`, which the text is written with."""
-    return (
-        tokens[at].plain in TIMES
-        and tokens[at].kind == "word"
-        and tokens[at + 1 : at + 2] != []
-        and (tokens[at + 1].kind == "text")
-    )
+    is_time = tokens[at].plain in TIMES and tokens[at].kind == "word"
+    return is_time and at + 1 < len(tokens) and tokens[at + 1].kind == "text"
 
 
 def _literal(tokens: Sequence[_Token], names: Sequence[str | None], at: int, columns: Mapping[str, pa.DataType]) -> str:

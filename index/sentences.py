@@ -17,10 +17,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kinodex.index.additions import with_vectors
 from kinodex.index.annotations import LINE_SOURCES, LineKey, count_lines, grouped, lines_of
 from kinodex.index.errors import BadCheckpoint, SpaceMismatch, TorchMissing, WeightsMissing
-from kinodex.index.rows import TextLine, matrix_of
+from kinodex.index.rows import TextLine, matrix_of, with_vectors
 from kinodex.index.spaces.sentence_model import Likeness, SentenceEmbedder, load_sentence_model
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.carried_towers import open_sentence_tower

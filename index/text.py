@@ -45,7 +45,8 @@ def beginning(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     space = text.rfind(" ", max(0, most - NEAR_SPACE), most + 1)
-    return text[: space if space >= 0 else max(_borders(text, most), default=0)].rstrip()
+    ends = (each.end() for each in _CHARACTER.finditer(text, 0, min(len(text), most + NEAR_SPACE)))
+    return text[: space if space >= 0 else max((each for each in ends if each <= most), default=0)].rstrip()
 
 
 def end(text: str, most: int) -> str:
@@ -56,16 +57,8 @@ def end(text: str, most: int) -> str:
     space = text.find(" ", first - 1, first + NEAR_SPACE)
     if space >= 0:
         return text[space + 1 :].lstrip()
-    return text[
-        next((each.start() for each in _CHARACTER.finditer(text) if each.start() >= first), len(text)) :
-    ].lstrip()
-
-
-def _borders(text: str, most: int) -> list[int]:
-    """The ends of the characters of a text's beginning of `most` code points."""
-    return [
-        each.end() for each in _CHARACTER.finditer(text, 0, min(len(text), most + NEAR_SPACE)) if each.end() <= most
-    ]
+    starts = (each.start() for each in _CHARACTER.finditer(text))
+    return text[next((each for each in starts if each >= first), len(text)) :].lstrip()
 
 
 # Redaction: texts and addresses without the secrets in them, for every place where something is written or printed.

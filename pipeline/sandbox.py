@@ -84,12 +84,7 @@ class SandboxSampler:
 
     def cuts(self, chunk: Chunk, windows_s: Sequence[tuple[float, float]], settings: SamplingSettings) -> list[Cut]:
         """Find the cuts in these times by `find_cuts`; a child that died is replaced once. Raises as `sample`."""
-        request: Request = ("cuts", chunk, windows_s)
-        try:
-            messages = [*self._reply(request, settings)]
-        except DecoderDied:
-            messages = [*self._reply(request, settings)]
-        return [cut for message in messages for cut in message]
+        return [cut for message in self._whole_reply(("cuts", chunk, windows_s), settings) for cut in message]
 
     def follow(self, chunk: Chunk, settings: SamplingSettings, resume: Resume | None) -> Generator[Beat, None, None]:
         """Yield the beats of a source that grows, until it ends; raises as `live_beats` and `sample`."""
@@ -141,17 +136,20 @@ class SandboxSampler:
         """Read the subtitles by `with_subtitles` in the child, twice if it died; losing it is one of their errors."""
         if chunk.index:
             return summary
-        request: Request = ("subtitles", chunk, summary)
         try:
-            try:
-                (complete,) = self._reply(request, settings)
-            except DecoderDied:
-                (complete,) = self._reply(request, settings)
+            (complete,) = self._whole_reply(("subtitles", chunk, summary), settings)
         except (DecoderHung, DecoderDied, DecoderOutOfMemory) as error:
             message = f"{chunk.video.source.uri}: reading its subtitles {LOST_OVER_SUBTITLES[type(error)]}"
             return replace(summary, subtitle_errors=(f"{message}; repair them, or leave them out",))
         assert isinstance(complete, ChunkSummary)
         return complete
+
+    def _whole_reply(self, request: Request, settings: SamplingSettings) -> list[Any]:
+        """Collect the child's messages; one that died is replaced once."""
+        try:
+            return [*self._reply(request, settings)]
+        except DecoderDied:
+            return [*self._reply(request, settings)]
 
     def close(self) -> None:
         child, self._child = self._child, None

@@ -71,7 +71,7 @@ class HeldRows:
     def nearest(self, query: NDArray[np.float32], columns: Sequence[str], k: int) -> list[dict[str, Any]]:
         """The `k` rows nearest to a query by cosine, nearest first, with `_distance` = 1 - cosine."""
         cosines = cosines_of(self.units, query)
-        best = top_positions(cosines, cosines, k, 0.0)
+        best = top_positions(cosines, np.empty(0), k, min_gap_s=0.0)
         values = [*(self.columns[name][best].tolist() for name in columns), (1.0 - cosines[best]).tolist()]
         return [dict(zip((*columns, "_distance"), row, strict=True)) for row in zip(*values, strict=True)]
 

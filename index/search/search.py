@@ -8,7 +8,7 @@ video.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from numpy.typing import NDArray
@@ -354,9 +354,8 @@ class _Lines:
     def to_hits(self, rows: Rows) -> list[Hit]:
         shown = shown_rows(self.visible, rows, LINE_SOURCES[self.source][1])
         names = Speakers(self.tables).names_of(row.get("speaker") for row in shown)
-        said = [{"speaker": shown_speaker(row.get("speaker"), names), "language": row.get("language")} for row in shown]
-        hits = [replace(hit_of(row, self.source, row["text"]), **each) for row, each in zip(shown, said, strict=True)]
-        return suppress_neighbours(distinct(hits), self.min_gap_s)
+        said = [{**row, "speaker": shown_speaker(row.get("speaker"), names)} for row in shown]
+        return suppress_neighbours(distinct([hit_of(row, self.source, row["text"]) for row in said]), self.min_gap_s)
 
     @property
     def _table(self) -> str:

@@ -128,13 +128,10 @@ def with_speakers(tables: Tables, visible: VisibilityCache, hits: Sequence[Hit])
     for row in sorted(shown, key=lambda row: row["model"] is not None):  # of equal lines a speech model's counts
         line = row["video_id"], row["start_s"], row["end_s"], row["text"]
         said[line] = shown_speaker(row["speaker"], names), row["language"]
-    found = [said.get(_key(hit)) if hit.source == "transcript" else None for hit in hits]
+    lines = [(hit.video_id, hit.time_s, hit.end_s, hit.text) for hit in hits]
+    found = [said.get(line) if hit.source == "transcript" else None for hit, line in zip(hits, lines, strict=True)]
     pairs = zip(hits, found, strict=True)
     return [replace(hit, speaker=each[0], language=each[1]) if each else hit for hit, each in pairs]
-
-
-def _key(hit: Hit) -> Line:
-    return hit.video_id, hit.time_s, hit.end_s, hit.text
 
 
 # Search for words that forgives typos: in the query, and in what a model read off a picture.
@@ -260,7 +257,8 @@ def hit_of(row: Mapping[str, Any], source: HitSource, text: str | None) -> Hit:
     bm25 = row.get("_score")
     cosine = 1.0 - row["_distance"] if "_distance" in row else None
     score: Any = cosine if bm25 is None else bm25
-    return Hit(row["video_id"], row["start_s"], row["end_s"], None, score, text, source, cosine, bm25)
+    said = row.get("speaker"), row.get("language")
+    return Hit(row["video_id"], row["start_s"], row["end_s"], None, score, text, source, cosine, bm25, *said)
 
 
 def both_forms(text: str) -> str:

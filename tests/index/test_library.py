@@ -55,17 +55,6 @@ def test_not_a_library(library, tmp_path, monkeypatch):
         Library.open("weird://somewhere/films")
 
 
-def test_another_kind_of_uri(tmp_path):
-    """Anything with a scheme goes to Lance as it is; this one takes its way to object stores, on local files."""
-    uri = f"file-object-store://{tmp_path}/library"
-    assert not Library.exists(uri)
-    library = Library.open_or_create(uri, SETTINGS, fingerprint())
-    write(library, made("aaaa", 5, seed=1))
-    assert library.uri == uri
-    assert [row.video_id for row in Library.open(uri).videos()] == ["aaaa"]
-    assert Library.open(f"{tmp_path}/library").has_video("aaaa")
-
-
 def test_a_creation_that_ended_at_its_last_table_is_no_library_and_goes_on(tmp_path):
     """The folder of `videos` is there, and nothing was committed to it."""
     place = tmp_path / "library"

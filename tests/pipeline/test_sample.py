@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from kinodex.pipeline.decoding.open import open_video
-from kinodex.pipeline.errors import NotAVideo
 from kinodex.pipeline.images import ModelInput
 from kinodex.pipeline.sample import (
     SampledFrame,
@@ -26,19 +25,10 @@ from kinodex.pipeline.sources import list_sources
 from tests.support.ffmpeg import COLOURS, READING, ColourTower, ffmpeg, needs_ffmpeg, read_whole, whole
 
 
-@pytest.mark.slow
-def test_pictures_and_summary_of_a_clip(media: Path) -> None:
-    summary, pictures = read_whole(media / "clips" / "moviepy__sintel_trailer_52s.mp4")
-    assert [picture.number for picture in pictures] == list(range(53))
-    assert [picture.time_s for picture in pictures] == [float(k) for k in range(53)]
-    assert (summary.start_s, summary.decode_errors, summary.subtitle_errors) == (0.0, 0, ())
-    assert summary.end_s == pytest.approx(1253 / 24)
-    assert summary.metadata.codec == "h264"
-    assert set(summary.seconds) == {"decode", "jpeg", "prepare", "subtitles"}
+def test_damage_is_counted_and_the_rest_is_kept(media: Path) -> None:
     summary, pictures = read_whole(media / "awkward" / "decord__corrupted.mp4")
-    assert (len(pictures), summary.decode_errors) == (5, 2), "damage is counted, and the rest is kept"
-    with pytest.raises(NotAVideo):
-        read_whole(media / "awkward" / "pixeltable__bad_video.mp4")
+    assert (len(pictures), summary.decode_errors, summary.subtitle_errors) == (5, 2, ())
+    assert set(summary.seconds) == {"decode", "jpeg", "prepare", "subtitles"}
 
 
 def test_jpegs_are_upright_square_pixelled_and_never_enlarged(media: Path) -> None:

@@ -25,10 +25,11 @@ from numpy.typing import NDArray
 from kinodex.pipeline.decoding.open import open_video
 from kinodex.pipeline.decoding.stream import VideoReader
 from kinodex.pipeline.errors import PipelineError
+from kinodex.pipeline.fetch import Source
 from kinodex.pipeline.images import rgb_scaler
-from kinodex.pipeline.subtitles import subtitle_lines
+from kinodex.pipeline.subtitles import read_subtitles, subtitle_lines
 from kinodex.sketch.script import render_film, write_script
-from tests.support.ffmpeg import MADE, make, read_whole
+from tests.support.ffmpeg import MADE, make
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCES = ROOT / "tests" / "data" / "decoded.txt"
@@ -99,7 +100,7 @@ def decoded(path: Path, name: str, content: str) -> Decoded:
         with open_video(path) as video:
             fps = round(max(0.001, min(1.0, SAMPLES / (video.metadata.claimed_duration_s or SAMPLES))), 3)
             samples, end_s, damaged = samples_of(video, fps), video.end_s, video.decode_errors > 0
-        lines = read_whole(path, fps=fps)[0].transcript
+        lines, _ = read_subtitles(path, Source(str(path), path.stem), video.metadata)
     except PipelineError as error:
         return Decoded(name, content, error=type(error).__name__)
     said = [f"{line.start_s:.3f} {line.end_s:.3f} {line.text!r}" for line in lines]

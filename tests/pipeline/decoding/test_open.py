@@ -101,14 +101,13 @@ def test_neither_a_plan_nor_a_span_changes_a_bit(made: Callable[[str], Path], ki
     path = made(kind)
     with open_video(path) as video:
         every = {time_s: print_ for _, time_s, print_ in fingerprints(video, 1000)}
-    for fps in (0.2, 1, 6):
+    for fps in (0.2, 6):
         with open_video(path) as video:
             some = {time_s: print_ for _, time_s, print_ in fingerprints(video, fps)}
         assert len(some) >= 9.9 * fps
         assert some == {time_s: every[time_s] for time_s in some}, fps
     if kind != "mpeg2.mpg":  # most of its packets carry no time
-        for fps in (0.5, 4):
-            assert 3 <= len(assert_joined_spans_are_the_whole(path, fps, span_s=2)) <= 6
+        assert 3 <= len(assert_joined_spans_are_the_whole(path, 2, span_s=2)) <= 6
 
 
 @pytest.mark.slow

@@ -68,7 +68,12 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def streamed(uri: str, way: StreamWay, from_s: float) -> bytes:
     data = bytearray()
-    write_stream(uri, way, from_s, SimpleNamespace(write=lambda part: data.extend(part) or len(part)))
+
+    def write(part: bytes) -> int:
+        data.extend(part)
+        return len(part)
+
+    write_stream(uri, way, from_s, SimpleNamespace(write=write))
     return bytes(data)
 
 

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 
 FINDING_CHARACTERS = 160
 """Of an entry of the log: fifteen words have fewer."""
+AROUND_S = 5.0
+"""Lines this long before and after a frame stand beside it: what is said of a moment is seldom said in its second."""
 MOST_QUOTED = 60
-"""Lines beside the frames of a request; of more, those of the latest frames."""
+"""Lines beside the frames of a request; of more, those said while a frame is on screen, of the latest ones first."""
 ALIKE = 20.0
 """Points of reward within which frames are worth the same to the memory: rewards are that rough."""
 Pictures = Literal["small", "new large", "large"]
@@ -215,9 +217,14 @@ def remember(
 
 
 def quoted_beside(session: Session, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
-    """Lines that are said, or stand on screen, while some frames are on screen: notes by video and time, each once."""
+    """Lines that are said, or stand on screen, around some frames: notes by video and time, each once."""
     environment = session.environment
-    beside = [environment.quoted(frame.video_id, *environment.shown_range(frame)) for frame in reversed(frames)]
+    ranges_s = [(frame.video_id, *environment.shown_range(frame)) for frame in reversed(frames)]
+    beside = [
+        environment.quoted(video_id, start_s - around_s, end_s + around_s)
+        for around_s in (0.0, AROUND_S)
+        for video_id, start_s, end_s in ranges_s
+    ]
     lines = list(dict.fromkeys(line for each in beside for line in each))[:MOST_QUOTED]
     session.account.count_screen_text(lines)
     return tuple(sorted(lines, key=lambda note: (note.video_id, note.start_s, note.end_s, note.text)))

@@ -50,6 +50,18 @@ def planning(where: str, *queries: str) -> Callable[[Request[Any]], Any]:
     )
 
 
+def rating(rates: Callable[[float, float], float]) -> Callable[[Request[Any]], Any]:
+    """Rates segments by their start and end."""
+
+    def script(request: Request[Any]) -> Any:
+        if not isinstance(request, ScoreSegments):
+            return explorer(request)
+        scored = [(each.number, rates(each.start_s, each.end_s)) for each in request.segments]
+        return {"segments": [{"segment": number, "score": score} for number, score in scored], "queries": []}
+
+    return script
+
+
 @pytest.mark.slow
 def test_the_question_decides_where_the_first_frames_go(environment: Environment) -> None:
     _, [first, *_], model = run(environment, planning("moment", "red kite desert"))
@@ -74,18 +86,6 @@ def test_the_question_decides_where_the_first_frames_go(environment: Environment
     at_once = Question("What is seen at 50:00?", ("blue", "red"))
     _, [first, *_], _ = run(environment, planning("moment", "something else"), at_once)
     assert 3000.0 in [frame.time_s for frame in first.frames]
-
-
-def rating(rates: Callable[[float, float], float]) -> Callable[[Request[Any]], Any]:
-    """Rates segments by their start and end."""
-
-    def script(request: Request[Any]) -> Any:
-        if not isinstance(request, ScoreSegments):
-            return explorer(request)
-        scored = [(each.number, rates(each.start_s, each.end_s)) for each in request.segments]
-        return {"segments": [{"segment": number, "score": score} for number, score in scored], "queries": []}
-
-    return script
 
 
 def test_each_frame_goes_where_it_is_worth_most(environment: Environment) -> None:

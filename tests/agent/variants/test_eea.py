@@ -54,8 +54,7 @@ def of(kind, events):
 @pytest.mark.slow
 def test_the_first_round_looks_at_the_anchors_and_covers_the_rest(searched):
     first = of(Expanded, searched[0])[0]
-    assert len(first.frames) == 6
-    assert len(first.children) == 7
+    assert (len(first.frames), len(first.children)) == (6, 7)
     assert 1 <= len(first.anchor_frame_nos) <= 3
     assert set(first.anchor_frame_nos) & set(EVENT_S)
     seen_s = np.asarray([frame.time_s for frame in first.frames])
@@ -105,9 +104,13 @@ def frame_nos(frames):
 
 
 def test_labels_never_change_and_the_two_requests_of_a_round_begin_alike(library):
-    _, model = run(library, budget=Budget(rounds=4), memory=8, slack=4)
+    """A segment is rated by the frames that it was divided at: a known one at its end made it look good."""
+    events, model = run(library, budget=Budget(rounds=4), memory=8, slack=4)
     labels: dict[int, int] = {}
-    for scoring, deciding in zip(model.asked(ScoreSegments), model.asked(Decide), strict=True):
+    rounds = zip(of(Expanded, events), model.asked(ScoreSegments), model.asked(Decide), strict=True)
+    for expanded, scoring, deciding in rounds:
+        assert frame_nos(scoring.new_frames) == frame_nos(expanded.frames)
+        assert set(frame_nos(scoring.new_frames)) <= set(frame_nos(scoring.frames))
         shown = sorted(scoring.frames, key=lambda each: each.time_s) if deciding.must_answer else scoring.frames
         assert tuple(shown) == deciding.frames
         assert frame_nos(scoring.frames) == sorted(frame_nos(scoring.frames), key=lambda each: labels.get(each, 99))
@@ -116,20 +119,12 @@ def test_labels_never_change_and_the_two_requests_of_a_round_begin_alike(library
     assert sorted(labels.values()) == list(range(1, len(labels) + 1))
 
 
-def test_a_segment_is_rated_by_the_frames_that_it_was_divided_at(library):
-    """A known frame at the end of a divided segment made both it and its neighbour look good: the search went back."""
-    events, model = run(library)
-    for scoring, expanded in zip(model.asked(ScoreSegments), of(Expanded, events), strict=True):
-        assert frame_nos(scoring.new_frames) == frame_nos(expanded.frames)
-        assert set(frame_nos(scoring.new_frames)) <= set(frame_nos(scoring.frames))
-
-
-def judging(reward):
-    """Rates all segments alike."""
+def judging(reward, below=10**6):
+    """Rates all segments of a lower number than `below` alike, and the others not."""
 
     def script(request):
         if isinstance(request, ScoreSegments):
-            return {f"Segment {each.number}": {"score": reward} for each in request.segments}
+            return {f"Segment {each.number}": {"score": reward} for each in request.segments if each.number < below}
         return explorer(request)
 
     return script
@@ -149,13 +144,8 @@ def test_anchors_seen_and_judged_worthless_count_no_more(tmp_path, reward, count
 
 
 def test_a_segment_that_was_not_rated_is_scored_by_its_matches_and_shown_as_not_rated(library):
-    def forgetful(request):
-        if isinstance(request, ScoreSegments):
-            return {f"Segment {each.number}": {"score": 40} for each in request.segments if each.number < 4}
-        return explorer(request)
-
     for literal in (False, True):
-        events, model = run(library, forgetful, Budget(rounds=2), form="paper" if literal else "ours")
+        events, model = run(library, judging(40, 4), Budget(rounds=2), form="paper" if literal else "ours")
         scored = {each.number: each for each in of(Scored, events)[0].candidates}
         unrated = [each for each in model.asked(Decide)[0].candidates if not each.rated]
         assert len(unrated) == 4

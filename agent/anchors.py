@@ -34,11 +34,6 @@ Cluster = list[Anchor]
 """Matches of one stretch of a video, the best first."""
 
 
-def clip_length_s(video: Video, clip_s: float, clips: int) -> float:
-    """The length of a clip: `clip_s`, less in videos too short for so many clips."""
-    return min(clip_s, video.duration_s / clips)
-
-
 def find_matches(
     environment: Environment,
     queries: Sequence[str],

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 
 FINDING_CHARACTERS = 160
 """Of an entry of the log: fifteen words have fewer."""
+AROUND_S = 5.0
+"""Lines this long before and after a frame stand beside it: what is said of a moment is seldom said in its second."""
 MOST_QUOTED = 60
-"""Lines beside the frames of a request; of more, those of the latest frames."""
+"""Lines beside the frames of a request; of more, those said while a frame is on screen, of the latest ones first."""
 ALIKE = 20.0
 """Points of reward within which frames are worth the same to the memory: rewards are that rough."""
 Pictures = Literal["small", "new large", "large"]
@@ -160,12 +162,6 @@ def shown_candidates(
     )
 
 
-def seen_frames(tree: Tree, environment: Environment, account: Account) -> set[tuple[str, int]]:
-    """Video and number of the frames that were sampled, or that a model has seen."""
-    ids = [video.video_id for video in environment.videos]
-    return tree.sampled | {(video_id, number) for video_id in ids for number in account.shown_frame_nos(video_id)}
-
-
 def live_history(history: Sequence[ScoredSegment], tree: Tree, parent: int | None) -> tuple[ScoredSegment, ...]:
     """Of the rewards so far, those of segments that can still be chosen, and that of the one now divided."""
     live = {*tree.candidates, parent}
@@ -212,30 +208,6 @@ def remember(
     """Add the frames of a round to the memory; `evicted` are those that left it before they came."""
     left = memory.add(frames, rewards)
     session.emit(Remembered(session.account.rounds, tuple(frames), (*evicted, *left)))
-
-
-def quoted_beside(session: Session, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
-    """Lines that are said, or stand on screen, while some frames are on screen: notes by video and time, each once."""
-    environment = session.environment
-    beside = [environment.quoted(frame.video_id, *environment.shown_range(frame)) for frame in reversed(frames)]
-    lines = list(dict.fromkeys(line for each in beside for line in each))[:MOST_QUOTED]
-    session.account.count_screen_text(lines)
-    return tuple(sorted(lines, key=lambda note: (note.video_id, note.start_s, note.end_s, note.text)))
-
-
-def whole_video(session: Session, capacity: int) -> tuple[ShownFrame, ...]:
-    """All frames of the session's videos if there are no more than `capacity` of them, and a budget allows them."""
-    environment, left = session.environment, session.account.frames_left
-    most = capacity if left is None else min(capacity, left)
-    if environment.index_frames > most or session.prior_frames:
-        return ()
-    return session.label(
-        [
-            frame
-            for video in environment.videos
-            for frame in environment.frames(video.video_id, environment.times(video.video_id))
-        ]
-    )
 
 
 def final_request(session: Session, memory: Memory, pictures: Pictures = "large", **more: Any) -> Decide:
@@ -353,10 +325,12 @@ class TreeSearch:
         return self.session.environment
 
     async def answer_from_whole(self) -> Answer | None:
-        """Answer in one call about a video of no more frames than the memory holds; None for a longer one."""
-        whole = () if self.literal else whole_video(self.session, self.parameters.memory)
-        if not whole:
+        """Answer in one call about videos of no more frames than the memory holds, and a budget allows; else None."""
+        environment, most = self.environment, affordable(self.account, self.parameters.memory)
+        if self.literal or self.session.prior_frames or environment.index_frames > most:
             return None
+        times_s = {video.video_id: environment.times(video.video_id) for video in environment.videos}
+        whole = self.session.label([frame for each in times_s.items() for frame in environment.frames(*each)])
         self.account.begin_round()
         remember(self.session, self.memory, whole, [None] * len(whole))
         return await self.session.conclude(self.last_word())
@@ -430,8 +404,18 @@ class TreeSearch:
         return shown_candidates(self.tree, self.environment, self.account, kind)
 
     def quotes(self, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
-        """Lines that a request shows beside these frames."""
-        return quoted_beside(self.session, frames) if self.parameters.quotes else ()
+        """Lines that are said, or stand on screen, around some frames: notes by video and time, each once."""
+        if not self.parameters.quotes:
+            return ()
+        ranges_s = [(frame.video_id, *self.environment.shown_range(frame)) for frame in reversed(frames)]
+        beside = [
+            self.environment.quoted(video_id, start_s - around_s, end_s + around_s)
+            for around_s in (0.0, AROUND_S)
+            for video_id, start_s, end_s in ranges_s
+        ]
+        lines = list(dict.fromkeys(line for each in beside for line in each))[:MOST_QUOTED]
+        self.account.count_screen_text(lines)
+        return tuple(sorted(lines, key=lambda note: (note.video_id, note.start_s, note.end_s, note.text)))
 
     async def decide(self, new: int) -> Answer | int:
         """Ask the policy for an answer, or for the segment to open next, by the frames of the memory."""

@@ -135,6 +135,11 @@ MEASUREMENTS = {
         print du -sb library/*.lance
     """,
     "ground": """
+        ground="python -m tests.support.world.ground $OPTIONS --frames 32 --agents kino,eea,uniform,oracle"
+        print $ground --films 6x15-71511 --eyes perfect,erring
+        print $ground --films 4x45-71513,2x45-841368 --eyes perfect,erring
+    """,
+    "ground-before": """
         ground="python -m tests.support.world.ground $OPTIONS"
         print $ground --films 24x15-623228,8x45-461560 --frames 32 --agents kino,eea,uniform,oracle --eyes perfect,erring
         print $ground --films 8x45-461560 --frames 64 --agents kino,eea,uniform,oracle

@@ -21,7 +21,6 @@ from kinodex.agent.anchors import (
     add_video_roots,
     anchors,
     chains,
-    clip_length_s,
     cover,
     discover_queries,
     drawing_order,
@@ -59,7 +58,6 @@ from kinodex.agent.tree import (
     border_rewards,
     first_level_s,
     remember,
-    seen_frames,
     show_chapters,
     unseen_times,
 )
@@ -115,7 +113,7 @@ class EEAParameters:
     pictures: Pictures = "small"
     """The size at which frames are shown: all at low detail, the new ones at full, or all at full."""
     quotes: bool = True
-    """Requests show what is said and stands on screen at the times of their frames; else they see pictures alone."""
+    """Requests show what is said and stands on screen around their frames; else they see pictures alone."""
     anchors_from: AnchorsFrom = "both"
     """Where queries find anchors: in pictures, in words (speech, text on screen, captions), or in both."""
     chapters: bool = False
@@ -244,7 +242,7 @@ class EEASearch(TreeSearch):
         """Retrieve for new queries only, merge with what was retrieved before, cluster again (section 3.1)."""
         literal, clip_s, count = self.literal, self.parameters.clip_s, self.parameters.matches
         lengths_s = per_video(
-            self.environment, lambda video: clip_s if literal else clip_length_s(video, clip_s, count)
+            self.environment, lambda video: clip_s if literal else min(clip_s, video.duration_s / count)
         )
         if queries:
             gaps_s = {video_id: length_s / 2 for video_id, length_s in lengths_s.items()}
@@ -263,11 +261,9 @@ class EEASearch(TreeSearch):
 
     def _seen(self) -> Collection[tuple[str, int]]:
         """Frames that draw no more as anchors: those seen; in the paper's form seen ones stand for their clusters."""
-        return () if self.literal else seen_frames(self.tree, self.environment, self.account)
-
-    def _telling_anchors(self) -> list[Anchor]:
-        """The anchors that count in query scores: not those seen and judged worthless, by the paper's form all."""
-        return anchors(self.clusters, () if self.literal else self.worthless)
+        ids = () if self.literal else [video.video_id for video in self.environment.videos]
+        shown = {(video_id, number) for video_id in ids for number in self.account.shown_frame_nos(video_id)}
+        return () if self.literal else self.tree.sampled | shown
 
     def _judge(self, frames: Sequence[ShownFrame], rewards: Sequence[float | None]) -> None:
         """Note the frames beside which nothing is expected: as anchors they draw the search no more."""
@@ -291,7 +287,8 @@ class EEASearch(TreeSearch):
 
         A segment that hides fewer frames than a round shows is worth that share of its score.
         """
-        candidates, found = list(self.tree.candidates.values()), self._telling_anchors()
+        candidates = list(self.tree.candidates.values())
+        found = anchors(self.clusters, () if self.literal else self.worthless)
         zeros = self.literal and any(each.reward is not None for each in candidates)
         unseen = [len(unseen_times(self.tree, self.environment, self.account, each.segment)) for each in candidates]
         rewards = [0.0 if each.reward is None and zeros else each.reward for each in candidates]

@@ -2,17 +2,18 @@
 
 1. *Plan.* The question alone gives search texts and a route: the answer is at one moment, in what is said, or in the
    whole of the film. A time that the question names is a moment that no search has to find.
-2. *First look.* Pictures and lines are searched together. The best match of each of a few places is looked at, and the
-   frames that cover the rest best (`agent.anchors`). By the route "words" these are the places whose lines match; by
-   "whole film" the frames are spread over all of it, and the answer follows at once.
+2. *First look.* Pictures and lines are searched together. The best match of each of some places is looked at, and if
+   there are few, the frames that cover the rest best (`agent.anchors`). By the route "words" these are the places
+   whose lines match; by "whole film" the frames are spread over all of it, and the answer follows at once.
 3. *Tree.* Frames divide the video into segments. A model rates the new ones, 0 to 100, and notes in a log what the new
    frames show. A frame is worth, in a segment with n frames unseen,
 
        (rating / 100) ** sharpness * n,
 
-   and each of a round's frames goes where it is worth most: in the middle of the segment, or to a match near there,
-   and leaves two halves behind. So a round looks into several segments, a short one gets few frames and no dead one
-   any, and a doubtful rating costs a frame or two and not a round.
+   and each of a round's frames goes where it is worth most: in the middle of the segment, or to a match near there. It
+   leaves two halves behind, each of which promises half as much: what is looked for is in one of them. So a round
+   looks into several segments, a short one gets few frames and no dead one any, and a doubtful rating costs a frame
+   or two and not a round.
 4. *Answer.* The policy sees the log, the frames and the ratings, and answers or chooses a segment, which counts as a
    better rating. When a budget ends the search, the last call shows the frames in the order of time, the cited ones
    large.
@@ -68,7 +69,7 @@ class KinoParameters:
     """Frames of the first look; of a short budget a third."""
     frames: int = 8
     """Frames of each later look; of a short budget a quarter."""
-    anchor_frames: int = 4
+    anchor_frames: int = 8
     """How many frames of a look may be matches of the search; 0: matches draw none."""
     sharpness: float = 4.0
     """How much more a frame is worth in a segment with a higher rating: the exponent of the rating."""
@@ -95,7 +96,7 @@ class KinoParameters:
     pictures: Pictures = "small"
     """The size at which frames are shown: all at low detail, the new ones at full, or all at full."""
     quotes: bool = True
-    """Requests show what is said and stands on screen at the times of their frames; else they see pictures alone."""
+    """Requests show what is said and stands on screen around their frames; else they see pictures alone."""
     anchors_from: AnchorsFrom = "both"
     """Where queries find matches: in pictures, in words (speech, text on screen, captions), or in both."""
     form = "ours"  # no setting: there is no paper's form
@@ -199,7 +200,7 @@ class _Search(EEASearch):
         return tuple(frames), parts
 
     def _allot(self, selected: int, count: int) -> dict[int, Times]:
-        """Times of the next look by segment: each frame goes where it is worth most, and leaves two halves behind."""
+        """Times of the next look by segment: each frame goes where it is worth most, and halves the promise there."""
         stretches = [
             (self._worth(each, selected), number, times_s)
             for number, each in self.tree.candidates.items()
@@ -220,7 +221,7 @@ class _Search(EEASearch):
                 time_s = float(times_s[(len(times_s) - 1) // 2])
             chosen[number].append(time_s)
             halves = times_s[times_s < time_s], times_s[times_s > time_s]
-            stretches += [(worth, number, half) for half in halves if len(half)]
+            stretches += [(worth / 2, number, half) for half in halves if len(half)]
             count -= 1
         return {number: np.sort(chosen[number]) for number in sorted(chosen)}
 

@@ -17,7 +17,7 @@ from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Question, Segment, Video, citation_numbers
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoresAndQueries, ScoreSegments
 from kinodex.agent.trace import Event, Expanded, QueriesAdded, Scored
-from kinodex.agent.tree import MOST_QUOTED
+from kinodex.agent.tree import AROUND_S, MOST_QUOTED
 from kinodex.agent.variants.eea import EEAParameters, ScoreAndPropose, fuse, query_score, reward_entropy
 from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
@@ -36,12 +36,15 @@ def run(library, script=explorer, budget=None, question=QUESTION, **parameters):
     environment, model = environment_of(library), ScriptedModel(script)
     events: list[Event] = []
     settings = replace(default_parameters("eea", environment), **parameters)
-    answer = asyncio.run(
-        ask(
-            question, environment, model, parameters=settings, budget=budget or Budget(rounds=3), on_event=events.append
-        )
-    )
-    return answer, events, model
+    given = {"parameters": settings, "budget": budget or Budget(rounds=3), "on_event": events.append}
+    asyncio.run(ask(question, environment, model, **given))
+    return events, model
+
+
+@pytest.fixture(scope="module")
+def searched(library):
+    """Events and model of a search of five rounds."""
+    return run(library, budget=Budget(rounds=5))
 
 
 def of(kind, events):
@@ -49,22 +52,19 @@ def of(kind, events):
 
 
 @pytest.mark.slow
-def test_the_first_round_looks_at_the_anchors_and_covers_the_rest(library):
-    _, events, _ = run(library)
-    first = of(Expanded, events)[0]
-    assert len(first.frames) == 6
-    assert len(first.children) == 7
+def test_the_first_round_looks_at_the_anchors_and_covers_the_rest(searched):
+    first = of(Expanded, searched[0])[0]
+    assert (len(first.frames), len(first.children)) == (6, 7)
     assert 1 <= len(first.anchor_frame_nos) <= 3
     assert set(first.anchor_frame_nos) & set(EVENT_S)
     seen_s = np.asarray([frame.time_s for frame in first.frames])
     assert max(np.abs(seen_s - time_s).min() for time_s in range(3600)) < 3600 / 6
 
 
-def test_segments_stay_a_partition_and_frames_are_never_sampled_twice(library):
-    _, events, _ = run(library, budget=Budget(rounds=5))
+def test_segments_stay_a_partition_and_frames_are_never_sampled_twice(searched):
     leaves: dict[int, Segment] = {}
     shown = []
-    for event in of(Expanded, events):
+    for event in of(Expanded, searched[0]):
         leaves.pop(event.parent.number, None)
         leaves |= {child.number: child for child in event.children}
         shown += [frame.frame_no for frame in event.frames]
@@ -85,9 +85,14 @@ def proposing(query):
 
 
 def test_new_queries_come_with_the_scores_and_are_retrieved_alone(library):
-    _, events, model = run(library, proposing("white cat snow"), Budget(rounds=2))
-    kinds = [type(request) for request in model.requests]
-    assert kinds == [DiscoverQueries, ScoreAndPropose, Decide, ScoreSegments, Decide]
+    events, model = run(library, proposing("white cat snow"), Budget(rounds=2))
+    assert [type(request) for request in model.requests] == [
+        DiscoverQueries,
+        ScoreAndPropose,
+        Decide,
+        ScoreSegments,
+        Decide,
+    ]
     added = of(QueriesAdded, events)
     assert [event.queries for event in added] == [("red kite desert",), ("white cat snow",)]
     assert {anchor.query for anchor in added[1].anchors} == {"red kite desert", "white cat snow"}
@@ -99,9 +104,13 @@ def frame_nos(frames):
 
 
 def test_labels_never_change_and_the_two_requests_of_a_round_begin_alike(library):
-    _, _, model = run(library, budget=Budget(rounds=4), memory=8, slack=4)
+    """A segment is rated by the frames that it was divided at: a known one at its end made it look good."""
+    events, model = run(library, budget=Budget(rounds=4), memory=8, slack=4)
     labels: dict[int, int] = {}
-    for scoring, deciding in zip(model.asked(ScoreSegments), model.asked(Decide), strict=True):
+    rounds = zip(of(Expanded, events), model.asked(ScoreSegments), model.asked(Decide), strict=True)
+    for expanded, scoring, deciding in rounds:
+        assert frame_nos(scoring.new_frames) == frame_nos(expanded.frames)
+        assert set(frame_nos(scoring.new_frames)) <= set(frame_nos(scoring.frames))
         shown = sorted(scoring.frames, key=lambda each: each.time_s) if deciding.must_answer else scoring.frames
         assert tuple(shown) == deciding.frames
         assert frame_nos(scoring.frames) == sorted(frame_nos(scoring.frames), key=lambda each: labels.get(each, 99))
@@ -110,56 +119,44 @@ def test_labels_never_change_and_the_two_requests_of_a_round_begin_alike(library
     assert sorted(labels.values()) == list(range(1, len(labels) + 1))
 
 
-def test_a_segment_is_rated_by_the_frames_that_it_was_divided_at(library):
-    """A known frame at the end of a divided segment made both it and its neighbour look good: the search went back."""
-    _, events, model = run(library, budget=Budget(rounds=3))
-    for scoring, expanded in zip(model.asked(ScoreSegments), of(Expanded, events), strict=True):
-        assert frame_nos(scoring.new_frames) == frame_nos(expanded.frames)
-        assert set(frame_nos(scoring.new_frames)) <= set(frame_nos(scoring.frames))
+def judging(reward, below=10**6):
+    """Rates all segments of a lower number than `below` alike, and the others not."""
 
-
-@pytest.mark.parametrize(("reward", "counts"), [(10, False), (60, True)])
-def test_anchors_seen_and_judged_worthless_count_no_more(tmp_path, reward, counts):
-    """A frame that was seen and rated worthless kept the query score of the segments beside it for good."""
-
-    def judging(request):
+    def script(request):
         if isinstance(request, ScoreSegments):
-            return {f"Segment {each.number}": {"score": reward} for each in request.segments}
+            return {f"Segment {each.number}": {"score": reward} for each in request.segments if each.number < below}
         return explorer(request)
 
+    return script
+
+
+def test_anchors_seen_and_judged_worthless_count_no_more(tmp_path):
+    """A frame that was seen and rated worthless kept the query score of the segments beside it for good."""
     moment = make_library(tmp_path / "moment", {"film": film(6, 600, {300: ("red kite desert", 1)})})
     best = {}
-    for literal in (False, True):
-        _, events, _ = run(moment, judging, Budget(rounds=1), form="paper" if literal else "ours", pooling="best")
-        assert 300 in of(Expanded, events)[0].anchor_frame_nos
-        near = [each.number for each in of(Expanded, events)[0].children if 300 in (each.start_s, each.end_s)]
-        best[literal] = max(each.query_score for each in of(Scored, events)[0].candidates if each.number in near)
-    assert (best[True] > best[False] + 0.05) is not counts
+    for reward in (10, 60):
+        events, _ = run(moment, judging(reward), Budget(rounds=1), pooling="best")
+        [first], [scored] = of(Expanded, events), of(Scored, events)
+        assert 300 in first.anchor_frame_nos
+        near = [each.number for each in first.children if 300 in (each.start_s, each.end_s)]
+        best[reward] = max(each.query_score for each in scored.candidates if each.number in near)
+    assert best[60] > best[10] + 0.05
 
 
 def test_a_segment_that_was_not_rated_is_scored_by_its_matches_and_shown_as_not_rated(library):
-    def forgetful(request):
-        if isinstance(request, ScoreSegments):
-            return {f"Segment {each.number}": {"score": 40} for each in request.segments if each.number < 4}
-        return explorer(request)
-
-    for literal in (False, True):
-        _, events, model = run(library, forgetful, Budget(rounds=2), form="paper" if literal else "ours")
-        scored = {each.number: each for each in of(Scored, events)[0].candidates}
-        unrated = [each for each in model.asked(Decide)[0].candidates if not each.rated]
-        assert len(unrated) == 4
-        by_matches = [scored[each.segment.number].query_score == pytest.approx(each.score) for each in unrated]
-        assert all(by_matches) is not literal
+    events, model = run(library, judging(40, 4), Budget(rounds=2))
+    scored = {each.number: each.query_score for each in of(Scored, events)[0].candidates}
+    unrated = [each for each in model.asked(Decide)[0].candidates if not each.rated]
+    assert len(unrated) == 4
+    assert [each.score for each in unrated] == pytest.approx([scored[each.segment.number] for each in unrated])
     assert "not rated" in render(model.asked(Decide)[0])
 
 
 def test_the_time_that_a_question_names_is_looked_at_first(library):
     at = Question("What colour is the boat at 12:34?", ("blue", "red"))
-    seen = {}
     for form in ("ours", "paper"):
-        _, events, _ = run(library, budget=Budget(rounds=1), question=at, form=form)
-        seen[form] = 754 in frame_nos(of(Expanded, events)[0].frames)
-    assert seen == {"ours": True, "paper": False}
+        events, _ = run(library, budget=Budget(rounds=1), question=at, form=form)
+        assert (754 in frame_nos(of(Expanded, events)[0].frames)) is (form == "ours")
 
 
 def test_the_policy_reads_what_is_said_at_its_frames_only_if_it_may(tmp_path):
@@ -181,42 +178,42 @@ def test_the_policy_reads_what_is_said_at_its_frames_only_if_it_may(tmp_path):
                 return {"action": "answer", "option": "A", "answer": "a compass", "evidence": found}
         return explorer(request)
 
-    answers = {}
     kinds: list[tuple[AnchorsFrom, bool]] = [("both", True), ("pictures", True), ("both", False)]
     for kind, quotes in kinds:
         model, parameters = ScriptedModel(script), EEAParameters(rounds=1, quotes=quotes, anchors_from=kind)
         question = Question("What does she hide?", ("a compass", "a map"))
         answer = asyncio.run(ask(question, environment_of(library), model, agent="eea", parameters=parameters))
-        answers[kind, quotes] = [(part.start_s, part.end_s) for part in answer.evidence]
-        assert any(request.notes for request in model.asked(Decide)) == quotes
-    assert answers["both", True] == [(200.0, 203.0)]
-    assert answers["pictures", True] != [(200.0, 203.0)]
-    assert answers["both", False] != [(200.0, 203.0)]
+        ranges_s = [(part.start_s, part.end_s) for part in answer.evidence]
+        assert (ranges_s == [(200.0, 203.0)]) is ((kind, quotes) == ("both", True)), (kind, quotes)
+        apart_s = [
+            min(max(note.start_s - shown.time_s - 1, shown.time_s - note.end_s) for shown in request.frames)
+            for request in model.asked(Decide)
+            for note in request.notes
+        ]
+        assert (1 < max(apart_s) < AROUND_S) if quotes else not apart_s, "lines around frames, and no others"
 
 
 def test_what_is_switched_off_is_not_asked_and_not_used(library):
-    _, _, model = run(library, query_update=False)
+    _, model = run(library, query_update=False)
     assert model.asked(ProposeQueries) == model.asked(ScoreAndPropose) == [] and model.asked(DiscoverQueries)
-    _, _, model = run(library, semantic_guided_expansion=False, uncertainty_aware_fusion=False, query_update=False)
+    _, model = run(library, semantic_guided_expansion=False, uncertainty_aware_fusion=False, query_update=False)
     assert model.asked(DiscoverQueries) == []
-    _, events, _ = run(library, budget=Budget(rounds=1), semantic_guided_expansion=False)
+    events, _ = run(library, budget=Budget(rounds=1), semantic_guided_expansion=False)
     (first,) = of(Expanded, events)
     assert first.anchor_frame_nos == ()
     assert np.diff([frame.time_s for frame in first.frames]) == pytest.approx([514] * 5, abs=2)
-    _, events, model = run(library, budget=Budget(rounds=1), uncertainty_aware_fusion=False)
+    events, model = run(library, budget=Budget(rounds=1), uncertainty_aware_fusion=False)
     assert [each.fused for each in of(Scored, events)[0].candidates] == [0.5] * 7
     assert "joins two things" not in render(model.asked(Decide)[0])
     assert [each.score for each in model.asked(Decide)[0].candidates] == [50] * 7
 
 
 def test_query_score_is_the_papers_log_mean_exp() -> None:
-    assert query_score([0.32]) == pytest.approx(0.32)
-    assert query_score([0.32, 0.2, 0.2]) == pytest.approx(0.257, abs=1e-3)
-    assert query_score([1.0, 1.0]) == pytest.approx(1.0)
-    assert query_score([]) == 0.0
-    assert query_score([0.32, 0.2, 0.2], pooling="sum") == pytest.approx(0.367, abs=1e-3)
-    assert query_score([0.95] * 40, pooling="sum") == 1.0
-    assert query_score([0.32, 0.2, 0.2], pooling="best") == pytest.approx(0.32)
+    found = [0.32, 0.2, 0.2]
+    scores = [query_score(each) for each in ([0.32], found, [1.0, 1.0], [])]
+    assert scores == pytest.approx([0.32, 0.257, 1.0, 0.0], abs=1e-3)
+    assert query_score(found, pooling="sum") == pytest.approx(0.367, abs=1e-3)
+    assert (query_score([0.95] * 40, pooling="sum"), query_score(found, pooling="best")) == (1.0, pytest.approx(0.32))
 
 
 def test_entropy_on_the_scale_of_rewards() -> None:
@@ -234,21 +231,15 @@ def test_entropy_on_the_scale_of_rewards() -> None:
 
 
 def test_fusion_moves_from_reward_to_query_score() -> None:
-    assert fuse(80, 0.3, 0.0) == pytest.approx(0.8)
-    assert fuse(80, 0.3, 1.0) == pytest.approx(0.3)
-    assert fuse(80, 0.3, 0.25) == pytest.approx(0.75 * 0.8 + 0.25 * 0.3)
+    assert [fuse(80, 0.3, entropy) for entropy in (0.0, 0.25, 1.0)] == pytest.approx([0.8, 0.75 * 0.8 + 0.075, 0.3])
     assert fuse(None, 0.5, 0.4) == 0.5, "what was not rated is scored by its matches"
 
 
 def test_queries_are_read_beside_scores_in_any_form() -> None:
     scores = {"Segment 1": {"explanation": "sky", "score": 70}, "Segment 2": 10}
     listed = {"segments": [{"segment": 1, "score": 70}, {"segment": 2, "score": 10}]}
-    for said in (
-        {**scores, "queries": ["a boat"]},
-        {**scores, "query1": "a boat"},
-        {**listed, "queries": ["a boat"]},
-        {**listed, "query1": "a boat"},
-    ):
+    asked_for = {"queries": ["a boat"]}, {"query1": "a boat"}
+    for said in ({**ratings, **queries} for ratings in (scores, listed) for queries in asked_for):
         reply = ScoresAndQueries.model_validate(said)
         assert [(each.segment, each.score) for each in reply.segments] == [(1, 70), (2, 10)], said
         assert reply.queries == ["a boat"], said
@@ -276,7 +267,7 @@ def test_what_was_found_is_kept_in_words_and_its_frame_in_the_memory(tmp_path):
             reply |= {"findings": [found, never, "no finding"]} if request.log == () else {}
         return reply
 
-    _, events, model = run(moment, finding, Budget(rounds=6), memory=8, slack=0, frames=4)
+    events, model = run(moment, finding, Budget(rounds=6), memory=8, slack=0, frames=4)
     logs = [request.log for request in model.asked(Decide)]
     first = of(Expanded, events)[0].frames[0]
     assert [entry.frame for entry in logs[0]] == [first.label]
@@ -313,19 +304,11 @@ def test_lines_stand_beside_the_frames_in_every_request_that_judges_them(tmp_pat
 
 def test_what_a_segment_hides_bounds_its_score_and_dead_ones_are_out_of_the_entropy(library):
     """One at 95 beside open ones at 40 is clear; twelve that are fully seen must not blur it, nor draw the search."""
-
-    def judging(request):
-        if isinstance(request, ScoreSegments):
-            return {f"Segment {each.number}": {"score": 95} for each in request.segments}
-        return explorer(request)
-
-    for form in ("ours", "paper"):
-        _, events, model = run(library, judging, Budget(rounds=4), form=form)
-        for scored, request in zip(of(Scored, events), model.asked(Decide), strict=True):
-            by_number = {each.number: each for each in scored.candidates}
-            for each in request.candidates:
-                hidden = round(each.segment.end_s - each.segment.start_s) - (each.segment.start_s > 0)
-                rated = by_number[each.segment.number]
-                whole = fuse(rated.reward, rated.query_score, scored.entropy)
-                share = 1.0 if form == "paper" or hidden >= 6 else max(0, hidden) / 6
-                assert each.score == pytest.approx(whole * share), (form, each)
+    events, model = run(library, judging(95), Budget(rounds=4))
+    for scored, request in zip(of(Scored, events), model.asked(Decide), strict=True):
+        by_number = {each.number: each for each in scored.candidates}
+        for each in request.candidates:
+            hidden = round(each.segment.end_s - each.segment.start_s) - (each.segment.start_s > 0)
+            rated = by_number[each.segment.number]
+            whole = fuse(rated.reward, rated.query_score, scored.entropy)
+            assert each.score == pytest.approx(whole * min(1.0, max(0, hidden) / 6)), each

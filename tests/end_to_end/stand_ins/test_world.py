@@ -20,7 +20,7 @@ from tests.support.servers.chat_server import ChatServer
 from tests.support.world.curves import by_trial, compare, group_of, loss_of, tables
 from tests.support.world.ground import Films, Trial, answer_one, read_rows, run
 from tests.support.world.observer import Eyes, InProcess, Observer
-from tests.support.world.sights import ERRING, Stage, described, facts_of, read_sight
+from tests.support.world.sights import ERRING, PERFECT, Stage, described, facts_of, read_sight
 
 FILMS = Films(1, 2, 7)
 Row = dict[str, Any]
@@ -83,10 +83,16 @@ def test_a_sight_is_what_the_script_shows_and_its_words_say_all_of_it(folder: Pa
 
 
 @pytest.mark.slow
-def test_every_agent_is_answered_over_http(folder: Path, environment: Environment, eyes: Eyes) -> None:
+def test_every_agent_is_answered_over_http_as_in_this_process(
+    folder: Path, environment: Environment, eyes: Eyes
+) -> None:
     row = next(each for each in questions(folder) if each["kind"] == "sign")
     for agent in (each.name for each in VARIANTS if each.roles):
         [answered], _ = asked_over_http(agent, [row], environment, Observer(eyes))
+        trial = Trial(FILMS.name, agent, 16, "perfect", speech=True)
+        here = asyncio.run(answer_one(trial, row, environment, InProcess(Observer(eyes))))
+        same = "answered", "right", "used", "calls", "invalid"
+        assert [answered[name] for name in same] == [here[name] for name in same], agent
         assert answered["invalid"] == 0, agent
         assert answered["answered"] or agent == "videotree", agent
         assert answered["right"] or agent in ("blind", "videotree"), agent
@@ -97,25 +103,14 @@ def test_every_agent_is_answered_over_http(folder: Path, environment: Environmen
 def test_it_knows_no_truth(agent: str, folder: Path, environment: Environment, eyes: Eyes) -> None:
     rows = questions(folder)
     swapped = [{**row, "answer": (row["answer"] + 1) % 4, "ranges": [[0.0, 1.0]]} for row in rows]
-    first, bodies = asked_over_http(agent, rows, environment, Observer(eyes, ERRING))
-    second, others = asked_over_http(agent, swapped, environment, Observer(eyes, ERRING))
+    (first, bodies), (second, others) = (
+        asked_over_http(agent, each, environment, Observer(eyes, ERRING)) for each in (rows, swapped)
+    )
     assert bodies == others
     for one, other in zip(first, second, strict=True):
         assert one["answered"] == other["answered"]
         assert not (one["right"] and other["right"])
     assert any(one["right"] for one in first)
-
-
-@pytest.mark.slow
-def test_in_this_process_it_answers_as_over_http(folder: Path, environment: Environment, eyes: Eyes) -> None:
-    rows = questions(folder)
-    over_http, _ = asked_over_http("vca", rows, environment, Observer(eyes))
-    trial = Trial(FILMS.name, "vca", 16, "perfect", speech=True)
-    for row, http in zip(rows, over_http, strict=True):
-        here = asyncio.run(answer_one(trial, row, environment, InProcess(Observer(eyes))))
-        assert [here[name] for name in ("right", "used", "calls")] == [
-            http[name] for name in ("right", "used", "calls")
-        ]
 
 
 @pytest.mark.slow
@@ -133,10 +128,11 @@ def test_it_errs_as_it_is_set_and_alike_each_time(folder: Path, environment: Env
     assert not any(score % 5 for score in scores)
     blind = replies(Observer(eyes, replace(ERRING, miss=1.0, early=0.0)))
     assert not any(reply.get("action") == "answer" for reply in blind)
-    hasty = replies(Observer(eyes, replace(ERRING, early=1.0)))
-    assert sum(reply.get("action") == "answer" for reply in hasty) > sum(
-        reply.get("action") == "answer" for reply in replies(Observer(eyes))
+    hasty, calm = (
+        [reply.get("action") for reply in replies(Observer(eyes, replace(PERFECT, early=early)))]
+        for early in (1.0, 0.0)
     )
+    assert hasty.count("answer") > calm.count("answer")
 
 
 @pytest.mark.slow

@@ -46,12 +46,11 @@ def interval(values: Mapping[str, Sequence[float]], draws: int = DRAWS) -> tuple
     return float(sums[:, 0].sum() / sums[:, 1].sum()), float(low), float(high)
 
 
-def tables(rows: Sequence[Row], by_kind: bool = True) -> str:
+def tables(rows: Sequence[Row]) -> str:
     """Tables in Markdown: by agent and frames, then right answers by kind of question at the most frames."""
     lines = list(_summary(rows))
     lines += ["", *_losses(rows)]
-    if by_kind and rows:
-        lines += ["", *_by_kind(rows)]
+    lines += ["", *_by_kind(rows)] if rows else []
     registered = [json.loads(line) for line in REGISTERED.read_text(encoding="utf-8").splitlines()]
     trials = by_trial(rows)
     compared = [said for each in registered if (said := compare(trials, each))]

@@ -192,8 +192,6 @@ class Observer:
 
     def __init__(self, eyes: Eyes, errors: Errors = PERFECT, seed: int = 0) -> None:
         self.eyes, self.errors, self.seed = eyes, errors, seed
-        self._seen: dict[str, dict[float, Sight]] = {}
-        self._heard: dict[str, dict[tuple[float, tuple[Any, ...]], Heard]] = {}
 
     def __call__(self, body: dict) -> dict | str | Behaviour:
         view = self.view(read(body))
@@ -221,14 +219,6 @@ class Observer:
             lines += [Heard(note.number, note.start_s, note.end_s, facts)] if (facts := facts_of(note.text)) else []
             sights += _read(note)
         sights += [sight for text in asked.texts for sight in read_times(_free_text(text))]
-        if self.errors.remembers:
-            seen, heard = self._seen.setdefault(question.text, {}), self._heard.setdefault(question.text, {})
-            seen |= {sight.time_s: replace(sight, number=0) for sight in sights}
-            heard |= {(line.start_s, line.facts): replace(line, number=0) for line in lines}
-            now = {sight.time_s for sight in sights}
-            sights += [sight for time_s, sight in seen.items() if time_s not in now]
-            there = {(line.start_s, line.facts) for line in lines}
-            lines += [line for key, line in heard.items() if key not in there]
         digest = hashlib.sha1("\n".join(asked.texts).encode())
         for frame in asked.frames:
             digest.update(digest_of(frame.jpeg))

@@ -139,8 +139,6 @@ class Errors:
     """Standard deviation of a rating in points of 100; ratings then come in steps of five."""
     early: float = 0.0
     """Chance, at each decision, of an answer that what is seen does not settle."""
-    remembers: bool = False
-    """True if what was seen in earlier requests about a question still counts; else what is not shown is forgotten."""
     reach_s: float = 60.0
     """The longest time between two sights from which it infers what happened in between."""
 

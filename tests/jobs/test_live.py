@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 from av.container import InputContainer
 
+from kinodex.find import Finder, Query
 from kinodex.index.library import Library
 from kinodex.index.metadata import shown_at
 from kinodex.index.sweep import audit, sweep
@@ -148,8 +149,10 @@ def test_a_file_that_is_written_becomes_the_rows_of_the_finished_film_as_it_come
     (video,) = library.videos()
     columns = library.metadata.of([video.video_id])[video.video_id]
     assert columns["live_source"] == "camera" and "gap_s" not in columns
-    ends = shown_at(columns, video, video.start_s)
-    assert ends is not None and began - 60 < ends.timestamp() < time.time()
+    first_at = shown_at(columns, video, video.start_s)
+    assert first_at is not None and began - 60 < first_at.timestamp() < time.time()
+    (hit,) = Finder(library).find(Query("a boat", where="pictures", k=1))
+    assert hit.recorded_at == shown_at(columns, video, hit.time_s)
     segments = library.segments(video.video_id)
     assert [each.start_s for each in segments[1:]] == [each.end_s for each in segments[:-1]]
     assert segments[-1].end_s == video.end_s
@@ -251,6 +254,24 @@ def test_a_playlist_is_gone_on_with_where_it_was_left_and_what_is_gone_is_a_gap(
     assert before.frames + after.frames < 30 and audit(reader).problems == ()
     stored = b"".join(each.read_bytes() for each in Path(place).rglob("*") if each.is_file())
     assert b"open-sesame" not in stored and b"live_source" in stored
+
+
+def test_a_long_stream_goes_on_in_another_part_without_a_gap(streams: Path, tmp_path: Path) -> None:
+    with serve_folder(streams) as site:
+        live = replace(QUICK, address=f"{site}/list.m3u8", part_s=10.0)
+        watch_live(CONFIG, live, str(tmp_path / "library"))
+    library = Library.open(str(tmp_path / "library"))
+    columns = library.metadata.of(list(library.video_ids()))
+    parts = sorted(library.videos(), key=lambda row: columns[row.video_id]["recorded_at"])
+    assert len(parts) > 1 and [columns[row.video_id].get("gap_s") for row in parts] == [None, *[0.0] * (len(parts) - 1)]
+    assert sum(row.frames for row in parts) == 30 and audit(library, deep=True).problems == ()
+    shown = [
+        moment.timestamp()
+        for row in parts
+        for time_s in library.vectors(row.video_id).time_s.tolist()
+        if (moment := shown_at(columns[row.video_id], row, time_s))
+    ]
+    assert np.allclose(np.diff(shown), 1.0, atol=0.1), "a frame a second, by the clock, across the parts"
 
 
 def _raise(reason: str) -> None:

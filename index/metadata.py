@@ -61,8 +61,9 @@ class Facet:
 def shown_at(columns: Row, video: VideoRow, time_s: float) -> datetime | None:
     """The clock's time when a source that grew showed what is at `time_s` of its video; None for any other video."""
     recorded_at = columns.get(RECORDED_AT) if columns.get(LIVE_SOURCE) else None
-    is_moment = isinstance(recorded_at, datetime)
-    return recorded_at + timedelta(seconds=time_s - video.start_s) if is_moment else None
+    if not isinstance(recorded_at, datetime):
+        return None
+    return recorded_at + timedelta(seconds=time_s - video.start_s)
 
 
 def plain(value: Any) -> str:

@@ -493,6 +493,7 @@ class _Writer:
             "first_number": part.first_number,
             "sequence": self._sequence,
             "looked_to": [part.row.video_id, part.last_no],
+            **{name: self._before[name] for name in ("open", "unsent") if name in self._before},
             **(self._standing.state() if self._standing is not None else {}),
         }
         ended = None if state == "running" else datetime.now(UTC)

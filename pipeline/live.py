@@ -67,9 +67,9 @@ SAME_S = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """The place where an earlier process stopped in a run: all before `until_s` was read, `zero_s` is the run's time in the file.
+    """The place where an earlier process stopped in a run: all before `until_s` was read.
 
-    `sequence` is the number of the playlist's segment to begin with.
+    `zero_s` is the presentation time at which the run begins, `sequence` the playlist's segment to begin with.
     """
 
     zero_s: float

@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 from av.container import InputContainer
 
+from kinodex.find import Finder, Query
 from kinodex.index.library import Library
 from kinodex.index.metadata import shown_at
 from kinodex.index.sweep import audit, sweep
@@ -148,8 +149,10 @@ def test_a_file_that_is_written_becomes_the_rows_of_the_finished_film_as_it_come
     (video,) = library.videos()
     columns = library.metadata.of([video.video_id])[video.video_id]
     assert columns["live_source"] == "camera" and "gap_s" not in columns
-    ends = shown_at(columns, video, video.start_s)
-    assert ends is not None and began - 60 < ends.timestamp() < time.time()
+    first_at = shown_at(columns, video, video.start_s)
+    assert first_at is not None and began - 60 < first_at.timestamp() < time.time()
+    (hit,) = Finder(library).find(Query("a boat", where="pictures", k=1))
+    assert hit.recorded_at == shown_at(columns, video, hit.time_s)
     segments = library.segments(video.video_id)
     assert [each.start_s for each in segments[1:]] == [each.end_s for each in segments[:-1]]
     assert segments[-1].end_s == video.end_s
@@ -165,32 +168,25 @@ def start(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_a_killed_watch_goes_on_without_a_gap_or_a_double(
     streams: Path, finished: tuple[list[int], list[float], Any], tmp_path: Path
 ) -> None:
     path, place = tmp_path / "film.ts", tmp_path / "library"
-    arguments = (
-        str(path),
-        "--live",
-        "--library",
-        str(place),
-        "--space",
-        "builtin",
-        "--anyway",
-        "--stall",
-        "3",
-        "--json",
-    )
-    with written(streams / "film.ts", path, 0.4):
-        watching = start(*arguments)
-        assert watching.stdout is not None
-        first = json.loads(watching.stdout.readline())
-        assert first["frames"] and first["recorded_at"]
-        watching.send_signal(signal.SIGKILL)
-        watching.communicate()
+    arguments = (str(path), "--live", "--library", str(place), "--space", "builtin", "--anyway", "--json", "--stall")
+    content = (streams / "film.ts").read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    watching = start(*arguments, "60")
+    assert watching.stdout is not None
+    first = json.loads(watching.stdout.readline())
+    assert first["frames"] and first["recorded_at"]
+    watching.send_signal(signal.SIGKILL)
+    watching.communicate()
+    with path.open("ab") as file:
+        file.write(content[len(content) // 2 :])
     library = Library.open(str(place))
     (video,) = library.videos()
-    assert video.frames < 30
+    assert 0 < video.frames < 30
     held = library.frames(video.video_id, [0])[0]
     surplus = [
         FrameRow(900, 900.0, held.width_px, held.height_px, held.jpeg, library.vectors(video.video_id).vectors[0])
@@ -201,7 +197,7 @@ def test_a_killed_watch_goes_on_without_a_gap_or_a_double(
         assert sweep(library) == 1
     assert audit(library).problems == ()
 
-    again = start(*arguments)
+    again = start(*arguments, "3")
     out, err = again.communicate(timeout=120)
     assert again.returncode == 0, err
     assert sum(json.loads(line)["frames"] for line in out.splitlines()) == 30 - video.frames
@@ -258,6 +254,24 @@ def test_a_playlist_is_gone_on_with_where_it_was_left_and_what_is_gone_is_a_gap(
     assert before.frames + after.frames < 30 and audit(reader).problems == ()
     stored = b"".join(each.read_bytes() for each in Path(place).rglob("*") if each.is_file())
     assert b"open-sesame" not in stored and b"live_source" in stored
+
+
+def test_a_long_stream_goes_on_in_another_part_without_a_gap(streams: Path, tmp_path: Path) -> None:
+    with serve_folder(streams) as site:
+        live = replace(QUICK, address=f"{site}/list.m3u8", part_s=10.0)
+        watch_live(CONFIG, live, str(tmp_path / "library"))
+    library = Library.open(str(tmp_path / "library"))
+    columns = library.metadata.of(list(library.video_ids()))
+    parts = sorted(library.videos(), key=lambda row: columns[row.video_id]["recorded_at"])
+    assert len(parts) > 1 and [columns[row.video_id].get("gap_s") for row in parts] == [None, *[0.0] * (len(parts) - 1)]
+    assert sum(row.frames for row in parts) == 30 and audit(library, deep=True).problems == ()
+    shown = [
+        moment.timestamp()
+        for row in parts
+        for time_s in library.vectors(row.video_id).time_s.tolist()
+        if (moment := shown_at(columns[row.video_id], row, time_s))
+    ]
+    assert np.allclose(np.diff(shown), 1.0, atol=0.1), "a frame a second, by the clock, across the parts"
 
 
 def _raise(reason: str) -> None:
@@ -323,6 +337,7 @@ def test_a_moment_is_told_once_also_over_a_restart_and_to_a_receiver_that_fails_
     assert (notice["video_id"], notice["frame_no"], notice["query"]) == (video.video_id, 0, "a boat")
     assert Path(notice["picture"]).read_bytes() == library.frames(video.video_id, [0])[0].jpeg
     assert notice["recorded_at"] and notice["start_s"] == video.start_s
+    assert notice["noise"].startswith("this ranking is noise"), "the stream does not say that kinodex drew it"
     stored = json.dumps([run.report for run in library.ingest_log.runs()])
     assert '"unsent": []' in stored and "secret" not in stored
 
@@ -374,6 +389,7 @@ def test_a_query_that_the_space_cannot_decide_needs_a_threshold(streams: Path, t
         watch_live(CONFIG, live, str(tmp_path / "library"), queries=StandingQueries(("a quark",)))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not rtsp_server.is_there(), reason="no GStreamer with an RTSP server here (docs/live.md)")
 def test_a_camera_is_watched_by_its_password_which_is_written_nowhere(streams: Path, tmp_path: Path) -> None:
     command = [

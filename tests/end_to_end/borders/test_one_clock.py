@@ -19,6 +19,7 @@ from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.servers.mcp_client import call, use_tools
 from tests.support.servers.serve_server import Client, serving
 
+FILM_S = 40.0
 START_S = 4001.4
 """ffmpeg's muxer adds 1.4 s to the 4000 that are asked of it."""
 BIRD = "What colour is the bird at sea?"
@@ -51,7 +52,7 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     plain, late = folder / "plain" / "harbour.mp4", folder / "late" / "harbour.ts"
     plain.parent.mkdir()
     late.parent.mkdir()
-    render_film(write_script("harbour", 40.0, 5), plain)
+    render_film(write_script("harbour", FILM_S, 5), plain)
     ffmpeg("-i", plain, "-c", "copy", "-output_ts_offset", "4000", late)
     for film in (plain, late):
         film.with_suffix(".script.json").touch()  # a transport stream has no tags to say that it is drawn
@@ -179,5 +180,5 @@ def test_every_face_gives_the_times_that_a_player_shows(
     ground = json_of(kinodex, "ground", tmp_path / "late" / "library", "a bird at sea")
     first = [*ground["ranges"], *ground["weaker"]][0]
     assert first["presentation_start_s"] == pytest.approx(first["start_s"] + START_S)
-    assert 4.0 in {hit["time_s"] for hit in said["late"]["search"]}
+    assert {hit["time_s"] < FILM_S for hit in said["late"]["search"]} == {True}
     assert said["late"]["python"][4] == [list(line) for line in SAID]

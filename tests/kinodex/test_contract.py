@@ -163,12 +163,16 @@ WALRUS = ("film-02", 0.0, "captions")
 
 @pytest.fixture(scope="module")
 def photographs(described: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The frame of the bird as a file, and as a phone writes it: lying on its side, with an orientation in its EXIF."""
+    """The frame of the bird as a file, and as a phone writes it: lying on its side, with an orientation in its EXIF.
+
+    And one of another film, to which one frame of the bird's film is nearer by far than all others.
+    """
     opened = kinodex.open(described)
     (hit,) = opened.search("a black bird at sea", where="pictures", k=1)
     frame, folder, exif = opened.frame(hit).image, tmp_path_factory.mktemp("photographs"), Image.Exif()
     exif[0x0112] = 6
     for name, picture, notes in (
+        ("other", opened.frames("film-02", [11.0])[0].image, b""),
         ("upright", frame, b""),
         ("turned", frame.transpose(Image.Transpose.ROTATE_90), exif.tobytes()),
     ):
@@ -207,8 +211,8 @@ def contract(photographs: dict[str, Path]) -> dict[str, tuple[Asked, Found]]:
             [WALRUS],
         ),
         "a picture where a condition holds": (
-            Asked(picture=photographs["upright"], k=1, condition="order > 1"),
-            [("film-02", 17.0, "pictures")],
+            Asked(picture=photographs["other"], k=1, condition="order < 2"),
+            [("film-01", 20.0, "pictures")],
         ),
         "a place by its older name": (Asked("code word", where="transcript"), [("film-01", 12.7, "speech")]),
     }

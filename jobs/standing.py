@@ -23,7 +23,7 @@ import numpy as np
 from kinodex.agent.errors import ModelError
 from kinodex.index.library import Library
 from kinodex.index.metadata import Row, shown_at
-from kinodex.index.rows import FrameVectors, Hit, VideoRow
+from kinodex.index.rows import Basis, FrameVectors, Hit, VideoRow
 from kinodex.index.text import redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice
@@ -128,7 +128,7 @@ class Standing:
             is_told = before is not None and goes_on and bool(before[1])
             if not is_told and not (self.asked.verify and looked):
                 looked = True
-                basis = "ranking" if probability is None else "probability"
+                basis: Basis = "ranking" if probability is None else "probability"
                 end_s = min(video.end_s, time_s + 1 / video.sample_fps)
                 hit = Hit(
                     video.video_id, time_s, end_s, frame_no, cosine, None, "frame", cosine,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_lines
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,14 +18,94 @@ from kinodex.jobs.errors import UsageError
 from kinodex.output import clock
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kinodex.jobs.live import NewRows
     from kinodex.jobs.standing import StandingQueries
 
-GROWING = "A source that grows"
+PANEL = "A source that grows"
 
 
-def _growing(kind: Any, text: str, *names: str, **more: Any) -> Any:
-    return Annotated[kind, typer.Option(*names, help=text, rich_help_panel=GROWING, **more)]
+@dataclass(frozen=True)
+class Growing:
+    """Options of a source that grows, for `with_groups`."""
+
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live", help="It grows: index what comes until Ctrl-C. rtsp:// always does.", rich_help_panel=PANEL
+        ),
+    ] = False
+    query: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Tell of each moment that shows this, once; repeat it for more. Without --notify, on stdout.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Least probability of a moment (default 0.5); in spaces without one, least cosine.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify", help="Have --model look first, and tell only of what it confirms.", rich_help_panel=PANEL
+        ),
+    ] = False
+    notify: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="POST each moment to this address, as JSON.", rich_help_panel=PANEL),
+    ] = None
+    pictures: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Keep the frame of each moment here.", rich_help_panel=PANEL),
+    ] = None
+    name: Annotated[
+        str, typer.Option(help="A name for the source.", show_default="its address", rich_help_panel=PANEL)
+    ] = ""
+    part: Annotated[
+        float,
+        typer.Option(min=0.5, help="Minutes after which a stream goes on as another video.", rich_help_panel=PANEL),
+    ] = 60.0
+    stall: Annotated[
+        float,
+        typer.Option(
+            min=1.0,
+            help="Seconds without anything new, after which a file has ended and a stream is opened again.",
+            rich_help_panel=PANEL,
+        ),
+    ] = 15.0
+    fps: Annotated[
+        float | None,
+        typer.Option(help="Frames sampled a second.", show_default="the library's own, else 1", rich_help_panel=PANEL),
+    ] = None
+
+    def queries(self, asking: options.Asking) -> StandingQueries | None:
+        """The standing queries, if there are any; raises UsageError for options that would then do nothing."""
+        from kinodex.jobs.standing import StandingQueries
+        from kinodex.jobs.verify import looking_role
+
+        if not self.query:
+            if self.notify or self.verify or self.pictures or self.threshold is not None:
+                raise UsageError(
+                    "got --notify, --verify, --pictures or --threshold without --query; say what to tell of"
+                )
+            return None
+        choice = asking.choice() if self.verify else None
+        if choice is not None:
+            looking_role(choice)
+        if self.pictures is not None:
+            self.pictures.mkdir(parents=True, exist_ok=True)
+        return StandingQueries(
+            tuple(self.query), self.threshold, verify=choice, notify=self.notify, pictures=self.pictures
+        )
+
+
+USUAL = Growing()
 
 
 @options.with_groups
@@ -40,22 +120,7 @@ def watch(
         str | None, typer.Option(help="The library to keep it in.", show_default="watched/library in your data")
     ] = None,
     agent: Annotated[str, typer.Option(help="The agent: a name of `kinodex agents`, or FILE.py.")] = "eea",
-    live: _growing(bool, "It grows: index what comes, as it comes, until Ctrl-C. Of rtsp:// always.", "--live") = False,
-    query: _growing(
-        list[str] | None, "Tell of each moment that shows this, once; repeat it for more. Without --notify, on stdout."
-    ) = None,
-    threshold: _growing(
-        float | None, "Least probability of a moment (default 0.5); in spaces without one, least cosine."
-    ) = None,
-    verify: _growing(bool, "Have --model look first, and tell only of what it confirms.", "--verify") = False,
-    notify: _growing(str | None, "POST each moment to this address, as JSON.", metavar="URL") = None,
-    pictures: _growing(Path | None, "Keep the frame of each moment in this folder.", metavar="FOLDER") = None,
-    name: _growing(str | None, "What to call the source.", show_default="its address") = None,
-    part: _growing(float, "Minutes after which a stream goes on as another video.", min=0.5) = 60.0,
-    stall: _growing(
-        float, "Seconds without anything new, after which a file has ended and a stream is opened again.", min=1.0
-    ) = 15.0,
-    fps: _growing(float | None, "Frames sampled a second.", show_default="the library's own, else 1") = None,
+    growing: Growing = USUAL,
     asking: options.Asking = options.USUAL,
     json: JsonOption = False,
 ) -> None:
@@ -73,18 +138,14 @@ def watch(
     from kinodex.watch import watched_place
 
     place = library or str(watched_place() / "library")
-    if live or is_live_address(address):
+    if growing.live or is_live_address(address):
         if question is not None or option:
             raise UsageError("got a question about a source that grows; give --query, or ask the library meanwhile")
-        queries = _queries(query, threshold, verify, notify, pictures, asking)
-        settings = {"space": asking.space, "fps": fps, "anyway": asking.anyway or None}
-        _watch_live(
-            address, place, queries, json, name=name or "", part_s=part * 60, stall_s=stall,
-            **{key: value for key, value in settings.items() if value is not None},
-        )  # fmt: skip
+        settings = {"space": asking.space, "fps": growing.fps, "anyway": asking.anyway or None}
+        _watch_live(address, place, growing, growing.queries(asking), json, settings)
         return
-    if query or notify or verify:
-        raise UsageError("got --query, --notify or --verify without --live; they are for a source that grows")
+    if growing != USUAL:
+        raise UsageError("got an option of a source that grows without --live; give it too, or leave the option out")
     video = index_page(address, place, **({"space": asking.space} if asking.space else {}))
     print(f"{visible(video.title)}: {video.frames} frames in {place}", file=sys.stderr)
     if question is not None:
@@ -92,30 +153,14 @@ def watch(
         ask(library=place, question=question, json=json, **chosen, **asdict(asking))
 
 
-def _queries(
-    texts: list[str] | None,
-    threshold: float | None,
-    verify: bool,
-    notify: str | None,
-    pictures: Path | None,
-    asking: options.Asking,
-) -> StandingQueries | None:
-    from kinodex.jobs.standing import StandingQueries
-    from kinodex.jobs.verify import looking_role
-
-    if not texts:
-        if notify or verify or pictures or threshold is not None:
-            raise UsageError("got --notify, --verify, --pictures or --threshold, and no --query to tell of; give one")
-        return None
-    choice = asking.choice() if verify else None
-    if choice is not None:
-        looking_role(choice)
-    if pictures is not None:
-        pictures.mkdir(parents=True, exist_ok=True)
-    return StandingQueries(tuple(texts), threshold, verify=choice, notify=notify, pictures=pictures)
-
-
-def _watch_live(address: str, place: str, queries: StandingQueries | None, as_json: bool, **settings: Any) -> None:
+def _watch_live(
+    address: str,
+    place: str,
+    growing: Growing,
+    queries: StandingQueries | None,
+    as_json: bool,
+    settings: Mapping[str, Any],
+) -> None:
     from kinodex.cli.ingest import stop_on_interrupt
     from kinodex.watch import watch_live
 
@@ -135,7 +180,16 @@ def _watch_live(address: str, place: str, queries: StandingQueries | None, as_js
 
     with stop_on_interrupt() as pause:
         watch_live(
-            address, place, queries=queries, stop=lambda: pause.pressed > 0, on_rows=show, on_wait=wait, **settings
+            address,
+            place,
+            name=growing.name,
+            queries=queries,
+            stop=lambda: pause.pressed > 0,
+            on_rows=show,
+            on_wait=wait,
+            part_s=growing.part * 60,
+            stall_s=growing.stall,
+            **{name: value for name, value in settings.items() if value is not None},
         )
 
 

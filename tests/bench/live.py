@@ -275,23 +275,25 @@ def report(
         starts_s.append(pts_s - next(each[2] for each in sent if each[1] == client))
         wrong, looked = misplaced(library, row, starts_s[-1], as_file, loop_s)
         print(f"part of {row.duration_s / 60:.1f} minutes: {wrong} of {looked} pictures are not those of their time")
-    shown = occurrences(library, parts, starts_s, truth, loop_s)
+    occurred = occurrences(library, parts, starts_s, truth, loop_s)
     told = [
         (notice["query"], datetime.fromisoformat(notice["recorded_at"]).timestamp(), at, notice["id"])
         for at, notice in taken
     ]
     per_moment = [
         sum(query == asked and first_s - NEAR_S <= at_s <= last_s + NEAR_S for asked, at_s, _, _ in told)
-        for query, first_s, last_s in shown
+        for query, first_s, last_s in occurred
     ]
     stray = [
         asked
         for asked, at_s, _, _ in told
-        if not any(query == asked and first_s - NEAR_S <= at_s <= last_s + NEAR_S for query, first_s, last_s in shown)
+        if not any(
+            query == asked and first_s - NEAR_S <= at_s <= last_s + NEAR_S for query, first_s, last_s in occurred
+        )
     ]
     ids = Counter(each[3] for each in told)
     print(
-        f"standing queries: {len(shown)} moments shown, {sum(count > 0 for count in per_moment)} told, "
+        f"standing queries: {len(occurred)} moments shown, {sum(count > 0 for count in per_moment)} told, "
         f"{per_moment.count(0)} missed, {sum(count > 1 for count in per_moment)} told twice, {len(stray)} of nothing; "
         f"{refused} refused once by the receiver, {sum(count - 1 for count in ids.values())} came twice by id"
     )

@@ -71,7 +71,7 @@ def _write_streams(film: Path, folder: Path) -> list[float]:
     with av.open(str(film)) as source:
         packets = [packet for packet in source.demux(source.streams.video[0]) if packet.dts is not None]
         starts = [at for at, packet in enumerate(packets) if packet.is_keyframe]
-        times_s = [float(packets[at].pts * packets[at].time_base) for at in starts] + [30.0]
+        times_s = [float((packets[at].pts or 0) * packets[at].time_base) for at in starts] + [30.0]
         spans = enumerate(zip(starts, [*starts[1:], len(packets)], strict=True))
         _mux(source, folder / "film.ts", 0, None)
         for number, span in spans:
@@ -86,7 +86,7 @@ def _mux(source: InputContainer, out: Path, first: int, until: int | None) -> No
         stream = target.add_stream_from_template(source.streams.video[0])
         for packet in packets[first:until]:
             later = round(LATE_S / packet.time_base)  # so that no time is below 0, and none is moved
-            packet.pts, packet.dts = packet.pts + later, packet.dts + later
+            packet.pts, packet.dts = (packet.pts or 0) + later, (packet.dts or 0) + later
             packet.stream = stream
             target.mux(packet)
 

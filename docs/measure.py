@@ -232,8 +232,8 @@ MEASUREMENTS = {
         print python -W ignore -m tests.support.faults --calls 5 --kept "$KEPT"
     """,
     "faults-store": """
-        print python -W ignore -m tests.support.faults --layer s3 --calls 2 --kept "$KEPT" ingest "add captions" \\
-            "add speech" extract "set metadata" remove upgrade use-space "ingest more" maintain
+        print python -W ignore -m tests.support.faults --layer s3 --calls 2 --kept "$KEPT" \\
+            ingest "add captions" "add speech" extract "set metadata" remove
     """,
     "decoders": """
         python -m pip install --quiet --target peers --no-deps decord==0.6.0 torchcodec==0.13.0

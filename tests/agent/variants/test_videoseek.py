@@ -381,9 +381,9 @@ def test_calls_are_read_leniently_and_refused_where_they_are_impossible() -> Non
         assert FinalAnswer.model_validate({**given, "sufficient": said}).action == "insufficient_evidence"
     with pytest.raises(ValidationError):
         FinalAnswer.model_validate({**given, "sufficient": "perhaps"})
-    for said, problem in (({"tool": "overview", "video": None}, "search is over"), ([], "valid dictionary")):
+    for other, problem in (({"tool": "overview", "video": None}, "search is over"), ([], "valid dictionary")):
         with pytest.raises(ValidationError, match=problem):
-            FinalAnswer.model_validate(said)
+            FinalAnswer.model_validate(other)
 
 
 def described(*numbers: int, text: str = "a kite") -> str:

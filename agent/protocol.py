@@ -7,7 +7,7 @@ import json
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -314,7 +314,7 @@ def with_reasoning(value: object) -> object:
 
 def read_as(read: Callable[[object], object]) -> Any:
     """Make a validator of a reply's class from a function that completes the JSON value before it is validated."""
-    return model_validator(mode="before")(classmethod(lambda cls, value: read(value)))
+    return model_validator(mode="before")(cast(Any, classmethod(lambda cls, value: read(value))))
 
 
 def read_alone(name: str, kind: type = object) -> Any:

@@ -465,7 +465,7 @@ def relevances(question: Question, notes: Sequence[Note]) -> list[int]:
     if is_general(notes):
         shares = overlap_shares(question, notes)
         most = max(shares, default=0.0) or 1.0
-        shares, high, low = [each / most for each in shares], 0.75, 0.5
+        high, low = 0.75 * most, 0.5 * most
     else:
         queries = cloze_statements(question).queries
         shares = [max((word_share(text, note.text) for text in queries), default=0.0) for note in notes]

@@ -386,7 +386,7 @@ class Finding(Reasoned):
     _complete = read_as(lambda value: {"answer": "", "frames": [], **value} if isinstance(value, Mapping) else value)
 
 
-S = TypeVar("S", DescribedFrames, SkimmedFrames)
+S = TypeVar("S", bound=DescribedFrames | SkimmedFrames)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,4 +17,5 @@ def words_library(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 @pytest.fixture(scope="session")
 def kites(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    return kite_environment(tmp_path_factory.mktemp("kites"))
+    environment: Environment = kite_environment(tmp_path_factory.mktemp("kites"))
+    return environment

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kinodex.agent.environment import AnchorsFrom
 from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import environment_of, film, make_library
 
@@ -33,7 +34,8 @@ def test_what_is_said_is_found_where_pictures_show_nothing_of_it(tmp_path):
     rows = [TranscriptRow(video_id, at_s, at_s + 3.0, said[at_s], "sidecar") for at_s in sorted(said)]
     library.writer.add_transcript({video_id: rows})
     environment = environment_of(library)
-    for kind, times_s in (("both", [201.0]), ("pictures", []), ("words", [201.0])):
+    kinds: dict[AnchorsFrom, list[float]] = {"both": [201.0], "pictures": [], "words": [201.0]}
+    for kind, times_s in kinds.items():
         found = environment.search(["the captain hides a compass"], video_id, 4, 4.0, anchors_from=kind)
         assert [each.time_s for each in found if each.similarity > 0.4] == times_s, kind
         assert found[0].by_words or kind == "pictures"

@@ -172,7 +172,8 @@ def test_the_prompts_of_a_round_begin_alike_and_the_frames_stand_before_what_var
     film = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
     frames = tuple(ShownFrame(film.video_id, int(at_s), at_s, 8, 8, b"x") for at_s in (50.04, 70.0))
     parts = (Segment(3, film.video_id, 1.5, 50.04), Segment(4, film.video_id, 50.04, 101.5))
-    about = {"question": Question("What colour is the kite?", ("red", "blue")), "videos": (film,), "frames": frames}
+    question = Question("What colour is the kite?", ("red", "blue"))
+    about: dict[str, Any] = {"question": question, "videos": (film,), "frames": frames}
     candidates = (ScoredSegment(parts[0], 0.256, "a kite at its end"), ScoredSegment(parts[1], 0.1, explorable=False))
     shared = common_start(ScoreSegments(**about, segments=parts), Decide(**about, candidates=candidates))
     assert shared.rstrip().endswith("[frame 2 at 70.00 s (1:10)]\n\nYour step:")
@@ -324,5 +325,5 @@ def test_pictures_count_by_tiles_or_patches_and_messages_add_up() -> None:
     parts = cast(list[dict[str, str]], message["content"])
     words = sum(text_tokens(part["text"]) for part in parts if part["type"] == "text") + MESSAGE_TOKENS
     assert (estimate_tokens([message]), estimate_tokens([message], "qwen")) == (words + 2 * 255, words + 2 * 182)
-    spoken = {"role": "assistant", "content": "12345678"}
+    spoken: dict[str, object] = {"role": "assistant", "content": "12345678"}
     assert estimate_tokens([message, spoken]) == words + MESSAGE_TOKENS + 2 * 255 + 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -113,7 +114,7 @@ def babbled(tmp_path_factory):
 
 
 def test_nonsense_is_never_replaced_by_a_guess_and_ends_the_run(kites, babbled):
-    for said in (
+    nonsense: tuple[Any, ...] = (
         "",
         "{",
         [],
@@ -122,7 +123,8 @@ def test_nonsense_is_never_replaced_by_a_guess_and_ends_the_run(kites, babbled):
         {"option": "Z"},
         {"Segment": "first"},
         "\x00{{7}}",
-    ):
+    )
+    for said in nonsense:
         answer = asked(kites, lambda request, said=said: said, rounds=4).answer
         assert (answer.status, answer.text, answer.option, answer.evidence) == ("invalid", None, None, ()), said
         assert answer.ledger.invalid_replies == answer.ledger.calls and answer.senseless, said

@@ -228,7 +228,7 @@ def test_a_refusal_for_length_is_sent_again_with_shorter_words() -> None:
     for names_it in (True, False):
         with ChatServer(short_of_context(6_000, names_it=names_it)) as server:
             first, second = ask(server, LONG, LONG)
-        assert (first.invalid, first.reply.option, second.reply.option) == (None, "B", "B"), names_it
+        assert [each.reply and each.reply.option for each in (first, second)] == ["B", "B"], names_it
         refused = [each for each in server.seen if counted(each.body) + each.body["max_tokens"] > 6_000]
         assert 1 <= len(refused) <= 8 and counted(server.seen[-1].body) > 1_500, names_it
         assert [each.body for each in server.seen[-2:]] == [server.seen[-1].body] * 2, "learnt, and the same again"
@@ -264,7 +264,7 @@ def test_a_short_context_gets_shorter_replies_then_smaller_pictures_then_fewer()
     for limit, frames in ((20_000, 18), (8_192, 18), (4_096, 10), (1_900, 6)):
         with ChatServer(counting_pixels(limit)) as server:
             first, second = ask(server, request, request)
-        assert (first.invalid, first.reply.option, first.reply.evidence) == (None, "B", [18])
+        assert first.reply and (first.reply.option, first.reply.evidence) == ("B", [18])
         sent = [part for part in server.seen[-1].body["messages"][0]["content"] if part["type"] == "image_url"]
         assert len(sent) == 18 - second.usage.left_out_frames == frames
         assert len(server.seen) <= 14 and server.problems == [], limit

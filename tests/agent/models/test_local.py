@@ -132,7 +132,7 @@ def bound_model(tmp_path_factory: pytest.TempPathFactory) -> LocalModel:
 def test_random_weights_give_valid_replies(bound_model: LocalModel) -> None:
     """No schema says that an answer needs what declining does not: that alone may be wrong."""
     guess = Guess(question=QUESTION, videos=(VIDEO,))
-    asked = [guess, guess, ChooseAction(**MASTER), AnswerNow(**MASTER, notes=())]
+    asked: list[Any] = [guess, guess, ChooseAction(**MASTER), AnswerNow(**MASTER, notes=())]
 
     async def run() -> list[Exchange[Any]]:
         return await asyncio.gather(*(bound_model.ask(each) for each in asked))

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def explorer(request: dict) -> dict | str | Behaviour:
         scores = [(int(at), 90 if float(start) <= EVENT_S.start < float(end) else 10) for at, start, end, _ in listed]
         rated = {"segments": [{"segment": at, "reasoning": "maybe", "score": score} for at, score in scores]}
         return rated if kind == "SegmentScores" else {**rated, "queries": []}
-    blank = {"segment": None, "option": None, "answer": None, "evidence": []}
+    blank: dict[str, Any] = {"segment": None, "option": None, "answer": None, "evidence": []}
     if "Exploring is over" in prompt:
         return {**blank, "action": "answer", "option": "A", "answer": "blue"}
     segment = next(int(number) for number, _, _, more in SEGMENT.findall(prompt) if "nothing left to see" not in more)
@@ -175,7 +176,7 @@ def test_usage_and_cost_come_from_the_reply_and_the_roles_price() -> None:
 
 
 def test_the_ladder_goes_down_to_what_the_server_takes_and_stays_there() -> None:
-    ladder = ("json_schema", "json_object", None)
+    ladder: tuple[Any, ...] = ("json_schema", "json_object", None)
     for calls in (1, 2, 3):
         with ChatServer(lambda _: QUERIES, rejects=ladder[: calls - 1]) as server:
             first, second = ask_model(server, discover(), discover())
@@ -232,7 +233,7 @@ def test_a_model_that_does_not_see_is_an_error_at_once_with_what_to_do() -> None
         failing(400, "unknown variant `image_url`, expected `text` at line 1"),
         failing(400, "At most 0 image(s) may be provided in one request."),
     ):
-        with ChatServer(lambda _, refused=refused: refused) as server, pytest.raises(ModelRejected) as caught:
+        with ChatServer(partial(lambda refused, _: refused, refused)) as server, pytest.raises(ModelRejected) as caught:
             ask_model(server, score())
         assert "'tester' at 127.0.0.1 takes no pictures" in one_line(caught)
         assert "a model with vision" in one_line(caught) and len(server.seen) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ def test_each_error_of_the_official_client_is_one_of_ours() -> None:
         (418, "APIStatusError", ModelRejected),
     ):
         said = failing(status, "no")
-        with ChatServer(lambda _, said=said: said) as server, pytest.raises(ModelError) as caught:
+        with ChatServer(partial(lambda said, _: said, said)) as server, pytest.raises(ModelError) as caught:
             ask(server, discover(), attempts=1)
         assert (type(caught.value), type(caught.value.__cause__).__name__) == (ours, theirs)
         assert f"({status}: no)" in one_line(caught)

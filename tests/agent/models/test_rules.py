@@ -141,6 +141,10 @@ def test_the_option_that_the_notes_hold_most_of_is_chosen_with_the_notes_that_ho
     verdict = rules.judge(Question("What is C busy with?", options), said)
     assert (verdict.choice, verdict.evidence) == (1, (1, 2, 3, 5))
     assert 0 < verdict.lead < verdict.score and not rules.is_settled(verdict)
+    nothing = rules.judge_by_overlap(Question("What is C busy with?", ("painting", "snow")), said)
+    assert (nothing.choice, nothing.evidence) == (None, ())
+    rated = rules.relevances(Question("What is C busy with?", options), said)
+    assert rated == [2, 3, 2, 3, 2]
 
 
 def test_options_become_statements():

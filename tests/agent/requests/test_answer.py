@@ -46,8 +46,8 @@ def test_an_answer_that_cannot_be_one_is_refused_and_a_word_for_nothing_is_none(
         (OPEN, {"option": "A"}, "the answer is empty"),
         (OPEN, {"answer": "null"}, "'null' is no answer; say it in a few words"),
     ]
-    for question, values, problem in refused:
-        with pytest.raises(InvalidReply, match=problem):
+    for question, values, wrong in refused:
+        with pytest.raises(InvalidReply, match=wrong):
             guess(question).check(answer(**values))
     for reply in BLANK_REPLIES:
         for blank in ('"null"', '"N/A"', '"n/a."', '"(null)"', '" "', "null"):

@@ -11,7 +11,7 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.environment import Environment
 from kinodex.agent.models.rules import RuleBasedModel
 from kinodex.agent.protocol import Question
-from kinodex.agent.requests.answer import AnswerFrames
+from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes
 from kinodex.index.library import Library
 from tests.support.libraries.agent_library import embed_words, environment_of, film, make_library
 from tests.support.libraries.text_library import text_video_id
@@ -46,6 +46,9 @@ def test_uniform_is_given_what_is_said_at_its_frames_times(words_library):
     assert {frame.video_id for frame in request.frames} == {words_library.video("film").video_id}
     assert {note.video_id for note in request.notes} == {text_video_id("dinner")}
     assert len(request.frames) + len(request.notes) == 6, "it shows what it can and reads the rest"
+    read = {"option": "A", "answer": None, "evidence": [1]}
+    run = uniform(environment_of(words_library, "dinner", subtitles=False), lambda _: read, frames=3)
+    assert [len(each.notes) for each in run.asked(AnswerNotes)] == [3]
 
 
 def test_text_on_screen_at_its_frames_is_read_cited_and_counted(tmp_path):

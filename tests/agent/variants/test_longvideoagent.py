@@ -427,9 +427,14 @@ FLYING = Question("What flies over the desert?", ("a red kite", "a crow"))
 
 
 def test_turns_are_rewarded_for_their_form_and_the_last_for_its_truth():
-    valid = ("<answer>B</answer>", "  <think>The kite is <em>red</em>.</think>\n<answer>A</answer>\n")
+    valid: tuple[str, ...] = ("<answer>B</answer>", "  <think>The kite is <em>red</em>.</think>\n<answer>A</answer>\n")
     valid += ("<visual_query>what flies?</visual_query>", "<request_grounding></request_grounding>")
-    invalid = ("<request_grounding>", "<visual_query> </visual_query>", "<answer>B", "I think <answer>B</answer>")
+    invalid: tuple[str, ...] = (
+        "<request_grounding>",
+        "<visual_query> </visual_query>",
+        "<answer>B",
+        "I think <answer>B</answer>",
+    )
     invalid += ("<answer>B</answer> for sure", "<think>hm<answer>B</answer>", "<answer>A</answer><answer>B</answer>")
     invalid += ("<answer><visual_query>a</visual_query></answer>", "<visual_query>a</answer>", "")
     invalid += ('{"action": "answer", "option": "B"}',)

@@ -160,6 +160,8 @@ def test_a_short_video_is_seen_whole_and_then_answered(tmp_path):
     found = run(short, choosing({"times_s": (0, 1, 2), "video": None}), None, tree_search=False)
     assert (found.answer.status, found.answer.ledger.frames) == ("answered", 9)
     assert isinstance(found.model.requests[-1], Decide)
+    found = asked(environment_of(short), explorer, "kino", settings={"memory": 16})
+    assert (found.answer.status, found.answer.ledger.calls, found.answer.ledger.frames) == ("answered", 1, 9)
 
 
 LONG_FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)

@@ -354,7 +354,9 @@ CAPTIONING = CaptionFrames(frames=FRAMES)
 
 
 def test_the_bank_stands_first_in_all_requests_and_for_all_questions_and_grows_at_its_end() -> None:
-    requests = [replace(each, bank=1) for each in (ASSESSING, CREATING, ADJUSTING, CALLING, AnswerBank(**BANK))]
+    requests: list[Any] = [
+        replace(each, bank=1) for each in (ASSESSING, CREATING, ADJUSTING, CALLING, AnswerBank(**BANK))
+    ]
     shared, assess, first = common_start(*requests), requests[0], "1. 1.5 s to 5.5 s"
     for part in ("The video lasts", first, "Summary: A day", "What colour is the kite?", "2. 17.0 s"):
         assert part in shared

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import ValidationError
@@ -173,7 +173,7 @@ def test_a_call_that_breaks_a_limit_is_refused_and_a_range_that_reaches_out_is_c
         ({**FOCUS, "start_s": 45, "end_s": 45}, (45.0, 46.0)),
     ):
         asyncio.run(tools.use(Action.model_validate(call)))
-        segment = model.requests[-1].segment
+        segment = cast(Any, model.requests[-1]).segment
         assert (segment.start_s, segment.end_s) == part
 
 
@@ -381,8 +381,9 @@ def test_calls_are_read_leniently_and_refused_where_they_are_impossible() -> Non
         assert FinalAnswer.model_validate({**given, "sufficient": said}).action == "insufficient_evidence"
     with pytest.raises(ValidationError):
         FinalAnswer.model_validate({**given, "sufficient": "perhaps"})
-    with pytest.raises(ValidationError, match="search is over"):
-        FinalAnswer.model_validate({"tool": "overview", "video": None})
+    for other, problem in (({"tool": "overview", "video": None}, "search is over"), ([], "valid dictionary")):
+        with pytest.raises(ValidationError, match=problem):
+            FinalAnswer.model_validate(other)
 
 
 def described(*numbers: int, text: str = "a kite") -> str:

@@ -86,7 +86,7 @@ def test_a_relevance_deepens_the_cluster_it_was_given_for(library):
     environment = environment_of(library)
     clusters = k_means(environment.source.in_memory(environment.videos[0].video_id).units, 8)
     for relevance, below in ((1, 0), (2, 4), (3, 4 + 4 * 4)):
-        chosen = []
+        chosen: list[float] = []
 
         def fifth(number, note, relevance=relevance, chosen=chosen):
             if number == 5:

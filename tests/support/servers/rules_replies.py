@@ -93,9 +93,7 @@ def likeness(question: Question, notes: list[Part]) -> NDArray[np.float64]:
     """The relevance of notes to a question, 0 to 1: from `HINT` on a little, from `PARTLY` on much."""
     told = _as_notes(notes)
     if word_overlap.is_general(told):
-        return np.array(
-            [(0.0, HINT, PARTLY)[level - 1] for level in word_overlap.relevances_by_overlap(question, told)]
-        )
+        return np.array([(0.0, HINT, PARTLY)[level - 1] for level in word_overlap.relevances(question, told)])
     matches: NDArray[np.float64] = notes_view(notes).strengths(texts_of(question)).max(axis=1, initial=0.0)
     return matches
 

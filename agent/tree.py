@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 FINDING_CHARACTERS = 160
 """Of an entry of the log: fifteen words have fewer."""
-AROUND_S = 5.0
-"""Lines this long before and after a frame stand beside it: what is said of a moment is seldom said in its second."""
 MOST_QUOTED = 60
 """Lines beside the frames of a request; of more, those said while a frame is on screen, of the latest ones first."""
 ALIKE = 20.0
@@ -309,6 +307,9 @@ def _problem(without: Sequence[str]) -> str:
 class TreeSearch:
     """The state of Algorithm 1, of EEA's too: candidates S (the tree), memory M and reward history H_r."""
 
+    around_s = 0.0
+    """Lines this long before and after a frame stand beside it, too."""
+
     def __init__(self, session: Session, parameters: Any, scores: ScoreKind) -> None:
         self.session, self.parameters, self.scores = session, parameters, scores
         self.question, self.account = session.question, session.account
@@ -404,13 +405,13 @@ class TreeSearch:
         return shown_candidates(self.tree, self.environment, self.account, kind)
 
     def quotes(self, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
-        """Lines that are said, or stand on screen, around some frames: notes by video and time, each once."""
+        """Lines that are said, or stand on screen, beside some frames: notes by video and time, each once."""
         if not self.parameters.quotes:
             return ()
         ranges_s = [(frame.video_id, *self.environment.shown_range(frame)) for frame in reversed(frames)]
         beside = [
             self.environment.quoted(video_id, start_s - around_s, end_s + around_s)
-            for around_s in (0.0, AROUND_S)
+            for around_s in dict.fromkeys((0.0, self.around_s))
             for video_id, start_s, end_s in ranges_s
         ]
         lines = list(dict.fromkeys(line for each in beside for line in each))[:MOST_QUOTED]

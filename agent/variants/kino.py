@@ -128,6 +128,8 @@ async def kino(session: Session, parameters: KinoParameters) -> Answer:
 class _Search(EEASearch):
     """Beside what EEA keeps: the route."""
 
+    around_s = 5.0  # what is said of a moment is seldom said in its very second
+
     def __init__(self, session: Session, parameters: KinoParameters) -> None:
         super().__init__(session, parameters, "reward")
         self.route: Route = "moment"

@@ -22,14 +22,14 @@ from tests.support.libraries.agent_library import ScriptedModel, environment_of,
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 LINE_S = 2000.0
+SAID = {LINE_S: "The password is marzipan.", **{100.0 + 150 * at: f"It rained for {at} days." for at in range(20)}}
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     library = make_library(tmp_path_factory.mktemp("kino"), {"hour": film(1, 3600, {1234: ("red kite desert", 12)})})
     video_id = library.video("hour").video_id
-    said = {LINE_S: "The password is marzipan.", **{100.0 + 150 * at: f"It rained for {at} days." for at in range(20)}}
-    rows = [TranscriptRow(video_id, at_s, at_s + 2, said[at_s], source="subtitles") for at_s in sorted(said)]
+    rows = [TranscriptRow(video_id, at_s, at_s + 2, SAID[at_s], source="subtitles") for at_s in sorted(SAID)]
     library.writer.add_transcript({video_id: rows})
     return environment_of(library)
 
@@ -77,7 +77,10 @@ def test_the_question_decides_where_the_first_frames_go(environment: Environment
     password = Question("What is the password?", ("marzipan", "velvet"))
     _, [first, *_], model = run(environment, planning("words", "the password is"), password)
     assert any(LINE_S <= frame.time_s < LINE_S + 2 for frame in first.frames)
-    assert "The password is marzipan." in [note.text for note in model.asked(ScoreSegments)[0].notes]
+    request = model.asked(ScoreSegments)[0]
+    assert "The password is marzipan." in [note.text for note in request.notes]
+    starts_s = {said_s for frame in request.frames for said_s in SAID if -7 < said_s - frame.time_s < 6}
+    assert {note.start_s for note in request.notes} == starts_s, "lines up to five seconds around its frames"
 
     answer, [first], model = run(environment, planning("whole film", "red kite desert"), whole=30)
     assert (len(first.frames), len(model.requests), answer.option) == (30, 2, 0)

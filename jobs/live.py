@@ -484,6 +484,7 @@ class _Writer:
     def _keep_state(self, state: str) -> None:
         part = self.part
         assert part is not None
+        before: dict[str, Any] = {name: self._before[name] for name in ("open", "unsent") if name in self._before}
         report = {
             "source": self._live.uri,
             "name": self._live.called,
@@ -493,7 +494,7 @@ class _Writer:
             "first_number": part.first_number,
             "sequence": self._sequence,
             "looked_to": [part.row.video_id, part.last_no],
-            **{name: self._before[name] for name in ("open", "unsent") if name in self._before},
+            **before,
             **(self._standing.state() if self._standing is not None else {}),
         }
         ended = None if state == "running" else datetime.now(UTC)

@@ -123,6 +123,8 @@ def live_beats(chunk: Chunk, settings: SamplingSettings, resume: Resume | None) 
                         run = _Run(chunk, settings, container, stream, piece, shown_s, frame, resume)
                         resume = None
                     yield from run.take(shown_s, frame, piece)
+            if run is not None:
+                yield from run.pause()
     if run is None:
         raise NothingDecodes(f"{name}: not one frame decodes; check its codec, or wait for a picture")
     yield from run.end()
@@ -172,6 +174,11 @@ class _Run:
         is_due = time.monotonic() - self._since >= BEAT_S or len(self._waiting) >= self._settings.batch
         if is_due and shown_s - self._zero > self._done:
             yield self._beat(shown_s)
+
+    def pause(self) -> Iterator[Beat]:
+        """Give out what waits: the next piece may be seconds away, or never come."""
+        if self._held is not None and self._waiting:
+            yield self._beat(self._held[0])
 
     def end(self) -> Iterator[Beat]:
         """Take the end of the last frame."""

@@ -44,7 +44,7 @@ from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import CLEAN_EVERY_S, LEASE
 from kinodex.jobs.library import batched
 from kinodex.jobs.standing import Sender, Standing, StandingQueries, check_queries
-from kinodex.jobs.towers import begin_carrying, load_embedder, print_notes
+from kinodex.jobs.towers import begin_carrying, load_embedder, log_notes
 from kinodex.pipeline.errors import PipelineError, PlaylistRefused
 from kinodex.pipeline.fetch import FetchedVideo, Source, is_remote, mount_of, stamp
 from kinodex.pipeline.live import Beat, Resume, is_live_address
@@ -130,7 +130,7 @@ def watch_live(
         carried = begin_carrying(library.uri, space.fingerprint, config.towers)
         with awaited_lease(library.tables, LEASE, OWNER, math.inf):
             sweep(library)
-        print_notes(carried())
+        log_notes(carried())
         writer = _Writer(library, live, config, space, on_rows, on_wait, queries)
         stack.callback(writer.close)
         _read_on(config, live, writer, stop, on_wait)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from pathlib import Path
@@ -213,11 +214,15 @@ class Publisher:
         self.lengths = [line for line in text if line.startswith("#EXTINF")]
         folder.mkdir()
 
-    def publish(self, first: int, until: int, ended: bool = False) -> None:
-        """List the segments `[first, until)`."""
+    def publish(self, first: int, until: int, ended: bool = False, dated: bool = False) -> None:
+        """List the segments `[first, until)`; `dated` says when the first was shown, else it was by its arrival."""
         for at in range(first, until):
             shutil.copy(self._streams / f"{at}.ts", self.folder / f"{at}.ts")
         lines = ["#EXTM3U", "#EXT-X-TARGETDURATION:1", f"#EXT-X-MEDIA-SEQUENCE:{first}"]
+        if dated:
+            before_s = sum(float(line.removeprefix("#EXTINF:").rstrip(",")) for line in self.lengths[:first])
+            shown = datetime(2026, 3, 1, 9, tzinfo=UTC) + timedelta(seconds=before_s)
+            lines.append(f"#EXT-X-PROGRAM-DATE-TIME:{shown.isoformat()}")
         for at in range(first, until):
             lines += [self.lengths[at], f"{at}.ts"]
         part = self.folder / "list.part"
@@ -232,16 +237,16 @@ def test_a_playlist_is_gone_on_with_where_it_was_left_and_what_is_gone_is_a_gap(
     count = len(publisher.lengths)
     assert count >= 3, "the film is cut at key frames"
     place, late = str(tmp_path / "library"), str(tmp_path / "late")
-    publisher.publish(0, 1)
     with serve_folder(publisher.folder, login="door:open-sesame") as site:
         address = f"{site.replace('://', '://door:open-sesame@')}/list.m3u8"
         live = replace(QUICK, address=address)
-        for library in (place, late):
+        for library, dated in ((place, False), (late, True)):
+            publisher.publish(0, 1, dated=dated)
             with pytest.raises(SourceUnreachable, match="no new segment"):
                 watch_live(CONFIG, live, library, stop=lambda: False, on_wait=_raise)
         publisher.publish(0, count, ended=True)
         watch_live(CONFIG, live, place)
-        publisher.publish(count - 1, count, ended=True)
+        publisher.publish(count - 1, count, ended=True, dated=True)
         watch_live(CONFIG, live, late)
         with pytest.raises(SourceForbidden, match="wants a user and a password"):
             watch_live(CONFIG, replace(live, address=f"{site}/list.m3u8"), str(tmp_path / "other"))
@@ -250,7 +255,8 @@ def test_a_playlist_is_gone_on_with_where_it_was_left_and_what_is_gone_is_a_gap(
     check_as_finished(Path(place), finished)
     reader = Library.open(late)
     before, after = sorted(reader.videos(), key=lambda row: row.title)
-    assert reader.metadata.of([after.video_id])[after.video_id]["gap_s"] > 0
+    lost_s = sum(float(line.removeprefix("#EXTINF:").rstrip(",")) for line in publisher.lengths[1:-1])
+    assert reader.metadata.of([after.video_id])[after.video_id]["gap_s"] == pytest.approx(lost_s, abs=0.1)
     assert before.frames + after.frames < 30 and audit(reader).problems == ()
     stored = b"".join(each.read_bytes() for each in Path(place).rglob("*") if each.is_file())
     assert b"open-sesame" not in stored and b"live_source" in stored

@@ -134,15 +134,19 @@ def check_lease(tables: Tables, name: str, token: str) -> None:
 def take(tables: Tables, name: str, token: str, owner: str, pace: Pace) -> None:
     """Take the lease for this process, or raise LibraryBusy. Of several that try at once one succeeds."""
     ours = _claim(name, token, owner)
+    left = frozenset(_unreleased)  # as it was before the row is read: a thread may release it meanwhile
     row = _row(tables, name)
     if row is None:
         tables.insert("leases", ["name"], [ours])
         row = _held_row(tables, name)
-    if row["token"] not in ("", token) and row["token"] not in _unreleased:
+    if row["token"] not in ("", token) and row["token"] not in left:
         row = _wait_for_end(tables, row, pace)
-    if row["token"] != token:
-        _update(tables, name, row["token"], ours, beat=row["beat"])
-        row = _held_row(tables, name)
+    for _ in range(2):  # once more, where it was released in between
+        if row["token"] != token:
+            _update(tables, name, row["token"], ours, beat=row["beat"])
+            row = _held_row(tables, name)
+        if row["token"]:
+            break
     if row["token"] != token:
         raise _busy(tables, row)
 

@@ -6,12 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from urllib.parse import urlsplit
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Basis = Literal["ranking", "probability", "verified"]
 """What stands behind a moment: an order alone, which claims nothing; a probability of the space's own; or a model that
@@ -428,6 +430,8 @@ def moved(row: Mapping[str, Any], by_s: float) -> dict[str, Any]:
 
 def moved_table(rows: pa.Table, by_s: Mapping[str, float], names: Collection[str] = TIMES) -> pa.Table:
     """Rows with their times moved by so many seconds, those of each video by its own; of other videos as they are."""
+    import pyarrow as pa
+
     late = {video_id: seconds for video_id, seconds in by_s.items() if seconds}
     if not late:
         return rows
@@ -453,6 +457,8 @@ def with_vectors(
     video_id: str, columns: Sequence[Any], vectors: NDArray[np.floating[Any]], schema: pa.Schema
 ) -> pa.Table:
     """Rows of a video in a table of vectors, which come last `[n, dim]`; raises ValueError for another dimension."""
+    import pyarrow as pa
+
     vectors, dim = np.asarray(vectors, np.float16), schema.field("vector").type.list_size
     if vectors.shape != (len(columns[0]), dim):
         raise ValueError(f"vectors have shape {vectors.shape}, not [{len(columns[0])}, {dim}]")

@@ -578,7 +578,7 @@ class FrameCaptions(Reply):
 
 
 def _given(value: object, blank: Mapping[str, object] = BLANK) -> object:
-    """What an object gives, in place of what is `blank`; anything else as it is."""
+    """An object's values in place of those of `blank`; anything else as it is."""
     if not isinstance(value, Mapping):
         return value
     return {**blank, **{str(key).casefold(): each for key, each in value.items() if each is not None}}

@@ -87,7 +87,7 @@ rare = partial(typer.Option, rich_help_panel=MORE)
 
 @dataclass(frozen=True)
 class Ending:
-    """How a run of an agent may end, for `with_groups`."""
+    """Ways in which a run of an agent may end, for `with_groups`."""
 
     force_choice: Annotated[
         bool,

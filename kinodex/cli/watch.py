@@ -150,7 +150,7 @@ def watch(
     print(f"{visible(video.title)}: {video.frames} frames in {place}", file=sys.stderr)
     if question is not None:
         chosen = {"video": [video.video_id], "option": option, "agent": agent}
-        ask(library=place, question=question, json=json, **chosen, **asdict(asking))
+        ask(library=place, question=question, json=json, **chosen, **asdict(asking), **asdict(options.AS_USUAL))
 
 
 def _watch_live(

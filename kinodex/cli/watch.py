@@ -127,7 +127,7 @@ def watch(
     """Index a video of the web and ask about it; or, with --live, a source that grows, and be told what it shows.
 
     A video, once: kinodex watch https://example.com/film.mp4 "What colour is the boat?" It is indexed with its
-    subtitles and chapters; again, nothing is fetched twice. Pages are read by yt-dlp (pip install 'kinodex[watch]').
+    subtitles and chapters; again, nothing is fetched twice. Pages are read by yt-dlp (the extra `watch`).
 
     A camera, an HLS playlist or a file that is being written, until Ctrl-C: kinodex watch rtsp://camera/door --query
     "a parcel at the door" --notify http://127.0.0.1:8080/told. Its frames are found within seconds, each moment is told

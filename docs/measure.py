@@ -136,37 +136,31 @@ MEASUREMENTS = {
     """,
     "ground": """
         ground="python -m tests.support.world.ground $OPTIONS --frames 32 --agents kino,eea,uniform,oracle"
-        print $ground --films 6x15-71511 --eyes perfect,erring
-        print $ground --films 4x45-71513,2x45-841368 --eyes perfect,erring
+        print $ground --films 24x15-763020 --eyes perfect,erring
+        print $ground --films 8x45-451213 --eyes perfect,erring
+        print $ground --films 4x120-740070 --eyes perfect,erring
     """,
-    "ground-before": """
-        ground="python -m tests.support.world.ground $OPTIONS"
-        print $ground --films 24x15-623228,8x45-461560 --frames 32 --agents kino,eea,uniform,oracle --eyes perfect,erring
-        print $ground --films 8x45-461560 --frames 64 --agents kino,eea,uniform,oracle
-        print $ground --films 8x45-461560 --frames 16 --agents kino,eea,uniform,oracle,kino:first=5,frames=4
-    """,  # noqa: E501 - the command as its results have it
-    "ground-looks": """
-        ground="python -m tests.support.world.ground $OPTIONS"
-        looks=kino:first=5,frames=4
-        print $ground --films 6x45-905554 --frames 32 --agents kino,kino:first=6,frames=5 --eyes perfect,erring
-        print $ground --films 6x45-905554 --frames 16 --agents kino,$looks --eyes perfect,erring
-        print $ground --films 24x15-623228 --frames 16 --agents kino,$looks
-        print $ground --films 6x45-905554 --frames 32 --agents eea,eea:frames=4
+    "ground-agents": """
+        ground="python -m tests.support.world.ground $OPTIONS --frames 32 --eyes perfect,erring"
+        agents=kino,vca,longvideoagent,videoseek,videoagent2,videoagent,random-frames,blind
+        print $ground --agents $agents --films 24x15-763020
+        print $ground --agents $agents --films 8x45-451213
     """,
-    "ground-eight": """
-        ground="python -m tests.support.world.ground $OPTIONS"
-        agents=kino,eea,vca,uniform,oracle
-        rewards=eea:uncertainty_aware_fusion=false,anchor_frames=6
-        print $ground --films 8x15-391643 --frames 32 --agents $agents,random-frames,blind,$rewards
-        print $ground --films 8x15-391643 --frames 32 --agents $agents,$rewards --eyes erring
-        print $ground --films 8x15-391643 --frames 16,64 --agents kino,eea,uniform,oracle
-        print $ground --films 2x45-894561 --frames 16,64 --agents kino,eea,uniform,oracle
-        print $ground --films 2x45-894561 --frames 32 --agents $agents --eyes perfect,erring
+    "ground-frames": """
+        ground="python -m tests.support.world.ground $OPTIONS --frames 4,8,16,64,128 --agents kino,eea,uniform,oracle"
+        print $ground --films 24x15-763020
+        print $ground --films 8x45-451213
+    """,
+    "ground-silent": """
+        ground="python -m tests.support.world.ground $OPTIONS --frames 32 --no-speech --eyes perfect,erring"
+        print $ground --agents kino,eea,vca,uniform,oracle --films 24x15-763020
+        print $ground --agents kino,eea,vca,uniform,oracle --films 8x45-451213
     """,
     "ground-parts": """
-        ground="python -m tests.support.world.ground $OPTIONS --films 8x15-391643 --frames 32"
-        print $ground --agents kino,kino:spread=false,kino:anchor_frames=0,kino:route=false,kino:sharpness=1
-        print $ground --agents kino,kino:query_update=false,kino:anchors_from=pictures
+        ground="python -m tests.support.world.ground $OPTIONS --frames 32 --eyes perfect,erring"
+        parts=kino,kino:least_share=0,kino:spread=false,kino:anchor_frames=0,kino:route=false,kino:sharpness=1
+        print $ground --agents $parts,kino:anchors_from=pictures --films 12x15-807487
+        print $ground --agents $parts,kino:anchors_from=pictures --films 4x45-71513,2x45-841368
     """,
     "language-model": """
         print python -m tests.end_to_end.test_real_language_model "$LANGUAGE"

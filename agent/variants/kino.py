@@ -13,10 +13,11 @@
    and each of a round's frames goes where it is worth most: in the middle of the segment, or to a match near there. It
    leaves two halves behind, each of which promises half as much: what is looked for is in one of them. So a round
    looks into several segments, a short one gets few frames and no dead one any, and a doubtful rating costs a frame
-   or two and not a round.
-4. *Answer.* The policy sees the log, the frames and the ratings, and answers or chooses a segment, which counts as a
-   better rating. When a budget ends the search, the last call shows the frames in the order of time, the cited ones
-   large.
+   or two and not a round. Where one segment promises far more than all others, its third frame is worth so little
+   that ratings are asked for before more is shown: a look is a few rounds, each of as many frames as are worth it.
+4. *Answer.* After a look the policy sees the log, the frames and the ratings, and answers or chooses a segment, which
+   counts as a better rating. When a budget ends the search, the last call shows the frames in the order of time, the
+   cited ones large.
 
 EEA opens one segment a round, with six frames; and it weighs ratings against matches by the ratings' entropy, which
 grows with their number. Here ratings decide where frames go between segments, and matches where within one.
@@ -44,7 +45,7 @@ from kinodex.agent.anchors import (
 from kinodex.agent.answer import Answer
 from kinodex.agent.environment import AnchorsFrom
 from kinodex.agent.models.rules import is_talk, new_statements, rule
-from kinodex.agent.protocol import ShownFrame
+from kinodex.agent.protocol import Segment, ShownFrame
 from kinodex.agent.requests.tree import DiscoverQueries, Queries
 from kinodex.agent.session import Session
 from kinodex.agent.trace import Acted, Expanded
@@ -53,12 +54,12 @@ from kinodex.agent.variants.base import Step, Variant, check_at_least
 from kinodex.agent.variants.eea import EEASearch
 
 Route = Literal["moment", "words", "whole film"]
-LEAST_WORTH = 0.02
-"""A segment of which nothing is expected is worth a frame where all others are as short as this is low."""
+LEAST_RATING = 0.1
+"""A segment of which nothing is expected counts as rated so: a rating errs, and what is found may not answer."""
 CHOSEN = 2.0
 """Factor of the worth of the segment that the policy chose."""
-LEAST_FIRST, LEAST_LOOK = 5, 4
-"""Frames of the first look, and of a later one, however few a budget has."""
+LEAST_FIRST, LEAST_LOOK, LEAST_ROUND = 5, 4, 2
+"""Frames of the first look, of a later one, and of a round, however few a budget has."""
 MIDDLE = 0.5
 """The part of a segment, around its middle, in which a match draws a frame: beside a border it would tell little."""
 
@@ -73,6 +74,8 @@ class KinoParameters:
     """How many frames of a look may be matches of the search; 0: matches draw none."""
     sharpness: float = 4.0
     """How much more a frame is worth in a segment with a higher rating: the exponent of the rating."""
+    least_share: float = 0.1
+    """A round ends before a frame that is worth less than this share of its best one; 0: a look is one round."""
     spread: bool = True
     """A look's frames may go to several segments; else all go to the one that the policy chose."""
     route: bool = True
@@ -92,7 +95,7 @@ class KinoParameters:
     videos: int = 16
     """How many videos are searched at most."""
     rounds: int = 12
-    """Looks at most."""
+    """Rounds at most."""
     pictures: Pictures = "small"
     """The size at which frames are shown: all at low detail, the new ones at full, or all at full."""
     quotes: bool = True
@@ -103,7 +106,7 @@ class KinoParameters:
 
     def __post_init__(self) -> None:
         check_at_least(self, first=1, frames=1, anchor_frames=0, whole=1, memory=1, slack=0, rounds=1)
-        check_at_least(self, matches=1, videos=1, sharpness=0)
+        check_at_least(self, matches=1, videos=1, sharpness=0, least_share=0)
 
 
 class SearchPlan(Queries):
@@ -139,7 +142,8 @@ class _Search(EEASearch):
         if whole := await self.answer_from_whole():
             return whole
         selected, times_s = await self._first_look()
-        chosen = {selected: times_s}
+        chosen, look, looked = {selected: times_s}, len(times_s), 0
+        opened = self.tree.candidates[selected].segment
         while True:
             self.account.begin_round()
             count = sum(map(len, chosen.values()))
@@ -152,10 +156,14 @@ class _Search(EEASearch):
             self.keep_rewards(parts, await self.session.ask(scoring) if scoring else None, frames)
             self.emit_rewards()
             remember(self.session, self.memory, frames, border_rewards(frames, parts), evicted)
-            decision = await self.decide(len(frames))
-            if isinstance(decision, Answer):
-                return decision
-            chosen = self._allot(decision, self._look(self.parameters.frames, 4, LEAST_LOOK))
+            looked += count
+            if looked >= look or not count:  # nothing may be left to see
+                decision = await self.decide(looked)
+                if isinstance(decision, Answer):
+                    return decision
+                opened = self.tree.candidates[decision].segment
+                look, looked = self._look(self.parameters.frames, 4, LEAST_LOOK), 0
+            chosen = self._allot(opened, look - looked)
 
     def _look(self, frames: int, parts: int, least: int) -> int:
         """Frames of a look: where a budget has few, more looks of fewer find more."""
@@ -201,21 +209,24 @@ class _Search(EEASearch):
             parts += divided
         return tuple(frames), parts
 
-    def _allot(self, selected: int, count: int) -> dict[int, Times]:
-        """Times of the next look by segment: each frame goes where it is worth most, and halves the promise there."""
+    def _allot(self, opened: Segment, count: int) -> dict[int, Times]:
+        """Times of a round by segment, `count` at most: a frame goes where it is worth most, and halves a promise."""
         stretches = [
-            (self._worth(each, selected), number, times_s)
+            (self._worth(each, opened), number, times_s)
             for number, each in self.tree.candidates.items()
-            if number == selected or self.parameters.spread
+            if self.parameters.spread or _is_within(each.segment, opened)
             if len(times_s := unseen_times(self.tree, self.environment, self.account, each.segment))
         ]
         matches: dict[str, list[float]] = defaultdict(list)
         for match in drawing_order(self.clusters, self._seen()):
             matches[match.video_id].append(match.time_s)
-        drawn, chosen = 0, defaultdict(list)
-        while stretches and count:
+        drawn, shown, least, chosen = 0, 0, 0.0, defaultdict(list)
+        while stretches and shown < count:
             best = max(range(len(stretches)), key=lambda at: stretches[at][0] * len(stretches[at][2]))
             worth, number, times_s = stretches.pop(best)
+            least = least if shown else self.parameters.least_share * worth * len(times_s)
+            if shown >= LEAST_ROUND and worth * len(times_s) < least:
+                break
             near = _near_middle(times_s, matches[self.tree.candidates[number].segment.video_id])
             if near is not None and drawn < self.parameters.anchor_frames:
                 time_s, drawn = near, drawn + 1
@@ -224,14 +235,18 @@ class _Search(EEASearch):
             chosen[number].append(time_s)
             halves = times_s[times_s < time_s], times_s[times_s > time_s]
             stretches += [(worth / 2, number, half) for half in halves if len(half)]
-            count -= 1
+            shown += 1
         return {number: np.sort(chosen[number]) for number in sorted(chosen)}
 
-    def _worth(self, each: Candidate, selected: int) -> float:
+    def _worth(self, each: Candidate, opened: Segment) -> float:
         """The worth of a frame in a segment for each frame that is unseen there; unrated, by how well it matches."""
         rating = each.query_score if each.reward is None else each.reward / 100
-        worth: float = max(rating, LEAST_WORTH) ** self.parameters.sharpness
-        return worth * (CHOSEN if each.segment.number == selected else 1.0)
+        worth: float = max(rating, LEAST_RATING) ** self.parameters.sharpness
+        return worth * (CHOSEN if _is_within(each.segment, opened) else 1.0)
+
+
+def _is_within(part: Segment, whole: Segment) -> bool:
+    return part.video_id == whole.video_id and whole.start_s <= part.start_s and part.end_s <= whole.end_s
 
 
 def _near_middle(times_s: Times, matches_s: list[float]) -> float | None:
@@ -262,6 +277,7 @@ KINO = Variant(
         "no matches": {"anchor_frames": 0},
         "one segment a look": {"spread": False},
         "no sharpness": {"sharpness": 1.0},
+        "one rating a look": {"least_share": 0.0},
         "no log": {"log": False},
         "no words": {"anchors_from": "pictures"},
     },

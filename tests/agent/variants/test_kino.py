@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -14,7 +15,7 @@ from kinodex.agent.ask import ask
 from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question, Request
-from kinodex.agent.requests.tree import ScoreSegments
+from kinodex.agent.requests.tree import Decide, ScoreSegments
 from kinodex.agent.trace import Event, Expanded
 from kinodex.agent.variants.kino import PlanSearch
 from kinodex.index.rows import TranscriptRow
@@ -108,9 +109,12 @@ def test_each_frame_goes_where_it_is_worth_most(environment: Environment) -> Non
     shown = [frame.frame_no for each in expanded for frame in each.frames]
     assert len(shown) == len(set(shown))
     assert len(model.asked(ScoreSegments)[1].segments) == sum(len(each.children) for each in second)
-    _, expanded, _ = run(environment, rating(near), anchor_frames=0, spread=False, budget=Budget(rounds=2))
-    assert [len(each.frames) for each in expanded] == [8, 8]
-    _, expanded, _ = run(environment, rating(near), anchor_frames=0, spread=False, budget=Budget(frames=16))
+    given = {"anchor_frames": 0, "spread": False}
+    _, expanded, model = run(environment, rating(near), **given, budget=Budget(rounds=5))
+    in_round = Counter({1: 8, 2: 3, 3: 5, 4: 3, 5: 5})
+    assert Counter(each.round for each in expanded for _ in each.frames) == in_round, "a fourth frame tells little more"
+    assert len(model.asked(Decide)) == 3, "the policy is asked after a look of eight frames, not after a round"
+    _, expanded, _ = run(environment, rating(near), **given, least_share=0.0, budget=Budget(frames=16))
     assert [len(each.frames) for each in expanded] == [5, 4, 4, 3], "of a short budget a third, and quarters"
 
 

@@ -72,7 +72,7 @@ async def ask(
     environment: Environment,
     models: Models,
     *,
-    agent: str | Variant = "eea",
+    agent: str | Variant = "kino",
     parameters: Any = None,
     budget: Budget = UNLIMITED,
     rules: AnswerRules = USUAL,
@@ -189,7 +189,7 @@ class Task:
     question: Question
     environment: Environment
     models: Models
-    agent: str | Variant = "eea"
+    agent: str | Variant = "kino"
     parameters: Any = None
     budget: Budget = UNLIMITED
     rules: AnswerRules = USUAL

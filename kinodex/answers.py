@@ -32,7 +32,7 @@ class AskRequest:
     """
 
     models: Models | ModelChoice
-    agent: str | Variant = "eea"
+    agent: str | Variant = "kino"
     settings: Mapping[str, Any] | None = None
     budget: Budget = UNLIMITED
     rules: AnswerRules = USUAL

@@ -116,7 +116,7 @@ def collection_request(
     """The same request, to a whole collection; raises UsageError for what such a question has not."""
     refused = {
         "options": question.options,
-        "an agent": request.agent != "eea",
+        "an agent": request.agent != "kino",
         "an earlier question to follow": request.follow_up,
         "rules of its end": request.rules != USUAL,
     }

@@ -25,7 +25,7 @@ def evaluate(
     annotations: str | Path,
     out: str | Path,
     *,
-    agents: str | Sequence[str] = ("eea",),
+    agents: str | Sequence[str] = ("kino",),
     model: str = "builtin",
     base_url: str | None = None,
     budget: Budget | None = None,

@@ -597,7 +597,7 @@ class Library:
         *,
         model: str | Models | ModelChoice = "builtin",
         base_url: str | None = None,
-        agent: str | Variant = "eea",
+        agent: str | Variant = "kino",
         settings: Mapping[str, Any] | None = None,
         videos: VideoName | Sequence[VideoName] = (),
         budget: Budget | None = None,
@@ -638,7 +638,7 @@ class Library:
         *,
         model: str | Models | ModelChoice = "builtin",
         base_url: str | None = None,
-        agent: str | Variant = "eea",
+        agent: str | Variant = "kino",
         settings: Mapping[str, Any] | None = None,
         videos: VideoName | Sequence[VideoName] = (),
         budget: Budget | None = None,
@@ -686,7 +686,7 @@ class Library:
         from kinodex.index.library import Library as Tables
 
         asked = question_of(question, ())
-        request = _ask_request(model, base_url, "eea", settings, budget, None, anyway=False, cache=True)
+        request = _ask_request(model, base_url, "kino", settings, budget, None, anyway=False, cache=True)
         request = replace(request, trace=trace_path(trace), on_event=on_event, stop=stop)
         given = None if plan is None else plan_of(plan)
         tables = Tables.open(self.uri).where(self._reader.condition)

@@ -84,7 +84,7 @@ def eval_run(
     agent: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="AGENT[:NAME=VALUE,..]", help="An agent, by name or FILE.py; may be repeated. Default: eea."
+            metavar="AGENT[:NAME=VALUE,..]", help="An agent, by name or FILE.py; may be repeated. Default: kino."
         ),
     ] = None,
     ablations: Annotated[bool, typer.Option(help="Also each agent with each of its parts switched off.")] = False,
@@ -135,7 +135,7 @@ def eval_run(
     may_read = subtitles, keep_captions, traces, asking.space, rules, otlp, screen_text
     context = RunContext(library, choice, asking.budget(), asking.detector, *may_read)
     contenders = parse_contenders(
-        agent or ["eea"], ablations=ablations, controls=controls, has_language=choice.has_language
+        agent or ["kino"], ablations=ablations, controls=controls, has_language=choice.has_language
     )
     subset = parse_subset(only or [], ids)
     request = RunRequest(benchmark, annotations, contenders, map_, limit, seed, subset, where)

@@ -53,7 +53,7 @@ def serve(
     libraries: Annotated[list[str], typer.Argument(metavar="LIBRARY...", help="Libraries: folders or URIs.")],
     agent: Annotated[
         str, typer.Option(help="Agent if a question names none: a name of `kinodex agents`, or FILE.py.")
-    ] = "eea",
+    ] = "kino",
     host: HostOption = "127.0.0.1",
     port: PortOption = 8700,
     token: TokenOption = None,
@@ -183,7 +183,7 @@ def mcp(
     port: Annotated[int, typer.Option(min=0, max=65535, help="With --http: the port; 0: a free one.")] = 8000,
     agent: Annotated[
         str, typer.Option(help="Agent if a call names none: a name of `kinodex agents`, or FILE.py.")
-    ] = "eea",
+    ] = "kino",
     asking: options.Asking = UNTIL_240_S,
 ) -> None:
     """Serve a library to an assistant over the Model Context Protocol, until the client leaves or Ctrl-C."""

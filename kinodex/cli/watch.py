@@ -119,7 +119,7 @@ def watch(
     library: Annotated[
         str | None, typer.Option(help="The library to keep it in.", show_default="watched/library in your data")
     ] = None,
-    agent: Annotated[str, typer.Option(help="The agent: a name of `kinodex agents`, or FILE.py.")] = "eea",
+    agent: Annotated[str, typer.Option(help="The agent: a name of `kinodex agents`, or FILE.py.")] = "kino",
     growing: Growing = USUAL,
     asking: options.Asking = options.USUAL,
     json: JsonOption = False,

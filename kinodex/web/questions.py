@@ -105,7 +105,7 @@ class AskRequest:
 
     library: int
     question: Question
-    agent: str = "eea"
+    agent: str = "kino"
     videos: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     budget: Budget = UNLIMITED

@@ -66,7 +66,7 @@ def wrong_calls(opened: kinodex.Library, folder: Path) -> dict[str, Callable[[],
         "which is no file": lambda: opened.ask("Why?", follow_up=folder / "t.jsonl"),
         "got at_once=0": lambda: opened.ask_many(["Why?"], at_once=0),
         "int are not parameters of the agent": lambda: opened.ask("Why?", settings=5),  # type: ignore[arg-type]
-        "got query_temperature=inf": lambda: opened.ask("Why?", settings={"query_temperature": inf}),
+        "got sharpness=inf": lambda: opened.ask("Why?", settings={"sharpness": inf}),
         "got a budget of '5' cost; give a number above 0": lambda: kinodex.Budget(cost="5"),  # type: ignore[arg-type]
         "got a budget of inf seconds": lambda: kinodex.Budget(seconds=inf),
         "got a budget of 2.5 frames; give a whole number": lambda: kinodex.Budget(frames=2.5),  # type: ignore[arg-type]

@@ -90,7 +90,8 @@ def run(
 
     async def whole() -> Answer:
         async with OpenAIModel(role(server, **settings), cache=cache) as model:
-            return await ask(QUESTION, environment, model, budget=Budget(rounds=6), on_event=events.append)
+            given = {"agent": "eea", "budget": Budget(rounds=6), "on_event": events.append}
+            return await ask(QUESTION, environment, model, **given)
 
     answer = asyncio.run(whole())
     return answer, [event for event in events if isinstance(event, Exchanged)]

@@ -37,7 +37,7 @@ def run(library, script=explorer, budget=None, question=QUESTION, **parameters):
     events: list[Event] = []
     settings = replace(default_parameters("eea", environment), **parameters)
     given = {"parameters": settings, "budget": budget or Budget(rounds=3), "on_event": events.append}
-    asyncio.run(ask(question, environment, model, **given))
+    asyncio.run(ask(question, environment, model, agent="eea", **given))
     return events, model
 
 

@@ -46,7 +46,7 @@ def test_ask_prints_tree_answer_and_writes_a_trace_that_replays(
 @pytest.mark.slow
 def test_ask_looks_for_frames_in_another_space(kinodex: Kinodex, described: Path, tmp_path: Path) -> None:
     trace, other = tmp_path / "trace.jsonl", Library.open(str(described)).spaces()[1]
-    question = ("ask", described, "What is to be seen?", "--option", "a boat", "--option", "a cat")
+    question = ("ask", described, "What is to be seen?", "--option", "a boat", "--option", "a cat", "--agent", "eea")
     there = (*question, "--video", "film-02", "--space", other.digest)
     bad(kinodex, *there, code=2, says="the built-in model knows the drawn films of the space builtin alone")
     assert kinodex(*there, "--anyway", "--trace", trace).code == 0
@@ -129,7 +129,7 @@ def test_a_dry_run_refuses_what_the_run_would(kinodex: Kinodex, library: Path, t
         assert real.code == dry.code == 2
         assert dry.error_line == real.error_line
     good = kinodex(*asking, "--dry-run", "--trace", tmp_path / "trace.jsonl")
-    assert good.code == 0 and "| eea | 1 |" in good.out
+    assert good.code == 0 and "| kino | 1 |" in good.out
     assert "--limit" not in good.out, "`ask` has no such option"
     assert not (tmp_path / "trace.jsonl").exists()
 
@@ -162,7 +162,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 def test_a_tree_and_an_answer_with_evidence_ledger_and_second_look(environment: Environment) -> None:
     out = io.StringIO()
     view = TreeView(Console(file=out, width=200))
-    answer = asyncio.run(ask(QUESTION, environment, ScriptedModel(explorer), budget=Budget(rounds=3), on_event=view))
+    given: dict[str, Any] = {"agent": "eea", "budget": Budget(rounds=3), "on_event": view}
+    answer = asyncio.run(ask(QUESTION, environment, ScriptedModel(explorer), **given))
     lines = out.getvalue().splitlines()
     assert lines[0].startswith("eea with scripted on [b]film[/b]\\n, 900 frames in the index")
     assert [line.split()[1] for line in lines if line.startswith("round ")] == ["1", "2", "3"]

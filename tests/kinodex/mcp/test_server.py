@@ -159,7 +159,8 @@ def test_a_call_that_makes_no_sense_is_refused_in_one_line(mcp_library: Library)
 
 def test_ask_answers_as_the_library_does(mcp_library: Library) -> None:
     environment = open_environment(mcp_library.uri)
-    answer = asyncio.run(ask(Question(QUESTION, tuple(OPTIONS)), environment, RuleBasedModel(environment)))
+    question, model = Question(QUESTION, tuple(OPTIONS)), RuleBasedModel(environment)
+    answer = asyncio.run(ask(question, environment, model, agent="eea"))
     steps: list[float] = []
     messages: list[str] = []
 

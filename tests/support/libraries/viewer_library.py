@@ -157,7 +157,7 @@ def hostile(request):
 def _trace(environment: Environment, path: Path, rounds: int) -> Path:
     with trace_to(path) as write:
         model = ScriptedModel(hostile, Usage(100, 10, 0, 0.5))
-        asyncio.run(ask(QUESTION, environment, model, budget=Budget(rounds=rounds), on_event=write))
+        asyncio.run(ask(QUESTION, environment, model, agent="eea", budget=Budget(rounds=rounds), on_event=write))
     return path
 
 

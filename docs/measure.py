@@ -141,26 +141,23 @@ MEASUREMENTS = {
         print $ground --films 4x120-740070 --eyes perfect,erring
     """,
     "ground-agents": """
-        ground="python -m tests.support.world.ground $OPTIONS --frames 32 --eyes perfect,erring"
-        agents=kino,vca,longvideoagent,videoseek,videoagent2,videoagent,random-frames,blind
+        ground="python -m tests.support.world.ground $OPTIONS --frames 32"
+        agents=kino,eea,vca,longvideoagent,videoseek,videoagent2,videoagent,random-frames,blind
+        print $ground --agents $agents --films 8x45-451213 --eyes perfect,erring
         print $ground --agents $agents --films 24x15-763020
-        print $ground --agents $agents --films 8x45-451213
-    """,
-    "ground-frames": """
-        ground="python -m tests.support.world.ground $OPTIONS --frames 4,8,16,64,128 --agents kino,eea,uniform,oracle"
-        print $ground --films 24x15-763020
-        print $ground --films 8x45-451213
     """,
     "ground-silent": """
         ground="python -m tests.support.world.ground $OPTIONS --frames 32 --no-speech --eyes perfect,erring"
-        print $ground --agents kino,eea,vca,uniform,oracle --films 24x15-763020
-        print $ground --agents kino,eea,vca,uniform,oracle --films 8x45-451213
+        print $ground --agents kino,eea,uniform,oracle --films 8x45-451213
+    """,
+    "ground-frames": """
+        ground="python -m tests.support.world.ground $OPTIONS --frames 4,8,16,64,128"
+        print $ground --agents kino,eea,uniform,oracle --films 8x45-451213
     """,
     "ground-parts": """
         ground="python -m tests.support.world.ground $OPTIONS --frames 32 --eyes perfect,erring"
         parts=kino,kino:least_share=0,kino:spread=false,kino:anchor_frames=0,kino:route=false,kino:sharpness=1
         print $ground --agents $parts,kino:anchors_from=pictures --films 12x15-807487
-        print $ground --agents $parts,kino:anchors_from=pictures --films 4x45-71513,2x45-841368
     """,
     "language-model": """
         print python -m tests.end_to_end.test_real_language_model "$LANGUAGE"

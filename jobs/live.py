@@ -42,6 +42,7 @@ from kinodex.index.videos.writer import expected_rows, read_digests
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import CLEAN_EVERY_S, LEASE
+from kinodex.jobs.ingest.worker import embed_frames
 from kinodex.jobs.library import batched
 from kinodex.jobs.standing import Sender, Standing, StandingQueries, check_queries
 from kinodex.jobs.towers import begin_carrying, load_embedder, log_notes
@@ -462,13 +463,8 @@ class _Writer:
 
     def _embed(self, frames: Sequence[SampledFrame]) -> list[Any]:
         size = self.sampling.batch
-        vectors: list[Any] = []
-        for some in batched(frames, size):
-            inputs = [each.model_input for each in some]
-            if not isinstance(self._space, ImageTower):  # as in an ingest: a vector depends on the size of its batch
-                inputs += inputs[-1:] * (size - len(some))
-            vectors += list(self._space.embed(np.stack(inputs))[: len(some)])
-        return vectors
+        filled = 0 if isinstance(self._space, ImageTower) else size  # as in an ingest
+        return [vector for some in batched(frames, size) for vector in embed_frames(some, self._space.embed, filled)]
 
     def _tidy(self) -> None:
         now = time.monotonic()

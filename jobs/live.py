@@ -500,7 +500,7 @@ class _Writer:
         """Look at frames that were stored just before an earlier process died, which it did not look at."""
         video_id, last_no = self._before.get("looked_to", ["", -1])
         part = self.part
-        if self._standing is None or part is None or not self._before.get("open") is not None:
+        if self._standing is None or part is None or self._before.get("open") is None:
             return
         held = self._library.vectors(part.row.video_id)
         new = held.frame_no > (last_no if video_id == part.row.video_id else -1)

@@ -44,7 +44,7 @@ from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import CLEAN_EVERY_S, LEASE
 from kinodex.jobs.ingest.worker import embed_frames
 from kinodex.jobs.library import batched
-from kinodex.jobs.standing import Sender, Standing, StandingQueries, check_queries
+from kinodex.jobs.standing_queries import Sender, Standing, StandingQueries, check_queries
 from kinodex.jobs.towers import begin_carrying, load_embedder, log_notes
 from kinodex.pipeline.errors import PipelineError, PlaylistRefused
 from kinodex.pipeline.fetch import FetchedVideo, Source, is_remote, mount_of, stamp

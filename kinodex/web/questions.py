@@ -47,7 +47,7 @@ from kinodex.jobs.open import find_space, open_environment
 from kinodex.jobs.telemetry import Watch, unwatched
 from kinodex.jobs.verify import Found, Looked, looking_role, verified
 from kinodex.pipeline.errors import PipelineError
-from kinodex.web.kept import Kept, KeptTraces, QuestionFacts, spend, spent_today, until_tomorrow_s
+from kinodex.web.kept_traces import Kept, KeptTraces, QuestionFacts, spend, spent_today, until_tomorrow_s
 from kinodex.web.sentences import latest_sentence
 
 N = TypeVar("N", int, float)

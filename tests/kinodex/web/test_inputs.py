@@ -18,7 +18,7 @@ from kinodex.jobs.add.run import add
 from kinodex.jobs.add.vectors import Vectors
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.folder import read_run
-from kinodex.jobs.eval.imported import ImportRequest, import_predictions
+from kinodex.jobs.eval.imported_predictions import ImportRequest, import_predictions
 from kinodex.jobs.eval.report import report_run
 from kinodex.web.inputs import (
     ROWS,

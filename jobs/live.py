@@ -172,10 +172,12 @@ def _read(config: IngestConfig, live: LiveSource, writer: _Writer, stop: Callabl
     since, end = time.monotonic(), None
     with _beats(config, live, writer) as beats:
         while end is None and not stop():
-            try:
-                came = beats.get(timeout=LOOK_S) if len(waiting) < WAITING_BEATS else None
-            except queue.Empty:
-                came = None
+            came: Beat | _End | None = None
+            if len(waiting) < WAITING_BEATS:
+                with suppress(queue.Empty):
+                    came = beats.get(timeout=LOOK_S)
+            else:
+                time.sleep(LOOK_S)
             if isinstance(came, Beat):
                 since = since if waiting else time.monotonic()
                 waiting.append(came)
@@ -444,13 +446,13 @@ class _Writer:
             times_s = np.array([player_s(video, row.time_s) for row in rows])
             numbers = np.array([row.frame_no for row in rows], np.int32)
             notices = standing.look(video, columns, FrameVectors(numbers, times_s, np.stack([r.vector for r in rows])))
-        is_printed = standing is not None and self._sender is None
-        if standing is not None and is_printed:
-            notices = standing.unsent
+        printed = standing if self._sender is None else None
+        if printed is not None:
+            notices = printed.unsent
         self._keep_state("running")
         self._on_rows(NewRows(video, columns, len(rows), is_first, notices))
-        if standing is not None and is_printed:  # they are told by now
-            standing.unsent = []
+        if printed is not None:  # they are told by now
+            printed.unsent = []
 
     def _columns(self, part: _Part) -> dict[str, Any]:
         return {RECORDED_AT: part.recorded_at, LIVE_SOURCE: self._live.called, GAP: part.gap_s}

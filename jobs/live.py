@@ -42,8 +42,9 @@ from kinodex.index.videos.writer import expected_rows, read_digests
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import CLEAN_EVERY_S, LEASE
+from kinodex.jobs.ingest.worker import embed_frames
 from kinodex.jobs.library import batched
-from kinodex.jobs.standing import Sender, Standing, StandingQueries, check_queries
+from kinodex.jobs.standing_queries import Sender, Standing, StandingQueries, check_queries
 from kinodex.jobs.towers import begin_carrying, load_embedder, log_notes
 from kinodex.pipeline.errors import PipelineError, PlaylistRefused
 from kinodex.pipeline.fetch import FetchedVideo, Source, is_remote, mount_of, stamp
@@ -171,10 +172,12 @@ def _read(config: IngestConfig, live: LiveSource, writer: _Writer, stop: Callabl
     since, end = time.monotonic(), None
     with _beats(config, live, writer) as beats:
         while end is None and not stop():
-            try:
-                came = beats.get(timeout=LOOK_S) if len(waiting) < WAITING_BEATS else None
-            except queue.Empty:
-                came = None
+            came: Beat | _End | None = None
+            if len(waiting) < WAITING_BEATS:
+                with suppress(queue.Empty):
+                    came = beats.get(timeout=LOOK_S)
+            else:
+                time.sleep(LOOK_S)
             if isinstance(came, Beat):
                 since = since if waiting else time.monotonic()
                 waiting.append(came)
@@ -443,13 +446,13 @@ class _Writer:
             times_s = np.array([player_s(video, row.time_s) for row in rows])
             numbers = np.array([row.frame_no for row in rows], np.int32)
             notices = standing.look(video, columns, FrameVectors(numbers, times_s, np.stack([r.vector for r in rows])))
-        is_printed = standing is not None and self._sender is None
-        if standing is not None and is_printed:
-            notices = standing.unsent
+        printed = standing if self._sender is None else None
+        if printed is not None:
+            notices = printed.unsent
         self._keep_state("running")
         self._on_rows(NewRows(video, columns, len(rows), is_first, notices))
-        if standing is not None and is_printed:  # they are told by now
-            standing.unsent = []
+        if printed is not None:  # they are told by now
+            printed.unsent = []
 
     def _columns(self, part: _Part) -> dict[str, Any]:
         return {RECORDED_AT: part.recorded_at, LIVE_SOURCE: self._live.called, GAP: part.gap_s}
@@ -462,13 +465,8 @@ class _Writer:
 
     def _embed(self, frames: Sequence[SampledFrame]) -> list[Any]:
         size = self.sampling.batch
-        vectors: list[Any] = []
-        for some in batched(frames, size):
-            inputs = [each.model_input for each in some]
-            if not isinstance(self._space, ImageTower):  # as in an ingest: a vector depends on the size of its batch
-                inputs += inputs[-1:] * (size - len(some))
-            vectors += list(self._space.embed(np.stack(inputs))[: len(some)])
-        return vectors
+        filled = 0 if isinstance(self._space, ImageTower) else size  # as in an ingest
+        return [vector for some in batched(frames, size) for vector in embed_frames(some, self._space.embed, filled)]
 
     def _tidy(self) -> None:
         now = time.monotonic()
@@ -504,7 +502,7 @@ class _Writer:
         """Look at frames that were stored just before an earlier process died, which it did not look at."""
         video_id, last_no = self._before.get("looked_to", ["", -1])
         part = self.part
-        if self._standing is None or part is None or not self._before.get("open") is not None:
+        if self._standing is None or part is None or self._before.get("open") is None:
             return
         held = self._library.vectors(part.row.video_id)
         new = held.frame_no > (last_no if video_id == part.row.video_id else -1)

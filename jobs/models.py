@@ -186,7 +186,7 @@ async def role_models(choice: ModelChoice) -> AsyncIterator[Mapping[str, Model]]
     cache = ResponseCache(choice.cache_path or cache_file()) if choice.cache else nullcontext()
     with cache as opened:
         if opened is not None:
-            from kinodex.jobs.kept import keep_limits
+            from kinodex.jobs.kept_files import keep_limits
 
             limits = keep_limits()
             opened.forget_first(opened.beyond(limits.bytes, limits.days))

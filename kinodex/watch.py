@@ -25,7 +25,7 @@ from kinodex.pipeline.sources import VIDEO_SUFFIXES, read_download
 
 if TYPE_CHECKING:
     from kinodex.jobs.live import NewRows
-    from kinodex.jobs.standing import StandingQueries
+    from kinodex.jobs.standing_queries import StandingQueries
 
 PAGE_CHAPTERS = "chapters of the page"
 """The model of chapters that a page gives."""

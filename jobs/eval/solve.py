@@ -344,16 +344,26 @@ async def _outcome(call: Coroutine[Any, Any, T]) -> T | BaseException:
 
 @contextmanager
 def _running_loop() -> Iterator[asyncio.AbstractEventLoop]:
-    """Run an event loop in a thread of its own until the block ends."""
+    """Run an event loop in a thread of its own until the block ends; calls that still go on are cancelled, and end."""
     loop = asyncio.new_event_loop()
     thread = Thread(target=loop.run_forever, name="models", daemon=True)
     thread.start()
     try:
         yield loop
     finally:
+        asyncio.run_coroutine_threadsafe(_end_calls(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+async def _end_calls() -> None:
+    """Cancel the other tasks of this loop, and wait for all, also for those that were cancelled and take some steps."""
+    calls = asyncio.all_tasks() - {asyncio.current_task()}
+    for call in calls:
+        if not call.cancelling():
+            call.cancel()
+    await asyncio.gather(*calls, return_exceptions=True)
 
 
 def _switch_quickly() -> Callable[[], None]:

@@ -169,12 +169,10 @@ class Worker:
     def _embedded(
         self, frames: Sequence[tuple[int, SampledFrame]], ends: Mapping[int, ChunkEnd], embed: Embed
     ) -> _Batch:
-        """Embed frames, filled up to a whole batch where that matters, and make them rows."""
+        """Embed frames and make them rows."""
         began = time.monotonic()
-        inputs = [frame.model_input for _, frame in frames]
-        if self._assignment.fill_batches:
-            inputs += inputs[-1:] * (self._assignment.sampling.batch - len(frames))
-        vectors = embed(_stacked(inputs))[: len(frames)]
+        filled = self._assignment.sampling.batch if self._assignment.fill_batches else 0
+        vectors = embed_frames([frame for _, frame in frames], embed, filled)
         embed_s = time.monotonic() - began
         rows: dict[int, list[FrameRow]] = defaultdict(list)
         for (number, frame), vector in zip(frames, vectors, strict=True):
@@ -192,6 +190,13 @@ def _failure(chunk: Chunk, read: FetchedVideo, error: PipelineError | SpanDamage
     if isinstance(error, SpanDamaged):
         return messages.ChunkFailed(chunk, "decode", "SpanDamaged", str(error), damaged=True)
     return messages.ChunkFailed(chunk, error.stage, type(error).__name__, str(error))
+
+
+def embed_frames(frames: Sequence[SampledFrame], embed: Embed, filled: int) -> NDArray[np.float16]:
+    """Embed a batch of frames, `[n, dim]`; filled up to so many where a vector depends on the size of its batch."""
+    inputs = [frame.model_input for frame in frames]
+    inputs += inputs[-1:] * (filled - len(inputs))
+    return embed(_stacked(inputs))[: len(frames)]
 
 
 def _stacked(inputs: Sequence[Any]) -> Any:

@@ -88,9 +88,9 @@ def clean(
 
     They are kept to these limits anyway, when a model is asked or a server starts. --gb 0 frees all.
     """
-    from kinodex.jobs.kept import keep_limits, keep_replies, keep_towers, keep_traces
+    from kinodex.jobs.kept_files import keep_limits, keep_replies, keep_towers, keep_traces
     from kinodex.jobs.models import cache_file
-    from kinodex.web.kept import traces_folder
+    from kinodex.web.kept_traces import traces_folder
 
     limits, free = keep_limits(gb, days), not dry_run
     found = [

@@ -355,7 +355,7 @@ def import_answers(
 
     They are read as agents' answers are; what they cost and what they saw is not known.
     """
-    from kinodex.jobs.eval.imported import ImportRequest, import_predictions
+    from kinodex.jobs.eval.imported_predictions import ImportRequest, import_predictions
 
     request = ImportRequest(predictions, name, id_field, prediction_field, first, partial, replace)
     found = import_predictions(run, request)

@@ -77,7 +77,7 @@ def serve(
     from kinodex.jobs.telemetry import spans_to
     from kinodex.web.app import Site
     from kinodex.web.inputs import ViewerApi, classify_inputs
-    from kinodex.web.kept import traces_folder
+    from kinodex.web.kept_traces import traces_folder
     from kinodex.web.questions import Questions, ServeSettings
 
     check_host(host, token)

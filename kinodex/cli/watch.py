@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kinodex.jobs.live import NewRows
-    from kinodex.jobs.standing import StandingQueries
+    from kinodex.jobs.standing_queries import StandingQueries
 
 PANEL = "A source that grows"
 
@@ -86,7 +86,7 @@ class Growing:
 
     def queries(self, asking: options.Asking) -> StandingQueries | None:
         """The standing queries, if there are any; raises UsageError for options that would then do nothing."""
-        from kinodex.jobs.standing import StandingQueries
+        from kinodex.jobs.standing_queries import StandingQueries
         from kinodex.jobs.verify import looking_role
 
         if not self.query:

@@ -22,7 +22,7 @@ from kinodex.jobs.models import describe_models
 from kinodex.output import tell
 from kinodex.web.ask_routes import asking_routes
 from kinodex.web.inputs import ViewerApi
-from kinodex.web.kept import spent_today
+from kinodex.web.kept_traces import spent_today
 from kinodex.web.openai_api import openai_routes
 from kinodex.web.openai_question import library_names
 from kinodex.web.pages import viewer_routes

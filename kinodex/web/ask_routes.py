@@ -22,7 +22,7 @@ from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment
 from kinodex.jobs.ground import grounding_of, grounding_question, text_of
 from kinodex.jobs.verdicts import basis_of, claim
-from kinodex.web.kept import Kept
+from kinodex.web.kept_traces import Kept
 from kinodex.web.page import as_json
 from kinodex.web.questions import FINISHED, AskRequest, Questions, Running
 from kinodex.web.search import LONGEST_TEXT, MOST_RANGES, grounding_view, whole_number

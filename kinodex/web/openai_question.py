@@ -42,7 +42,7 @@ from kinodex.jobs.eval.items import make_question
 from kinodex.jobs.pictures import decoded
 from kinodex.pipeline.errors import PipelineError
 from kinodex.web.ask_routes import AskFields, first_fault
-from kinodex.web.kept import KEY
+from kinodex.web.kept_traces import KEY
 from kinodex.web.openai_messages import Conversation, RequestRefused, read_options, take_videos
 from kinodex.web.questions import AskRequest, Questions, Running
 from kinodex.web.sentences import end_sentence, round_sentences

@@ -41,13 +41,13 @@ from kinodex.index.rows import VideoRow
 from kinodex.index.text import redact_uri, redact_values
 from kinodex.jobs.collection import PAID
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.kept import keep_limits, keep_traces
+from kinodex.jobs.kept_files import keep_limits, keep_traces
 from kinodex.jobs.models import BUILTIN, ModelChoice, ModelsFor, check_known_world, chosen_models, describe_models
 from kinodex.jobs.open import find_space, open_environment
 from kinodex.jobs.telemetry import Watch, unwatched
 from kinodex.jobs.verify import Found, Looked, looking_role, verified
 from kinodex.pipeline.errors import PipelineError
-from kinodex.web.kept import Kept, KeptTraces, QuestionFacts, spend, spent_today, until_tomorrow_s
+from kinodex.web.kept_traces import Kept, KeptTraces, QuestionFacts, spend, spent_today, until_tomorrow_s
 from kinodex.web.sentences import latest_sentence
 
 N = TypeVar("N", int, float)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,31 +11,6 @@ from tests.support.house.once import made_once
 
 if TYPE_CHECKING:
     from kinodex.index.library import Library
-    from tests.support.libraries.viewer_library import Shown
-
-
-@pytest.fixture
-def ctrl_c() -> Iterator[None]:
-    """Interrupts reach this process, also where a shell started it in the background, which ignores them."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture(scope="session")
-def mcp_library(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """A film of 30 s, `harbour`, with a transcript and detections; tests only read it."""
-    from tests.support.servers.mcp_client import make_library
-
-    return make_library(tmp_path_factory.mktemp("mcp"))
-
-
-@pytest.fixture(scope="session")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
-    """A library of one video, and two traces over it; tests only read them."""
-    from tests.support.libraries.viewer_library import make_shown
-
-    return make_shown(tmp_path_factory.mktemp("viewer"))
 
 
 @pytest.fixture(scope="session")

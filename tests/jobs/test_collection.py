@@ -23,7 +23,7 @@ from kinodex.index.sweep import audit
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice
 from kinodex.library import open as opened_at
-from kinodex.web.kept import Kept, spent_today
+from kinodex.web.kept_traces import Kept, spent_today
 from kinodex.web.questions import AskRequest, Questions, ServeSettings
 from kinodex.web.sentences import latest_sentence
 from tests.support.command import Kinodex, json_of

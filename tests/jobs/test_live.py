@@ -32,7 +32,7 @@ from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.live import LiveSource, NewRows, watch_live
 from kinodex.jobs.models import ModelChoice
-from kinodex.jobs.standing import StandingQueries
+from kinodex.jobs.standing_queries import StandingQueries
 from kinodex.pipeline.errors import PlaylistRefused, SourceForbidden, SourceMissing, SourceUnreachable
 from kinodex.pipeline.live import read_playlist
 from kinodex.pipeline.sample import FrameRow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -172,16 +174,24 @@ def test_long_hostile_subtitles_do_not_cost_the_video(noise: Chunk, reader: Sand
 def test_a_child_that_stops_is_a_hang_and_one_failure(noise: Chunk) -> None:
     """No second child waits for the same decoder again."""
     with closing(SandboxSampler(SHORT)) as reader:
-        parts = reader.sample(noise, replace(EVERYTHING, decoder="auto"))
-        next(parts)
-        os.kill(child(), signal.SIGSTOP)
+        pictures(reader, noise, FEW)
+        os.kill(child(), signal.SIGSTOP)  # while it waits for a video, not in the middle of a picture
         with pytest.raises(DecoderHung, match=r"noise_53s\.mp4: its decoder returned nothing for 3 s"):
-            list(parts)
+            pictures(reader, noise, replace(EVERYTHING, decoder="auto"))
         assert children(os.getpid()) == []
         assert len(pictures(reader, noise, FEW)) == 11
     slow = SandboxSampler(SandboxLimits(base_s=0.0, per_video_s=0.001))
     with closing(slow), pytest.raises(DecoderHung, match="not enough"):
         pictures(slow, noise)
+
+
+def test_a_child_that_stops_in_the_middle_of_a_picture_is_a_hang(noise: Chunk) -> None:
+    ours, theirs = socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 50_000))
+    with theirs, Connection(ours.detach()) as parent_end:
+        theirs.sendall(struct.pack("!i", 1000) + b"the rest never comes")
+        with pytest.raises(DecoderHung, match=r"noise_53s\.mp4: its decoder stopped in the middle of a picture"):
+            _Timer(SHORT, noise, READING).wait_for(parent_end)
 
 
 def test_only_waiting_for_the_child_counts(noise: Chunk) -> None:

@@ -120,6 +120,7 @@ def test_a_process_elsewhere_is_watched(library, tables):
             library.lease("ingest", "second", PATIENT).__enter__()
         assert time.monotonic() - began < PATIENT.patience_s
         holder.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, holder.process.pid, os.WSTOPPED | os.WNOWAIT)  # what its beat began is written
         began = time.monotonic()
         with library.lease("ingest", "second", BRISK) as lease:
             assert time.monotonic() - began >= BRISK.patience_s

@@ -509,6 +509,8 @@ def test_an_error_that_comes_after_its_caller_has_gone_is_no_fault(caplog: pytes
             began.set()
             await asyncio.sleep(60)
         finally:
+            await asyncio.sleep(0.2)  # as closing a connection takes some steps of the loop
+            ended.set()
             raise ModelRejected("too late")
 
     async def gone() -> None:
@@ -518,9 +520,10 @@ def test_an_error_that_comes_after_its_caller_has_gone_is_no_fault(caplog: pytes
         with pytest.raises(asyncio.CancelledError):
             await call
 
-    began = threading.Event()
+    began, ended = threading.Event(), threading.Event()
     with solve._running_loop() as wire:
         asyncio.run(gone())
+    assert ended.is_set(), "the loop outlives its calls"
     gc.collect()
     assert caplog.text == ""
 

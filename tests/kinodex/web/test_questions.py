@@ -22,7 +22,7 @@ from kinodex.guards import NotGiven
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice
-from kinodex.web.kept import Kept, spend, spent_today
+from kinodex.web.kept_traces import Kept, spend, spent_today
 from kinodex.web.questions import (
     MONEY_SPENT,
     AskingThread,

@@ -10,7 +10,7 @@ import pytest
 
 from kinodex.guards import NotGiven
 from kinodex.jobs.errors import UsageError
-from kinodex.web.kept import (
+from kinodex.web.kept_traces import (
     KeptTraces,
     QuestionFacts,
     library_digest,

@@ -169,8 +169,3 @@ def test_what_is_missing_is_said_and_the_frames_are_embedded_all_the_same(
     assert "1 indexed" in ran.out
     ran = kinodex("search", library, "a boat that is red", "--only", "frames")
     assert (ran.code, "the tokenizer of" in ran.error_line) == (2, True)
-
-    own = library_of(tmp_path / "own", [film]).uri
-    ran = kinodex("add", "vectors", own, "--space", SPACE)
-    assert ran.code == 0
-    assert note in ran.err

@@ -45,8 +45,8 @@ from tests.support.servers.looking_server import looking_server
 
 CONFIG = IngestConfig(space="builtin", anyway=True, text_tower=False)
 QUICK = LiveSource("", "camera", flush_s=0.2, stall_s=1.0)
-FILM_S = 16.0
-"""Length of the film, of which a frame a second is stored."""
+FILM_S = 21.0
+"""Length of the film, of which a frame a second is stored; key frames are ten seconds apart."""
 PART_BYTES = 20_000
 LATE_S = 10
 """Presentation time at which the stream begins."""

@@ -127,7 +127,7 @@ def test_an_upgrade_that_was_interrupted_goes_on(frozen: Path) -> None:
         done.clear()
         with suppress(KeyboardInterrupt):
             upgrade(str(frozen), on_step=stop_at_second)
-        assert [each for each in done if each != leases][0] == step
+        assert next(each for each in done if each != leases) == step
     assert upgrade(str(frozen), dry_run=True).steps == ()
     assert Library.open(str(frozen)).info().videos == 1
 

@@ -101,13 +101,12 @@ def test_spans_give_what_the_whole_gives(media: Path, reader: SandboxSampler) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["SIGSEGV", "SIGKILL"])
-def test_a_video_that_kills_every_child_is_one_failure(noise: Chunk, reader: SandboxSampler, name: str) -> None:
+def test_a_video_that_kills_every_child_is_one_failure(noise: Chunk, reader: SandboxSampler) -> None:
     parts = reader.sample(noise, EVERYTHING)
-    with pytest.raises(DecoderDied, match=rf"noise_53s\.mp4: .* {name}"):
+    with pytest.raises(DecoderDied, match=r"noise_53s\.mp4: .* SIGSEGV"):
         for _ in parts:  # some come from the socket after their child is dead
             for pid in children(os.getpid()):
-                os.kill(pid, getattr(signal, name))
+                os.kill(pid, signal.SIGSEGV)
     assert len(pictures(reader, noise, FEW)) == 11
 
 

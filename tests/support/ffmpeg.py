@@ -87,9 +87,7 @@ LEVELS = 12
 """Greys of `grey_film`, one a picture, in a cycle."""
 
 
-def grey_film(
-    path: Path, *codec: str, options: tuple[str, ...] = (), sound: bool = True, length_s: int = 12
-) -> Path:
+def grey_film(path: Path, *codec: str, options: tuple[str, ...] = (), sound: bool = True, length_s: int = 12) -> Path:
     """Write 25 pictures a second, each of one grey of `LEVELS`, in these codecs."""
     grey = f"color=black:s=96x64:r=25:d={length_s},geq=lum='20+16*mod(N,{LEVELS})':cb=128:cr=128,format=yuv420p"
     tone = ("-f", "lavfi", "-i", f"sine=440:d={length_s}") if sound else ()

@@ -336,7 +336,6 @@ def test_a_moment_is_told_once_also_over_a_restart_and_to_a_receiver_that_fails_
         with path.open("ab") as file:
             file.write(content[len(content) // 2 :])
         watch_live(CONFIG, live, place, queries=asked)
-        watch_live(CONFIG, live, place, queries=asked)
     assert receiver.asked == 2, "once in vain"
     (notice,) = receiver.taken
     library = Library.open(place)

@@ -78,7 +78,7 @@ def test_every_awkward_file_gives_what_reading_in_this_process_gives(media: Path
     paths, errors = sorted((media / "awkward").iterdir()), set()
     video, gone = whole(paths[0]).video, str(media / "no such file.mp4")
     missing = Chunk(replace(video, path=gone, source=replace(video.source, uri=gone)))
-    reading = replace(READING, fps=0.5, batch=3)
+    reading = replace(READING, fps=0.3, batch=3)
     for chunk in (*map(whole, paths), missing):
         here = outcome(sample_chunk(chunk, reading))
         assert outcome(reader.sample(chunk, reading)) == here, chunk.video.path

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from multiprocessing import get_context
+from multiprocessing.synchronize import Event
 from pathlib import Path
-from threading import Event
 
 import numpy as np
 import pyarrow as pa
@@ -70,19 +69,20 @@ def _read(uri: str, ended: Event) -> None:
 @pytest.mark.slow
 def test_beside_writers_and_readers(library):
     context = get_context("spawn")
-    ended = Event()
+    ended = context.Event()
     writers = [context.Process(target=_write, args=(library.uri, worker)) for worker in range(2)]
+    reader = context.Process(target=_read, args=(library.uri, ended))
+    for process in (*writers, reader):
+        process.start()
     rounds = 0
-    with ThreadPoolExecutor() as pool:
-        for writer in writers:
-            writer.start()
-        reading = pool.submit(_read, library.uri, ended)
-        while any(writer.is_alive() for writer in writers):
-            refresh(library.tables, EAGER)
-            rounds += 1
-            time.sleep(0.1)
-        ended.set()
-    assert reading.result() is None and [writer.exitcode for writer in writers] == [0, 0]
+    while any(writer.is_alive() for writer in writers):
+        refresh(library.tables, EAGER)
+        rounds += 1
+        time.sleep(0.1)
+    ended.set()
+    for process in (*writers, reader):
+        process.join()
+        assert process.exitcode == 0
     assert rounds > 2
     assert len(library.videos()) == len(library.ingest_log.sources()) == 2 * ROUNDS * VIDEOS
     assert audit(library).problems == ()

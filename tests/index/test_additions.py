@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from multiprocessing import get_context
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,10 +21,10 @@ from tests.support.libraries.random_library import (
     fingerprint,
     made,
     other_space,
-    run_together,
     spoken,
     vectors_of,
     write,
+    write_all,
 )
 from tests.support.screen_text.lines import Line
 
@@ -30,14 +32,18 @@ OTHER = other_space()
 OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, fragments=2, vector_fragments=2)
 
 
-@pytest.fixture
-def library(tmp_path) -> Library:
-    library = empty_library(tmp_path / "library", SETTINGS, fingerprint())
-    for number, video_id in enumerate(("aaaa", "bbbb", "cccc")):
-        write(library, made(video_id, 6, seed=number))
+@pytest.fixture(scope="module")
+def original(tmp_path_factory) -> Path:
+    library = empty_library(tmp_path_factory.mktemp("original") / "library", SETTINGS, fingerprint())
+    write_all(library, [made(video_id, 6, seed=number) for number, video_id in enumerate(("aaaa", "bbbb", "cccc"))])
     library.additions.add_space(OTHER)
     library.additions.discard_leftovers("text", "m1")  # which makes the table
-    return library
+    return Path(library.uri)
+
+
+@pytest.fixture
+def library(original, tmp_path) -> Library:
+    return Library.open(str(shutil.copytree(original, tmp_path / "library")))
 
 
 def add(library: Library, stage: str, model: str, *video_ids: str) -> dict[str, int]:
@@ -139,10 +145,10 @@ def rows_of(library: Library, stage: str, video_id: str) -> int:
 
 @pytest.mark.slow
 def test_stages_are_added_at_once_beside_an_ingest(library):
-    context = get_context("spawn")
-    runs = [context.Process(target=_ingest, args=(library.uri,))]
-    runs += [context.Process(target=_add_to_all, args=(library.uri, *stage, 8)) for stage in TWO]
-    run_together(runs)
+    """Each in a thread that has the library open for itself; processes: test_annotations, store/test_indexes."""
+    with ThreadPoolExecutor() as pool:
+        runs = [pool.submit(_ingest, library.uri), *(pool.submit(_add_to_all, library.uri, *each, 8) for each in TWO)]
+    assert [run.result() for run in runs] == [None] * 3
     assert len(library.videos()) == 8
     for stage, model in TWO:
         assert pending(library, stage, model) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
@@ -20,19 +21,35 @@ from kinodex.index.search.fusion import fuse
 from kinodex.index.store.database import Tables
 from kinodex.index.store.indexes import Thresholds, refresh, small_fragments
 from kinodex.index.sweep import audit, sweep
-from tests.support.libraries.random_library import add_stage, made, run_together, spoken, voice, write
+from tests.support.libraries.random_library import (
+    SETTINGS,
+    add_stage,
+    empty_library,
+    fingerprint,
+    made,
+    run_together,
+    spoken,
+    voice,
+    write,
+    write_all,
+)
 from tests.support.screen_text.lines import CORNER, Line, add_screen_text
 
 OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, fragments=2, vector_fragments=2)
 WRITERS = 2
 
 
-@pytest.fixture
-def films(library: Library) -> Library:
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two videos of 8 s."""
-    for number, video_id in enumerate(("aaaa", "bbbb")):
-        write(library, made(video_id, 8, seed=number))
-    return library
+    library = empty_library(tmp_path_factory.mktemp("original") / "library", SETTINGS, fingerprint())
+    write_all(library, [made(video_id, 8, seed=number) for number, video_id in enumerate(("aaaa", "bbbb"))])
+    return Path(library.uri)
+
+
+@pytest.fixture
+def films(original: Path, tmp_path: Path) -> Library:
+    return Library.open(str(shutil.copytree(original, tmp_path / "library")))
 
 
 def texts(rows) -> list[str]:
@@ -96,8 +113,8 @@ def ingest(uri: str, number: int, start: Barrier) -> None:
 def test_several_processes_keep_at_once_beside_an_ingest(films):
     spawn = get_context("spawn")
     start = spawn.Barrier(WRITERS + 1)
-    works = [*(keep for _ in range(WRITERS)), ingest]
-    run_together([spawn.Process(target=work, args=(films.uri, n, start)) for n, work in enumerate(works)])
+    writers = [spawn.Process(target=keep, args=(films.uri, number, start)) for number in range(WRITERS)]
+    run_together(writers, meanwhile=lambda: ingest(films.uri, WRITERS, start))
     assert [row.start_s for row in films.clips.read("aaaa", "m")] == [4.0 * n for n in range(28)]
     for number in range(WRITERS):
         assert len(films.clips.read("aaaa", f"own {number}")) == 24

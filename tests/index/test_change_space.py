@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -32,17 +33,17 @@ VIDEOS = [made("aaaa", 8, 1, lines=((0.0, 2.0, "a kite"),)), made("bbbb", 4, 2)]
 CAPTIONS = {"aaaa": "a brown key in the meadow", "bbbb": "a red boat at sea"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def builtin() -> Fingerprint:
     towers = read_towers(BUILTIN_TOWERS)
     assert towers is not None
     return towers.space
 
 
-@pytest.fixture
-def library(tmp_path: Path, builtin: Fingerprint) -> Library:
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory, builtin: Fingerprint) -> Path:
     """Two videos and one of text alone, with captions; vectors of the built-in space of the first."""
-    opened = empty_library(tmp_path / "library", SETTINGS, fingerprint())
+    opened = empty_library(tmp_path_factory.mktemp("original") / "library", SETTINGS, fingerprint())
     for video in VIDEOS:
         write(opened, video)
         text = CAPTIONS[video.video_id]
@@ -55,7 +56,12 @@ def library(tmp_path: Path, builtin: Fingerprint) -> Library:
     )
     opened.additions.add_space(builtin)
     add_vectors(opened, builtin, "aaaa", 8)
-    return opened
+    return Path(opened.uri)
+
+
+@pytest.fixture
+def library(original: Path, tmp_path: Path) -> Library:
+    return Library.open(str(shutil.copytree(original, tmp_path / "library")))
 
 
 def add_vectors(library: Library, space: Fingerprint, video_id: str, count: int) -> None:

@@ -120,7 +120,7 @@ ORDER = ["dddd", "bbbb", "aaaa"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("batch_rows", [3, 100, 10_000])
+@pytest.mark.parametrize("batch_rows", [8, 100, 10_000])
 def test_frames_come_in_the_order_of_videos_and_numbers(patchy: Library, batch_rows: int) -> None:
     tables = list(frames_by_video(patchy, COLUMNS, ORDER, batch_rows=batch_rows))
     assert max(table.num_rows for table in tables) <= batch_rows

@@ -108,8 +108,8 @@ def traces(thirty: Library, number: int) -> list[str]:
     id_ = id_of(number).encode()
     words = [words_of(number)[at : at + 4].encode() for at in range(0, 300, 4)]
     pieces = [b"jpeg " + id_, id_, *words]
-    files = [path for path in Path(thirty.uri).rglob("*") if path.is_file()]
-    return [path.name for path in files if any(piece in path.read_bytes() for piece in pieces)]
+    files = {path: path.read_bytes() for path in Path(thirty.uri).rglob("*") if path.is_file()}
+    return [path.name for path, content in files.items() if any(piece in content for piece in pieces)]
 
 
 KILLED = """

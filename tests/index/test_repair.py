@@ -146,7 +146,7 @@ def test_what_is_lost_is_said(place: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["leases", "sources", "frames", "captions"])
+@pytest.mark.parametrize("name", ["leases", "frames", "captions"])
 def test_a_table_that_is_missing_is_named_and_made_again(place: Path, name: str) -> None:
     lose(place, name)
     for check in (health, maintain):

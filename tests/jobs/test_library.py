@@ -12,6 +12,7 @@ import pytest
 from kinodex.index.library import Library
 from kinodex.index.repair import FileFacts
 from kinodex.index.rows import SourceRow, VideoRow
+from kinodex.index.spaces.export import export_to_cache
 from kinodex.jobs.library import read_facts, source_of
 from kinodex.pipeline.decoding.open import probe
 from kinodex.pipeline.errors import SourceMissing
@@ -160,17 +161,12 @@ def test_what_is_missing_is_said_and_the_frames_are_embedded_all_the_same(
     (kept / "refs").mkdir()
     (kept / "refs" / "main").write_text(COMMIT)
     go_offline(monkeypatch)
+    list(export_to_cache(SPACE, ["image"]))  # what a child would import torch for
     note = f"note: the tokenizer of {SPACE} cannot be had: the hub does not answer and its cache here lacks it; "
     library = tmp_path / "library"
     ran = kinodex("ingest", film, "--library", library, "--space", SPACE)
     assert ran.code == 0
-    exporting, *noted = ran.err.splitlines()
-    assert exporting.startswith("exporting ") and [line.startswith(note) for line in noted] == [True]
+    assert [line.startswith(note) for line in ran.err.splitlines()] == [True]
     assert "1 indexed" in ran.out
     ran = kinodex("search", library, "a boat that is red", "--only", "frames")
     assert (ran.code, "the tokenizer of" in ran.error_line) == (2, True)
-
-    own = library_of(tmp_path / "own", [film]).uri
-    ran = kinodex("add", "vectors", own, "--space", SPACE)
-    assert ran.code == 0
-    assert note in ran.err

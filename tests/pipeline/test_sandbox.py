@@ -80,7 +80,7 @@ def test_every_awkward_file_gives_what_reading_in_this_process_gives(media: Path
     paths, errors = sorted((media / "awkward").iterdir()), set()
     video, gone = whole(paths[0]).video, str(media / "no such file.mp4")
     missing = Chunk(replace(video, path=gone, source=replace(video.source, uri=gone)))
-    reading = replace(READING, fps=0.5, batch=3)
+    reading = replace(READING, fps=0.3, batch=3)
     for chunk in (*map(whole, paths), missing):
         here = outcome(sample_chunk(chunk, reading))
         assert outcome(reader.sample(chunk, reading)) == here, chunk.video.path
@@ -103,13 +103,12 @@ def test_spans_give_what_the_whole_gives(media: Path, reader: SandboxSampler) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["SIGSEGV", "SIGKILL"])
-def test_a_video_that_kills_every_child_is_one_failure(noise: Chunk, reader: SandboxSampler, name: str) -> None:
+def test_a_video_that_kills_every_child_is_one_failure(noise: Chunk, reader: SandboxSampler) -> None:
     parts = reader.sample(noise, EVERYTHING)
-    with pytest.raises(DecoderDied, match=rf"noise_53s\.mp4: .* {name}"):
+    with pytest.raises(DecoderDied, match=r"noise_53s\.mp4: .* SIGSEGV"):
         for _ in parts:  # some come from the socket after their child is dead
             for pid in children(os.getpid()):
-                os.kill(pid, getattr(signal, name))
+                os.kill(pid, signal.SIGSEGV)
     assert len(pictures(reader, noise, FEW)) == 11
 
 

@@ -29,7 +29,7 @@ from kinodex.pipeline.fetch import Source
 from kinodex.pipeline.images import rgb_scaler
 from kinodex.pipeline.subtitles import read_subtitles, subtitle_lines
 from kinodex.sketch.script import render_film, write_script
-from tests.support.ffmpeg import MADE, make
+from tests.support.ffmpeg import MADE, make, small_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCES = ROOT / "tests" / "data" / "decoded.txt"
@@ -117,13 +117,13 @@ def content_of(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
-def files(media: Path, folder: Path) -> Iterator[tuple[str, str, Callable[[], Path]]]:
-    """Name, content and place of every file; "made" is the content of what the tests make, with any encoder."""
+def files(media: Path, folder: Path, made: Callable[[str], Path]) -> Iterator[tuple[str, str, Callable[[], Path]]]:
+    """Name, content and place of every file; "made" is the content of what `made` gives, with any encoder."""
     for path in sorted(each for each in media.glob("*/*") if each.is_file()):
         yield f"{path.parent.name}/{path.name}", content_of(path), partial(Path, path)
     yield "made/drawn.mp4", "made", lambda: _drawn(folder / "drawn.mp4")
     for kind in MADE:
-        yield f"made/{kind}", "made", partial(make, kind, media, folder)
+        yield f"made/{kind}", "made", partial(made, kind)
 
 
 def _drawn(path: Path) -> Path:
@@ -184,7 +184,8 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write the references again, and show what changed")
     asked = parser.parse_args()
     with TemporaryDirectory() as folder:
-        found = [decoded(place(), name, content) for name, content, place in files(MEDIA, Path(folder))]
+        made = partial(make, small=small_pictures(MEDIA, Path(folder)), folder=Path(folder))
+        found = [decoded(place(), name, content) for name, content, place in files(MEDIA, Path(folder), made)]
     text = "\n\n".join(map(str, found)) + "\n"
     before = REFERENCES.read_text(encoding="utf-8") if REFERENCES.exists() else ""
     references = read_references(before) if before else {}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -88,36 +87,33 @@ LEVELS = 12
 """Greys of `grey_film`, one a picture, in a cycle."""
 
 
-def grey_film(path: Path, *codec: str, options: tuple[str, ...] = (), sound: bool = True) -> Path:
-    """Write twelve seconds of 25 pictures a second, each of one grey of `LEVELS`, in these codecs."""
-    grey = f"color=black:s=96x64:r=25:d=12,geq=lum='20+16*mod(N,{LEVELS})':cb=128:cr=128,format=yuv420p"
-    tone = ("-f", "lavfi", "-i", "sine=440:d=12") if sound else ()
+def grey_film(path: Path, *codec: str, options: tuple[str, ...] = (), sound: bool = True, length_s: int = 12) -> Path:
+    """Write 25 pictures a second, each of one grey of `LEVELS`, in these codecs."""
+    grey = f"color=black:s=96x64:r=25:d={length_s},geq=lum='20+16*mod(N,{LEVELS})':cb=128:cr=128,format=yuv420p"
+    tone = ("-f", "lavfi", "-i", f"sine=440:d={length_s}") if sound else ()
     ffmpeg("-f", "lavfi", "-i", grey, *tone, *options, *codec, path)
     return path
 
 
-@lru_cache(maxsize=64)
-def shown_times(path: Path, stream: int) -> tuple[str | None, ...]:
-    """Best-effort presentation time of each frame of a stream, as ffprobe prints it, in order."""
-    command = ["ffprobe", "-v", "quiet", "-select_streams", str(stream), "-of", "json"]
-    command += ["-show_entries", "frame=best_effort_timestamp_time", str(path)]
-    output = subprocess.run(command, check=False, capture_output=True).stdout
-    frames = json.loads(output or "{}").get("frames", [])
-    return tuple(frame.get("best_effort_timestamp_time") for frame in frames)
-
-
 def ffmpeg_shows(
     path: Path, stream: int, fps: float, width: int, height: int, most: int = 10_000
-) -> list[NDArray[np.uint8]]:
+) -> tuple[list[NDArray[np.uint8]], list[float]]:
     """Decode with ffmpeg itself: the picture `[height, width, 3]` at each `k / fps` after the first frame, `most`.
 
-    Its fps filter, rounding times up to the grid, repeats at `k` the last frame that is not after `k / fps`.
+    Its fps filter, rounding times up to the grid, repeats at `k` the last frame that is not after `k / fps`. Second is
+    the presentation time in seconds of every frame of the stream.
     """
     scale = f"scale={width}:{height}:flags=bicubic+accurate_rnd+full_chroma_int"
     filters = f"setpts=PTS-STARTPTS,fps={fps}:round=up,{scale}"
-    output = ["-frames:v", str(most), "-pix_fmt", "rgb24", "-f", "rawvideo", "pipe:1"]
-    raw = ffmpeg("-i", path, "-map", f"0:{stream}", "-vf", filters, *output)
-    return list(np.frombuffer(raw, np.uint8).reshape(-1, height, width, 3))
+    pictures = ["-frames:v", str(most), "-vf", filters, "-pix_fmt", "rgb24", "-f", "rawvideo", "pipe:1"]
+    passed_on = ["-fps_mode", "passthrough", "-enc_time_base", "1:1000000", "-c:v", "wrapped_avframe"]
+    only = ("-map", f"0:{stream}")
+    with TemporaryDirectory() as folder:
+        listed = Path(folder) / "times"
+        raw = ffmpeg("-copyts", "-i", path, *only, *pictures, *only, *passed_on, "-f", "framecrc", listed)
+        lines = [line for line in listed.read_text().splitlines() if not line.startswith("#")]
+    shown = list(np.frombuffer(raw, np.uint8).reshape(-1, height, width, 3))
+    return shown, [int(line.split(",")[2]) / 1e6 for line in lines]
 
 
 def psnr_db(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float:
@@ -149,15 +145,21 @@ MADE_TO_DAMAGE = {
 }
 
 
-def make(kind: str, media: Path, folder: Path) -> Path:
-    """The file of `MADE` or `MADE_TO_DAMAGE`, made once; skips the test where ffmpeg has no such encoder."""
+def small_pictures(media: Path, folder: Path) -> Path:
+    """The pictures that `make` encodes, as they are: decoding them from their clip takes longer than encoding."""
+    folder.mkdir(exist_ok=True)
+    clip, small = media / "clips" / "torchcodec__dog_eating_854132.mp4", folder / "small.nut"
+    ffmpeg("-i", clip, "-an", "-vf", "scale=160:96", "-pix_fmt", "yuv420p", "-c:v", "rawvideo", small)
+    return small
+
+
+def make(kind: str, small: Path, folder: Path) -> Path:
+    """Write the file of `MADE` or `MADE_TO_DAMAGE`; skips the test where ffmpeg has no such encoder."""
+    folder.mkdir(exist_ok=True)
     path = folder / kind
-    if path.exists():
-        return path
-    clip, codec = media / "clips" / "torchcodec__dog_eating_854132.mp4", (MADE | MADE_TO_DAMAGE)[kind]
-    filters = ["-vf", "scale=160:96", "-pix_fmt", "yuv420p", "-movflags", "+faststart"]
+    codec = (MADE | MADE_TO_DAMAGE)[kind]
     try:
-        ffmpeg("-i", clip, "-an", *filters, "-c:v", *codec, path)
+        ffmpeg("-i", small, "-pix_fmt", "yuv420p", "-movflags", "+faststart", "-c:v", *codec, path)
     except subprocess.CalledProcessError as error:
         path.unlink(missing_ok=True)
         if b"Unknown encoder" not in error.stderr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import logging
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -24,10 +24,10 @@ from kinodex.index.spaces.space import (
 )
 from tests.support.late import late
 from tests.support.models.tiny_models import TINY, write_model
+from tests.support.servers.model_hub import COMMIT, NOBODY_THERE, hub_at
 
 open_clip, torch = late(import_open_clip), late("torch")
 SIGLIP_LIKE = {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "squash"}
-NOBODY_THERE = "http://127.0.0.1:9"
 
 
 @pytest.fixture(scope="module")
@@ -104,40 +104,23 @@ def test_a_fingerprint_follows_the_weights_not_the_path(tmp_path, tiny):
 
 
 @pytest.mark.slow
-def test_without_a_network(tmp_path, tiny):
+def test_without_a_network(tmp_path, tiny, monkeypatch, caplog):
     """A model in the hub's cache loads; a missing one is reported without retries, with two ways on."""
-    snapshot = tmp_path / "models--someone--tiny" / "snapshots" / ("0" * 40)
-    write_model(snapshot, TINY)
+    write_model(tmp_path / "models--someone--tiny" / "snapshots" / COMMIT, TINY)
     refs = tmp_path / "models--someone--tiny" / "refs"
     refs.mkdir()
-    (refs / "main").write_text("0" * 40)
-    script = """
-import sys
-from kinodex.index.errors import WeightsMissing
-from kinodex.index.spaces.space import load_space
-print(load_space("hf-hub:someone/tiny").fingerprint.digest)
-for name in sys.argv[1:]:
-    try:
-        load_space(name)
-    except WeightsMissing as error:
-        print(error)
-"""
-    missing = [DEFAULT_SPACE, "hf-hub:someone/nothing"]
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script, *missing],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"HF_HUB_CACHE": str(tmp_path), "HF_ENDPOINT": NOBODY_THERE},
-        check=True,
-    )
-    digest, *lines = run.stdout.splitlines()
-    assert run.stderr == ""  # the hub's client prints a line before each of its long pauses
-    assert digest == load_space(tiny).fingerprint.digest
-    assert len(lines) == len(missing)
-    for name, message in zip(missing, lines, strict=True):
-        assert name in message
-        assert "local-dir:PATH" in message
-        assert "HF_ENDPOINT" in message and "HF_HOME" in message and "builtin" not in message
+    (refs / "main").write_text(COMMIT)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(logging.getLogger("huggingface_hub"), "propagate", True)
+    with hub_at(NOBODY_THERE):
+        assert load_space("hf-hub:someone/tiny").fingerprint.digest == load_space(tiny).fingerprint.digest
+        for name in (DEFAULT_SPACE, "hf-hub:someone/nothing"):
+            with pytest.raises(WeightsMissing, match="HF_ENDPOINT") as caught:
+                load_space(name)
+            for part in (name, "local-dir:PATH", "HF_HOME"):
+                assert part in str(caught.value)
+            assert "builtin" not in str(caught.value)
+    assert caplog.text == "", "the hub's client says a line before each of its long pauses"
 
 
 def test_damaged_weights_and_those_of_another_model(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -29,12 +30,13 @@ def whole(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 @pytest.fixture(scope="session")
 def long_film(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with one film of two minutes, large enough to be cut into parts."""
+    """A folder with one film of a minute; bytes that players skip make it large enough to be cut into parts."""
 
     def draw(folder: Path) -> None:
         folder.mkdir(exist_ok=True)
-        render_film(write_script("film", 120.0, 3), folder / "film.mp4")
-        assert (folder / "film.mp4").stat().st_size > SPLIT_FROM_BYTES, "too small to be looked at for cutting"
+        render_film(write_script("film", 60.0, 3), folder / "film.mp4")
+        with (folder / "film.mp4").open("ab") as film:
+            film.write(struct.pack(">I4s", 8 + SPLIT_FROM_BYTES, b"free") + bytes(SPLIT_FROM_BYTES))
 
     return made_once(tmp_path_factory, "long", draw)
 

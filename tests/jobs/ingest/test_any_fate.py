@@ -20,7 +20,7 @@ from kinodex.index.sweep import audit, sweep
 from kinodex.jobs.ingest.messages import Task
 from tests.support.faults.crew import FATES, Film, RunEnded, ingest, new_library
 
-EXAMPLES, STEPS = int(os.environ.get("KINODEX_EXAMPLES", "5")), 5
+EXAMPLES, STEPS = int(os.environ.get("KINODEX_EXAMPLES", "3")), 5
 FILMS = [Film(f"film {number}", frames) for number, frames in enumerate((1, 4, 6, 9))]
 
 

@@ -178,9 +178,9 @@ def test_a_long_film_is_read_in_parts_the_last_one_by_all_workers_and_is_the_sam
 
     reads, note = changing(ALWAYS, is_part, lambda library, finished: finished)
     shared, _ = run(long_film, tmp_path / "shared", note, workers=2, cut_s=300.0)
-    assert len(reads) >= 4 and {each.worker for each in reads} == {0, 1}
+    assert len(reads) >= 2 and {each.worker for each in reads} == {0, 1}
     cuts, note = changing(ALWAYS, is_read_of("film.mp4"), lambda library, finished: finished)
-    cut, _ = run(long_film, tmp_path / "cut", note, cut_s=40.0)
+    cut, _ = run(long_film, tmp_path / "cut", note, cut_s=20.0)
     assert len(cuts) >= 2
     alone, _ = run(long_film, tmp_path / "alone")
     assert contents(shared) == contents(cut) == contents(alone)

@@ -35,10 +35,10 @@ def test_only_what_the_master_said_is_its_own(home):
     async def sampled():
         async with chosen_models(ModelChoice()) as frozen:
             context = RolloutContext(known, environments, frozen)
-            return await sample_rollouts([0, 1] * 6, context, MasterSettings.read(), model.generator)
+            return await sample_rollouts([0, 1] * 3, context, MasterSettings.read(), model.generator)
 
     runs = asyncio.run(sampled())
-    assert len(runs) == 12
+    assert len(runs) == 6
     for run in runs:
         read = model.generator.tokenizer.decode
         said = [token for token, own in zip(run.completion, run.own, strict=True) if own]
@@ -63,7 +63,7 @@ def test_long_transcripts_are_shortened_to_the_context_of_the_master(home, tmp_p
     async def sampled():
         async with chosen_models(ModelChoice()) as frozen:
             context = RolloutContext(known, {"episode": episode}, frozen)
-            return await sample_rollouts([0] * 4, context, MasterSettings.read(), model.generator)
+            return await sample_rollouts([0] * 2, context, MasterSettings.read(), model.generator)
 
     for run in asyncio.run(sampled()):
         assert 2_000 < len(run.prompt) <= 4096 * 3 // 4

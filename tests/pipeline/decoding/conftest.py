@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.support.ffmpeg import make, needs_decoder
+from tests.support.ffmpeg import make, needs_decoder, small_pictures
+from tests.support.house.once import made_once
 
 
 @pytest.fixture(scope="session")
 def made(media: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Files of `MADE` by name, each made when first asked for."""
-    return partial(make, media=media, folder=tmp_path_factory.mktemp("made"))
+    """Files of `MADE` by name, each made when first asked for, once for all processes."""
+
+    def encoded(kind: str) -> Path:
+        small = made_once(tmp_path_factory, "small", lambda folder: small_pictures(media, folder)) / "small.nut"
+        return made_once(tmp_path_factory, f"made-{kind}", lambda folder: make(kind, small, folder)) / kind
+
+    return encoded
 
 
 @pytest.fixture(params=["decord", "torchcodec"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -237,10 +237,11 @@ def add_stage(
         assert library.additions.complete(stage, model, counts, settings) == ()
 
 
-def run_together(processes: Sequence[BaseProcess]) -> None:
-    """Start processes, and wait until every one has ended well."""
+def run_together(processes: Sequence[BaseProcess], meanwhile: Callable[[], object] = lambda: None) -> None:
+    """Start processes, do something in this one, and wait until every one has ended well."""
     for process in processes:
         process.start()
+    meanwhile()
     for process in processes:
         process.join()
     assert [process.exitcode for process in processes] == [0] * len(processes)

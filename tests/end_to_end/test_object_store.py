@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
 
 import numpy as np
 import pytest
@@ -22,7 +23,6 @@ from tests.support.libraries.random_library import (
     found,
     made,
     numpy_search,
-    run_together,
     unit_vectors,
     write,
 )
@@ -95,15 +95,20 @@ def test_a_lease_holds_there_too(library):
         lease.check()
 
 
-def _ingest(uri: str, worker: int) -> None:
+def _ingest(uri: str, worker: int, both: Barrier) -> None:
     library = Library.open(uri)
+    both.wait()
     for number in range(3):
         write(library, made(f"w{worker}v{number}", 10, seed=number))
 
 
 def test_two_write_at_once(library):
-    context = get_context("spawn")
-    run_together([context.Process(target=_ingest, args=(library.uri, worker)) for worker in range(2)])
+    both = (context := get_context("spawn")).Barrier(2)
+    other = context.Process(target=_ingest, args=(library.uri, 1, both))
+    other.start()
+    _ingest(library.uri, 0, both)
+    other.join()
+    assert other.exitcode == 0
     assert len(library.videos()) == 6
     assert audit(library).problems == ()
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import find_spec
 from types import ModuleType
 
 import pyarrow
@@ -25,16 +25,20 @@ class _Pandas(SourceFileLoader):
 
 
 class _PandasLater:
-    """Finds no pandas while `is_hidden`."""
+    """Finds no pandas while `is_hidden`; then that which the other finders find."""
 
-    is_hidden = True
+    is_hidden, is_asking = True, False
 
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name != "pandas":
+    def find_spec(self, name: str, path: object, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name != "pandas" or self.is_asking:
             return None
         if self.is_hidden:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        spec = PathFinder.find_spec(name, path, target)
+        self.is_asking = True
+        try:
+            spec = find_spec(name)
+        finally:
+            self.is_asking = False
         if spec is not None and type(spec.loader) is SourceFileLoader:
             spec.loader = _Pandas(spec.loader.name, spec.loader.path)
         return spec
@@ -44,7 +48,7 @@ _LEVEL = os.environ.get("LANCE_LOG")
 os.environ.setdefault("LANCE_LOG", "error")
 if "pandas" not in sys.modules and "pyarrow.dataset" not in sys.modules:
     _later = _PandasLater()
-    sys.meta_path.insert(sys.meta_path.index(PathFinder), _later)
+    sys.meta_path.insert(0, _later)
     try:
         import pyarrow.dataset
     finally:

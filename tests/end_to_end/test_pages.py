@@ -23,19 +23,6 @@ TITLES = (
     "Harbour",
 )
 MOST_TABS = 150
-LEAVE = "performance.clearResourceTimings(); document.querySelector('main').dataset.left = ''"
-"""Marks the page before the next one, which could else give its sign."""
-STILL = """new Promise((still) => {
-  let before = -1;
-  const look = () => {
-    const come = performance.getEntriesByType("resource").length;
-    if (come === before) still();
-    before = come;
-    setTimeout(look, 500);
-  };
-  look();
-})"""
-"""Waits until nothing has come over the network for half a second."""
 GROUND = {"light": "rgb(244, 244, 245)", "dark": "rgb(17, 17, 19)"}
 
 
@@ -101,11 +88,10 @@ def test_every_page_is_for_all_and_fits_whatever_its_texts_say(opened, site, wid
     page = opened(site.address, width, scheme)
     found = {}
     for name, place in site.places.items():
-        page.evaluate(LEAVE)  # within the document: to load it for each page takes most of the time
+        page.goto("about:blank")  # else the page before this one could give the sign
         page.goto(f"{site.address}/{place.address}")
-        page.locator("main[data-left]").wait_for(state="detached")
         page.wait_for_selector(place.sign)
-        page.evaluate(STILL)
+        page.wait_for_load_state("networkidle")
         beside_px = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == GROUND[scheme], name
         if problems := hard_to_use(page) + ([("scrolls sideways", [f"{beside_px} px"])] if beside_px > 0 else []):

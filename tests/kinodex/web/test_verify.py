@@ -1,4 +1,4 @@
-"""The server's model looks at moments of a search, by HTTP and within the limits of questions (page: test_browser.py)."""
+"""The server's model looks at moments of a search, by HTTP, within the limits of questions (page: test_browser.py)."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from tests.support.libraries.agent_library import add_film, environment_of, film
 from tests.support.libraries.text_library import words_library
 
 SEED = 13
-REPLIES_A_KIND = 120
+REPLIES_A_KIND = 76
 RUNS_AN_AGENT = 5
 BUDGET = Budget(rounds=5, tokens=60_000)
 KINDS = kinds()

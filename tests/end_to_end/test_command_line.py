@@ -14,17 +14,14 @@ from tests.support.command import Kinodex, bad
 
 
 @pytest.mark.slow
-def test_sample_ingest_again_and_info(kinodex: Kinodex, tmp_path: Path) -> None:
-    films, library = tmp_path / "films", tmp_path / "library"
-    sampled = kinodex("sample", films, "--hours", 0.01, "--seed", 5)
-    assert sampled.code == 0
-    assert {Path(line) for line in sampled.out.splitlines()} == {*films.glob("*.mp4"), films / "questions.jsonl"}
+def test_ingest_again_info_and_report(kinodex: Kinodex, short_films: Path, tmp_path: Path) -> None:
+    films, library = shutil.copytree(short_films, tmp_path / "films"), tmp_path / "library"
     (films / "noise.mp4").write_text("this is no video")
 
     first = kinodex("ingest", films, "--library", library, "--space", "builtin", "--json")
     told = json.loads(first.out)["sources"]
     assert first.code == 3
-    assert sorted(each["state"] for each in told) == ["failed", "indexed", "indexed", "indexed"]
+    assert sorted(each["state"] for each in told) == ["failed", *["indexed"] * 3]
 
     info = json.loads(kinodex("info", library, "--json").out)
     assert [row["error_class"] for row in info["failures"]] == ["NotAVideo"]
@@ -123,9 +120,7 @@ def test_bad_libraries(kinodex: Kinodex, films: Path, library: Path, tmp_path: P
 
 
 @pytest.mark.slow
-def test_bad_spaces(kinodex: Kinodex, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+def test_a_bad_space(kinodex: Kinodex, films: Path, tmp_path: Path) -> None:
     to = ("--library", tmp_path / "library")
     bad(kinodex, "ingest", films, *to, "--space", "ViT-B-33/laion2b_s34b_b79k", code=2, says="ViT-B-32")
-    bad(kinodex, "ingest", films, *to, "--space", "ViT-B-32/laion2b_s34b_b79k", code=2, says="HF_ENDPOINT")
     assert not (tmp_path / "library").exists()

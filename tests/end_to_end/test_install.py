@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,10 +12,12 @@ import tarfile
 import tomllib
 import zipfile
 from pathlib import Path, PurePosixPath
+from string import Template
 
 import pytest
 import yaml
 
+from tests.support.command import Kinodex
 from tests.support.house.once import KEPT
 from tests.support.servers.ray_node import environment
 
@@ -181,20 +184,30 @@ def test_others_find_the_skill_and_the_entry_valid(root: Path, index: None, tmp_
     assert "agentskills, mcp-registry" in linted
 
 
-def test_the_commands_of_the_skill_run_as_they_stand(root: Path, films: Path, tmp_path: Path) -> None:
+def test_the_commands_of_the_skill_run_as_they_stand(
+    root: Path, films: Path, kinodex: Kinodex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this process; its script, that finds the command, in processes of their own."""
     skill = root / "skills" / "kinodex"
-    commands = re.findall(r"^```bash\n(.*?)^```", (skill / "SKILL.md").read_text(), re.MULTILINE | re.DOTALL)
-    variables = {"FILMS": str(films / "film-01.mp4"), "LIBRARY": str(tmp_path / "library"), "OUT": str(tmp_path)}
-    variables |= {"KINODEX_INGEST_SPACE": "builtin", "KINODEX_CACHE": str(tmp_path / "cache"), "COLUMNS": "200"}
-    variables |= {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "PYTHONPATH": str(root)}
-    command = ["bash", "-euc", "\n".join(commands)]
-    ran = subprocess.run(command, cwd=skill, env=environment() | variables, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
+    blocks = re.findall(r"^```bash\n(.*?)^```", (skill / "SKILL.md").read_text(), re.MULTILINE | re.DOTALL)
+    places = {"FILMS": str(films / "film-01.mp4"), "LIBRARY": str(tmp_path / "library"), "OUT": str(tmp_path)}
+    monkeypatch.setenv("KINODEX_INGEST_SPACE", "builtin")
+    for line in "".join(blocks).splitlines():
+        program, *words = (Template(word).substitute(places) for word in shlex.split(line))
+        ran = kinodex(*words)
+        assert (program, ran.code) == ("scripts/kinodex", 0), (line, ran.err)
     assert len([*(tmp_path / "frames").rglob("*.jpg")]) == 3
     assert [*(tmp_path / "clips").glob("*.mp4")], "near hits are one clip"
     assert (tmp_path / "subtitles").exists()
     assert (tmp_path / "moments.csv").read_text().count("film-01") >= 1
-    bare = subprocess.run(["/bin/sh", "scripts/kinodex"], cwd=skill, env={"PATH": ""}, capture_output=True, text=True)
+    script = ["/bin/sh", "scripts/kinodex", "--version"]
+    (tmp_path / "kinodex").write_text("#!/bin/sh\necho found: $*\n")
+    (tmp_path / "kinodex").chmod(0o755)
+    found, bare = (
+        subprocess.run(script, cwd=skill, env={"PATH": path}, capture_output=True, text=True)
+        for path in (str(tmp_path), "")
+    )
+    assert (found.returncode, found.stdout) == (0, "found: --version\n")
     assert (bare.returncode, bare.stderr) == (
         127,
         "neither kinodex nor uvx is on PATH: pip install 'kinodex[ingest,hf,mcp]'\n",

@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
 
 import numpy as np
 import pytest
@@ -22,7 +23,6 @@ from tests.support.libraries.random_library import (
     found,
     made,
     numpy_search,
-    run_together,
     unit_vectors,
     write,
 )
@@ -53,7 +53,7 @@ def library(address, request) -> Library:
 
 
 def test_a_library_is_written_and_searched(library):
-    videos = [made(f"{n:04d}", 40, seed=n, lines=((0.0, 1.0, f"line {n}"),)) for n in range(4)]
+    videos = [made(f"{n:04d}", 40, seed=n, lines=((0.0, 1.0, f"line {n}"),)) for n in range(3)]
     for video in videos:
         write(library, video)
     write(library, made("left", 10, seed=9), complete=False)
@@ -62,25 +62,25 @@ def test_a_library_is_written_and_searched(library):
     for _ in range(2):
         again = pickle.loads(pickle.dumps(library))
         assert found(again.search.frames(query, k=8)) == numpy_search(videos, query, k=8)
-        assert [hit.video_id for hit in again.search.transcript("3")] == ["0003"]
+        assert [hit.video_id for hit in again.search.transcript("2")] == ["0002"]
         assert again.frames("0002", [7])[0].jpeg == b"jpeg 0002 7"
         refresh(library.tables, SOON)
     library.writer.discard("0001")
     assert audit(library).problems == ()
-    assert [row.video_id for row in library.videos()] == ["0000", "0002", "0003"]
+    assert [row.video_id for row in library.videos()] == ["0000", "0002"]
 
 
 def test_agents_keep_captions_there_too(library):
     write(library, made("aaaa", 6, seed=1))
-    rows = [ClipRow("aaaa", "m", 4.0 * n, 4.0 * n + 4, "said", 0.5, 4) for n in range(6)]
+    rows = [ClipRow("aaaa", "m", 4.0 * n, 4.0 * n + 4, "said", 0.5, 4) for n in range(4)]
 
     def keep(first: int) -> None:
         again = Library.open(library.uri)
-        for n in range(first, first + 3):
+        for n in range(first, first + 2):
             again.clips.add(rows[n : n + 2])
 
     with ThreadPoolExecutor() as pool:
-        list(pool.map(keep, (0, 1, 2)))
+        list(pool.map(keep, (0, 1)))
     assert library.clips.read("aaaa", "m") == rows
     library.writer.discard("aaaa")
     assert audit(library).problems == ()
@@ -95,16 +95,21 @@ def test_a_lease_holds_there_too(library):
         lease.check()
 
 
-def _ingest(uri: str, worker: int) -> None:
+def _ingest(uri: str, worker: int, both: Barrier) -> None:
     library = Library.open(uri)
-    for number in range(3):
+    both.wait()
+    for number in range(2):
         write(library, made(f"w{worker}v{number}", 10, seed=number))
 
 
 def test_two_write_at_once(library):
-    context = get_context("spawn")
-    run_together([context.Process(target=_ingest, args=(library.uri, worker)) for worker in range(2)])
-    assert len(library.videos()) == 6
+    both = (context := get_context("spawn")).Barrier(2)
+    other = context.Process(target=_ingest, args=(library.uri, 1, both))
+    other.start()
+    _ingest(library.uri, 0, both)
+    other.join()
+    assert other.exitcode == 0
+    assert len(library.videos()) == 4
     assert audit(library).problems == ()
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import base64
 import io
-import tempfile
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import pytest
@@ -28,8 +26,8 @@ from tests.support.servers.serve_server import serving
 
 Found = list[tuple[str, float, str]]
 """Title, time in seconds and `found_in` of each hit."""
-Face = Callable[["Asked", Path, Kinodex], Found | None]
-"""Gives what a face finds, or None for a query that it does not take."""
+Face = Callable[["Asked", Path, "Ways"], Found | None]
+"""Gives what a face finds in a library, or None for a query that it does not take."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,14 @@ class Asked:
     """On the columns of videos: `where` of Python, `--where`, ..."""
 
 
-def by_python(asked: Asked, library: Path, _: Kinodex) -> Found:
+class Ways(NamedTuple):
+    """The command line, and a client of a server of the library."""
+
+    kinodex: Kinodex
+    browser: Browser
+
+
+def by_python(asked: Asked, library: Path, _: Ways) -> Found:
     opened = kinodex.open(library)
     opened = opened if asked.condition is None else opened.where(asked.condition)
     picture = None if asked.picture is None else Image.open(asked.picture)
@@ -64,7 +69,7 @@ def by_python(asked: Asked, library: Path, _: Kinodex) -> Found:
     return [(opened.video(hit.video_id).title, round(hit.time_s, 3), FOUND_IN[hit.source]) for hit in hits]
 
 
-def by_command_line(asked: Asked, library: Path, kinodex: Kinodex) -> Found:
+def by_command_line(asked: Asked, library: Path, ways: Ways) -> Found:
     options = {
         "--image": asked.picture,
         "--in": asked.where,
@@ -77,13 +82,13 @@ def by_command_line(asked: Asked, library: Path, kinodex: Kinodex) -> Found:
     given = [each for name, value in options.items() if value is not None for each in (name, value)]
     command = "search", library, *([asked.words] if asked.words else []), *given
     if asked.where == "screen-text":
-        bad(kinodex, *command, code=2, says="kinodex add screen-text")
+        bad(ways.kinodex, *command, code=2, says="kinodex add screen-text")
         return []
-    hits = json_of(kinodex, *command)
+    hits = json_of(ways.kinodex, *command)
     return [(hit["title"], round(hit["time_s"], 3), hit["found_in"]) for hit in hits]
 
 
-def by_mcp(asked: Asked, library: Path, _: Kinodex) -> Found | None:
+def by_mcp(asked: Asked, library: Path, _: Ways) -> Found | None:
     if asked.picture is not None or asked.where not in WHERE:
         return None
     given: dict[str, Any] = {
@@ -105,7 +110,7 @@ def by_mcp(asked: Asked, library: Path, _: Kinodex) -> Found | None:
     return found
 
 
-def by_http(asked: Asked, library: Path, _: Kinodex) -> Found | None:
+def by_http(asked: Asked, library: Path, ways: Ways) -> Found | None:
     """Words or a picture: HTTP joins no two."""
     if asked.words and asked.picture is not None:
         return None
@@ -114,12 +119,11 @@ def by_http(asked: Asked, library: Path, _: Kinodex) -> Found | None:
     values["where"] = asked.condition
     query = urlencode({name: value for name, value in values.items() if value is not None} | {"most": asked.k})
     place = "/data/libraries/0/search"
-    with served_here(library) as client:
-        if asked.picture is None:
-            reply = client.get(f"{place}?{query}")
-        else:
-            sent = {"content-type": "image/jpeg"}
-            reply = client.send("POST", f"{place}/picture?{query}", asked.picture.read_bytes(), sent)
+    if asked.picture is None:
+        reply = ways.browser.get(f"{place}?{query}")
+    else:
+        sent = {"content-type": "image/jpeg"}
+        reply = ways.browser.send("POST", f"{place}/picture?{query}", asked.picture.read_bytes(), sent)
     assert reply.status == 200, reply.body
     return [
         (group["title"], round(hit["start_s"], 3), FOUND_IN[hit["source"]])
@@ -128,7 +132,7 @@ def by_http(asked: Asked, library: Path, _: Kinodex) -> Found | None:
     ]
 
 
-def by_chat(asked: Asked, library: Path, _: Kinodex) -> Found | None:
+def by_chat(asked: Asked, library: Path, ways: Ways) -> Found | None:
     """A picture that comes with a question."""
     if asked.picture is None or asked.words:
         return None
@@ -136,17 +140,10 @@ def by_chat(asked: Asked, library: Path, _: Kinodex) -> Found | None:
     content = [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": url}}]
     body = {"model": "library", "messages": [{"role": "user", "content": content}], "kinodex": {"agent": "uniform"}}
     body["kinodex"] |= {"where": asked.condition}  # type: ignore[operator]
-    with served_here(library) as client:
-        reply = client.post("/v1/chat/completions", body | {"model": client.get("/v1/models").json["data"][0]["id"]})
+    reply = ways.browser.post("/v1/chat/completions", body)
     assert reply.status == 200, reply.body
     best = reply.json["kinodex"]["pictures"][0]
     return [(best["title"], round(best["time_s"], 3), "pictures")]
-
-
-@contextmanager
-def served_here(library: Path) -> Iterator[Browser]:
-    with tempfile.TemporaryDirectory() as traces, serving([library], Path(traces)) as client:
-        yield client
 
 
 FACES: dict[str, Face] = {
@@ -159,6 +156,17 @@ FACES: dict[str, Face] = {
 
 BIRD = ("film-01", 14.0, "pictures")
 WALRUS = ("film-02", 0.0, "captions")
+
+
+@pytest.fixture(scope="module")
+def browser(filmed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with serving([filmed], tmp_path_factory.mktemp("traces")) as client:
+        yield client
+
+
+@pytest.fixture
+def ways(kinodex: Kinodex, browser: Browser) -> Ways:
+    return Ways(kinodex, browser)
 
 
 @pytest.fixture(scope="module")
@@ -220,9 +228,9 @@ def contract(photographs: dict[str, Path]) -> dict[str, tuple[Asked, Found]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("face", FACES)
-def test_every_face_finds_the_same(face: str, filmed: Path, photographs: dict[str, Path], kinodex: Kinodex) -> None:
+def test_every_face_finds_the_same(face: str, filmed: Path, photographs: dict[str, Path], ways: Ways) -> None:
     for name, (asked, expected) in contract(photographs).items():
-        found = FACES[face](asked, filmed, kinodex)
+        found = FACES[face](asked, filmed, ways)
         # of chat the best moment alone: they are 10 s apart there
         assert found in (expected[:1] if face == "chat" else expected, None), f"{name}, by {face}"
 
@@ -230,7 +238,7 @@ def test_every_face_finds_the_same(face: str, filmed: Path, photographs: dict[st
 @pytest.mark.slow
 @pytest.mark.parametrize("face", FACES)
 def test_every_face_says_why_a_condition_cannot_be(
-    face: str, filmed: Path, photographs: dict[str, Path], kinodex: Kinodex
+    face: str, filmed: Path, photographs: dict[str, Path], ways: Ways
 ) -> None:
     """The nearest column, and how many videos there are where it holds for none."""
     picture = photographs["upright"] if face == "chat" else None
@@ -241,8 +249,8 @@ def test_every_face_says_why_a_condition_cannot_be(
     ):
         asked = Asked("" if picture else "a walrus", picture, condition=condition)
         if face == "command line":
-            bad(kinodex, "search", filmed, asked.words, "--where", condition, code=2, says=says)
+            bad(ways.kinodex, "search", filmed, asked.words, "--where", condition, code=2, says=says)
             continue
         with pytest.raises((QueryError, AssertionError, ExceptionGroup)) as caught:  # of a reply that is an error
-            FACES[face](asked, filmed, kinodex)
+            FACES[face](asked, filmed, ways)
         assert says in "".join(traceback.format_exception(caught.value)), f"{condition}, by {face}"

@@ -33,8 +33,8 @@ from tests.support.servers.chat_server import SEES, Behaviour, ChatServer, faili
 from tests.support.servers.embed_server import EmbedServer
 
 pytestmark = pytest.mark.slow
-KILLS = (2, 6)
-"""The request, or step, at which each run is killed: within a film, and after a whole one."""
+KILL = 7
+"""The request, or step, at which a run is killed: within a film, after a whole one."""
 FILMS = ("aa", "bb", "cc")
 NEVER = 10**6
 PLAN = {
@@ -156,7 +156,7 @@ def test_killed_while_it_waits_for_a_reply(name: str, tmp_path: Path) -> None:
         return True
 
     with CASES[name](tmp_path, strikes) as case:
-        for at in (*KILLS, NEVER):
+        for at in (KILL, NEVER):
             left[0] = at
             children.append(_started([*case.words, "--model", "tester"], tmp_path))
             assert children[-1].wait() == (0 if at == NEVER else -signal.SIGKILL)
@@ -171,7 +171,7 @@ def test_a_function_that_is_killed_at_some_steps(tmp_path: Path) -> None:
     left, function, each = tmp_path / "left", tmp_path / "mine.py", 60 * len(PLACES)
     function.write_text(MAP.format(left=str(left)))
     line = ["add", "map", library.uri, f"{function}:brightness", "--batch", 60]
-    for steps in (*KILLS, NEVER):
+    for steps in (KILL, NEVER):
         left.write_text(str(steps))
         assert _started(line, tmp_path).wait() == (0 if steps == NEVER else -signal.SIGKILL)
         with suppress(LibraryError):  # nothing is written yet

@@ -12,13 +12,16 @@ import pytest
 from kinodex.agent.trace import read_trace
 from kinodex.cli.main import main
 from kinodex.index.library import Library
+from kinodex.jobs.models import ModelChoice
 from kinodex.web.inputs import ViewerApi, classify_inputs
 from kinodex.web.trace_view import TraceView, trace_view
 from tests.support.house.once import made_once
 from tests.support.libraries.play_library import KINDS, write_films
-from tests.support.libraries.viewer_library import SEEN, Shown, library_of_titles, make_shown, served
+from tests.support.libraries.viewer_library import SEEN, Shown, library_of_titles, served
 from tests.support.models.stage_models import library_in_two_spaces
 from tests.support.runs.eval_runs import caption_library, write_questions
+from tests.support.servers.chat_server import ChatServer
+from tests.support.servers.looking_server import looking_server
 from tests.support.servers.serve_server import Client, serving
 
 
@@ -27,12 +30,6 @@ def client(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """`kinodex serve` over drawn films with the built-in model."""
     with serving([library], tmp_path_factory.mktemp("traces"), at_once=50) as client:
         yield client
-
-
-@pytest.fixture(scope="session")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
-    """A library of one video, and two traces over it."""
-    return make_shown(tmp_path_factory.mktemp("viewer"))
 
 
 @pytest.fixture(scope="session")
@@ -108,3 +105,14 @@ def playing(play_library: Library, tmp_path_factory: pytest.TempPathFactory) -> 
 def ids(play_library: Library) -> dict[str, str]:
     """Ids of the films by their names without suffix."""
     return {row.title: row.video_id for row in play_library.videos()}
+
+
+@pytest.fixture
+def looking(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Client, ChatServer]]:
+    """A server of films whose model sees, and the server of that model."""
+    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
+    place = shutil.copytree(library, tmp_path / "library")
+    with looking_server(lambda number, line: number == 1) as server:
+        choice = ModelChoice("tester", server.base_url, input_price=1000.0)
+        with serving([place], tmp_path / "traces", choice, usd_a_day=0.5) as client:
+            yield client, server

@@ -502,6 +502,26 @@ def test_the_menu_of_a_page_downloads(opened, client, library):
     assert menu.get_attribute("open") is None
 
 
+def test_a_model_that_sees_is_offered_to_look_at_what_was_found(
+    opened, looking: tuple[Client, ChatServer], client: Client
+) -> None:
+    with_model, _ = looking
+    assert client.get("/data/home").json["serve"]["looks"] is None, "the built-in model does not see"
+    page = opened(f"{with_model.address}#/library/0/search/text%3Da%2Bboat%26in%3Dpictures")
+    page.get_by_role("button", name="Have tester look at the first 5").click()
+    page.get_by_text("present: a model saw it in 1 of the 5 moments it looked at").wait_for()
+    assert page.locator(".judged.yes").inner_text() == "yesa boat is in the picture (1)"
+    assert page.locator(".judged.no").count() == 4 and page.locator(".look").count() == 0
+    page.goto(f"{with_model.address}#/library/0/moments/text%3Da%2Bred%2Bboat")
+    page.get_by_role("button", name="Have tester look at the first").click()
+    page.locator(".judged.yes").wait_for()
+    assert page.locator(".weaker .judged.no").count() >= 1, "what the model denied stands apart"
+    page = opened(f"{client.address}#/library/0/search/text%3Da%2Bboat")
+    page.locator(".hit").first.wait_for()
+    assert page.locator(".look").count() == 0
+    page.goto("about:blank")  # before the server ends
+
+
 # Asking: live to the answer, stopped, followed up, by keyboard.
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from importlib.util import find_spec
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 
 import pyarrow
@@ -25,20 +25,16 @@ class _Pandas(SourceFileLoader):
 
 
 class _PandasLater:
-    """Finds no pandas while `is_hidden`; then that which the other finders find."""
+    """Finds no pandas while `is_hidden`."""
 
-    is_hidden, is_asking = True, False
+    is_hidden = True
 
-    def find_spec(self, name: str, path: object, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name != "pandas" or self.is_asking:
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name != "pandas":
             return None
         if self.is_hidden:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        self.is_asking = True
-        try:
-            spec = find_spec(name)
-        finally:
-            self.is_asking = False
+        spec = PathFinder.find_spec(name, path, target)
         if spec is not None and type(spec.loader) is SourceFileLoader:
             spec.loader = _Pandas(spec.loader.name, spec.loader.path)
         return spec
@@ -48,7 +44,7 @@ _LEVEL = os.environ.get("LANCE_LOG")
 os.environ.setdefault("LANCE_LOG", "error")
 if "pandas" not in sys.modules and "pyarrow.dataset" not in sys.modules:
     _later = _PandasLater()
-    sys.meta_path.insert(0, _later)
+    sys.meta_path.insert(sys.meta_path.index(PathFinder), _later)
     try:
         import pyarrow.dataset
     finally:

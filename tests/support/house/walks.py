@@ -27,7 +27,7 @@ class Recorder:
         if event != "call" or code in self._codes or not code.co_flags & inspect.CO_OPTIMIZED:
             return
         path = code.co_filename
-        if not path.endswith(".py") or not _room(path) or code.co_name == "find_spec":  # which all imports ask
+        if not path.endswith(".py") or not _room(path):
             self._codes.add(code)
         elif not _while_importing(frame):
             self._codes.add(code)

@@ -90,7 +90,7 @@ def run(
 
     async def whole() -> Answer:
         async with OpenAIModel(role(server, **settings), cache=cache) as model:
-            given = {"agent": "eea", "budget": Budget(rounds=6), "on_event": events.append}
+            given: dict[str, Any] = {"agent": "eea", "budget": Budget(rounds=6), "on_event": events.append}
             return await ask(QUESTION, environment, model, **given)
 
     answer = asyncio.run(whole())

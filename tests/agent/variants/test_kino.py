@@ -109,7 +109,7 @@ def test_each_frame_goes_where_it_is_worth_most(environment: Environment) -> Non
     shown = [frame.frame_no for each in expanded for frame in each.frames]
     assert len(shown) == len(set(shown))
     assert len(model.asked(ScoreSegments)[1].segments) == sum(len(each.children) for each in second)
-    given = {"anchor_frames": 0, "spread": False}
+    given: dict[str, Any] = {"anchor_frames": 0, "spread": False}
     _, expanded, model = run(environment, rating(near), **given, budget=Budget(rounds=5))
     in_round = Counter({1: 8, 2: 3, 3: 5, 4: 3, 5: 5})
     assert Counter(each.round for each in expanded for _ in each.frames) == in_round, "a fourth frame tells little more"

@@ -14,7 +14,7 @@ from tests.support.servers.rule_server import Rules, RuleServer
 pytestmark = pytest.mark.slow
 
 WALKERS = "tests.support.house.walkers"
-MOST_FILES = {"A frame from file to row": 35, "A question through eea": 34, "An item of a benchmark": 40}
+MOST_FILES = {"A frame from file to row": 35, "A question through kino": 34, "An item of a benchmark": 40}
 """What a reader should have to open at most."""
 
 
@@ -33,11 +33,11 @@ def test_a_frame_from_file_to_row(root: Path, films: Path, tmp_path: Path) -> No
     assert walk(f"{WALKERS}:index_a_film", tmp_path) == files_of(root, "A frame from file to row")
 
 
-def test_a_question_through_eea(root: Path, library: Path, tmp_path: Path) -> None:
+def test_a_question_through_kino(root: Path, library: Path, tmp_path: Path) -> None:
     (tmp_path / "library").symlink_to(library)
     with RuleServer(Rules()) as server:  # in this process: the walk is one of another
         (tmp_path / "base_url.txt").write_text(server.base_url, encoding="utf-8")
-        assert walk(f"{WALKERS}:ask_a_question", tmp_path) == files_of(root, "A question through eea")
+        assert walk(f"{WALKERS}:ask_a_question", tmp_path) == files_of(root, "A question through kino")
 
 
 def test_an_item_of_a_benchmark(root: Path, films: Path, library: Path, tmp_path: Path) -> None:

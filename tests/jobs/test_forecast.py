@@ -142,7 +142,7 @@ def test_a_past_run_is_the_better_basis(
     questions = Path(shutil.copy(folder / "questions.jsonl", tmp_path))
     run = ("eval", "run", "sketch", folder / "library", "--annotations", questions, "--no-page", "--no-controls")
     first = kinodex(*run, "--out", tmp_path / "new", "--dry-run")
-    assert first.code == 0 and "| eea | 6 |" in first.out and "| at most |" in first.out
+    assert first.code == 0 and "| kino | 6 |" in first.out and "| at most |" in first.out
     assert not (tmp_path / "new").exists()
     assert kinodex(*run, "--out", tmp_path / "old").code == 0
     second = kinodex(*run, "--out", tmp_path / "new", "--dry-run")
@@ -151,7 +151,7 @@ def test_a_past_run_is_the_better_basis(
     verified = kinodex(*run, "--out", tmp_path / "other", "--verify", "--dry-run")
     assert "| at most |" in verified.out, "a run without --verify says nothing of its calls"
     done = kinodex(*run, "--out", tmp_path / "old", "--dry-run")
-    assert "| eea | 0 | 0 | 0 | 0 | 0 |" in done.out
+    assert "| kino | 0 | 0 | 0 | 0 | 0 |" in done.out
 
 
 # Captions and summaries: counted from the library.

@@ -21,19 +21,23 @@ def ask_a_question(folder: Path) -> None:
 
     from kinodex.agent.ask import ask
     from kinodex.agent.environment import Environment
+    from kinodex.agent.limits import Budget
     from kinodex.agent.models.openai_model import OpenAIModel
     from kinodex.agent.models.roles import Role
 
     async def answer(base_url: str) -> str | None:
         async with OpenAIModel(Role(model="rules", base_url=base_url, key_env=None)) as model:
             environment = Environment.open(str(folder / "library"), "film-01")
-            return (await ask("What colour is the bird at sea?", environment, model)).text
+            budget = Budget(frames=20)  # of more frames than that a search is needed
+            return (await ask("What colour is the bird at sea?", environment, model, budget=budget)).text
 
     assert asyncio.run(answer((folder / "base_url.txt").read_text(encoding="utf-8")))
 
 
 def score_items(folder: Path) -> None:
+    from kinodex.agent.limits import Budget
     from kinodex.evaluation import evaluate
 
     library, questions = folder / "library", folder / "questions.jsonl"
-    assert evaluate(library, "sketch", questions, folder / "run", limit=2, controls=False).asked == 2
+    budget = Budget(frames=20)
+    assert evaluate(library, "sketch", questions, folder / "run", limit=2, controls=False, budget=budget).asked == 2

@@ -151,13 +151,15 @@ MEASUREMENTS = {
         print $ground --agents kino,eea,uniform,oracle --films 8x45-451213
     """,
     "ground-frames": """
-        ground="python -m tests.support.world.ground $OPTIONS --frames 4,8,16,64,128"
-        print $ground --agents kino,eea,uniform,oracle --films 8x45-451213
+        ground="python -m tests.support.world.ground $OPTIONS --films 8x45-451213"
+        print $ground --agents kino,eea,uniform,oracle --frames 4,8,16,64,128
+        print $ground --agents kino,eea --frames 1000 --eyes perfect,erring
     """,
     "ground-parts": """
         ground="python -m tests.support.world.ground $OPTIONS --frames 32 --eyes perfect,erring"
         parts=kino,kino:least_share=0,kino:spread=false,kino:anchor_frames=0,kino:route=false,kino:sharpness=1
-        print $ground --agents $parts,kino:anchors_from=pictures --films 12x15-807487
+        shares=kino:least_share=0.03,kino:least_share=0.3
+        print $ground --agents $parts,$shares,kino:anchors_from=pictures --films 12x15-807487
     """,
     "language-model": """
         print python -m tests.end_to_end.test_real_language_model "$LANGUAGE"

@@ -157,7 +157,7 @@ class _Search(EEASearch):
             self.emit_rewards()
             remember(self.session, self.memory, frames, border_rewards(frames, parts), evicted)
             looked += count
-            if looked >= look or not count:  # nothing may be left to see
+            if looked >= look or not count or self.session.over():  # nothing may be left to see
                 decision = await self.decide(looked)
                 if isinstance(decision, Answer):
                     return decision

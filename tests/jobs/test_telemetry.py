@@ -46,7 +46,7 @@ def sent(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Sent:
                     write(event)
                     send(event)
 
-                await ask(QUESTION, environment, models(environment), on_event=on_event)
+                await ask(QUESTION, environment, models(environment), agent="eea", on_event=on_event)
 
     with pytest.MonkeyPatch.context() as patch, collecting() as collector:
         patch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20of-the-collector")

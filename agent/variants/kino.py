@@ -71,13 +71,13 @@ class KinoParameters:
     frames: int = 8
     """Frames of each later look; of a short budget a quarter."""
     anchor_frames: int = 8
-    """How many frames of a look may be matches of the search; 0: matches draw none."""
+    """How many frames of a round may be matches of the search; 0: matches draw none."""
     sharpness: float = 4.0
     """How much more a frame is worth in a segment with a higher rating: the exponent of the rating."""
     least_share: float = 0.1
     """A round ends before a frame that is worth less than this share of its best one; 0: a look is one round."""
     spread: bool = True
-    """A look's frames may go to several segments; else all go to the one that the policy chose."""
+    """A round's frames may go to several segments; else all go to the one that the policy chose, and its parts."""
     route: bool = True
     """The question decides how to search; else it is always for a moment."""
     whole: int = 64
@@ -220,11 +220,12 @@ class _Search(EEASearch):
         matches: dict[str, list[float]] = defaultdict(list)
         for match in drawing_order(self.clusters, self._seen()):
             matches[match.video_id].append(match.time_s)
-        drawn, shown, least, chosen = 0, 0, 0.0, defaultdict(list)
+        best_worth = max((worth * len(times_s) for worth, _, times_s in stretches), default=0.0)
+        least = self.parameters.least_share * best_worth
+        drawn, shown, chosen = 0, 0, defaultdict(list)
         while stretches and shown < count:
             best = max(range(len(stretches)), key=lambda at: stretches[at][0] * len(stretches[at][2]))
             worth, number, times_s = stretches.pop(best)
-            least = least if shown else self.parameters.least_share * worth * len(times_s)
             if shown >= LEAST_ROUND and worth * len(times_s) < least:
                 break
             near = _near_middle(times_s, matches[self.tree.candidates[number].segment.video_id])

@@ -220,8 +220,8 @@ class _Search(EEASearch):
         matches: dict[str, list[float]] = defaultdict(list)
         for match in drawing_order(self.clusters, self._seen()):
             matches[match.video_id].append(match.time_s)
-        best_worth = max((worth * len(times_s) for worth, _, times_s in stretches), default=0.0)
-        least = self.parameters.least_share * best_worth
+        share = self.parameters.least_share
+        least = max((share * worth * len(times_s) for worth, _, times_s in stretches), default=0.0)
         drawn, shown, chosen = 0, 0, defaultdict(list)
         while stretches and shown < count:
             best = max(range(len(stretches)), key=lambda at: stretches[at][0] * len(stretches[at][2]))

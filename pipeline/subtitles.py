@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from kinodex.pipeline.decoding.clock import file_clock
 from kinodex.pipeline.decoding.stream import VideoMetadata, open_options
 from kinodex.pipeline.errors import SourceError, SubtitleError
 from kinodex.pipeline.fetch import SILENCE_S, Source, local_copy
@@ -92,7 +93,7 @@ def embedded_lines(path: Path, name: str) -> list[Line]:
             tracks = [stream for stream in file.streams if _is_text(stream)]
             for stream in file.streams:
                 stream.discard = Discard.default if stream in tracks else Discard.all
-            for packet in file.demux(tracks) if tracks else ():
+            for packet in file_clock(path, name).demux(file, *tracks) if tracks else ():
                 # A data track that is no text may be a film's telemetry, of any size.
                 size_bytes += packet.size if packet.stream.type == "subtitle" else 0
                 _require_short(size_bytes, name)

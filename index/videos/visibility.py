@@ -26,8 +26,10 @@ from kinodex.index.store.schema import (
     CHECKSUM,
     OWN_TABLES,
     STAGES,
+    ZERO,
     Filter,
     all_of,
+    any_of,
     equal,
     one_of,
     other_than,
@@ -51,24 +53,39 @@ class Readable(Protocol):
 
     def rows(self, name: str, where: Filter | None, columns: Sequence[str]) -> pa.Table: ...
 
+    def schema(self, name: str) -> pa.Schema: ...
+
 
 def complete_videos(tables: Tables, ids: Sequence[str] | None = None) -> dict[str, VideoRow]:
     """Read the rows of the complete videos among these, or of all, by id."""
     chosen = [] if ids is None else [one_of("video_id", ids)]
-    columns = [name for name in VideoRow.__slots__ if name != "zero_s"]
+    columns = _there(tables, [*VideoRow.__slots__])
     rows = tables.rows("videos", all_of([*chosen, equal("state", "complete")]), columns).to_pylist()
-    zeros_s = [first_zero_s(row["uri"], row["start_s"]) for row in rows]
-    pairs = zip(rows, zeros_s, strict=True)
-    return {row["video_id"]: VideoRow(**moved(row, -zero_s), zero_s=zero_s) for row, zero_s in pairs}
+    return {
+        row["video_id"]: VideoRow(**moved(row, -zero_s) | {ZERO: zero_s}) for row in rows for zero_s in [_zero(row)]
+    }
 
 
 def late_zeros_s(tables: Readable, ids: Sequence[str] | None = None) -> dict[str, float]:
     """Read the presentation times of 0:00 that are not 0, of these videos or of all: most have none to read."""
     chosen = [] if ids is None else [one_of("video_id", ids)]
-    late = all_of([*chosen, other_than("start_s", 0)])
-    rows = tables.rows("videos", late, ["video_id", "uri", "start_s"]).to_pylist()
-    zeros_s = {row["video_id"]: first_zero_s(row["uri"], row["start_s"]) for row in rows}
+    columns = _there(tables, ["video_id", "uri", "start_s", ZERO])
+    late = any_of([other_than(name, 0) for name in columns if name in ("start_s", ZERO)])
+    zeros_s = {
+        row["video_id"]: _zero(row) for row in tables.rows("videos", all_of([*chosen, late]), columns).to_pylist()
+    }
     return {video_id: zero_s for video_id, zero_s in zeros_s.items() if zero_s}
+
+
+def _there(tables: Readable, columns: Sequence[str]) -> list[str]:
+    """Leave out the column that a library lacks which was made before there was one."""
+    return [name for name in columns if name != ZERO or name in tables.schema("videos").names]
+
+
+def _zero(row: Mapping[str, Any]) -> float:
+    """Return the time of 0:00 as it is stored; of a video from before it was, by its pictures."""
+    zero_s: float | None = row.get(ZERO)
+    return first_zero_s(row["uri"], row["start_s"]) if zero_s is None else zero_s
 
 
 def complete_models(tables: Tables, stage: str, ids: Sequence[str] | None = None) -> Models:

@@ -25,7 +25,6 @@ from kinodex.index.rows import (
     SourceRow,
     VideoRow,
     known,
-    moved,
 )
 from kinodex.index.store.database import Tables, is_local, own_tables
 from kinodex.index.store.indexes import ensure_table, present
@@ -457,9 +456,7 @@ def _own_digest(row: Mapping[str, Any], before: int, after: int) -> str | None:
 
 
 def _stored(row: VideoRow) -> dict[str, Any]:
-    values = moved(asdict(row) | {"uri": redact_uri(row.uri)}, row.zero_s)
-    del values["zero_s"]
-    return values
+    return asdict(row) | {"uri": redact_uri(row.uri)}
 
 
 def _table(columns: Mapping[str, Any], schema: pa.Schema) -> pa.Table:

@@ -57,8 +57,8 @@ def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: st
     times_s = np.concatenate([chunk.times_s for chunk in with_frames]).tolist()
     segments = tuple(find_segments(times_s, _distances(with_frames), last.end_s, settings.window_s))
     source, metadata = fetched.source, first.metadata
-    zero_s = first_zero_s(source.uri, first.start_s)  # lines of sidecars count from where a player starts
-    lines = [
+    zero_s = first_zero_s(source.uri, min(metadata.earliest_s, first.start_s))
+    lines = [  # those of sidecars count from where a player starts
         replace(line, start_s=line.start_s + zero_s, end_s=line.end_s + zero_s) if line.source == "sidecar" else line
         for line in first.transcript
     ]
@@ -81,6 +81,7 @@ def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: st
         space=space,
         state="complete",
         ingested_at=datetime.now(UTC),
+        zero_s=zero_s,
     )
     digests: Counter[str] = Counter()
     for chunk in chunks:

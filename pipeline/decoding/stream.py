@@ -56,7 +56,8 @@ class VideoMetadata:
 
     `width_px` and `height_px` are as displayed: square pixels, after rotation. `fps` and
     `claimed_duration_s` are what the header says, which may be wrong; what really decoded is in
-    `kinodex.pipeline.sample.ChunkSummary`. `rotation_deg` is counterclockwise; `drawn`: see `is_drawn`.
+    `kinodex.pipeline.sample.ChunkSummary`. `rotation_deg` is counterclockwise; `drawn`: see `is_drawn`. `earliest_s` is
+    the time at which the first of its streams begins: pictures, sound or text.
     """
 
     container: str
@@ -72,6 +73,7 @@ class VideoMetadata:
     interlaced: bool
     hdr: bool = False
     drawn: bool = False
+    earliest_s: float = 0.0
     tags: Mapping[str, Any] = field(default_factory=dict)
     """Columns of metadata that the container's tags fill: see `known_tags`."""
 
@@ -176,8 +178,16 @@ def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFr
         interlaced=frame.interlaced_frame,
         hdr=is_hdr(frame),
         drawn=is_drawn(container),
+        earliest_s=float(_earliest(container, stream, frame)),
         tags=known_tags(container.metadata),
     )
+
+
+def _earliest(container: InputContainer, stream: VideoStream, frame: VideoFrame) -> Fraction:
+    """Find the earliest time at which pictures, sound or text begin; `frame` is the first of the pictures."""
+    timed = [stream, *container.streams.audio, *container.streams.subtitles]
+    starts = [each.start_time * each.time_base for each in timed if each.start_time is not None and each.time_base]
+    return min([*starts, (frame.pts or 0) * time_base(stream)])
 
 
 def is_drawn(container: InputContainer) -> bool:

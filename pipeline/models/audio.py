@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kinodex.pipeline.decoding.clock import Clock, file_clock, packets_to_end
 from kinodex.pipeline.decoding.stream import open_container
 from kinodex.pipeline.errors import ModelMissing, SoundError
 from kinodex.pipeline.media.source import only_sound
@@ -26,7 +27,6 @@ RATE_HZ = 16_000
 WINDOW_S = 30.0
 CUT_FROM_S = 20.0
 BLOCK_S = 0.1
-FRUITLESS_READS = 32  # demuxer errors in a row before the rest of the file is given up
 GAP_TO_BELIEVE_S = 0.2
 """Timestamps of sound jitter by a packet or two; a larger step is a real gap, or sound that starts again."""
 
@@ -74,28 +74,21 @@ def sound_pieces(path: Path, name: str, playlist: bool = False, track: str | Non
         stream = only_sound(container, track)
         if stream is None:
             return
-        has_sound = False
-        for piece in _follow(_resample(_decode(container, stream))):
+        has_sound, clock = False, file_clock(path, name, playlist)
+        for piece in _follow(_resample(_decode(container, stream, clock))):
             has_sound = True
             yield piece
     if not has_sound:
         raise SoundError(f"{name}: nothing of its sound track decodes; re-encode it, for example to AAC")
 
 
-def _decode(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:
+def _decode(container: InputContainer, stream: AudioStream, clock: Clock) -> Iterator[AudioFrame]:
     """Yield frames of sound; packets that cannot be read or decoded are left out."""
     from av import FFmpegError
 
-    fruitless = 0
-    while fruitless < FRUITLESS_READS:
-        try:
-            for packet in container.demux(stream):
-                fruitless = 0
-                with suppress(FFmpegError):
-                    yield from stream.decode(packet)
-            return
-        except FFmpegError:
-            fruitless += 1
+    for packet in packets_to_end(clock, container, stream):
+        with suppress(FFmpegError):
+            yield from stream.decode(packet)
 
 
 def _resample(frames: Iterable[AudioFrame]) -> Iterator[Sound]:

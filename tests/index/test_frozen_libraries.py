@@ -31,8 +31,8 @@ from kinodex.index.upgrade import upgrade
 from tests.support.command import Kinodex
 from tests.support.models.stage_models import tiny_film
 
-OLDEST, OLDER, NEWEST = "format-1-at-7c22ce07", "format-2-at-b647d471", "format-2-at-a6306e5c"
-STEPS = {OLDEST: 14, OLDER: 5}
+OLDEST, OLDER, NEWEST = "format-1-at-7c22ce07", "format-2-at-b647d471", "format-2-at-54437ff7"
+STEPS = {OLDEST: 15, OLDER: 6, "format-2-at-a6306e5c": 1}
 
 
 @pytest.fixture

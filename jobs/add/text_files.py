@@ -181,11 +181,12 @@ def _transcript_texts(name: str, data: bytes, clip_s: float, cuts: Mapping[str, 
 def _subtitles(name: str, data: bytes) -> ReadResult:
     """Read subtitles named after their video, with the language if there is one: film.srt, film.en.srt."""
     video, language = sidecar_tags(name)
+    problems: list[str] = []
     lines = [
         TextLine(line.start_s, line.end_s, one_line(line.text), None, line.speaker, language)
-        for line in subtitle_lines(data, name)
+        for line in subtitle_lines(data, name, report=problems.append)
     ]
-    text = video_text(name, video, lines, ())
+    text = video_text(name, video, lines, problems)
     return replace(text, whole_name=stem(name)) if language and isinstance(text, VideoText) else text
 
 

@@ -202,6 +202,7 @@ CLOCK = r"-?\s{0,3}\d{1,4}(?:\s{0,3}:\s{0,3}\d{1,4}){1,3}(?:\s{0,3}[.,]\s{0,3}\d
 """A time in any form that files have: with or without hours and fractions, with spaces, before 0."""
 TIMING = re.compile(rf"\s*({CLOCK})\s*(?:-{{1,2}}\s?>|[–—→]>?)\s*({CLOCK})(?:\s.*)?")
 ARROW = "-->"
+MEANS_TIMES = re.compile(r"\s*-?\d{1,4}\s?:")
 NO_CUE = re.compile(r"(?:NOTE|STYLE|REGION)(?:\s|$)")
 """How a block of WebVTT begins that is no cue."""
 ASS_HEADINGS = frozenset({"[script info]", "[v4+ styles]", "[v4 styles]"})
@@ -258,7 +259,7 @@ def _checked(
 
 def _srt_events(lines: Sequence[str]) -> Iterator[_Event]:
     """Yield the events of SRT: a line with two times begins one, whatever stands around it."""
-    found = [number for number, line in enumerate(lines) if _is_timing(line)]
+    found = [number for number in range(len(lines)) if _is_timing(lines, number)]
     for number, until in zip_longest(found, found[1:]):
         body = lines[number + 1 : until]
         yield _Event(number + 1, _times_s(lines[number]), "\n".join(body if until is None else _without_number(body)))
@@ -280,7 +281,7 @@ def _vtt_events(lines: Sequence[str]) -> Iterator[_Event]:
     for first, block in _blocks(lines):
         if NO_CUE.match(block[0]):
             continue
-        found = [at for at, line in enumerate(block) if _is_timing(line)]
+        found = [at for at in range(len(block)) if _is_timing(block, at, at == 1)]
         for at, until in zip_longest(found, found[1:]):
             body = block[at + 1 : until]
             text = "\n".join(body if until is None else _without_number(body))
@@ -298,8 +299,12 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
             block = []
 
 
-def _is_timing(line: str) -> bool:
-    return ARROW in line or TIMING.fullmatch(line) is not None
+def _is_timing(lines: Sequence[str], at: int, is_named: bool = False) -> bool:
+    """True for a line with times, and for one with an arrow where times belong: first, after a number or a name."""
+    line, before = lines[at], lines[at - 1].strip() if at else ""
+    if TIMING.fullmatch(line):
+        return True
+    return ARROW in line and (is_named or not before or before.isdigit() or MEANS_TIMES.match(line) is not None)
 
 
 def _times_s(line: str) -> tuple[float, float] | None:

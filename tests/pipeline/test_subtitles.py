@@ -237,6 +237,8 @@ def test_times_in_any_form_are_read_beside_strict_ones_and_what_is_none_is_repor
         assert problem.startswith(f"film.srt: line {6 + head.count(chr(10))} has no two times"), problem
         with pytest.raises(SubtitleError, match="has no two times"):
             subtitle_lines(f"{head}1\n{timing}\nsaid\n".encode(), "film.srt")
+    text = STRICT.format("00:00:01,000 --> 00:00:03,000").replace("said", "a --> b")
+    assert subtitle_lines((head + text).encode(), "film.srt")[1].text == "a --> b", "an arrow in a text is text"
     talk = STRICT.format("00:00:01,000 --> 00:00:03,000").replace("said", "between 10:15:30,100 and 10:15:31,200")
     assert subtitle_lines(talk.encode(), "film.srt")[1].text == "between 10:15:30,100 and 10:15:31,200"
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from kinodex.pipeline.decoding.aspect import PixelAspects
 from kinodex.pipeline.decoding.clock import UNBROKEN, Clock, file_clock, packets_to_end
 from kinodex.pipeline.decoding.stream import (
     GAP_TO_BELIEVE_S,
@@ -58,6 +59,7 @@ class PyavReader:
     def __init__(self, path: Path, name: str, playlist: bool = False) -> None:
         self.path, self.name, self._playlist = path, name, playlist
         self.decoder, self.decode_errors, self._sent = "pyav", 0, SentTimes()
+        self._aspects: PixelAspects
         with (
             self.open_stream() as (container, stream),
             closing(self._all_frames(container, stream, UNBROKEN)) as frames,
@@ -82,6 +84,7 @@ class PyavReader:
         with open_container(self.path, self.name, self._playlist) as container:
             stream = choose_stream(container, self.name)
             stream.codec_context.thread_count = 1  # the other cores embed, or decode other videos
+            self._aspects = PixelAspects(stream)
             yield container, stream
 
     def packets(self, span: Span | None = None) -> Packets:
@@ -149,20 +152,24 @@ class PyavReader:
             for time, shown in monotonic_frames(self._all_frames(container, stream, clock), stream):
                 number = window_of(float(time))
                 if number is not None and time > latest_s:
-                    yield TimedFrame(number, float(time), shown)
+                    yield self._timed(number, time, shown)
+
+    def _timed(self, number: int, time: Fraction, frame: VideoFrame) -> TimedFrame:
+        return TimedFrame(number, float(time), frame, self._aspects.of(frame))
 
     def _planned_samples(self, plan: PacketPlan, span: Span | None) -> Iterator[TimedFrame]:
         self.decode_errors = 0
         count, latest = 0, -math.inf
         with self.open_stream() as (container, stream):
-            for frame in _planned_frames(demux_span(container, stream, span, self.first_pts), stream, plan):
+            packets = demux_span(container, stream, span, self.first_pts)
+            for frame in _planned_frames(packets, stream, plan, self._aspects):
                 frame.time_base, pts = self.base, frame.pts or 0  # PyAV forgets the former when a decoder drains
                 if pts <= latest:
                     raise PlanViolated("frames come in another order than their times")
                 latest, number = pts, plan.numbers.get(pts)
                 if number is not None:
                     count += 1
-                    yield TimedFrame(number, float(pts * self.base), frame)
+                    yield self._timed(number, pts * self.base, frame)
         if count < len(plan.numbers):
             raise PlanViolated("fewer frames come out than there are packets")
 
@@ -174,13 +181,13 @@ class PyavReader:
             for next_time, next_frame in frames:
                 number = self._sample_number(time, next_time, rate)
                 if number is not None:
-                    yield TimedFrame(number, float(time), shown)
+                    yield self._timed(number, time, shown)
                 time, shown = next_time, next_frame
             ticks = last_duration(stream, shown.pts, shown.duration, self._sent)
             end = time + duration_s(ticks, self.base, stream.average_rate)
             number = self._sample_number(time, end, rate)
             if number is not None:
-                yield TimedFrame(number, float(time), shown)
+                yield self._timed(number, time, shown)
         self.end_s = float(end)
 
     def _sample_number(self, time: Fraction, until: Fraction, rate: Fraction) -> int | None:
@@ -199,6 +206,7 @@ class PyavReader:
             except FFmpegError:
                 self.decode_errors += 1
                 continue
+            self._aspects.sent(packet)
             for frame in frames:
                 self.decode_errors += frame.is_corrupt
                 yield frame
@@ -220,7 +228,7 @@ class PyavReader:
 
 
 def _planned_frames(
-    packets: Iterator[Packet[VideoStream]], stream: VideoStream, plan: PacketPlan
+    packets: Iterator[Packet[VideoStream]], stream: VideoStream, plan: PacketPlan, aspects: PixelAspects
 ) -> Iterator[VideoFrame]:
     """Decode the packets that the plan sends; raises PlanViolated for damage, or a key frame that is none."""
     from av import FFmpegError
@@ -239,7 +247,9 @@ def _planned_frames(
                 context.flush_buffers()
                 due = packet.pts
             context.skip_frame = "NONREF" if may_skip and not plan.sampled[index] else "DEFAULT"
-            for frame in _check_frames(stream.decode(packet), due):
+            frames = _check_frames(stream.decode(packet), due)
+            aspects.sent(packet)
+            for frame in frames:
                 due = None
                 yield frame
         yield from _check_frames(stream.decode(None), due)

@@ -349,11 +349,15 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class TimedFrame:
-    """The frame shown at instant `number / fps` after the start, at presentation time `time_s`."""
+    """The frame shown at instant `number / fps` after the start, at presentation time `time_s`.
+
+    `aspect` is the shape of its pixels, if the stream says it for each frame; None: that of the metadata.
+    """
 
     number: int
     time_s: float
     frame: VideoFrame
+    aspect: Fraction | None = None
 
 
 class Pass(Protocol):

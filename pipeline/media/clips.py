@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from kinodex.pipeline.decoding.aspect import PixelAspects
 from kinodex.pipeline.decoding.clock import UNBROKEN, Clock, file_clock
 from kinodex.pipeline.decoding.stream import choose_stream, duration_s, open_container, time_base
 from kinodex.pipeline.errors import PictureError, VideoError, WrongClip
@@ -206,8 +207,11 @@ def encode_ranges(
 
     places, clock = _places(ranges), file_clock(path, name)
     made: list[_Made] = []
+    shapes: list[Fraction] = []
     with removed_on_error(out), _explained(name):
-        pictures = chain.from_iterable(_placed_pictures(path, name, place, clock, search, made) for place in places)
+        pictures = chain.from_iterable(
+            _placed_pictures(path, name, place, clock, search, made, shapes) for place in places
+        )
         first = next(pictures)
         has_track, heard = _has_sound(path, name), set[int]()
         with av.open(str(out), "w", format="mp4") as target:
@@ -235,13 +239,16 @@ def _places(ranges: Sequence[tuple[float, float]]) -> list[_Place]:
 
 
 def _placed_pictures(
-    path: Path, name: str, place: _Place, clock: Clock, search: bool, made: list[_Made]
+    path: Path, name: str, place: _Place, clock: Clock, search: bool, made: list[_Made], shapes: list[Fraction]
 ) -> Iterator[Picture]:
-    """Yield the pictures of one range on the clip's clock; `made` gets what there is to know of the range."""
+    """Yield the pictures of one range on the clip's clock; `made` gets what there is to know of the range.
+
+    All pictures of a clip have the shape of its first, which `shapes` gets.
+    """
     first: Picture | None = None
     with ExitStack() as opened:
-        stream, frames = frames_from(opened, lambda: open_container(path, name), name, place.start_s, clock, search)
-        for picture in _pictures(stream, frames, place):
+        shown = frames_from(opened, lambda: open_container(path, name), name, place.start_s, clock, search)
+        for picture in _pictures(*shown, place, shapes):
             yield picture
             first, last = first or picture, picture
     if first is None:
@@ -251,13 +258,18 @@ def _placed_pictures(
     made.append(_Made(last[1] - place.at_s, (begin, end)))
 
 
-def _pictures(stream: VideoStream, frames: Iterable[Shown], place: _Place) -> Iterator[Picture]:
+def _pictures(
+    stream: VideoStream, frames: Iterable[Shown], aspects: PixelAspects, place: _Place, shapes: list[Fraction]
+) -> Iterator[Picture]:
     to_rgb = rgb_scaler(stream.sample_aspect_ratio or Fraction(1), WHOLE_PX, WHOLE_PX)
     shift_s = place.at_s - place.start_s
     for begin, until, frame in frames:
         if place.end_s - begin < TICK_S:
             return
-        yield max(float(begin) + shift_s, place.at_s), min(float(until), place.end_s) + shift_s, to_rgb(frame)
+        if not shapes:
+            shapes.append(aspects.of(frame) or stream.sample_aspect_ratio or Fraction(1))
+        rgb = to_rgb(frame, shapes[0])
+        yield max(float(begin) + shift_s, place.at_s), min(float(until), place.end_s) + shift_s, rgb
 
 
 @contextmanager
@@ -392,7 +404,7 @@ def _inside_s(start_s: float, until_s: float) -> float:
 def shown_at(path: Path, name: str, time_s: float) -> tuple[float, float, NDArray[np.float32]] | None:
     """Decode what a file shows at a time: from and until when, and the picture, small; None behind the last one."""
     with ExitStack() as opened:
-        stream, frames = frames_from(opened, lambda: open_container(path, name), name, time_s, UNBROKEN)
+        stream, frames, _ = frames_from(opened, lambda: open_container(path, name), name, time_s, UNBROKEN)
         for begin, until, frame in frames:
             rgb = rgb_scaler(stream.sample_aspect_ratio or Fraction(1), SCALED_PX, SCALED_PX)(frame)
             return float(begin), float(until), small_picture(rgb)

@@ -40,7 +40,6 @@ from kinodex.pipeline.media.source import (
 if TYPE_CHECKING:
     from av import Packet
     from av.container import InputContainer, OutputContainer
-    from av.video.stream import VideoStream
 
 Way = Literal["file", "remuxed", "transcoded"]
 
@@ -201,11 +200,12 @@ def _encoded(
     uri: str, opened: ExitStack, target: OutputContainer, from_s: float, clock: Clock
 ) -> Iterator[Packet[Any]]:
     """Encode from a time on. Of files whose packets have no times of their own it may be a little off it."""
-    video, pictures = frames_from(opened, lambda: open_source(uri), uri, from_s, clock, all_timed=False)
+    video, pictures, aspects = frames_from(opened, lambda: open_source(uri), uri, from_s, clock, all_timed=False)
     first = next(pictures, None)
     if first is None:
         raise VideoError(f"{uri}: shows no picture from {from_s:.2f} s on; choose an earlier time")
-    return encoded_pictures(first, pictures, video, target, from_s)
+    aspect = aspects.of(first[2]) or video.sample_aspect_ratio or Fraction(1)
+    return encoded_pictures(first, pictures, aspect, target, from_s)
 
 
 def _sound(
@@ -262,10 +262,10 @@ def copied_packets(
 
 
 def encoded_pictures(
-    first: Shown, others: Iterable[Shown], stream: VideoStream, target: OutputContainer, from_s: float
+    first: Shown, others: Iterable[Shown], aspect: Fraction, target: OutputContainer, from_s: float
 ) -> Iterator[Packet[Any]]:
-    """Encode pictures of a stream: upright, square pixels, ordinary range; `from_s` is time 0."""
-    to_rgb = rgb_scaler(stream.sample_aspect_ratio or Fraction(1), LONGEST_PX, SHORTEST_PX)
+    """Encode pictures with pixels of this shape: upright, square pixels, ordinary range; `from_s` is time 0."""
+    to_rgb = rgb_scaler(aspect, LONGEST_PX, SHORTEST_PX)
     height_px, width_px, _ = to_rgb(first[2]).shape
     name = encoder_name()
     out = add_pictures(target, name, ENCODERS[name], width_px, height_px)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kinodex.pipeline.decoding.aspect import PixelAspects
 from kinodex.pipeline.decoding.clock import UNBROKEN, Clock, Opener, file_clock
 from kinodex.pipeline.decoding.stream import (
     choose_stream,
@@ -350,8 +351,8 @@ def frames_from(
     clock: Clock,
     search: bool = True,
     all_timed: bool = True,
-) -> tuple[VideoStream, Iterator[Shown]]:
-    """Open a file and its stream of pictures from the one that is shown at `start_s` on, or the first.
+) -> tuple[VideoStream, Iterator[Shown], PixelAspects]:
+    """Open a file and its stream of pictures from the one that is shown at `start_s` on, or the first, and its shapes.
 
     Where the file cannot be searched, or a search lands behind that picture, where its clock is repaired, and without
     `search`, all before it is decoded.
@@ -362,15 +363,17 @@ def frames_from(
     stream = choose_stream(source, name)
     if search and not clock.is_repaired:
         try:
-            frames = timed_frames(source, stream, seek_key_frame(source, stream, name, start_s, all_timed))
+            aspects, key_pts = PixelAspects(stream), seek_key_frame(source, stream, name, start_s, all_timed)
+            frames = timed_frames(source, stream, key_pts, aspects=aspects)
             first = next(frames, None)
             if first is not None and first[0] - start_s < TICK_S:
-                return stream, _shown_after(chain([first], frames), start_s)
+                return stream, _shown_after(chain([first], frames), start_s), aspects
         except (FFmpegError, NothingDecodes):
             pass  # it is read from its beginning
         source = opened.enter_context(open_file())
         stream = choose_stream(source, name)
-    return stream, _shown_after(timed_frames(source, stream, clock=clock), start_s)
+    aspects = PixelAspects(stream)
+    return stream, _shown_after(timed_frames(source, stream, None, clock, aspects), start_s), aspects
 
 
 def _shown_after(frames: Iterator[Shown], start_s: float) -> Iterator[Shown]:
@@ -378,7 +381,11 @@ def _shown_after(frames: Iterator[Shown], start_s: float) -> Iterator[Shown]:
 
 
 def decoded_frames(
-    source: InputContainer, stream: Any, first_pts: int | None = None, clock: Clock = UNBROKEN
+    source: InputContainer,
+    stream: Any,
+    first_pts: int | None = None,
+    clock: Clock = UNBROKEN,
+    aspects: PixelAspects | None = None,
 ) -> Iterator[Any]:
     """Yield the frames that decode, from a key frame of this time on if it is given; damage is left out."""
     from av import FFmpegError
@@ -389,17 +396,24 @@ def decoded_frames(
         if not has_begun:
             continue
         try:
-            yield from packet.decode()
+            frames = packet.decode()
         except FFmpegError:
             continue
+        if aspects is not None:
+            aspects.sent(packet)
+        yield from frames
 
 
 def timed_frames(
-    source: InputContainer, stream: VideoStream, first_pts: int | None = None, clock: Clock = UNBROKEN
+    source: InputContainer,
+    stream: VideoStream,
+    first_pts: int | None = None,
+    clock: Clock = UNBROKEN,
+    aspects: PixelAspects | None = None,
 ) -> Iterator[Shown]:
     """Yield every picture, from a key frame of this time on, with the time it is shown from and until."""
     last: tuple[Fraction, VideoFrame] | None = None
-    for time, frame in monotonic_frames(decoded_frames(source, stream, first_pts, clock), stream):
+    for time, frame in monotonic_frames(decoded_frames(source, stream, first_pts, clock, aspects), stream):
         if last is not None and time > last[0]:
             yield last[0], time, last[1]
         last = time, frame

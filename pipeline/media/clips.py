@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,7 +18,7 @@ from PIL import Image
 from kinodex.pipeline.decoding.aspect import PixelAspects
 from kinodex.pipeline.decoding.clock import UNBROKEN, Clock, file_clock
 from kinodex.pipeline.decoding.stream import choose_stream, duration_s, open_container, time_base
-from kinodex.pipeline.errors import PictureError, VideoError, WrongClip
+from kinodex.pipeline.errors import VideoError, WrongClip
 from kinodex.pipeline.images import rgb_scaler
 from kinodex.pipeline.media.source import (
     SOUND_HZ,
@@ -386,15 +385,6 @@ INSIDE_S = 0.0006
 def small_picture(rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
     grey = Image.fromarray(rgb).convert("L").resize((SIDE_PX, SIDE_PX), Image.Resampling.BOX)
     return np.asarray(grey, np.float32)
-
-
-def small_jpeg(data: bytes, name: str) -> NDArray[np.float32]:
-    """Reduce a stored JPEG as `small_picture` does; raises PictureError."""
-    try:
-        with Image.open(io.BytesIO(data)) as picture:
-            return small_picture(np.asarray(picture.convert("RGB")))
-    except OSError as error:
-        raise PictureError(f"{name}: a stored picture of it cannot be read ({error}); ingest it again") from error
 
 
 def _inside_s(start_s: float, until_s: float) -> float:

@@ -207,7 +207,9 @@ TAGS: Mapping[str, tuple[str, ...]] = {
     "device": ("com.apple.quicktime.model", "com.android.model", "model", "encoded_by"),
 }
 """Columns, and the tags that say it, the surest first."""
-ISO_6709 = re.compile(r"([+-]\d+(?:\.\d+)?)([+-]\d+(?:\.\d+)?)")
+ISO_6709 = re.compile(r"([+-]\d+(?:\.\d+)?)([+-]\d+(?:\.\d+)?)(?![.\d])")
+LATITUDE_DIGITS, LONGITUDE_DIGITS = 2, 3
+"""Of whole degrees (ISO 6709, annex H); minutes and then seconds follow with two digits each."""
 YEAR_ZERO = 1970
 """Cameras whose clock was never set write the beginning of their count."""
 
@@ -223,8 +225,22 @@ def known_tags(tags: Mapping[str, str]) -> dict[str, Any]:
         moment = _moment(found.pop("recorded_at"))
         found |= {} if moment is None else {"recorded_at": moment}
     if place := ISO_6709.match(found.get("place", "")):
-        found |= {"latitude": float(place[1]), "longitude": float(place[2])}
+        latitude, longitude = _degrees(place[1], LATITUDE_DIGITS, 90), _degrees(place[2], LONGITUDE_DIGITS, 180)
+        if latitude is not None and longitude is not None:
+            found |= {"latitude": latitude, "longitude": longitude}
     return found
+
+
+def _degrees(text: str, digits: int, most: int) -> float | None:
+    """Read an angle of ISO 6709: degrees of so many digits or fewer, or with minutes, or with these and seconds too."""
+    whole, _, fraction = text[1:].partition(".")
+    more = max(0, len(whole) - digits)
+    parts = [whole[: len(whole) - more], *(whole[at : at + 2] for at in range(len(whole) - more, len(whole), 2))]
+    values = [*map(float, parts[:-1]), float(f"{parts[-1]}.{fraction or 0}")]
+    angle = sum(value / 60**power for power, value in enumerate(values))
+    if more not in (0, 2, 4) or max(values[1:], default=0.0) >= 60 or angle > most:
+        return None
+    return -angle if text.startswith("-") else angle
 
 
 def _moment(text: str) -> datetime | None:

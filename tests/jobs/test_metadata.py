@@ -121,6 +121,21 @@ def test_tags_of_containers_come_under_one_name_each():
             "TITLE": "x ",
         }
     ) == {"recorded_at": NOON, "place": "+48.2-016.3/", "latitude": 48.2, "longitude": -16.3, "work_title": "x"}
+    for text, place in (
+        ("+4851.5+00217.7/", (48 + 51.5 / 60, 2 + 17.7 / 60)),
+        ("-335230.6+1511235.25+058/", (-33 - 52 / 60 - 30.6 / 3600, 151 + 12 / 60 + 35.25 / 3600)),
+        ("+48.8577+002.295/", (48.8577, 2.295)),
+        ("+48.8577-2.5", (48.8577, -2.5)),
+        ("+00-000", (0.0, 0.0)),
+        ("+4861.0+00217.7/", None),
+        ("+91+002/", None),
+        ("+48-18001/", None),
+        ("+485+002/", None),
+        ("+48.1.2+002/", None),
+    ):
+        read = known_tags({"location": text})
+        expected = {} if place is None else {"latitude": pytest.approx(place[0]), "longitude": pytest.approx(place[1])}
+        assert read == {"place": text, **expected}, text
     assert known_tags({"creation_time": "1904-01-01T00:00:00Z", "date": "2019", "comment": "drawn"}) == {}
 
 

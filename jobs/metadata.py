@@ -314,8 +314,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def tags_of_file(uri: str) -> dict[str, Any]:
     """The columns in the header of a video's file and in the `.info.json` beside it; raises a PipelineError."""
-    from kinodex.pipeline.decoding.stream import known_tags
+    from kinodex.pipeline.decoding.stream import choose_stream, file_tags
     from kinodex.pipeline.media.source import open_source
 
     with open_source(uri) as container:
-        return known_tags(container.metadata) | download_info(uri)
+        return file_tags(container, choose_stream(container, uri)) | download_info(uri)

@@ -19,7 +19,7 @@ from kinodex.jobs.errors import UnreadableText, UsageError
 from kinodex.jobs.eval.folder import first_defect
 from kinodex.jobs.eval.items import parse_json
 from kinodex.pipeline.errors import SubtitleError
-from kinodex.pipeline.sources import SUBTITLE_SUFFIXES, sidecar_tags
+from kinodex.pipeline.sources import SUBTITLE_SUFFIXES, sidecar_tags, walk
 from kinodex.pipeline.subtitles import subtitle_lines
 
 WINDOW_S = 10.0
@@ -219,10 +219,14 @@ def read_files(
 def _files(source: Path, suffixes: Collection[str]) -> Iterator[tuple[str, Callable[[], bytes]]]:
     """List files by their names in the folder or archive, in order and without hidden ones, with their readers."""
     if source.is_dir():
-        for path in sorted(source.rglob("*")):
+        unread: list[str] = []
+        files = sorted(Path(folder, name) for folder, names in walk(str(source), unread) for name in names)
+        for path in files:
             name = path.relative_to(source).as_posix()
             if _is_wanted(name, suffixes) and path.is_file():
                 yield name, path.read_bytes
+        for place in map(Path, unread):  # reading one says why
+            yield place.relative_to(source).as_posix(), place.read_bytes
     elif not source.is_file():
         raise UsageError(f"got {source}, which does not exist; give a file, a folder or a zip archive on this machine")
     elif zipfile.is_zipfile(source):

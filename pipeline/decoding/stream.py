@@ -75,7 +75,7 @@ class VideoMetadata:
     drawn: bool = False
     earliest_s: float = 0.0
     tags: Mapping[str, Any] = field(default_factory=dict)
-    """Columns of metadata that the container's tags fill: see `known_tags`."""
+    """Columns of metadata that the file fills: see `file_tags`."""
 
 
 def open_container(path: Path, name: str, playlist: bool = False) -> InputContainer:
@@ -139,8 +139,7 @@ def choose_stream(container: InputContainer, name: str) -> VideoStream:
     """
     from av.stream import Discard, Disposition
 
-    still = Disposition.attached_pic | Disposition.timed_thumbnails | Disposition.still_image
-    moving = [s for s in container.streams.video if not s.disposition & still]
+    moving = _moving(container)
     if not moving:
         kinds = {"cover art" if s.type == "video" else s.type for s in container.streams}
         held = f"holds {' and '.join(sorted(kinds))} but no video stream" if kinds else "holds no stream at all"
@@ -150,14 +149,38 @@ def choose_stream(container: InputContainer, name: str) -> VideoStream:
         raise NothingDecodes(f"{name}: no decoder for its video codec; re-encode it, for example to H.264")
 
     def rank(stream: VideoStream) -> tuple[bool, bool, int]:
-        is_item = stream.frames == 1 and stream.duration is None
-        return not is_item, bool(stream.disposition & Disposition.default), stream.width * stream.height
+        return not _is_item(stream), bool(stream.disposition & Disposition.default), stream.width * stream.height
 
     chosen = max(decodable, key=rank)
     for other in container.streams:
         if other.index != chosen.index:
             other.discard = Discard.all
     return chosen
+
+
+def _moving(container: InputContainer) -> list[VideoStream]:
+    from av.stream import Disposition
+
+    still = Disposition.attached_pic | Disposition.timed_thumbnails | Disposition.still_image
+    return [stream for stream in container.streams.video if not stream.disposition & still]
+
+
+def _is_item(stream: VideoStream) -> bool:
+    """True for the still picture that stands for an animation."""
+    return stream.frames == 1 and stream.duration is None
+
+
+def file_tags(container: InputContainer, stream: VideoStream) -> dict[str, Any]:
+    """The columns that a file fills: by its tags, and `other_streams`, the video streams beside the chosen one."""
+    others = [each for each in _moving(container) if each.index != stream.index and not _is_item(each)]
+    if not others or container.format.name in PLAYLIST_DEMUXERS:  # of a playlist they show the same in other sizes
+        return known_tags(container.metadata)
+    return known_tags(container.metadata) | {OTHER_STREAMS: ", ".join(map(_described, others))}
+
+
+def _described(stream: VideoStream) -> str:
+    codec = stream.codec_context.name if stream.codec_context is not None else "codec unknown"
+    return f"stream {stream.index} ({stream.width}x{stream.height} {codec})"
 
 
 def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFrame) -> VideoMetadata:
@@ -179,7 +202,7 @@ def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFr
         hdr=is_hdr(frame),
         drawn=is_drawn(container),
         earliest_s=float(_earliest(container, stream, frame)),
-        tags=known_tags(container.metadata),
+        tags=file_tags(container, stream),
     )
 
 
@@ -207,6 +230,7 @@ TAGS: Mapping[str, tuple[str, ...]] = {
     "device": ("com.apple.quicktime.model", "com.android.model", "model", "encoded_by"),
 }
 """Columns, and the tags that say it, the surest first."""
+OTHER_STREAMS = "other_streams"
 ISO_6709 = re.compile(r"([+-]\d+(?:\.\d+)?)([+-]\d+(?:\.\d+)?)(?![.\d])")
 LATITUDE_DIGITS, LONGITUDE_DIGITS = 2, 3
 """Of whole degrees (ISO 6709, annex H); minutes and then seconds follow with two digits each."""

@@ -16,6 +16,7 @@ from kinodex.jobs.errors import UsageError
 from kinodex.jobs.metadata import read_metadata, set_metadata
 from kinodex.pipeline.decoding.stream import known_tags
 from tests.support.command import bad
+from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.libraries.random_library import SETTINGS, empty_library, fingerprint, made, write
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -167,3 +168,19 @@ def test_an_ingest_sets_columns_and_set_metadata_does_so_later_without_reading(k
     bad(kinodex, "ingest", folder, "--library", library, "--metadata", later, code=2, says="got 'many' for takes of")
     bad(kinodex, "set", "metadata", library, code=2, says="got nothing to set")
     assert kinodex("set", "metadata", library, "--from-files", "--json").code == 0
+
+
+@needs_ffmpeg
+@pytest.mark.slow
+def test_of_several_cameras_in_a_file_the_others_are_named(kinodex, tmp_path):
+    film, library = tmp_path / "two.mkv", tmp_path / "library"
+    cameras = ("-f", "lavfi", "-i", "testsrc=s=160x120:r=5:d=2", "-f", "lavfi", "-i", "color=red:s=320x180:r=5:d=2")
+    ffmpeg(*cameras, "-map", "0", "-map", "1", "-c:v", "libx264", film)
+    ran = kinodex("ingest", film, "--library", library, "--space", "builtin", "--anyway", "--json")
+    (outcome,) = json.loads(ran.out)["sources"]
+    assert "not stream 1 (320x180 h264)" in outcome["problem"] and ran.code == 0
+    assert "other_streams (string): stream 1 (320x180 h264) 1" in kinodex("info", library).out
+    assert json.loads(kinodex("info", library, "--json").out)["failures"] == []
+    opened = Library.open(str(library))
+    assert len(opened.metadata.matching("other_streams IS NOT NULL")) == 1
+    assert set_metadata(opened, read_metadata([]), opened.videos(), from_files=True).videos == 1

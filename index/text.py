@@ -40,6 +40,11 @@ def plain_letters(text: str) -> str:
     return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFD", text.casefold())))
 
 
+def composed(name: str) -> str:
+    """A name as it is compared: a letter and its accent are one character, which macOS writes as two in file names."""
+    return unicodedata.normalize("NFC", name)
+
+
 def beginning(text: str, most: int) -> str:
     """The beginning of a text, `most` code points at most: whole words where a space is near, else whole characters."""
     if len(text) <= most:

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import re
+import unicodedata
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
@@ -79,7 +80,7 @@ def sidecar_tags(uri: str, video: str = "") -> tuple[str, str | None]:
     What follows the name of the `video`, its stem, are tags. Without one they are known by being codes at the end:
     those of "Up.in.the.Air.srt" are none.
     """
-    name = PurePosixPath(uri).stem
+    name, video = composed(PurePosixPath(uri).stem), composed(video)
     if video and name.startswith(f"{video}."):
         title, tags = video, name[len(video) + 1 :].split(".")
     elif name == video:
@@ -98,6 +99,11 @@ def sidecar_tags(uri: str, video: str = "") -> tuple[str, str | None]:
             at -= 1
         title = ".".join([title, *rest[:at]])
     return title, next((tag for tag in tags if _is_language(tag)), None)
+
+
+def composed(name: str) -> str:
+    """A name as it is compared: a letter and its accent are one character, which macOS writes as two."""
+    return unicodedata.normalize("NFC", name)
 
 
 def _is_language(tag: str) -> bool:
@@ -261,14 +267,12 @@ def _videos(infos: Mapping[str, Mapping[str, Any]], below: str = "") -> dict[str
 
 
 def _sources(
-    filesystem: AbstractFileSystem, infos: Mapping[str, Mapping[str, Any]], names: Mapping[str, Sequence[str]]
+    filesystem: AbstractFileSystem, infos: Mapping[str, Mapping[str, Any]], names: Mapping[str, Names]
 ) -> list[Source]:
     return [_source(filesystem, path, names[_folder(path)], info) for path, info in infos.items()]
 
 
-def _source(
-    filesystem: AbstractFileSystem, path: str, names: Sequence[str], info: Mapping[str, Any] | None = None
-) -> Source:
+def _source(filesystem: AbstractFileSystem, path: str, names: Names, info: Mapping[str, Any] | None = None) -> Source:
     sidecars = [f"{_folder(path)}/{name}" for name in _sidecars(PurePosixPath(path).name, names)]
     if "file" in _protocols(filesystem):  # a listing rounds times of change, and a stat costs nothing
         path, *sidecars = (_as_text(name) for name in (path, *sidecars))
@@ -294,35 +298,43 @@ def _folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
+Names = Sequence[tuple[str, str]]
+"""The names of a folder in order, each as it is compared and as it is."""
+
+
+def _by_folder(paths: Iterable[str]) -> dict[str, Names]:
     names: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(paths):
+    for path in paths:
         names[_folder(path)].append(PurePosixPath(path).name)
-    return names
+    return {folder: _in_order(of_folder) for folder, of_folder in names.items()}
 
 
-def _names_beside(filesystem: AbstractFileSystem, paths: Iterable[str]) -> dict[str, list[str]]:
+def _in_order(names: Iterable[str]) -> Names:
+    return sorted((composed(name), name) for name in names)
+
+
+def _names_beside(filesystem: AbstractFileSystem, paths: Iterable[str]) -> dict[str, Names]:
     return {folder: _names_in(filesystem, folder) for folder in {_folder(path) for path in paths}}
 
 
-def _names_in(filesystem: AbstractFileSystem, folder: str) -> list[str]:
+def _names_in(filesystem: AbstractFileSystem, folder: str) -> Names:
     try:
-        return sorted(PurePosixPath(path).name for path in filesystem.ls(folder, detail=False))
+        return _in_order(PurePosixPath(path).name for path in filesystem.ls(folder, detail=False))
     except (OSError, NotImplementedError):
         return []
 
 
-def _sidecars(video: str, names: Sequence[str]) -> list[str]:
+def _sidecars(video: str, names: Names) -> list[str]:
     """Choose the subtitle files named after a video: its stem, perhaps tags such as `.en.forced`, a subtitle suffix.
 
-    A file that fits two videos (`film.mp4`, `film.trailer.mp4`) belongs to the longer name. `names` are sorted.
+    A file that fits two videos (`film.mp4`, `film.trailer.mp4`) belongs to the longer name.
     """
-    stem = PurePosixPath(video).stem + "."
+    stem = PurePosixPath(composed(video)).stem + "."
     after = stem[:-1] + "/"  # "/" follows "." in the alphabet, so these bounds hold all that begins with the stem
-    near = names[bisect_left(names, stem) : bisect_left(names, after)]
-    stems = {PurePosixPath(name).stem + "." for name in near if _is_video(name)} - {stem}
+    near = names[bisect_left(names, (stem, "")) : bisect_left(names, (after, ""))]
+    stems = {PurePosixPath(name).stem + "." for name, _ in near if _is_video(name)} - {stem}
     longer = tuple(other for other in stems if other.startswith(stem))
-    fitting = [name for name in near if not name.startswith(longer)]
+    fitting = [name for alike, name in near if not alike.startswith(longer)]
     return [name for name in fitting if PurePosixPath(name).suffix.lower() in SUBTITLE_SUFFIXES]
 
 

@@ -5,7 +5,6 @@ A search over a million videos must not read a million rows first, nor again whe
 
 from __future__ import annotations
 
-import unicodedata
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,7 +34,7 @@ from kinodex.index.store.schema import (
     other_than,
     vectors_table,
 )
-from kinodex.index.text import redact_uri
+from kinodex.index.text import composed, redact_uri
 
 MANY = 500
 """More ids than this are not looked up one by one: everything is read."""
@@ -276,11 +275,11 @@ def matching_videos(videos: Mapping[str, VideoRow], pattern: str) -> list[VideoR
     """Find videos by a glob for titles or the ends of URIs, by title; none where one has exactly this name."""
     if _named(videos, pattern):
         return []
-    pattern = _composed(pattern)
+    pattern = composed(pattern)
     found = [
         row
         for row in videos.values()
-        if fnmatchcase(_composed(row.title), pattern) or PurePosixPath(_composed(row.uri)).match(pattern)
+        if fnmatchcase(composed(row.title), pattern) or PurePosixPath(composed(row.uri)).match(pattern)
     ]
     return sorted(found, key=lambda row: (row.title, row.video_id))
 
@@ -288,25 +287,20 @@ def matching_videos(videos: Mapping[str, VideoRow], pattern: str) -> list[VideoR
 def _named(videos: Mapping[str, VideoRow], name: str) -> list[VideoRow]:
     names = {name, redact_uri(name)}  # an address is kept without what grants access to it
     exact = [row for row in videos.values() if not names.isdisjoint(_names(row))]
-    composed = set(map(_composed, names))
-    return exact or [row for row in videos.values() if not composed.isdisjoint(map(_composed, _names(row)))]
+    alike = set(map(composed, names))
+    return exact or [row for row in videos.values() if not alike.isdisjoint(map(composed, _names(row)))]
 
 
 def _names(row: VideoRow) -> tuple[str, str, str]:
     return row.title, row.uri, PurePosixPath(row.uri).name
 
 
-def _composed(name: str) -> str:
-    """A name with its accents in its letters: macOS writes file names with them as marks of their own."""
-    return unicodedata.normalize("NFC", name)
-
-
 def _holding(videos: Mapping[str, VideoRow], part: str) -> list[VideoRow]:
-    folded = _composed(part.casefold())
+    folded = composed(part.casefold())
     return [
         row
         for row in videos.values()
-        if any(folded in _composed(each.casefold()) for each in (row.title, PurePosixPath(row.uri).name))
+        if any(folded in composed(each.casefold()) for each in (row.title, PurePosixPath(row.uri).name))
     ]
 
 

@@ -45,7 +45,7 @@ from kinodex.index.store.schema import (
     one_of,
     other_than,
 )
-from kinodex.index.text import redact, redact_uri, redact_values
+from kinodex.index.text import composed, redact, redact_uri, redact_values
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceFragment
@@ -381,7 +381,7 @@ class VideoWriter:
             rows = before.to_pylist()
             for row in rows:
                 uri, title = addresses[row["video_id"]]
-                row |= {"uri": redact_uri(uri), "title": title}
+                row |= {"uri": redact_uri(uri), "title": composed(title)}
             after = pa.Table.from_pylist(rows, schema)
             if VIDEO_DIGESTS in schema.names:
                 texts = map(_own_digest, rows, row_hashes(before), row_hashes(after))
@@ -456,7 +456,7 @@ def _own_digest(row: Mapping[str, Any], before: int, after: int) -> str | None:
 
 
 def _stored(row: VideoRow) -> dict[str, Any]:
-    return asdict(row) | {"uri": redact_uri(row.uri)}
+    return asdict(row) | {"uri": redact_uri(row.uri), "title": composed(row.title)}
 
 
 def _table(columns: Mapping[str, Any], schema: pa.Schema) -> pa.Table:

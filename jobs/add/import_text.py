@@ -17,10 +17,10 @@ from typing import Any, Literal, NamedTuple
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.index.sweep import sweep
+from kinodex.index.text import composed
 from kinodex.jobs.add.captions import Caption, text_tower, text_vectors
 from kinodex.jobs.add.run import AddedRows, AddReport, VideoOutcome, Watch, add, record_failures
 from kinodex.jobs.add.text_files import ReadFailure, ReadResult, TextLine, VideoText
-from kinodex.jobs.eval.items import composed
 from kinodex.jobs.library import batched
 
 VIDEOS_A_COMMIT = 1000

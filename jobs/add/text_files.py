@@ -190,6 +190,9 @@ def _subtitles(name: str, data: bytes) -> ReadResult:
     return replace(text, whole_name=stem(name)) if language and isinstance(text, VideoText) else text
 
 
+SMALL_BYTES, MOST_TIMES = 64_000_000, 50
+"""Texts of an archive are read if they take no more than this, or no more than so many times the archive's own size."""
+
 # Files of a source: one file, all of a folder, or all of a zip archive; a bad one does not stop the others.
 
 
@@ -231,11 +234,23 @@ def _files(source: Path, suffixes: Collection[str]) -> Iterator[tuple[str, Calla
         raise UsageError(f"got {source}, which does not exist; give a file, a folder or a zip archive on this machine")
     elif zipfile.is_zipfile(source):
         with zipfile.ZipFile(source) as archive:
-            for name in sorted(archive.namelist()):
-                if _is_wanted(name, suffixes):
-                    yield name, partial(archive.read, name)
+            members = {each.filename: each for each in archive.infolist() if _is_wanted(each.filename, suffixes)}
+            _check_unpacked(source, members.values())
+            for name in sorted(members):
+                yield name, partial(archive.read, members[name])  # no more of it than it says that there is
     elif _is_wanted(source.name, suffixes):
         yield source.name, source.read_bytes
+
+
+def _check_unpacked(source: Path, members: Iterable[zipfile.ZipInfo]) -> None:
+    """Raise UsageError for an archive that unpacks to more than texts do."""
+    unpacked_bytes = sum(each.file_size for each in members)
+    most_bytes = max(SMALL_BYTES, MOST_TIMES * source.stat().st_size)
+    if unpacked_bytes > most_bytes:
+        raise UsageError(
+            f"got {source}, whose texts unpack to {unpacked_bytes / 1e6:,.0f} MB, and of an archive of its size "
+            f"{most_bytes / 1e6:,.0f} MB are taken; unpack it yourself, and give the folder"
+        )
 
 
 def _is_wanted(name: str, suffixes: Collection[str]) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,11 +23,11 @@ STORED = ("JPEG",)
 
 
 class NotAPicture(Exception):
-    """What cannot be opened as a picture, or is too large; the message is the reason."""
+    """Bytes that cannot be opened as a picture, or make too large a one; the message is the reason."""
 
 
 @contextmanager
-def opened_picture(source: bytes | Path, formats: Sequence[str]) -> Iterator[Picture]:
+def opened_picture(source: bytes | Path, formats: tuple[str, ...]) -> Iterator[Picture]:
     """Open a picture of one of PIL's `formats`; raises NotAPicture, also where what follows meets a damaged part."""
     from PIL import Image, UnidentifiedImageError
 

@@ -341,14 +341,13 @@ def _fetch(source: Source, folder: Path, check: Check) -> Path:
 def _download(source: Source, path: Path, check: Check = go_on) -> None:
     from fsspec.callbacks import Callback
 
-    class Blocks(Callback):
-        """Checks with every block that comes."""
+    def came(inc: int = 1) -> None:
+        check()
 
-        def relative_update(self, inc: int = 1) -> None:
-            check()
-
+    blocks = Callback()
+    blocks.relative_update = came  # is called with every block
     filesystem, remote = attempt(source.uri, lambda: filesystem_of(source.uri, source.timeout_s))
-    attempt(source.uri, lambda: filesystem.get_file(remote, str(path), callback=Blocks()))
+    attempt(source.uri, lambda: filesystem.get_file(remote, str(path), callback=blocks))
 
 
 def _suffix(uri: str) -> str:

@@ -232,7 +232,7 @@ def parse_cues(text: str, report: Report = ignore) -> Iterator[Cue]:
 
 
 class _Event(NamedTuple):
-    """What a file shows from a line on: its two times, None where they cannot be read, and its text as it is."""
+    """The text that a file shows from a line on, as it is, and its two times; None where these cannot be read."""
 
     number: int
     times_s: tuple[float, float] | None
@@ -310,8 +310,8 @@ def _is_timing(lines: Sequence[str], at: int, is_named: bool = False) -> bool:
 def _times_s(line: str) -> tuple[float, float] | None:
     """Read the two times of a line; None if it has none."""
     timing = TIMING.fullmatch(line)
-    times_s = [_time_s(each) for each in timing.groups()] if timing else []
-    return (times_s[0], times_s[1]) if len(times_s) == 2 and None not in times_s else None
+    start_s, end_s = map(_time_s, timing.groups()) if timing else (None, None)
+    return None if start_s is None or end_s is None else (start_s, end_s)
 
 
 def _ass_events(lines: Sequence[str]) -> Iterator[_Event]:

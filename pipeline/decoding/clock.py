@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kinodex.pipeline.decoding.stream import (
     BACK_TO_BELIEVE_S,
@@ -114,7 +114,7 @@ def find_clock(open_file: Opener, name: str, end_s: float | None = None) -> Cloc
 
     with open_file() as container:
         kind = container.format
-        if not kind.flags & Flags.ts_discont.value or kind.name in PLAYLIST_DEMUXERS:
+        if not kind.flags & cast(int, Flags.ts_discont.value) or kind.name in PLAYLIST_DEMUXERS:
             return UNBROKEN
         try:
             stream = choose_stream(container, name)

@@ -261,7 +261,7 @@ def _degrees(text: str, digits: int, most: int) -> float | None:
     more = max(0, len(whole) - digits)
     parts = [whole[: len(whole) - more], *(whole[at : at + 2] for at in range(len(whole) - more, len(whole), 2))]
     values = [*map(float, parts[:-1]), float(f"{parts[-1]}.{fraction or 0}")]
-    angle = sum(value / 60**power for power, value in enumerate(values))
+    angle: float = sum(value / 60**power for power, value in enumerate(values))
     if more not in (0, 2, 4) or max(values[1:], default=0.0) >= 60 or angle > most:
         return None
     return -angle if text.startswith("-") else angle

@@ -134,8 +134,9 @@ class Mixer:
         kept = 0.5 ** (len(left) / (MEMORY_S * RATE_HZ))
         self._together = kept * self._together + float(left @ right)
         self._power = kept * self._power + float(left @ left + right @ right) / 2
-        mixed: Samples = left - right if self._together < OUT_OF_PHASE * self._power else left + right
-        return mixed * np.float32(LEVEL)
+        both = left - right if self._together < OUT_OF_PHASE * self._power else left + right
+        mixed: Samples = both * np.float32(LEVEL)
+        return mixed
 
 
 def _follow(sounds: Iterable[Sound]) -> Iterator[Sound]:

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
-from kinodex.pipeline.decoding.aspect import PixelAspects
 from kinodex.pipeline.decoding.stream import (
+    PixelAspects,
     VideoMetadata,
     choose_stream,
     demuxed,

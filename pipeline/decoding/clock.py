@@ -23,6 +23,7 @@ from kinodex.pipeline.decoding.stream import (
     choose_stream,
     duration_s,
     open_container,
+    packets_to_end,
     time_base,
 )
 from kinodex.pipeline.errors import NothingDecodes, NoVideoStream
@@ -136,8 +137,10 @@ def _stretches(container: InputContainer, stream: VideoStream) -> Iterator[Stret
     base, shift_s = time_base(stream), Fraction(0)
     held: Stretch | None = None
     last_s = Fraction(0)
-    for packet in packets_to_end(UNBROKEN, container, stream):
-        stamp = packet.dts if packet.dts is not None else packet.pts
+    for packet in packets_to_end(lambda: container.demux(stream)):
+        stamp = packet.dts
+        if stamp is None and packet.is_keyframe:  # other pictures are sent in another order than they are shown in
+            stamp = packet.pts
         if stamp is None or not packet.size:
             continue
         time_s = stamp * base
@@ -151,25 +154,3 @@ def _stretches(container: InputContainer, stream: VideoStream) -> Iterator[Stret
         held = replace(first, last_byte=place, end_s=end_s)
     if held is not None:
         yield held
-
-
-FRUITLESS_READS = 32
-"""Errors of a demuxer in a row before the rest of a file is given up."""
-
-
-def packets_to_end(
-    clock: Clock, container: InputContainer, stream: Any, on_error: Callable[[], None] = lambda: None
-) -> Iterator[Packet[Any]]:
-    """Demux a stream to its end, with the times of a clock; what cannot be read is told to `on_error`, and left out."""
-    from av import FFmpegError
-
-    fruitless = 0
-    while fruitless < FRUITLESS_READS:
-        try:
-            for packet in clock.demux(container, stream):
-                fruitless = 0
-                yield packet
-            return
-        except FFmpegError:
-            on_error()
-            fruitless += 1

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.pipeline.decoding.aspect import PixelAspects
-from kinodex.pipeline.decoding.clock import UNBROKEN, Clock, file_clock, packets_to_end
+from kinodex.pipeline.decoding.clock import Clock, file_clock
 from kinodex.pipeline.decoding.stream import (
     GAP_TO_BELIEVE_S,
+    PixelAspects,
     SentTimes,
     Span,
     SpanDamaged,
@@ -32,6 +32,7 @@ from kinodex.pipeline.decoding.stream import (
     last_duration,
     monotonic_frames,
     open_container,
+    packets_to_end,
     read_metadata,
     time_base,
 )
@@ -62,7 +63,7 @@ class PyavReader:
         self._aspects: PixelAspects
         with (
             self.open_stream() as (container, stream),
-            closing(self._all_frames(container, stream, UNBROKEN)) as frames,
+            closing(self._all_frames(container, stream, None)) as frames,
         ):
             first = next(monotonic_frames(frames, stream), None)
             if first is None:
@@ -196,7 +197,7 @@ class PyavReader:
         return number if number < (until - self.start) * rate else None
 
     def _all_frames(
-        self, container: InputContainer, stream: VideoStream, clock: Clock
+        self, container: InputContainer, stream: VideoStream, clock: Clock | None
     ) -> Generator[VideoFrame, None, None]:
         from av import FFmpegError
 
@@ -212,12 +213,13 @@ class PyavReader:
                 yield frame
 
     def _all_packets(
-        self, container: InputContainer, stream: VideoStream, clock: Clock
+        self, container: InputContainer, stream: VideoStream, clock: Clock | None
     ) -> Iterator[Packet[VideoStream] | None]:
         """Yield the packets of the stream to its end, then an empty one that drains the decoder."""
         self._sent = SentTimes()
         packet = None
-        for packet in packets_to_end(clock, container, stream, self._count_error):
+        demux = (lambda: clock.demux(container, stream)) if clock else lambda: container.demux(stream)
+        for packet in packets_to_end(demux, self._count_error):
             self._sent.add(packet.pts)
             yield packet
         if packet is None or packet.size:  # the demuxer's last one is empty, unless it gave up

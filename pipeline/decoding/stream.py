@@ -7,15 +7,15 @@ order of presentation, so that order is believed over the timestamps:
 - no timestamp: the previous time plus the frame duration;
 - the same time as the previous frame: it takes that frame's place;
 - up to a second earlier than the previous frame: it was due in the past, is never shown, and is left out;
-- more than a second earlier, or more than a day later: the clock was reset (a joined or damaged
-  stream), so time goes on from the previous frame by one frame duration.
+- more than a second earlier, or more than a day later: the clock was reset (a damaged stream; of a joined one
+  `clock` beside this file repairs the packets), so time goes on from the previous frame by one frame duration.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ from kinodex.pipeline.images import display_size, is_hdr
 from kinodex.pipeline.playlists import DEVICES, PLAYLIST_DEMUXERS, REFERRING_DEMUXERS, playlist_kind, refusal
 
 if TYPE_CHECKING:
-    from av import VideoFrame
+    from av import Packet, VideoFrame
     from av.container import InputContainer
     from av.video.stream import VideoStream
 
@@ -275,6 +275,28 @@ def _moment(text: str) -> datetime | None:
     return None
 
 
+FRUITLESS_READS = 32
+"""Errors of a demuxer in a row before the rest of a file is given up."""
+
+
+def packets_to_end(
+    demux: Callable[[], Iterator[Packet[Any]]], on_error: Callable[[], None] = lambda: None
+) -> Iterator[Packet[Any]]:
+    """Demux a stream to its end; what cannot be read is told to `on_error`, and left out."""
+    from av import FFmpegError
+
+    fruitless = 0
+    while fruitless < FRUITLESS_READS:
+        try:
+            for packet in demux():
+                fruitless = 0
+                yield packet
+            return
+        except FFmpegError:
+            on_error()
+            fruitless += 1
+
+
 def monotonic_frames(
     frames: Iterable[VideoFrame], stream: VideoStream
 ) -> Generator[tuple[Fraction, VideoFrame], None, None]:
@@ -360,6 +382,35 @@ class _BestEffort:
             self.last_pts = dts
         use_pts = pts is not None and (self.faulty_pts <= self.faulty_dts or dts is None)
         return pts if use_pts else dts
+
+
+# The shape of pixels where it changes on the way, as broadcasts change from 4:3 to 16:9 at one size.
+
+OWN_ASPECT = frozenset({"mpegts", "mpeg", "mpegvideo", "m4v", "h264", "hevc"})
+"""Containers that say nothing of the shape of pixels: the stream alone does, anew with each of its headers."""
+
+
+class PixelAspects:
+    """The shapes of pixels that a decoder has met, by the times from which they hold.
+
+    A decoder knows the shape of the packet that it was sent last, and frames come out later.
+    """
+
+    def __init__(self, stream: VideoStream) -> None:
+        self._context = stream.codec_context if stream.container.format.name in OWN_ASPECT else None
+        self._met: list[tuple[int | None, Fraction]] = []
+
+    def sent(self, packet: Packet[Any] | None) -> None:
+        """Take note of what the decoder says after it was sent a packet."""
+        aspect = self._context.sample_aspect_ratio if self._context is not None and packet is not None else None
+        if packet is not None and aspect and (not self._met or self._met[-1][1] != aspect):
+            self._met.append((packet.pts, aspect))
+
+    def of(self, frame: VideoFrame) -> Fraction | None:
+        """Return the shape of a frame's pixels; None if the container says it for all of them."""
+        pts = frame.pts
+        held = [aspect for since, aspect in self._met if pts is None or since is None or since <= pts]
+        return held[-1] if held else self._met[0][1] if self._met else None
 
 
 # Types that all decoders share: a sample, a span of a video, an open video, a source of frames by number.

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from kinodex.pipeline.decoding.aspect import PixelAspects
 from kinodex.pipeline.decoding.clock import UNBROKEN, Clock, file_clock
-from kinodex.pipeline.decoding.stream import choose_stream, duration_s, open_container, time_base
+from kinodex.pipeline.decoding.stream import PixelAspects, choose_stream, duration_s, open_container, time_base
 from kinodex.pipeline.errors import VideoError, WrongClip
 from kinodex.pipeline.images import rgb_scaler
 from kinodex.pipeline.media.source import (

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.pipeline.decoding.aspect import PixelAspects
 from kinodex.pipeline.decoding.clock import UNBROKEN, Clock, Opener, file_clock
 from kinodex.pipeline.decoding.stream import (
+    PixelAspects,
     choose_stream,
     demuxed,
     duration_s,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.pipeline.decoding.clock import Clock, file_clock, packets_to_end
-from kinodex.pipeline.decoding.stream import open_container
+from kinodex.pipeline.decoding.clock import Clock, file_clock
+from kinodex.pipeline.decoding.stream import open_container, packets_to_end
 from kinodex.pipeline.errors import ModelMissing, SoundError
 from kinodex.pipeline.media.source import only_sound
 
@@ -93,7 +93,7 @@ def _decode(container: InputContainer, stream: AudioStream, clock: Clock) -> Ite
     """Yield frames of sound; packets that cannot be read or decoded are left out."""
     from av import FFmpegError
 
-    for packet in packets_to_end(clock, container, stream):
+    for packet in packets_to_end(lambda: clock.demux(container, stream)):
         with suppress(FFmpegError):
             yield from stream.decode(packet)
 

@@ -19,14 +19,14 @@ import pyarrow as pa
 from kinodex.index.errors import LibraryDamaged, NotALibrary
 from kinodex.index.library import Library
 from kinodex.index.maintain import OWNER, check_writable
-from kinodex.index.rows import SourceRow
+from kinodex.index.rows import SourceRow, first_zero_s
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables, is_local, place, space_tables, table_names, table_place
 from kinodex.index.store.indexes import create_table
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease
-from kinodex.index.store.schema import STAGES, read_heading, table_schemas, vectors_table
+from kinodex.index.store.schema import STAGES, ZERO, read_heading, table_schemas, vectors_table
 from kinodex.index.sweep import MAINTENANCE, WRITERS, held_rows
-from kinodex.index.text import redact_uri
+from kinodex.index.text import composed, redact_uri
 from kinodex.index.videos.writer import IngestLog, counts_of, expected_rows
 
 LOGS = ("leases", "sources", "failures", "runs")
@@ -42,6 +42,8 @@ class FileFacts:
     width_px: int
     height_px: int
     codec: str
+    earliest_s: float | None = None
+    """When the first of its pictures, sounds and texts begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,10 @@ def _video_rows(
             facts = FileFacts(None, width_px, height_px, UNKNOWN_CODEC)
         counts = {column: held[table].distinct.get(video_id, 0) for table, column in expected_rows(own).items()}
         start_s, end_s = spans[video_id]
-        times = {"start_s": start_s, "duration_s": end_s - start_s}
+        zero_s = None
+        if source is not None and facts.earliest_s is not None:
+            zero_s = first_zero_s(source.uri, min(facts.earliest_s, start_s))
+        times = {"start_s": start_s, "duration_s": end_s - start_s, ZERO: zero_s}
         rows.append(_row(video_id, source, facts) | counts | times | whole)
     return rows, lost
 
@@ -212,7 +217,7 @@ def _row(video_id: str, source: SourceRow | None, facts: FileFacts) -> dict[str,
     return {
         "video_id": video_id,
         "uri": uri,
-        "title": video_id[:12] if source is None else PurePosixPath(uri).stem,
+        "title": video_id[:12] if source is None else composed(PurePosixPath(uri).stem),
         "fps": facts.fps,
         "width_px": facts.width_px,
         "height_px": facts.height_px,

@@ -187,7 +187,9 @@ def read_facts(uri: str, video_id: str) -> FileFacts | None:
                 known = video.metadata
     except PipelineError:
         return None
-    return FileFacts(known.fps, known.width_px, known.height_px, known.codec) if found.video_id == video_id else None
+    if found.video_id != video_id:
+        return None
+    return FileFacts(known.fps, known.width_px, known.height_px, known.codec, known.earliest_s)
 
 
 def _fetched(library: Library, video: VideoRow, folder: Path) -> FetchedVideo:

@@ -129,7 +129,8 @@ class Mixer:
     def mono(self, channels: Samples) -> Samples:
         """Mix samples `[channels, n]`, one or two, to `[n]`."""
         if len(channels) == 1:
-            return channels[0]
+            only: Samples = channels[0]
+            return only
         left, right = channels
         kept = 0.5 ** (len(left) / (MEMORY_S * RATE_HZ))
         self._together = kept * self._together + float(left @ right)

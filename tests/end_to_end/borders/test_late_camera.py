@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from itertools import pairwise
 from pathlib import Path
+from shutil import rmtree
 
 import numpy as np
 import pytest
@@ -67,3 +68,15 @@ def test_words_that_are_imported_may_be_said_before_the_first_picture(kinodex: K
     assert kinodex("ingest", film, "--library", library, "--space", "builtin", "--anyway").code == 0
     assert kinodex("import", "transcript", tmp_path / "call.srt", library).code == 0
     assert kinodex("export", "srt", library, "-").out == SUBTITLES.rstrip() + "\n\n"
+
+
+@needs_ffmpeg
+@pytest.mark.slow
+def test_a_row_that_is_made_again_has_the_clock_of_its_file(kinodex: Kinodex, tmp_path: Path) -> None:
+    film, library = call(tmp_path / "films" / "call.ts"), tmp_path / "library"
+    assert kinodex("ingest", film, "--library", library, "--space", "builtin", "--anyway").code == 0
+    (before,) = Library.open(str(library)).videos()
+    rmtree(library / "videos.lance")
+    assert kinodex("maintain", library, "--repair").code == 0
+    (after,) = Library.open(str(library)).videos()
+    assert (after.zero_s, after.start_s) == pytest.approx((before.zero_s, before.start_s)) and before.start_s > 14

@@ -26,6 +26,10 @@ class NotAPicture(Exception):
     """Bytes that cannot be opened as a picture, or make too large a one; the message is the reason."""
 
 
+class TooManyPixels(NotAPicture):
+    """A picture that is too large; the message says what is not."""
+
+
 @contextmanager
 def opened_picture(source: bytes | Path, formats: tuple[str, ...]) -> Iterator[Picture]:
     """Open a picture of one of PIL's `formats`; raises NotAPicture, also where what follows meets a damaged part."""
@@ -39,7 +43,8 @@ def opened_picture(source: bytes | Path, formats: tuple[str, ...]) -> Iterator[P
         with picture:
             if picture.width * picture.height > MOST_PIXELS:
                 millions = MOST_PIXELS // 1_000_000
-                raise NotAPicture(f"{picture.width} x {picture.height} pixels; at most {millions} million are read")
+                size = f"{picture.width} x {picture.height} pixels"
+                raise TooManyPixels(f"{size}; give one of at most {millions} million")
             yield picture
     except UnidentifiedImageError as error:  # its message names an object in memory
         raise NotAPicture("its form is not known") from error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.index.pictures import NotAPicture, opened_picture
+from kinodex.index.pictures import NotAPicture, TooManyPixels, opened_picture
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ def decoded(source: bytes | Path) -> NDArray[np.uint8]:
             return upright(picture)
     except NotAPicture as error:
         which = f"the picture {source}" if isinstance(source, Path) else "the picture"
-        raise UsageError(f"cannot read {which}: {error}; give a JPEG, PNG, WebP, GIF or BMP file") from error
+        remedy = "" if isinstance(error, TooManyPixels) else "; give a JPEG, PNG, WebP, GIF or BMP file"
+        raise UsageError(f"cannot read {which}: {error}{remedy}") from error
 
 
 def upright(picture: Picture) -> NDArray[np.uint8]:

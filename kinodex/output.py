@@ -21,15 +21,6 @@ WIDE = 180
 LINE_EVERY_S = 30.0
 
 
-def clock(seconds: float) -> str:
-    """A time as people read it: 75.5 -> "1:15.5", 3675 -> "1:01:15.0"."""
-    tenths = round(seconds * 10)
-    minutes, rest = divmod(tenths, 600)
-    hours, minutes = divmod(minutes, 60)
-    tail = f"{rest / 10:04.1f}"
-    return f"{hours}:{minutes:02d}:{tail}" if hours else f"{minutes}:{tail}"
-
-
 def console() -> Console:
     """Standard output for people; wide where it is no terminal, so that a pipe gets whole lines."""
     from rich.console import Console

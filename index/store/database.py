@@ -32,6 +32,7 @@ from kinodex.index.spaces.space import absolute_name
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.quiet_lance import Session, lance
 from kinodex.index.store.schema import OWN_TABLES, VECTORS_PREFIX, Filter, Value, read_space, sql_value
+from kinodex.index.terms import with_terms
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceScanner, MergeInsertBuilder
@@ -308,17 +309,18 @@ class Tables:
         """List all tables, also those whose creation was interrupted."""
         return table_names(self.uri)
 
-    def append(self, name: str, rows: Sequence[dict[str, Any]] | pa.Table) -> None:
-        """Append rows in one commit; nothing is written where there are none."""
-        arrow = rows if isinstance(rows, pa.Table) else self._to_arrow(name, rows)
+    def append(self, name: str, rows: Sequence[dict[str, Any]] | pa.Table) -> pa.Table:
+        """Append rows in one commit and return them as written; nothing is written where there are none."""
+        arrow = self._to_arrow(name, rows)
         if arrow.num_rows:
             _check_vectors(arrow)
             with storage_errors(self.uri):
                 retry_on_conflict(lambda: self.to_write(name).insert(arrow))
+        return arrow
 
     def upsert(self, name: str, keys: Sequence[str], rows: Sequence[dict[str, Any]] | pa.Table) -> None:
         """Write rows in one commit, each in place of the one with the same keys."""
-        arrow = rows if isinstance(rows, pa.Table) else self._to_arrow(name, rows)
+        arrow = self._to_arrow(name, rows)
         if arrow.num_rows:
             with storage_errors(self.uri):
                 retry_on_conflict(lambda: self._merge(name, keys).when_matched_update_all().execute(arrow))
@@ -332,8 +334,10 @@ class Tables:
     def _merge(self, name: str, keys: Sequence[str]) -> MergeInsertBuilder:
         return self.to_write(name).merge_insert(list(keys)).when_not_matched_insert_all()
 
-    def _to_arrow(self, name: str, rows: Sequence[dict[str, Any]]) -> pa.Table:
-        return pa.Table.from_pylist(list(rows), schema=self.schema(name))
+    def _to_arrow(self, name: str, rows: Sequence[dict[str, Any]] | pa.Table) -> pa.Table:
+        """Make rows what is written: of the table's columns, lines with their terms."""
+        is_arrow = isinstance(rows, pa.Table)
+        return with_terms(rows if is_arrow else pa.Table.from_pylist(list(rows), schema=self.schema(name)))
 
     def schema(self, name: str) -> pa.Schema:
         """Return the columns of a table, which never change: so its newest state need not be looked for."""

@@ -32,6 +32,7 @@ from kinodex.index.store.schema import (
     SENTENCES_PREFIX,
     VECTORS_PREFIX,
 )
+from kinodex.index.terms import TERMS
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -42,8 +43,6 @@ OF_VIDEOS = ("clips", "screen_text", "scenes")
 """Those of the late tables that hold rows of videos."""
 WORDED = ("transcript", "captions", "screen_text", "scenes")
 """Tables that are searched by words."""
-WORDS = ("text", "title")
-"""Their columns that are: the second of scenes alone."""
 FORGIVING = ("screen_text",)
 """Those of them that are searched for words with typos too."""
 BY_VIDEO = ("frames", "segments", "captions", "detections", "transcript", "videos", "additions")
@@ -130,10 +129,10 @@ def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
         for name in written:
             # Searches that forgive typos look into the index alone: it may lack no line.
             stale_lines = 0 if name in FORGIVING and not when.joins_only else when.stale_lines
-            if not _indexes(tables[name], "text"):  # a process that was killed while it joined fragments left none
+            if not _indexes(tables[name], TERMS):  # a process that was killed while it joined fragments left none
                 index_text(tables, name)
-            elif _is_stale(tables[name], "text", stale_lines, when.stale_share):
-                _take_in(tables, name, "text", when)
+            elif _is_stale(tables[name], TERMS, stale_lines, when.stale_share):
+                _take_in(tables, name, TERMS, when)
         if not when.joins_only:
             optimize(tables, "leases", when)  # renewed every few seconds, each time as a new version of the table
 
@@ -152,15 +151,14 @@ def is_worded(name: str) -> bool:
 
 
 def index_text(tables: Tables, name: str) -> None:
-    """Build a word index over `text`, and titles, for any script, with positions for "quoted phrases"."""
-    tokens: dict[str, Any] = {"base_tokenizer": "icu", "with_position": True, "stem": False, "remove_stop_words": False}
-
-    def build(table: LanceDataset, column: str) -> None:
-        table.create_scalar_index(column, "INVERTED", f"by_{column}", **tokens)
-
-    names = tables[name].schema.names
-    for column in (each for each in WORDS if each in names):
-        _build(tables, name, partial(build, column=column))
+    """Build a word index over the terms of lines as they are stored, with positions for "quoted phrases"."""
+    as_they_are: dict[str, Any] = {
+        "base_tokenizer": "whitespace",
+        "with_position": True,
+        **dict.fromkeys(("lower_case", "ascii_folding", "stem", "remove_stop_words"), False),
+        "max_token_length": None,
+    }
+    _build(tables, name, lambda table: table.create_scalar_index(TERMS, "INVERTED", f"by_{TERMS}", **as_they_are))
 
 
 def forget_deleted(tables: Tables, name: str) -> None:
@@ -169,7 +167,7 @@ def forget_deleted(tables: Tables, name: str) -> None:
         by, column = index.name, index.field_names[0]
         if column == "vector":
             _build(tables, name, methodcaller("drop_index", by))
-        elif column in WORDS:
+        elif column == TERMS:
             index_text(tables, name)
         else:
             _index_column(tables, name, column, by)
@@ -205,7 +203,7 @@ def optimize(tables: Tables, name: str, when: Thresholds) -> None:
     """Join fragments, delete what only old states hold, and bring the table's indexes up to date, in this order."""
     _join(tables, name, when)
     _clean(tables, name, when)
-    rebuilt = [[column] for column in WORDS] if _has_many_lines(tables, name) else []
+    rebuilt = [[TERMS]] if _has_many_lines(tables, name) else []
     # The parts of the vectors' index are chosen by `plan_parts`.
     others = [each.name for each in tables[name].describe_indices() if each.field_names not in ([COLUMN], *rebuilt)]
     if others:
@@ -226,7 +224,7 @@ def _has_many_lines(tables: Tables, name: str) -> bool:
 
 
 def _drop_words(table: LanceDataset) -> None:
-    for index in (index for column in WORDS for index in _indexes(table, column)):
+    for index in _indexes(table, TERMS):
         table.drop_index(index.name)
 
 
@@ -250,7 +248,7 @@ def _take_in(tables: Tables, name: str, column: str, when: Thresholds) -> None:
     (index,) = _indexes(tables[name], column)
     segments = len(index.segments)
     merged = 0 if when.joins_only and segments < MOST_SEGMENTS else segments
-    if merged and column in WORDS and _has_many_lines(tables, name):
+    if merged and column == TERMS and _has_many_lines(tables, name):
         index_text(tables, name)
         return
     _build(

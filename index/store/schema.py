@@ -134,7 +134,7 @@ def fits_one_filter(values: Sequence[str]) -> Sequence[str] | None:
 # Pixels and vectors live in different tables, because searching must not read pictures and compaction must not copy
 # them. Library-wide facts are schema metadata of `videos`, which is created last: where it is, all is.
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"
 LIKENESS_KEY = b"kinodex.likeness"
 """Metadata of a table of sentences: the cosines of texts that have nothing in common (`sentence_model.Likeness`)."""
@@ -242,8 +242,8 @@ def read_heading(schema: pa.Schema, uri: str) -> Heading:
     heading = read_stored_heading(schema, uri)
     if heading.format_version < FORMAT_VERSION:
         raise OlderLibrary(
-            f"{uri} has format {heading.format_version}, and this kinodex reads {FORMAT_VERSION}; `kinodex upgrade "
-            f"{uri}` brings it there, in place (--dry-run says what that does, and how long it takes)"
+            f"{uri} has format {heading.format_version}, and this kinodex reads {FORMAT_VERSION}; ingest its videos "
+            "into a new library"
         )
     check_columns(schema, VIDEOS, "videos", uri)
     return heading
@@ -334,7 +334,7 @@ def extract_table(key: str) -> str:
 
 COMMON_COLUMNS = (
     *("video_id", "part_no", "row_no", "start_s", "end_s"),
-    *("evidence_start_s", "evidence_end_s", "text", "model", "cost", "fault"),
+    *("evidence_start_s", "evidence_end_s", "text", "terms", "model", "cost", "fault"),
 )
 """Columns that every extract has."""
 
@@ -346,6 +346,7 @@ def extracts_schema(columns: pa.Schema) -> pa.Schema:
         evidence_start_s=nullable(FLOAT64),
         evidence_end_s=nullable(FLOAT64),
         text=TEXT,  # all texts of the row, by which it is found
+        terms=TEXT,
         model=TEXT,
         cost=FLOAT64,  # of its reply, divided among the rows of that
         fault=nullable(TEXT),  # why the part has no row: no reply could be used
@@ -367,6 +368,7 @@ def captions_schema(dim: int) -> pa.Schema:
         start_s=FLOAT64,
         end_s=FLOAT64,
         text=TEXT,
+        terms=TEXT,  # of the text, as searches compare them (see `kinodex.index.terms`); so in all tables of lines
         confidence=nullable(pa.float32()),
         model=TEXT,
         vector=nullable(pa.list_(pa.float16(), dim)),
@@ -471,6 +473,7 @@ TRANSCRIPT = _table(
     start_s=FLOAT64,
     end_s=FLOAT64,
     text=TEXT,
+    terms=TEXT,
     source=TEXT,
     language=nullable(TEXT),
     speaker=nullable(TEXT),
@@ -508,6 +511,7 @@ SCREEN_TEXT = _table(
     start_s=FLOAT64,
     end_s=FLOAT64,
     text=TEXT,  # the best of its readings
+    terms=TEXT,
     confidence=pa.float32(),
     box=BOX,
     frames=INT32,  # in which it was read
@@ -524,6 +528,7 @@ SCENES = _table(
     segments=INT32,
     title=TEXT,
     text=TEXT,  # its summary
+    terms=TEXT,  # of title and summary
     model=TEXT,
 )
 SPEAKERS = _table(

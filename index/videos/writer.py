@@ -303,9 +303,7 @@ class VideoWriter:
             "vector": vectors,
         }
         written = {name: _table(columns, self._tables.schema(name)) for name in ("frames", self._vectors_table)}
-        for name, table in written.items():
-            self._tables.append(name, table)
-        return {name: digests_by_video(table) for name, table in written.items()}
+        return {name: digests_by_video(self._tables.append(name, table)) for name, table in written.items()}
 
     def add_segments(self, videos: Mapping[str, Iterable[Any]], first_no: int = 0) -> Counter[str]:
         """Append the segments of videos, in order and numbered from `first_no`, by video id; returns their digests."""
@@ -334,9 +332,7 @@ class VideoWriter:
         return self._append("transcript", columns)
 
     def _append(self, name: str, columns: Mapping[str, Any]) -> Counter[str]:
-        table = _table(columns, self._tables.schema(name))
-        self._tables.append(name, table)
-        return digests_by_video(table)
+        return digests_by_video(self._tables.append(name, _table(columns, self._tables.schema(name))))
 
     def complete(
         self,

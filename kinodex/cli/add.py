@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 import typer
 
 from kinodex.cli import options
-from kinodex.index.text import visible
+from kinodex.index.text import counted, visible
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
 from kinodex.output import console, error_console, print_json, tell
 
@@ -482,17 +482,20 @@ def _show(rows: Sequence[SpeakerRow], as_json: bool) -> None:
 
 # Show what a stage did: as text or as JSON.
 
+RETRIED = ("captions", "summaries", "extracts")
+"""Stages whose commands take --retry-failed."""
+
 
 def _end(report: AddReport, as_json: bool) -> NoReturn:
     if as_json:
         print_json(report_json(report))
     else:
         show_report(report)
-    raise typer.Exit(SOME_FAILED if report.failed else OK)
+    raise typer.Exit(SOME_FAILED if report.failed or report.incomplete else OK)
 
 
 def report_json(report: AddReport) -> dict[str, Any]:
-    counts = {"added": report.added, "failed": report.failed, "rows": report.rows}
+    counts = {"added": report.added, "failed": report.failed, "incomplete": report.incomplete, "rows": report.rows}
     return {**asdict(report), **counts, "usage": asdict(report.usage), "arithmetic": report.arithmetic}
 
 
@@ -515,6 +518,9 @@ def show_report(report: AddReport) -> None:
     videos = f"{report.added} video{'s' * (report.added != 1)}"
     rows = {"speech": "lines of speech", "text": "lines of text", "shots": "segments"}.get(report.stage, report.stage)
     out.print(f"added {report.rows} {rows} to {videos} in {report.seconds:.1f} s{tokens}{cost}")
+    if report.incomplete and report.stage in RETRIED:
+        lacking = counted(report.incomplete, "video")
+        out.print(f"{lacking} in part: run the same command with --retry-failed to ask about the rest again")
 
 
 def run(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -13,8 +15,9 @@ import typer
 from kinodex.cli import options
 from kinodex.cli.options import JsonOption, LibraryArgument, OtlpOption, VideoOption, WhereOption, open_library
 from kinodex.index.text import visible, visible_lines
+from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
-from kinodex.output import clock, console, error_console, print_every, print_json, tell
+from kinodex.output import console, error_console, print_every, print_json, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,6 +63,7 @@ def ask(
         options.rare(metavar="FILE.json", help="With --all: this plan, as --json prints it, not the model's."),
     ] = None,
     dry_run: options.DryRunOption = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show each step of the search, too.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Ask a question about a library's videos. Exits with 0 if the run ended in order, whatever the answer.
@@ -71,7 +75,6 @@ def ask(
     from kinodex.agent.errors import NoUsableReply
     from kinodex.agent.protocol import Question
     from kinodex.answers import AskRequest, answer_now, check_world, videos_left_out
-    from kinodex.cli.tree_view import TreeView
     from kinodex.jobs.open import open_environment
 
     asked = Question(question, tuple(option or ()))
@@ -95,11 +98,32 @@ def ask(
     if some := videos_left_out(agent, request.settings or {}, len(environment.videos)):
         tell(f"{some}; --all asks about each")
     options.announce(choice)
-    answer = answer_now(environment, asked, request if json else replace(request, on_event=TreeView(console())))
+    with _watch(quiet=json, verbose=verbose) as on_event:
+        answer = answer_now(environment, asked, replace(request, on_event=on_event))
     clips = [] if clip is None else _cut(answer, asked, environment, clip)
     _show(answer, environment, trace, clips, as_json=json)
     if answer.senseless:
         raise NoUsableReply(answer.reason)
+
+
+@contextmanager
+def _watch(*, quiet: bool, verbose: bool) -> Iterator[Callable[[Event], None] | None]:
+    """Show how a run goes: every step if `verbose`, else which round it is in, on a terminal alone."""
+    from kinodex.cli.tree_view import TreeView
+
+    err = error_console()
+    if quiet or not (verbose or err.is_terminal):
+        yield None
+    elif verbose:
+        yield TreeView(console())
+    else:
+        with err.status("searching") as line:
+
+            def show_round(event: Event) -> None:
+                if number := getattr(event, "round", 0):
+                    line.update(f"searching, round {number}")
+
+            yield show_round
 
 
 def _ask_all(

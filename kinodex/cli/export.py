@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +23,7 @@ from kinodex.cli.options import (
     WhereOption,
     open_library,
     tell_newer,
+    time_option,
     with_groups,
 )
 from kinodex.index.text import counted, visible, visible_lines
@@ -195,7 +195,9 @@ def _show_clips(clips: Sequence[ClipRow | JoinedClip], folder: str, as_json: boo
         raise typer.Exit(SOME_FAILED)
 
 
-AtOption = Annotated[list[float] | None, typer.Option(help="The frame at this time in seconds; may be repeated.")]
+AtOption = Annotated[
+    list[float] | None, time_option("--at", help="The frame at this time, 90.5 or 1:30.5; may be repeated.")
+]
 EachOption = Annotated[
     float | None, typer.Option("--every", help="From --from to --to, one frame every so many seconds.")
 ]
@@ -277,8 +279,6 @@ def _times(
     library: Library, row: VideoRow, from_s: float | None, to_s: float | None, every_s: float | None
 ) -> list[float]:
     """Times in a part of a video from its start on: `every_s` apart, or those of all stored frames."""
-    if any(time_s is not None and isnan(time_s) for time_s in (from_s, to_s)):
-        raise UsageError("got a time that is not a number; without --from and --to the whole video is taken")
     start_s = row.start_s if from_s is None else max(row.start_s, from_s)
     end_s = row.end_s if to_s is None else min(row.end_s, to_s)
     if not start_s < end_s:

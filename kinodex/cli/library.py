@@ -13,8 +13,9 @@ import typer
 
 from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, WhereOption, open_library, with_groups
 from kinodex.index.text import counted, visible
+from kinodex.index.times import clock
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
-from kinodex.output import clock, console, error_console, plain_table, print_json
+from kinodex.output import console, error_console, plain_table, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -267,34 +268,6 @@ def maintain(
         if addresses is not None and (addresses.gone or addresses.unknown):
             _show_addresses(opened.uri, addresses, console())
     raise typer.Exit(SOME_FAILED if health.problems or (repaired and repaired.lost) else OK)
-
-
-def upgrade(
-    library: LibraryArgument,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what it would do, and about how long that takes.")
-    ] = False,
-    json: JsonOption = False,
-) -> None:
-    """Bring a library of an earlier version of kinodex to this one's format, in place.
-
-    No row is written again. Interrupted, it goes on when it is run again; nobody else may write meanwhile.
-    """
-    from kinodex.index.upgrade import upgrade as upgrade_library
-
-    done = upgrade_library(library, dry_run=dry_run, on_step=_tell)
-    if json:
-        print_json(asdict(done))
-        return
-    out = console()
-    for step in done.steps if dry_run else ():
-        out.print(step, markup=False)
-    if not done.steps:
-        out.print(f"{library} has all of format {done.format_version}: nothing is to be done", markup=False)
-        return
-    verb, about = ("takes", "about ") if dry_run else ("took", "")
-    what = f"{counted(len(done.steps), 'step')} from format {done.found} to {done.format_version}"
-    out.print(f"{what}: {verb} {about}{done.seconds:.1f} s", markup=False)
 
 
 def use_space(
@@ -580,7 +553,7 @@ def _run(
     with add_progress_bar(error_console(), kind) as watch:
         imported = import_text(library, kind, model, str(source.absolute()), texts, settings, target.replace, watch)
     _show_import(imported, as_json)
-    raise typer.Exit(SOME_FAILED if imported.report.failed else OK)
+    raise typer.Exit(SOME_FAILED if imported.report.failed or imported.report.incomplete else OK)
 
 
 def _checked(texts: list[ReadResult], duration_s: float | None) -> list[ReadResult]:

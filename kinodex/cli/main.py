@@ -44,7 +44,6 @@ COMMANDS = {
     "export": Place("kinodex.cli.export:app", "Write clips, frames, subtitles, data sets.", MORE),
     "remove": Place("kinodex.cli.library:remove_app", "Remove videos, what was added, or voices.", MORE),
     "maintain": Place("kinodex.cli.library:maintain", "Clean up a library, or check it.", MORE),
-    "upgrade": Place("kinodex.cli.library:upgrade"),
     "use-space": Place("kinodex.cli.library:use_space"),
     "set": Place("kinodex.cli.library:set_app", "Set columns about the videos: metadata.", MORE),
     "relocate": Place("kinodex.cli.library:relocate", "Say where moved files are by now.", MORE),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_
 
 import typer
 
+from kinodex.index.times import parse_time
 from kinodex.output import tell
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def tell_newer(older: str, newer: str) -> None:
     print(f"note: {older} is called {newer} now; the older spelling goes with the next version", file=sys.stderr)
 
 
+time_option = partial(typer.Option, parser=parse_time, metavar="TIME")
 MORE = "More"
 """Panel of `--help` with the options that few need."""
 rare = partial(typer.Option, rich_help_panel=MORE)
@@ -198,8 +200,8 @@ WhereOption = Annotated[
         "lists the columns.",
     ),
 ]
-FromOption = Annotated[float | None, typer.Option("--from", help="Only from this time on, in seconds.")]
-ToOption = Annotated[float | None, typer.Option("--to", help="Only before this time, in seconds.")]
+FromOption = Annotated[float | None, time_option("--from", help="Only from this time on: 90.5 or 1:30.5.")]
+ToOption = Annotated[float | None, time_option("--to", help="Only before this time.")]
 
 
 # Options of commands that ask models: models, prices and budgets.

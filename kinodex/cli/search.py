@@ -12,8 +12,9 @@ import typer
 from kinodex.cli import options
 from kinodex.cli.options import FromOption, JsonOption, LibraryArgument, ToOption, VideoOption, WhereOption
 from kinodex.index.text import counted, visible, visible_lines
+from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
-from kinodex.output import clock, console, error_console, plain_table, print_every, print_json
+from kinodex.output import console, error_console, plain_table, print_every, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

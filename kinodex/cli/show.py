@@ -21,10 +21,12 @@ from rich.progress import Progress as Bar
 from kinodex.index.library import Library
 from kinodex.index.rows import RunRow
 from kinodex.index.text import counted, duration, redact, redact_values, visible, visible_lines
+from kinodex.index.times import clock
+from kinodex.jobs.addresses import READING_STAGES
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import plain_cell
 from kinodex.jobs.ingest.commit import STATES, IngestReport, Progress, SourceOutcome, Watch, summary
-from kinodex.output import LINE_EVERY_S, clock, console, plain_table, print_every, print_json
+from kinodex.output import LINE_EVERY_S, console, plain_table, print_every, print_json
 
 if TYPE_CHECKING:
     from kinodex.index.rows import VideoRow
@@ -190,7 +192,7 @@ def show_report(report: IngestReport, library: Library, as_json: bool, lines: Ou
     if report.outcomes:
         _show_numbers(numbers, out)
     else:
-        failures = library.info().failures
+        failures = sum(row.stage in READING_STAGES for row in library.ingest_log.failures())
         before = f"; {failures} failed before, --retry-failed tries them again" if failures else ""
         out.print(f"nothing to do: the library knows all {report.left_out} sources{before}", soft_wrap=True)
 

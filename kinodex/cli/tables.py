@@ -15,9 +15,10 @@ from kinodex.find import FOUND_IN
 from kinodex.index.conditions import quoted
 from kinodex.index.metadata import plain
 from kinodex.index.text import counted, visible, visible_lines
+from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.verdicts import Judged, basis_of, claim
-from kinodex.output import clock, console, plain_table, print_json
+from kinodex.output import console, plain_table, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table as Drawn

@@ -14,8 +14,8 @@ from kinodex.cli import options
 from kinodex.cli.ask import ask
 from kinodex.cli.options import JsonOption
 from kinodex.index.text import redact, visible, visible_lines
+from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
-from kinodex.output import clock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -29,7 +29,6 @@ from pydantic_core import PydanticCustomError
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import VARIANTS
-from kinodex.agent.prompts import clock
 from kinodex.agent.protocol import MAX_OPTIONS, Question
 from kinodex.agent.variants.base import Variant
 from kinodex.find import Finder, Query
@@ -37,6 +36,7 @@ from kinodex.guards import CLIENT_LEFT, disconnected, json_response, streamed
 from kinodex.index.errors import KinodexError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, VideoRow
+from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.items import make_question
 from kinodex.jobs.pictures import decoded

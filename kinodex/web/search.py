@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.environment import AnchorsFrom, Environment
-from kinodex.agent.prompts import clock
 from kinodex.find import (
     FOR_PICTURES,
     Finder,
@@ -37,6 +35,7 @@ from kinodex.index.rows import Hit, VideoRow
 from kinodex.index.search.fusion import is_same_moment
 from kinodex.index.sentences import Meaning
 from kinodex.index.spaces.towers import Fingerprint, TextEmbedder
+from kinodex.index.times import clock, parse_time
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import watched
 from kinodex.jobs.ground import MOST, Grounding, as_json, ground
@@ -131,7 +130,7 @@ def read_request(query: Mapping[str, str], library: Library | None = None) -> Se
 
     The extracts of the library are places to search in.
     """
-    start_s, end_s = numbers(query, "from", "to")
+    start_s, end_s = times_s(query, "from", "to")
     text, like = query.get("text", ""), query.get("like")
     where = known_where(query.get("in") or query.get("kind") or "all", library)
     if len(text) > LONGEST_TEXT:
@@ -148,19 +147,19 @@ def read_request(query: Mapping[str, str], library: Library | None = None) -> Se
     )
 
 
-def numbers(query: Mapping[str, str], *names: str) -> list[float | None]:
-    """Read numbers of a query string, None where one is missing; raises UsageError for a value that is no number."""
-    return [_number(name, query[name]) if query.get(name) else None for name in names]
+def times_s(query: Mapping[str, str], *names: str) -> list[float | None]:
+    """Read times of a query string, None where one is missing; raises UsageError for a value that is no time."""
+    return [_time_s(name, query[name]) if query.get(name) else None for name in names]
 
 
-def _number(name: str, text: str) -> float:
+def _time_s(name: str, text: str) -> float:
     try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not abs(value) <= MOST_S:
-        raise UsageError(f"got {name} {text[:SHOWN]!r}; give a number of seconds")
-    return value
+        time_s = parse_time(text)
+    except QueryError as error:
+        raise UsageError(f"{name}: {error}") from None
+    if not abs(time_s) <= MOST_S:
+        raise UsageError(f"got {name} {text[:SHOWN]!r}; give a time within {MOST_S:.0f} s")
+    return time_s
 
 
 def whole_number(text: str, name: str, advice: str, least: int = 0, most: int = MOST_NUMBER) -> int:

@@ -153,9 +153,9 @@ def test_an_index_of_words_outlives_a_million_lines(library):
             library.tables.append("transcript", pa.Table.from_batches([piece]) if first else piece)
         refresh(library.tables, replace(when, fragments=0))
     table = library.tables["transcript"]
-    (index,) = (each for each in table.describe_indices() if each.field_names == ["text"])
+    (index,) = (each for each in table.describe_indices() if each.field_names == ["terms"])
     assert index.num_rows_indexed == table.count_rows() == MANY_LINES
-    found = table.to_table(columns=["start_s", "_score"], full_text_query={"query": "1060000", "columns": ["text"]})
+    found = table.to_table(columns=["start_s", "_score"], full_text_query={"query": "1060000", "columns": ["terms"]})
     assert found["start_s"].to_pylist() == [1_060_000.0]
 
 

@@ -22,6 +22,7 @@ from kinodex.index.rows import moved_s, moved_table
 from kinodex.index.store.database import Tables, own_tables
 from kinodex.index.store.indexes import ensure_table
 from kinodex.index.store.schema import Filter, all_of, equal, extract_table, extracts_schema, one_of
+from kinodex.index.terms import TERMS
 from kinodex.index.videos.visibility import VisibilityCache
 
 STAGE = "extracts"
@@ -116,12 +117,12 @@ class Extracts:
         ranks = [(order[id_], *numbers) for id_, *numbers in keys]
         stored = stored.take(pa.array(sorted(range(len(ranks)), key=ranks.__getitem__), pa.int64()))
         late_s = {id_: -zero_s for id_, zero_s in self._visible.late_zeros_s(None).items()}
-        return moved_table(stored, late_s, SHIFTED)
+        return moved_table(stored.drop_columns([TERMS]), late_s, SHIFTED)
 
     def held(self, key: str, video_id: str) -> list[dict[str, Any]]:
         """Read the rows of one video, complete or not, as `add` took them."""
         zero_s = self._visible.zeros_s([video_id])[video_id]
-        rows = self._tables.rows(extract_table(key), equal("video_id", video_id)).drop_columns(["video_id"]).to_pylist()
+        rows = self._tables.rows(extract_table(key), equal("video_id", video_id)).drop_columns(["video_id", TERMS]).to_pylist()
         return [{name: _at(row, name, -zero_s) for name in row} for row in rows]
 
     def faulty(self, key: str) -> list[str]:

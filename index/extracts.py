@@ -122,8 +122,8 @@ class Extracts:
     def held(self, key: str, video_id: str) -> list[dict[str, Any]]:
         """Read the rows of one video, complete or not, as `add` took them."""
         zero_s = self._visible.zeros_s([video_id])[video_id]
-        rows = self._tables.rows(extract_table(key), equal("video_id", video_id)).drop_columns(["video_id", TERMS]).to_pylist()
-        return [{name: _at(row, name, -zero_s) for name in row} for row in rows]
+        rows = self._tables.rows(extract_table(key), equal("video_id", video_id)).drop_columns(["video_id", TERMS])
+        return [{name: _at(row, name, -zero_s) for name in row} for row in rows.to_pylist()]
 
     def faulty(self, key: str) -> list[str]:
         """List the complete videos that have parts of which no reply could be used."""

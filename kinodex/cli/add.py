@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 import typer
 
 from kinodex.cli import options
+from kinodex.cli.meant import Group
 from kinodex.index.text import counted, visible
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
 from kinodex.output import console, error_console, print_json, tell
@@ -377,6 +378,7 @@ def map_function(
 # `kinodex add`: results of more models for the videos of a library.
 
 app = typer.Typer(
+    cls=Group,
     help="Add captions, detections, speech, text on screen, another space and so on to the videos of a library that "
     "lack them. Run again, it does only what is new; it may run beside an ingest.",
     no_args_is_help=True,

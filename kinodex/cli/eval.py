@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kinodex.cli import options
+from kinodex.cli.meant import Group
 from kinodex.cli.options import (
     BaseUrlOption,
     CacheOption,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from kinodex.jobs.eval.tables import Scores
 
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     help="Compare agents on a benchmark. `eval BENCHMARK LIBRARY` is short for `eval run BENCHMARK LIBRARY`.",
 )
@@ -63,6 +65,9 @@ def with_run(arguments: Sequence[str]) -> list[str]:
     """Insert `run` into a command line after `eval` if no other of its commands follows."""
     names = {command.name for command in app.registered_commands}
     if len(arguments) > 1 and arguments[0] == "eval" and not {arguments[1], arguments[1][:1]} & {*names, "-"}:
+        from kinodex.jobs.eval.benchmarks import find_benchmark
+
+        find_benchmark(arguments[1])  # before an option is missed that an unknown benchmark does not need
         return ["eval", "run", *arguments[1:]]
     return list(arguments)
 

@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kinodex.cli.meant import Group
 from kinodex.cli.options import (
     FolderArgument,
-    FromOption,
     JsonOption,
     LibraryArgument,
     MomentOptions,
     TextFile,
-    ToOption,
     VideoOption,
     WhereOption,
     open_library,
-    tell_newer,
     time_option,
     with_groups,
 )
@@ -236,22 +234,6 @@ def frames(
         print(f"{counted(len({row['file'] for row in rows}), 'frame')} in {visible(str(folder))}")
 
 
-def older_frames(
-    library: LibraryArgument,
-    video: Annotated[str, typer.Option(help="The video: its id (or the first digits), title or file.")],
-    at: AtOption = None,
-    from_s: FromOption = None,
-    to_s: ToOption = None,
-    every: EachOption = None,
-    out: Annotated[Path, typer.Option(help="Folder for the JPEGs.")] = Path("frames"),
-    mode: ModeOption = "nearest",
-    json: JsonOption = False,
-) -> None:
-    """`kinodex frames` of version 2: stored frames at given times, or those of a part of the video."""
-    tell_newer("kinodex frames LIBRARY --out FOLDER", "kinodex export frames LIBRARY FOLDER")
-    _write_stills(open_library(library), video, at, from_s, to_s, every, mode, out, as_json=json)
-
-
 def _write_stills(
     opened: Library,
     video: str,
@@ -417,7 +399,7 @@ def _write_by_video(
         target.finish(*names)
 
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(cls=Group, no_args_is_help=True)
 
 
 @app.callback()

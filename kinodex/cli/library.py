@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kinodex.cli.meant import Group
 from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, WhereOption, open_library, with_groups
 from kinodex.index.text import counted, visible
 from kinodex.index.times import clock
@@ -55,7 +56,7 @@ def info(
 
 # `kinodex set metadata`: columns about the videos of a library that is there.
 
-set_app = typer.Typer(no_args_is_help=True, help="Set columns about the videos of a library, for --where.")
+set_app = typer.Typer(cls=Group, no_args_is_help=True, help="Set columns about the videos of a library, for --where.")
 
 
 @set_app.callback()
@@ -101,6 +102,7 @@ def metadata(
 # `kinodex remove`: remove videos, the rows that a model added to them, or voices, from a library.
 
 remove_app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     help="Remove videos from a library, the rows that a model added, or voices. `kinodex maintain` frees their space "
     "later, `kinodex maintain --purge` all of it.",
@@ -454,6 +456,7 @@ def relocate(
 # `kinodex import captions|speech`: text made elsewhere, for videos of a library or instead of them.
 
 import_app = typer.Typer(
+    cls=Group,
     help="Bring captions or transcripts that were made elsewhere into a library. A video that it lacks is made of its "
     "text alone. Run again, it does only what is new.",
     no_args_is_help=True,

@@ -12,7 +12,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
-from kinodex.cli.options import spelt_as_now, spread_ray
+from kinodex.cli.meant import Group
+from kinodex.cli.options import spread_ray
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter, Parameter
@@ -53,9 +54,8 @@ COMMANDS = {
     "mcp": Place("kinodex.cli.serve:mcp", "Serve a library to an assistant.", TRY),
     "doctor": Place("kinodex.cli.doctor:doctor", "Try each part of this machine.", TRY),
     "demo": Place("kinodex.cli.demo:demo", "The whole job on drawn films, offline, in minutes.", TRY),
-    "sample": Place("kinodex.cli.demo:sample"),
-    "view": Place("kinodex.cli.serve:view"),
-    "frames": Place("kinodex.cli.export:older_frames"),
+    "view": Place("kinodex.cli.serve:view", "Look at traces, runs and libraries in a browser.", TRY),
+    "sample": Place("kinodex.cli.demo:sample", "Draw films with questions and known answers.", TRY),
     "lab": Place("kinodex.cli.main:lab"),
 }
 """All commands, in the order of `--help`."""
@@ -67,7 +67,7 @@ LAB = {
 """The commands of `kinodex lab`, which measure and train."""
 
 
-class Commands(TyperGroup):
+class Commands(Group):
     """A group whose commands are imported when they are first used, so that no command pays for the others."""
 
     table: ClassVar[dict[str, Place]] = COMMANDS
@@ -205,8 +205,7 @@ def _forget_output() -> None:
 
 
 def _spelt_out(arguments: list[str]) -> list[str]:
-    """A command line with its short forms written out: `eval BENCHMARK`, `--ray ADDRESS`, spellings of version 2."""
-    arguments = spelt_as_now(arguments)
+    """A command line with its short forms written out: `eval BENCHMARK`, `--ray ADDRESS`."""
     if arguments[:1] == ["eval"]:
         from kinodex.cli.eval import with_run
 

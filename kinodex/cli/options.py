@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import partial, wraps
 from pathlib import Path
@@ -25,61 +25,6 @@ if TYPE_CHECKING:
     from kinodex.index.library import Library
     from kinodex.jobs.export.moments import Moment
     from kinodex.jobs.models import ModelChoice
-
-# Spellings of version 2, which this version still takes.
-
-OLDER_COMMANDS = {
-    "name": "speakers",
-    "report": "info --runs",
-    "bench": "lab bench",
-    "rollouts": "lab rollouts",
-    "train": "lab train",
-    "add text": "add screen-text",
-    "add summaries": "add chapters",
-    "import transcript": "import speech",
-}
-"""By an older command the present one; a flag in it stands in front of the older command's own arguments."""
-OLDER_OPTIONS: dict[str, dict[str, str]] = {
-    "search": {"--only": "--in"},
-    "ground": {"--from": "--in", "--most": "-k"},
-    "ask": {"--continue": "--follow-up"},
-    "eval": {"--sample": "--repetition"},
-    "eval search": {"--system": "--contender", "--most": "-k"},
-    "eval ground": {"--system": "--contender", "--most": "-k"},
-    "export coco": {"--text": "--screen-text"},
-    "export clips": {},  # and --join without a number, which is --reel
-}
-"""By command and its older option the present one."""
-NUMBER = re.compile(r"[-+]?\d*\.?\d+")
-
-
-def spelt_as_now(arguments: Sequence[str]) -> list[str]:
-    """A command line without spellings of version 2, each of which is named on standard error once with the new one."""
-    words = list(arguments)
-    for older, newer in OLDER_COMMANDS.items():
-        count = len(older.split())
-        if words[:count] == older.split():
-            tell_newer(f"kinodex {older}", f"kinodex {newer}")
-            words[:count] = newer.split()
-    for command, spellings in OLDER_OPTIONS.items():
-        if words[: len(command.split())] != command.split():
-            continue
-        for at, word in enumerate(words):
-            if word == "--join" and command == "export clips" and not NUMBER.fullmatch("".join(words[at + 1 : at + 2])):
-                tell_newer("--join without a number", "--reel")
-                words[at] = "--reel"
-            if word == "--":
-                break
-            name, equals, value = word.partition("=")
-            if name in spellings:
-                tell_newer(name, spellings[name])
-                words[at] = f"{spellings[name]}{equals if spellings[name].startswith('--') else ''}{value}"
-    return words
-
-
-def tell_newer(older: str, newer: str) -> None:
-    print(f"note: {older} is called {newer} now; the older spelling goes with the next version", file=sys.stderr)
-
 
 time_option = partial(typer.Option, parser=parse_time, metavar="TIME")
 MORE = "More"

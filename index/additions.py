@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kinodex.index.errors import LibraryError, QueryError
+from kinodex.index.languages import language_tag
 from kinodex.index.metadata import Metadata
 from kinodex.index.rows import (
     AddedFacts,
@@ -78,6 +79,7 @@ def append_rows(
     """Append rows by video id, at times of a player: a column is what `made` makes of an object, or its attribute."""
     zeros_s = visible.zeros_s(videos)
     names = [name for name in tables.schema(table).names if name != "video_id"]
+    made = {"language": lambda row: language_tag(getattr(row, "language", None)), **made}
     rows: list[dict[str, Any]] = [
         {"video_id": video_id}
         | {name: made[name](each) if name in made else getattr(each, name, None) for name in names}

@@ -26,6 +26,8 @@ this tree is a fault of the program: it keeps its traceback and exits with 1.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from kinodex.index.errors import KinodexError
 
 OK, CRASHED, BAD_INPUT, SOME_FAILED, LIBRARY_UNUSABLE, MODEL_UNUSABLE, REPLIES_UNUSABLE = range(7)
@@ -62,6 +64,16 @@ EXTRAS = {
     "s3fs": "s3",
 }
 """What the base install leaves out, and the extra that brings it."""
+
+
+def check_packages(*names: str) -> None:
+    """Raise ModuleNotFoundError for a package that is missing, before work begins that needs it at its end.
+
+    >>> check_packages("json")
+    """
+    for name in names:
+        if find_spec(name) is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 class UsageError(KinodexError):

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kinodex.index.languages import language_tag
 from kinodex.index.rows import (
     AddedSource,
     FailureRow,
@@ -326,6 +327,7 @@ class VideoWriter:
         columns = {
             "video_id": [video_id for video_id, _ in rows],
             **{name: [getattr(line, name) for _, line in rows] for name in LINE_COLUMNS},
+            "language": [language_tag(line.language) for _, line in rows],
             "model": nothing,
             "words": nothing,
         }

@@ -398,7 +398,11 @@ class Writing(Adding):
     """The model that writes of parts of videos, and how it is asked, for `with_groups`."""
 
     base_url: Annotated[
-        str | None, typer.Option(help="An OpenAI-compatible endpoint, http://HOST:PORT/v1, instead of a local model.")
+        str | None,
+        typer.Option(
+            help="An OpenAI-compatible endpoint, http://HOST:PORT/v1. Without it a folder or a hub id is loaded here, "
+            "and any other name is a model of OpenAI's, or of OPENAI_BASE_URL."
+        ),
     ] = None
     batch: Annotated[
         int | None,
@@ -426,7 +430,8 @@ class Writing(Adding):
         from kinodex.jobs.models import ModelChoice
 
         on_ray = self.ray or self.ray_address is not None
-        if self.base_url is None and (self.batch_api or self.dry_run):
+        base_url = self.base_url or endpoint_of(model)
+        if base_url is None and (self.batch_api or self.dry_run):
             raise UsageError("got --batch-api or --dry-run for a local model, which costs nothing; give --base-url")
         if self.batch_api and on_ray:
             raise UsageError(
@@ -436,19 +441,32 @@ class Writing(Adding):
             other = "--batch-api, which sends all requests before one is paid" if self.batch_api else "--ray"
             raise UsageError(f"got --stop-at-cost with {other}; leave one out, and see the bill with --dry-run")
         prices = {"input_price": self.input_price, "output_price": self.output_price}
-        choice = ModelChoice(model, self.base_url, input_price=self.input_price, output_price=self.output_price)
+        choice = ModelChoice(model, base_url, input_price=self.input_price, output_price=self.output_price)
         check_cost(choice, None, self.stop_at_cost)
         return {
-            "model": model if self.base_url else local_name(model),
-            "base_url": self.base_url,
-            "batch": self.batch or default_batch(self.base_url),
-            "device": "cpu" if self.base_url else self.device,
+            "model": model if base_url else local_name(model),
+            "base_url": base_url,
+            "batch": self.batch or default_batch(base_url),
+            "device": "cpu" if base_url else self.device,
             **prices,
             "stop_at_cost": self.stop_at_cost,
         }
 
 
 WRITING = Writing()
+
+
+def endpoint_of(model: str) -> str | None:
+    """Return the endpoint that serves a model where none is named: that of `ask`, unless it is a folder or a hub id.
+
+    >>> endpoint_of("gpt-4o"), endpoint_of("Qwen/Qwen2.5-VL-3B-Instruct")
+    ('https://api.openai.com/v1', None)
+    """
+    from kinodex.agent.models.roles import default_base_url
+    from kinodex.jobs.models import LOCAL
+
+    is_here = "/" in model or model.startswith(LOCAL) or Path(model).expanduser().is_dir()
+    return None if is_here else default_base_url()
 
 
 def local_name(model: str) -> str:

@@ -60,8 +60,9 @@ def _show_facts(
     if others:
         out.print(f"also in {escape(', '.join(others))}")
     for each in towers:
-        of_space = f" of {each['space']}" if others else ""
-        out.print(f"{each['tower']} tower{of_space}: {each['state']}", soft_wrap=True, markup=False)
+        if each["tower"] == "text" and not each["state"].startswith("carried"):
+            of_space = f" of {each['space']}" if others else ""
+            out.print(f"text tower{of_space}: {each['state']}", soft_wrap=True, markup=False)
     for added in facts.added:
         out.print(f"{added.stage} by {escape(added.model)}: {added.rows:,} in {added.videos:,} videos", soft_wrap=True)
     for facet in library.metadata.facets(library.video_ids()) if facts.columns else ():
@@ -85,10 +86,12 @@ def facet_line(facet: Facet) -> str:
 
 def _show_videos(library: Library, videos: Sequence[VideoRow], limit: int | None, out: Console) -> None:
     table = plain_table("video", "title", "length", "frames", "segments", "lines", "picture")
+    spoken = library.additions.counts("speech")
     for row in videos[:limit]:
         picture = f"{row.width_px}x{row.height_px} {row.codec}" if row.frames else "none, only text"
         length = clock(row.duration_s)
-        counts = (str(row.frames), str(row.segments), str(row.transcript_lines))
+        lines = row.transcript_lines + spoken.get(row.video_id, 0)
+        counts = (str(row.frames), str(row.segments), str(lines))
         table.add_row(row.video_id[:12], escape(visible(row.title)), length, *counts, picture)
     out.print(table)
     _show_more(len(videos), limit, out)

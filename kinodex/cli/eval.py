@@ -65,9 +65,6 @@ def with_run(arguments: Sequence[str]) -> list[str]:
     """Insert `run` into a command line after `eval` if no other of its commands follows."""
     names = {command.name for command in app.registered_commands}
     if len(arguments) > 1 and arguments[0] == "eval" and not {arguments[1], arguments[1][:1]} & {*names, "-"}:
-        from kinodex.jobs.eval.benchmarks import find_benchmark
-
-        find_benchmark(arguments[1])  # before an option is missed that an unknown benchmark does not need
         return ["eval", "run", *arguments[1:]]
     return list(arguments)
 

@@ -249,18 +249,16 @@ def _write_stills(
 
     if mode not in ("nearest", "exact", "shown"):
         raise UsageError(f"got --mode {mode}; it is nearest, exact or shown")
-    in_part = from_s is not None or to_s is not None or every is not None
-    if bool(at) == in_part:
-        raise UsageError("got " + ("both" if at else "neither") + " --at and --from, --to or --every; give one of them")
+    if at and not from_s is to_s is every is None:
+        raise UsageError("got both --at and --from, --to or --every; give one of them")
     row = opened.video(video)
-    times_s = at or _times(opened, row, from_s, to_s, every)
-    show_frames(row, _stored(opened, row, times_s, "shown" if in_part else mode), out, as_json=as_json)
+    if every is not None:
+        at, mode = _times(opened, row, from_s, to_s, every), "shown"
+    show_frames(row, _stored(opened, row, at or [], mode), out, as_json=as_json)
 
 
-def _times(
-    library: Library, row: VideoRow, from_s: float | None, to_s: float | None, every_s: float | None
-) -> list[float]:
-    """Times in a part of a video from its start on: `every_s` apart, or those of all stored frames."""
+def _times(library: Library, row: VideoRow, from_s: float | None, to_s: float | None, every_s: float) -> list[float]:
+    """Times in a part of a video, `every_s` apart from its start on."""
     start_s = row.start_s if from_s is None else max(row.start_s, from_s)
     end_s = row.end_s if to_s is None else min(row.end_s, to_s)
     if not start_s < end_s:
@@ -268,12 +266,12 @@ def _times(
             f"got times from {start_s:g} to {end_s:g} s of {row.title}, which has frames from {row.start_s:g} to "
             f"{row.end_s:g} s; the end must be after the start and within the video"
         )
-    if every_s is not None and not every_s > 0:
+    if not every_s > 0:
         raise UsageError(f"got --every {every_s:g}; give more than 0 seconds")
     import numpy as np
 
     stored_s = library.vectors(row.video_id).time_s
-    if every_s is None or every_s <= np.diff(stored_s).min(initial=np.inf):  # an interval this short meets every frame
+    if every_s <= np.diff(stored_s).min(initial=np.inf):  # an interval this short meets every frame
         return [start_s, *(time_s for time_s in stored_s.tolist() if start_s < time_s < end_s)]
     # arange may include the end, which is outside
     return [time_s for time_s in np.arange(start_s, end_s, every_s).tolist() if time_s < end_s]

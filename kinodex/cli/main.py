@@ -210,4 +210,8 @@ def _spelt_out(arguments: list[str]) -> list[str]:
         from kinodex.cli.eval import with_run
 
         arguments = with_run(arguments)
+        if arguments[1:2] == ["run"] and arguments[2:] and not arguments[2].startswith("-"):
+            from kinodex.jobs.eval.benchmarks import find_benchmark
+
+            find_benchmark(arguments[2])  # an unknown one is said before any option that it lacks
     return spread_ray(arguments)

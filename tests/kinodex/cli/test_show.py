@@ -18,8 +18,8 @@ from kinodex.index.text import counted, duration, visible, visible_lines
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.towers import tower_states
 from kinodex.output import console, error_console, is_utf8, plain_table, print_every, print_json, write_any_text
-from tests.support.libraries.agent_library import JPEG, make_library
 from tests.support.command import Kinodex
+from tests.support.libraries.agent_library import JPEG, make_library
 from tests.support.libraries.made_towers import made_towers
 from tests.support.libraries.random_library import SETTINGS, add_stage, fingerprint, made, spoken, write
 

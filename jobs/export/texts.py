@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from kinodex.index.rows import VideoRow
-from kinodex.index.text import redact_uri
+from kinodex.index.text import redact_uri, visible_lines
 from kinodex.index.times import cue_clock
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment, in_time_order, plain_cell
@@ -273,7 +273,7 @@ STANDARD_OUTPUT = "-"
 def write_text(out: str, text: str, overwrite: bool = False) -> None:
     """Write `text` in UTF-8 to the file `out`, whole or not at all, over another only with `overwrite`; "-" prints."""
     if out == STANDARD_OUTPUT:
-        sys.stdout.write(text)
+        sys.stdout.write(visible_lines(text) if sys.stdout.isatty() else text)
         return
     path = Path(out)
     check_free(path, overwrite)

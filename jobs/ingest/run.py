@@ -242,7 +242,7 @@ def _load_on_ray(config: IngestConfig) -> Iterator[_Models]:
 
         def carry(uri: str) -> Callable[[], list[str]]:
             ask("begin_carrying", uri, config.towers)
-            return partial(ask, "carried")
+            return partial(ask, "carried", uri, config.towers)
 
         arithmetic = partial(ask, "arithmetic")
         yield _Models(fingerprint, executor.is_on_gpu, executor.start_workers, carry, arithmetic, ray_watch())

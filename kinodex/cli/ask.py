@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -17,7 +16,7 @@ from kinodex.cli.options import JsonOption, LibraryArgument, OtlpOption, VideoOp
 from kinodex.index.text import visible, visible_lines
 from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
-from kinodex.output import console, error_console, print_every, print_json, tell
+from kinodex.output import console, error_console, print_every, print_json, say, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -148,10 +147,10 @@ def _ask_all(
             rows = [asdict(each) for each in costs]
             print_json({"plan": plan_facts(known), "plan_from": plan_from, "films": len(films), "costs": rows})
             return
-        print(visible(plan_words(known, plan_from)))
+        say(visible(plan_words(known, plan_from)))
         if plan_from == "default":
-            print("The model writes a plan of its own first, which may cost more or less.")
-        print(table(costs, "requests"))
+            say("The model writes a plan of its own first, which may cost more or less.")
+        say(table(costs, "requests"))
         return
     options.announce(cast("ModelChoice", request.models))
     answer = answer_all(library, asked, request if as_json else replace(request, on_event=_steps()), given, videos)
@@ -159,14 +158,14 @@ def _ask_all(
         facts = asdict(replace(answer, plan=None)) | {"plan": answer.plan and plan_facts(answer.plan)}
         print_json(facts | {"trace": request.trace and str(request.trace)})
         return
-    print(visible_lines(answer.text or f"no film was looked at; {answer.reason}"))
+    say(visible_lines(answer.text or f"no film was looked at; {answer.reason}"))
     for film in answer.films[:FILMS_SHOWN]:
         moments = ", ".join(f"{clock(each.start_s)} to {clock(each.end_s)}" for each in film.moments)
-        print(f"  {visible(film.title)}: {film.times} ({moments})")
+        say(f"  {visible(film.title)}: {film.times} ({moments})")
     ledger = answer.ledger
     replies = f"{ledger.calls:,} calls, {ledger.invalid_replies:,} of them without a usable reply"
-    print(f"{replies}, {ledger.tokens:,} tokens, cost {ledger.cost:.4g}")
-    print(f"rows      kinodex sql {shlex.quote(library.uri)} 'SELECT * FROM {answer.extract.partition('@')[0]}'")
+    say(f"{replies}, {ledger.tokens:,} tokens, cost {ledger.cost:.4g}")
+    say(f"rows      kinodex sql {shlex.quote(library.uri)} 'SELECT * FROM {answer.extract.partition('@')[0]}'")
 
 
 FILMS_SHOWN = 50
@@ -249,7 +248,7 @@ def _show_forecast(
     if as_json:
         print_json(asdict(forecast))
     else:
-        print(table([forecast]))
+        say(table([forecast]))
 
 
 def _show(
@@ -263,12 +262,12 @@ def _show(
         return
     show_answer(answer, environment.videos, console())
     if trace is not None:
-        print(f"trace     {trace}")
+        say(f"trace     {trace}")
     for each in clips:
         if each.error:
-            print(f"no clip: {visible_lines(each.error)}", file=sys.stderr)
+            tell(f"no clip: {visible_lines(each.error)}")
         else:
-            print(f"clip      {visible(str(each.path))}")
+            say(f"clip      {visible(str(each.path))}")
 
 
 # `kinodex agents`: list the agents with their needs and parameters.

@@ -21,7 +21,7 @@ from kinodex.index.library import Library
 from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.known_answers import KnownQuestion, read_known
-from kinodex.output import console, error_console
+from kinodex.output import console, error_console, say
 from kinodex.sketch import sample as sketch
 
 
@@ -50,8 +50,8 @@ def sample(
             directory, hours, seed, lambda part: bar.update(task, completed=part), form=form, minutes=minutes
         )
     for film in films:
-        print(film)
-    print(directory / "questions.jsonl")
+        say(film)
+    say(directory / "questions.jsonl")
 
 
 HOURS, SEED = 0.1, 1

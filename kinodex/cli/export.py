@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
@@ -24,9 +23,9 @@ from kinodex.cli.options import (
     time_option,
     with_groups,
 )
-from kinodex.index.text import counted, visible, visible_lines
+from kinodex.index.text import counted, visible
 from kinodex.jobs.errors import SOME_FAILED, UsageError
-from kinodex.output import error_console, print_every, print_json
+from kinodex.output import error_console, print_every, print_json, say, tell
 
 if TYPE_CHECKING:
     from kinodex.index.library import Library
@@ -103,7 +102,7 @@ def _show(report: dict[str, int], text: str, folder: str, as_json: bool) -> None
     if as_json:
         print_json({"folder": folder, **report})
     else:
-        print(f"{text} in {visible(folder)}")
+        say(f"{text} in {visible(folder)}")
 
 
 def hf(
@@ -138,7 +137,7 @@ def hf(
         print_json({"folder": str(folder.absolute()), **report._asdict()})
         return
     before = f", {counted(report.files_before, 'file')} of an earlier run kept" if report.files_before else ""
-    print(
+    say(
         f"{counted(report.frames, 'frame')} of {counted(report.videos, 'video')} in {counted(report.files, 'file')}, "
         f"{report.stored_bytes / 1e6:,.1f} MB{before}: load_dataset({visible(str(folder))!r})"
     )
@@ -186,9 +185,9 @@ def _show_clips(clips: Sequence[ClipRow | JoinedClip], folder: str, as_json: boo
     if as_json:
         print_json([asdict(each) for each in clips])
     else:
-        print(f"{counted(len(clips) - len(failed), 'clip')} in {visible(folder)}")
+        say(f"{counted(len(clips) - len(failed), 'clip')} in {visible(folder)}")
     for error, count in Counter(failed).items():
-        typer.echo(f"{counted(count, 'clip')} not cut: {visible_lines(error)}", err=True)
+        tell(f"{counted(count, 'clip')} not cut: {error}")
     if failed:
         raise typer.Exit(SOME_FAILED)
 
@@ -231,7 +230,7 @@ def frames(
     if json:
         print_json(rows)
     else:
-        print(f"{counted(len({row['file'] for row in rows}), 'frame')} in {visible(str(folder))}")
+        say(f"{counted(len({row['file'] for row in rows}), 'frame')} in {visible(str(folder))}")
 
 
 def _write_stills(
@@ -331,7 +330,7 @@ def edl(
     chosen = moments.choose(open_library(library), "shots", is_watched=True)
     rate = frame_rate((each.video for each in chosen), fps, drop_frame, standard=True)
     if rate.in_place_of is not None:
-        print(f"counted at {rate.fps:.6g} frames a second: no timecode has {rate.in_place_of:.6g}", file=sys.stderr)
+        tell(f"counted at {rate.fps:.6g} frames a second: no timecode has {rate.in_place_of:.6g}")
     file.write(edl_text(chosen, rate, title, _timecodes(library, chosen)))
 
 

@@ -16,7 +16,7 @@ from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, WhereO
 from kinodex.index.text import counted, visible
 from kinodex.index.times import clock
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
-from kinodex.output import console, error_console, plain_table, print_json
+from kinodex.output import console, error_console, plain_table, print_json, say, tell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -126,12 +126,12 @@ def videos(
     opened = open_library(library)
     rows = opened.videos_named(video, whole_name=True)  # what is deleted is not guessed
     for row in rows[:LISTED]:
-        print(f"{row.video_id[:12]}  {visible(row.title)}: {row.frames:,} frames of {clock(row.duration_s)}")
+        say(f"{row.video_id[:12]}  {visible(row.title)}: {row.frames:,} frames of {clock(row.duration_s)}")
     if len(rows) > LISTED:
-        print(f"and {len(rows) - LISTED:,} more")
+        say(f"and {len(rows) - LISTED:,} more")
     _confirm(f"Remove {counted(len(rows), 'video')} from {opened.uri}?", yes)
     remove_videos(opened, *(row.video_id for row in rows))
-    print(f"{counted(len(rows), 'video')} removed, {len(opened.video_ids()):,} left")
+    say(f"{counted(len(rows), 'video')} removed, {len(opened.video_ids()):,} left")
 
 
 @remove_app.command()
@@ -158,7 +158,7 @@ def added(
     _confirm(f"Remove {stage} by {model}{of} from {opened.uri} ({before.rows:,} in {before.videos:,} videos)?", yes)
     remove_added(opened, stage, model, *ids)
     after = next((each for each in opened.info().added if (each.stage, each.model) == (stage, model)), None)
-    print(f"{before.rows - (after.rows if after else 0):,} {stage} removed")
+    say(f"{before.rows - (after.rows if after else 0):,} {stage} removed")
 
 
 @remove_app.command()
@@ -174,10 +174,10 @@ def speaker(
     opened = open_library(library)
     rows = {row.speaker: row for each in speaker for row in opened.speakers.find(each)}
     for row in rows.values():
-        print(f"{row.speaker}  {visible(row.name or '(no name)')}")
+        say(f"{row.speaker}  {visible(row.name or '(no name)')}")
     _confirm(f"Forget {counted(len(rows), 'voice')} of {opened.uri}?", yes)
     opened.speakers.forget([*rows])
-    print(f"{counted(len(rows), 'voice')} forgotten, {len(opened.speakers.rows()):,} left")
+    say(f"{counted(len(rows), 'voice')} forgotten, {len(opened.speakers.rows()):,} left")
 
 
 def _facts(library: Library, stage: str, model: str) -> AddedFacts:
@@ -293,7 +293,7 @@ def use_space(
         command = f"kinodex remove added {library} vectors {changed.before_digest}"
         out.print(f"its old vectors are kept; `{command}` removes them", markup=False)
     if changed.note:
-        print(changed.note, file=sys.stderr)
+        tell(changed.note)
 
 
 def _repair(uri: str) -> Repair:
@@ -305,7 +305,7 @@ def _repair(uri: str) -> Repair:
 
 
 def _tell(step: str) -> None:
-    print(f"{step} ...", file=sys.stderr, flush=True)
+    tell(f"{step} ...")
 
 
 def _plain(uri: str, health: Health, upkeep: Upkeep | None, repaired: Repair | None) -> dict[str, Any]:
@@ -445,12 +445,12 @@ def relocate(
         print_json({"uri": opened.uri, **asdict(done)})
         return
     for each in done.videos[:LISTED]:
-        print(f"{each.video_id[:12]}  {visible(each.old_uri)} -> {visible(each.new_uri)}")
+        say(f"{each.video_id[:12]}  {visible(each.old_uri)} -> {visible(each.new_uri)}")
     if len(done.videos) > LISTED:
-        print(f"and {len(done.videos) - LISTED:,} more; --json has all")
+        say(f"and {len(done.videos) - LISTED:,} more; --json has all")
     would = "would be relocated" if dry_run else "relocated"
-    print(f"{counted(len(done.videos), 'video')} {would}; {counted(done.other_places, 'other place')} of files too")
-    print(f"at the new addresses: {done.there:,} there, {done.gone:,} gone, {done.unknown:,} not known")
+    say(f"{counted(len(done.videos), 'video')} {would}; {counted(done.other_places, 'other place')} of files too")
+    say(f"at the new addresses: {done.there:,} there, {done.gone:,} gone, {done.unknown:,} not known")
 
 
 # `kinodex import captions|speech`: text made elsewhere, for videos of a library or instead of them.

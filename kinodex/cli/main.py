@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from errno import EDQUOT, ENOSPC, EROFS
 from importlib import import_module
@@ -14,6 +15,7 @@ from typer.main import get_command
 
 from kinodex.cli.meant import Group
 from kinodex.cli.options import spread_ray
+from kinodex.output import say, tell
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter, Parameter
@@ -124,12 +126,16 @@ def _show_version(requested: bool) -> None:
     if requested:
         from importlib.metadata import version
 
-        print(f"kinodex {version('kinodex')}")
+        say(f"kinodex {version('kinodex')}")
         raise typer.Exit
 
 
 UNWRITABLE = (ENOSPC, EDQUOT, EROFS)
 """Errors of a write that are no fault of the program: a full disk, or one that is read-only."""
+
+LEAST_FILES, MOST_FILES = 64, 4096
+"""Files that a process may have open: fewer are refused at once, and as many are allowed where the system lets them."""
+NO_FILES = "no further file can be opened; raise the limit (ulimit -n 1024), or end what has files open"
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 lab = typer.Typer(cls=Lab, no_args_is_help=True, help="Measure this machine and train models: rarely needed.")
@@ -148,13 +154,16 @@ def kinodex(
 def main() -> None:
     """Run the command line. An error of the tree in jobs/errors.py becomes one line on stderr and an exit code."""
     from kinodex.index.errors import KinodexError
-    from kinodex.index.text import visible_lines
     from kinodex.jobs.child_processes import isolated_children
-    from kinodex.jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED, PIPE_CLOSED, lacks_memory
-    from kinodex.output import notes_on_stderr, write_any_text
+    from kinodex.jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED, PIPE_CLOSED, lacks_files, lacks_memory
+    from kinodex.output import notes_on_stderr, open_closed_streams, write_any_text
     from kinodex.pipeline.errors import PipelineError
 
+    open_closed_streams()
     write_any_text(sys.stdout, sys.stderr)
+    if allow_files() < LEAST_FILES:
+        tell(f"error: {NO_FILES}")
+        raise SystemExit(BAD_INPUT)
     try:
         with isolated_children(), notes_on_stderr():
             app(_spelt_out(sys.argv[1:]))
@@ -162,31 +171,45 @@ def main() -> None:
         if error.name not in EXTRAS:
             raise
         remedy = f"pip install 'kinodex[{EXTRAS[error.name]}]'"
-        print(f"error: this needs the package {error.name}, which is not installed; {remedy}", file=sys.stderr)
+        tell(f"error: this needs the package {error.name}, which is not installed; {remedy}")
         raise SystemExit(BAD_INPUT) from None
     except (KinodexError, PipelineError) as error:
         from kinodex.jobs.errors import exit_code
 
-        print(f"error: {visible_lines(str(error))}", file=sys.stderr)
-        raise SystemExit(exit_code(error)) from None
+        short = lacks_files(error)
+        tell(f"error: {NO_FILES if short else error}")
+        raise SystemExit(BAD_INPUT if short else exit_code(error)) from None
     except BrokenPipeError:
         _forget_output()
         raise SystemExit(PIPE_CLOSED) from None
     except Exception as error:
         if lacks_memory(error):
-            print("error: no memory is left; completed work is kept: free some, and run it again", file=sys.stderr)
+            tell("error: no memory is left; completed work is kept: free some, and run it again")
+            raise SystemExit(BAD_INPUT) from None
+        if lacks_files(error):
+            tell(f"error: {NO_FILES}")
             raise SystemExit(BAD_INPUT) from None
         if not isinstance(error, OSError) or error.errno not in UNWRITABLE:
             raise
         where = error.filename or "a file or the output"
-        print(f"error: cannot write {where}: {error.strerror}; free some space or use another place", file=sys.stderr)
+        tell(f"error: cannot write {where}: {error.strerror}; free some space or use another place")
         raise SystemExit(BAD_INPUT) from None
     except SystemExit as done:
         if _reader_left(done):
             raise SystemExit(PIPE_CLOSED) from None
         if done.code == INTERRUPTED:  # typer turns a KeyboardInterrupt into this, without a message
-            print("interrupted: completed work is kept; run the command again to continue", file=sys.stderr)
+            tell("interrupted: completed work is kept; run the command again to continue")
         raise
+
+
+def allow_files() -> int:
+    """Raise the number of files that this process may have open, up to `MOST_FILES`; return what it is then."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        return most
+    return MOST_FILES if soft == resource.RLIM_INFINITY else soft
 
 
 def _reader_left(done: SystemExit) -> bool:

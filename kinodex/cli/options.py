@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import partial, wraps
@@ -342,7 +341,7 @@ class MomentOptions:
         given = {**vars(self), "video": tuple(self.video or ())}
         given["of"] = {"speech": "transcript", "screen-text": "text"}.get(self.of or "", self.of)  # as they are stored
         if self.search is not None and (noise := library.noise()):
-            print(f"note: {noise}", file=sys.stderr)
+            tell(f"note: {noise}")
         return choose_moments(library, MomentChoice(*given.values()), usual_rows, is_watched)
 
 

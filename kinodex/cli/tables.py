@@ -18,7 +18,7 @@ from kinodex.index.text import counted, visible, visible_lines
 from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.verdicts import Judged, basis_of, claim
-from kinodex.output import console, plain_table, print_json
+from kinodex.output import console, plain_table, print_json, say
 
 if TYPE_CHECKING:
     from rich.table import Table as Drawn
@@ -142,7 +142,7 @@ def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
         judged = [by_clock[number]][: len(clocks)] + basis_cells(hit, hits)
         table.add_row(clock(hit.time_s), *judged, *cells, title, FOUND_IN[hit.source], escape(visible_lines(said)))
     if hits and hits[0].noise:
-        print(hits[0].noise)
+        say(hits[0].noise)
     console().print(claim(hits), soft_wrap=True, markup=False)
     if hits:
         console().print(table)
@@ -181,7 +181,7 @@ def show_frames(row: VideoRow, frames: Iterable[StoredFrame], out: Path, as_json
         print_json(written)
         return
     for each in written:
-        print(f"{each['path']}  {each['time_s']:.3f} s")
+        say(f"{each['path']}  {each['time_s']:.3f} s")
 
 
 # Tables of figures, such as those of an evaluation: drawn for people, or as Markdown for papers.
@@ -194,7 +194,7 @@ def print_all(lines: Sequence[str], tables: Sequence[Table], as_markdown: bool) 
     if as_markdown:
         from kinodex.jobs.eval.tables import markdown
 
-        print("\n\n".join(["  \n".join(lines), *map(markdown, tables)]))
+        say("\n\n".join(["  \n".join(lines), *map(markdown, tables)]))
         return
     out = console()
     for line in lines:

@@ -117,7 +117,7 @@ def _open(site: Site, listener: socket.socket, *, browser: bool) -> None:
 
     token = site.guard.token
     address = http_url(listener, site.guard.host)
-    tell(f"{address}{'' if token is None else '?token=…'} (Ctrl-C ends it)")
+    tell(f"{address}{'' if token is None else ' with ?token=TOKEN behind it'} (Ctrl-C ends it)")
     if browser:
         webbrowser.open(address if token is None else f"{address}?token={quote(token)}")
     serve_site(site, listener)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -134,3 +135,20 @@ def test_a_reader_that_leaves_ends_a_command_silently_as_sigpipe_would(library: 
     finally:
         os.close(writer)
     assert (ran.returncode, ran.stderr) == (141, "")
+
+
+@pytest.mark.slow
+def test_closed_streams_and_few_files_are_no_traceback(library: Path) -> None:
+    command = shlex.join([sys.executable, "-c", "from kinodex.cli.main import main; main()"])
+
+    def ran(line: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+
+    for streams in (">&-", "2>&-", "<&-", ">&- 2>&- <&-"):
+        found = ran(f"{command} info {library} {streams}")
+        assert (found.returncode, found.stderr) == (0, ""), streams
+        assert ran(f"{command} info /nowhere {streams}").returncode == 4, streams
+    for limit in (8, 16, 63):
+        short = ran(f"ulimit -n {limit}; {command} search {library} boat")
+        assert (short.returncode, short.stderr.count("\n")) == (2, 1) and "ulimit -n 1024" in short.stderr, limit
+    assert ran(f"ulimit -S -n 16; {command} search {library} boat").returncode == 0, "what it may raise it raises"

@@ -153,6 +153,8 @@ def kinodex(
 
 def main() -> None:
     """Run the command line. An error of the tree in jobs/errors.py becomes one line on stderr and an exit code."""
+    from typer._click.exceptions import ClickException, NoArgsIsHelpError
+
     from kinodex.index.errors import KinodexError
     from kinodex.jobs.child_processes import isolated_children
     from kinodex.jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED, PIPE_CLOSED, lacks_files, lacks_memory
@@ -166,7 +168,19 @@ def main() -> None:
         raise SystemExit(BAD_INPUT)
     try:
         with isolated_children(), notes_on_stderr():
-            app(_spelt_out(sys.argv[1:]))
+            code = app(_spelt_out(sys.argv[1:]), prog_name="kinodex", standalone_mode=False)
+        raise SystemExit(code or 0)
+    except NoArgsIsHelpError as error:
+        error.show()
+        raise SystemExit(BAD_INPUT) from None
+    except ClickException as error:
+        context = getattr(error, "ctx", None)
+        more = "" if context is None else f"; see `{context.command_path} --help`"
+        tell(f"error: {error.format_message().rstrip('.')}{more}")
+        raise SystemExit(BAD_INPUT) from None
+    except typer.Abort:
+        tell("stopped: nothing was answered, and nothing was done")
+        raise SystemExit(INTERRUPTED) from None
     except ModuleNotFoundError as error:
         if error.name not in EXTRAS:
             raise

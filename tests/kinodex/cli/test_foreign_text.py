@@ -32,7 +32,7 @@ DIGESTS = "stage IN ('vectors', 'sentences', 'clips')"
 
 
 def poison(uri: str) -> int:
-    """Append codes of terminals to every text of every table, ids of videos apart; return how many columns that were."""
+    """Append codes of terminals to every text of every table, ids of videos apart; return the number of columns."""
     tables, columns = Tables(uri), 0
     for name in tables.names():
         kept = next((kept for beginning, kept in KEPT.items() if name.startswith(beginning)), set())

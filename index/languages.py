@@ -14,7 +14,8 @@ def language_tag(code: str | None) -> str | None:
     """
     if not code:
         return None
-    from langcodes import LanguageTagError, standardize_tag
+    from langcodes import standardize_tag
+    from langcodes.tag_parser import LanguageTagError
 
     try:
         return standardize_tag(code)

@@ -68,7 +68,7 @@ def word_share(asked: Set[str], hit: Hit) -> float:
     """
     if not asked or hit.source not in WORDED or hit.cosine is not None:
         return 1.0
-    shared = asked.intersection(line_terms(hit.text or ""))
+    shared = asked & set(line_terms(hit.text or ""))
     return max(sum(map(len, shared)) / sum(map(len, asked)), 1 / len(asked))
 
 
@@ -137,7 +137,7 @@ def shares_words(query: str, text: str | None) -> bool:
     the" would rank beside the best picture. Scripts without small and large letters are left to the index.
     """
     asked = set(query_terms(query))
-    shared = asked.intersection(line_terms(text or ""))
+    shared = asked & set(line_terms(text or ""))
     if not shared or any(len(word) > SMALL_LETTERS or word.upper() == word.lower() for word in shared):
         return True
     return sum(map(len, shared)) >= SMALL_SHARE * sum(map(len, asked))

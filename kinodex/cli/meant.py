@@ -6,7 +6,7 @@ May import typer, and nothing heavy: every start of the command line imports thi
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from typer.core import TyperGroup
 
@@ -64,8 +64,8 @@ class Group(TyperGroup):
         if args and self.get_command(ctx, args[0]) is None and (command := meant(_group(ctx), args[0])):
             typed = " ".join(filter(None, ("kinodex", _group(ctx), args[0])))
             raise UsageError(f"got `{typed}`, which is no command; did you mean `kinodex {command}`?")
-        found: Any = super().resolve_command(ctx, args)
-        return found
+        resolved: tuple[str | None, Command | None, list[str]] = super().resolve_command(ctx, args)
+        return resolved
 
 
 def _group(ctx: Context) -> str:

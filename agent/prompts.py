@@ -31,6 +31,7 @@ from kinodex.agent.protocol import (
     listed_candidates,
 )
 from kinodex.agent.replies import DOTS, NAMED, REASONING, Joint, Schema
+from kinodex.index.pictures import stored_picture
 from kinodex.index.text import beginning, end
 from kinodex.index.times import player_clock
 
@@ -238,10 +239,8 @@ def scaled_jpeg(frame: ShownFrame, side_px: int | None) -> bytes:
     """The frame's own JPEG, re-encoded only if its longest side is over `side_px`."""
     if side_px is None or max(frame.width_px, frame.height_px) <= side_px:
         return frame.jpeg
-    from PIL import Image
-
     smaller = io.BytesIO()
-    with Image.open(io.BytesIO(frame.jpeg)) as image:
+    with stored_picture(frame.jpeg) as image:
         image.draft("RGB", (side_px, side_px))  # decodes straight to the nearest larger size
         image.thumbnail((side_px, side_px))
         image.save(smaller, "JPEG", quality=JPEG_QUALITY)
@@ -554,12 +553,10 @@ def estimate_tokens(messages: Sequence[Message], rule: PictureRule = "openai") -
 
 
 def _part_tokens(part: Mapping[str, Any], rule: PictureRule) -> int:
-    import PIL.Image
-
     if "image_url" not in part:
         return text_tokens(part["text"])
     image = part["image_url"]
-    with PIL.Image.open(io.BytesIO(base64.b64decode(image["url"].removeprefix(JPEG_URL)))) as picture:
+    with stored_picture(base64.b64decode(image["url"].removeprefix(JPEG_URL))) as picture:
         return picture_tokens(*picture.size, rule, image.get("detail", "auto"))  # reads the head alone
 
 

@@ -352,10 +352,22 @@ def record(event: Event) -> Record:
     return {"event": type(event).__name__, **version, **fields}
 
 
+MOST_UNPACKED_BYTES = 200_000_000
+"""Of a packed trace: a few bytes may unpack to any number."""
+
+
+def _unpacked(path: Path) -> bytes:
+    with gzip.open(path) as file:
+        content = file.read(MOST_UNPACKED_BYTES + 1)
+    if len(content) > MOST_UNPACKED_BYTES:
+        raise NotATrace(f"{path} unpacks to more than {MOST_UNPACKED_BYTES / 1e6:.0f} MB; unpack it, and give the file")
+    return content
+
+
 def read_trace(path: Path) -> list[Record]:
     """Read all records of a trace, header first; the file may be compressed (.gz). Raises `NotATrace` if it is none."""
     try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        content = _unpacked(path) if path.suffix == ".gz" else path.read_bytes()
         records = [json.loads(line) for line in content.splitlines()]  # of bytes: a text knows more line ends
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise NotATrace(f"{path} cannot be read as a trace: {error}; give a file written with --trace") from error

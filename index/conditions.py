@@ -18,6 +18,7 @@ from unicodedata import combining, normalize
 import pyarrow as pa
 
 from kinodex.index.errors import QueryError, checked_text
+from kinodex.index.text import composed
 
 TOKEN = re.compile(
     r"""(?P<text>'(?:[^']|'')*') | (?P<name>"(?:[^"]|"")+" | `[^`]+`) | (?P<other>--|/\*|;|['"`])
@@ -135,7 +136,7 @@ def _begins_time(tokens: Sequence[_Token], at: int) -> bool:
 
 def _literal(tokens: Sequence[_Token], names: Sequence[str | None], at: int, columns: Mapping[str, pa.DataType]) -> str:
     """A text, or the time that it stands for after `timestamp` or beside a column of times."""
-    text = tokens[at].text
+    text = composed(tokens[at].text)  # as the columns are
     is_named = at > 0 and _begins_time(tokens, at - 1)
     beside = next((name for name in reversed(names[:at]) if name), None)
     if tokens[at + 1 : at + 2] and tokens[at + 1].text in COMPARISONS:

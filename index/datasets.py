@@ -230,6 +230,10 @@ class TablesAt:
                 self._open[name] = self._opened(name)
         return self._open[name]
 
+    def schema(self, name: str) -> pa.Schema:
+        """Return the columns of a table."""
+        return self[name].schema
+
     def _opened(self, name: str) -> LanceDataset:
         newest = lance.dataset(table_place(self.uri, name), session=self._session)
         self._session = self._session or newest.session()

@@ -23,6 +23,7 @@ from kinodex.index.store.indexes import ensure_table, present
 from kinodex.index.store.leases import awaited_lease
 from kinodex.index.store.quiet_lance import lance
 from kinodex.index.store.schema import METADATA, VIDEOS, chunked, equal, one_of
+from kinodex.index.text import composed
 
 OF_VIDEOS = (
     "title", "uri", "duration_s", "fps", "width_px", "height_px", "codec", "frames", "segments", "transcript_lines",
@@ -216,9 +217,20 @@ class Metadata:
                 places = pc.index_in(videos["video_id"], own["video_id"])
                 for name in own.column_names[1:]:
                     videos = videos.append_column(own.schema.field(name), own[name].take(places))
-            self._joined = state, lance.write_dataset(videos, "memory://")
+            self._joined = state, lance.write_dataset(_composed(videos), "memory://")
             self._found.clear()
         return self._joined[1]
+
+
+def _composed(rows: pa.Table) -> pa.Table:
+    """Write all texts in the form in which they are compared."""
+    for at, column in enumerate(rows.schema):
+        if pa.types.is_string(column.type):
+            rows = rows.set_column(at, column, pc.utf8_normalize(rows[column.name], form="NFC"))
+        elif pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type):
+            lists = [None if each is None else list(map(composed, each)) for each in rows[column.name].to_pylist()]
+            rows = rows.set_column(at, column, pa.array(lists, column.type))
+    return rows
 
 
 def _ids(table: lance.LanceDataset, sql: str, condition: str) -> frozenset[str]:

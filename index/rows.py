@@ -46,7 +46,7 @@ class VideoRow:
     state: str
     ingested_at: datetime
     zero_s: float = 0.0
-    """Presentation time, in the file, of what a player shows as 0:00; `first_zero_s` finds it."""
+    """Presentation time, in the file, of what a player shows as 0:00: by `first_zero_s`, from its first stream."""
 
     @property
     def end_s(self) -> float:
@@ -371,14 +371,14 @@ class LibraryFacts:
 # into the other where they are read and written. Above this room only what opens a video's file needs `presentation_s`
 # and `player_s`.
 #
-# A transport or program stream counts from an arbitrary time, and players take its first picture for 0:00. Other
-# containers count from 0, and a picture that begins at 1.1 s is shown at 1.1 s; but one that begins minutes late was
-# cut out of a longer file with its timestamps kept, and is counted from its first picture too.
+# A transport or program stream counts from an arbitrary time, and players take for 0:00 when the first of its pictures,
+# sounds and texts begins. Other containers count from 0, and a picture that begins at 1.1 s is shown at 1.1 s; but a
+# file of which nothing begins for long was cut out of a longer one with its timestamps kept, and counts from there too.
 
 ARBITRARY_SUFFIXES = frozenset({".ts", ".m2ts", ".mts", ".m2t", ".mpg", ".mpeg", ".vob", ".m2p", ".tod", ".mod"})
 """Endings of files whose timestamps begin anywhere."""
 LATE_START_S = 10.0
-"""No encoder delays a picture by so much; a video that begins later was cut with its timestamps kept."""
+"""No encoder delays everything by so much; a file that begins later was cut with its timestamps kept."""
 DECIMALS = 9
 """Times that were moved are rounded to nanoseconds: equal ones then stay equal when they are moved there and back."""
 TIMES = ("time_s", "start_s", "end_s", "fade_start_s", "fade_end_s")
@@ -388,11 +388,11 @@ Times = TypeVar("Times", float, NDArray[np.float64])
 Row = TypeVar("Row")
 
 
-def first_zero_s(uri: str, start_s: float) -> float:
-    """Presentation time in seconds of what a player shows as 0:00, for a video whose first picture has `start_s`."""
+def first_zero_s(uri: str, earliest_s: float) -> float:
+    """Presentation time in seconds of what a player shows as 0:00, for a file whose first stream begins then."""
     path = urlsplit(uri).path if "://" in uri else uri  # in the name of a local file # and ? are letters
     suffix = PurePosixPath(path).suffix.lower()
-    return start_s if suffix in ARBITRARY_SUFFIXES or start_s >= LATE_START_S else 0.0
+    return earliest_s if suffix in ARBITRARY_SUFFIXES or earliest_s >= LATE_START_S else 0.0
 
 
 def presentation_s(video: VideoRow, player_s: float) -> float:

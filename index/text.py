@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,11 @@ import regex
 NEAR_SPACE = 40
 """Characters by which a text may be cut shorter to end with a whole word."""
 _CHARACTER = regex.compile(r"\X")
+
+
+def composed(name: str) -> str:
+    """A name as it is compared: a letter and its accent are one character, which macOS writes as two in file names."""
+    return unicodedata.normalize("NFC", name)
 
 
 def beginning(text: str, most: int) -> str:

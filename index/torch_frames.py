@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from kinodex.index.datasets import PICTURE, Batching, FramePlan, FrameReader, Readers, batch_counts, shares
 from kinodex.index.errors import LibraryError, QueryError
+from kinodex.index.pictures import STORED, NotAPicture, opened_picture
 
 Transform = Callable[[Any], Any]
 """From a picture (`PIL.Image`, RGB) to a tensor or anything else; spawned workers have to be able to import it."""
@@ -141,12 +141,10 @@ class FrameBatches(IterableDataset[Batch]):
         return column.to_pylist()
 
     def _picture(self, jpeg: bytes) -> Any:
-        from PIL import Image, UnidentifiedImageError
-
         try:
-            with Image.open(io.BytesIO(jpeg)) as opened:
+            with opened_picture(jpeg, STORED) as opened:
                 picture = opened.convert("RGB")
-        except (OSError, UnidentifiedImageError) as error:
+        except NotAPicture as error:
             raise LibraryError(
                 f"a stored picture of {self.plan.uri} cannot be read ({error}); "
                 "`kinodex maintain --check --deep` names its video"

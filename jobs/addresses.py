@@ -21,7 +21,7 @@ from kinodex.index.maintain import check_writable
 from kinodex.index.rows import SourceRow, VideoRow
 from kinodex.index.store.schema import chunked
 from kinodex.index.sweep import INGEST
-from kinodex.index.text import counted, redact, redact_uri
+from kinodex.index.text import composed, counted, redact, redact_uri
 from kinodex.index.videos.visibility import complete_videos
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.fetch import FetchedVideo, is_remote, mount_of
@@ -162,7 +162,7 @@ def settle(library: Library, found: Sequence[FetchedVideo], check: Callable[[], 
 
 def _title(row: VideoRow, title: str) -> str:
     """Give the title of a video in another place: one that somebody gave it stays, the name of its file follows."""
-    return title if row.title == title_of(row.uri) else row.title
+    return title if row.title == composed(title_of(row.uri)) else row.title
 
 
 def _move_failures(library: Library, new_uri: Callable[[str], str | None], over: Sequence[str] = ()) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.errors import WeightsMissing
 from kinodex.index.library import Library, LibraryReader
+from kinodex.index.pictures import STORED, NotAPicture, opened_picture
 from kinodex.index.repair import FileFacts
 from kinodex.index.rows import StoredFrame, VideoRow, player_s
 from kinodex.jobs.errors import UsageError
@@ -113,12 +114,10 @@ def shrunk_jpeg(frame: StoredFrame, side_px: int, quality: int) -> bytes:
 
 @contextmanager
 def _opened(frame: StoredFrame | ShownFrame) -> Iterator[Image]:
-    from PIL import Image
-
     try:
-        with Image.open(io.BytesIO(frame.jpeg)) as picture:
+        with opened_picture(frame.jpeg, STORED) as picture:
             yield picture
-    except OSError as error:
+    except NotAPicture as error:
         where = f"frame {frame.frame_no} of video {frame.video_id[:12]}"
         raise PictureError(f"{where}: the stored picture cannot be read ({error}); ingest the video again") from error
 

@@ -29,7 +29,7 @@ import numpy as np
 from kinodex.index.errors import LibraryBusy
 from kinodex.index.library import Library
 from kinodex.index.metadata import GAP, LIVE_SOURCE, RECORDED_AT
-from kinodex.index.rows import FrameVectors, RunRow, SourceRow, VideoRow, player_s
+from kinodex.index.rows import FrameVectors, RunRow, SourceRow, VideoRow, first_zero_s, player_s
 from kinodex.index.spaces.cpu import ImageTower
 from kinodex.index.spaces.space import BUILTIN_SPACE
 from kinodex.index.spaces.towers import ImageEmbedder
@@ -348,7 +348,7 @@ class _Writer:
         if not found or state["source"] != self._live.uri:
             return None
         (row,) = found.values()
-        row = replace(row, start_s=state["zero_s"] if self._live.is_file else 0.0, zero_s=0.0)
+        row = replace(row, start_s=state["zero_s"] if self._live.is_file else 0.0)
         columns = self._library.metadata.of([row.video_id])[row.video_id]
         ours = equal("video_id", row.video_id)
         names = expected_rows(self._library.vectors_table)
@@ -390,6 +390,7 @@ class _Writer:
             space=self._library.space_name,
             state="complete",
             ingested_at=datetime.now(UTC),
+            zero_s=first_zero_s(self._live.uri, beat.zero_s) if self._live.is_file else 0.0,
         )
         number = math.ceil(round(offset_s * self._config.fps, 6))
         return _Part(row, recorded_at, beat.zero_s, offset_s, number, _clock_s(), {}, gap_s)

@@ -25,7 +25,7 @@ from urllib.parse import unquote, urlsplit
 from kinodex.index.library import Library
 from kinodex.index.metadata import OF_VIDEOS, is_column_name
 from kinodex.index.rows import VideoRow
-from kinodex.index.text import redact_uri
+from kinodex.index.text import composed, redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import PipelineError
 from kinodex.pipeline.fetch import Source, is_remote, local_copy
@@ -251,17 +251,17 @@ def _fitted(
 ) -> tuple[Mapping[str, Mapping[str, Any]], tuple[str, ...], tuple[str, ...]]:
     """The values of each video by the rows that name it, of which the last counts; rows that fit none, or several."""
     named: dict[str, list[str]] = defaultdict(list)
-    paths = {video.video_id: _path(video.uri) for video in videos}
+    paths = {video.video_id: composed(_path(video.uri)) for video in videos}
     for video in videos:
         path = PurePosixPath(paths[video.video_id])
-        for name in {video.video_id, video.uri, str(path), path.name, path.stem, video.title}:
+        for name in set(map(composed, (video.video_id, video.uri, str(path), path.name, path.stem, video.title))):
             named[name].append(video.video_id)
     values: dict[str, dict[str, Any]] = defaultdict(dict)
     unmatched: list[str] = []
     ambiguous: list[str] = []
     for place, kind, key, row in given.rows:
         if kind == "pattern":
-            ids = [id_ for id_, path in paths.items() if re.search(key, path)]
+            ids = [id_ for id_, path in paths.items() if re.search(composed(key), path)]
         else:
             ids = list(_ids(key, given.folders, named, paths))
             if len(ids) > 1:
@@ -278,8 +278,8 @@ def _ids(
     key: str, folders: Iterable[Path], named: Mapping[str, Sequence[str]], paths: Mapping[str, str]
 ) -> Sequence[str]:
     """The videos of a name: by it as it stands, from a table's folder, or as the end of their path."""
-    plain = redact_uri(key.removeprefix("file://"))
-    for name in (plain, *(str((folder / plain).resolve()) for folder in folders if not is_remote(plain))):
+    plain = composed(redact_uri(key.removeprefix("file://")))
+    for name in (plain, *(composed(str((folder / plain).resolve())) for folder in folders if not is_remote(plain))):
         if name in named:
             return named[name]
     last = PurePosixPath(plain).name
@@ -314,8 +314,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def tags_of_file(uri: str) -> dict[str, Any]:
     """The columns in the header of a video's file and in the `.info.json` beside it; raises a PipelineError."""
-    from kinodex.pipeline.decoding.stream import known_tags
+    from kinodex.pipeline.decoding.stream import choose_stream, file_tags
     from kinodex.pipeline.media.source import open_source
 
     with open_source(uri) as container:
-        return known_tags(container.metadata) | download_info(uri)
+        return file_tags(container, choose_stream(container, uri)) | download_info(uri)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import io
-import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinodex.index.pictures import NotAPicture, opened_picture
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
 MOST_BYTES = 10_000_000
-MOST_PIXELS = 60_000_000
+LEVELS_16 = 1 << 16
 SENT_PX, SENT_QUALITY = 512, 90
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP")
 
@@ -27,32 +28,31 @@ def read_picture(content: bytes) -> NDArray[np.uint8]:
     return decoded(content)
 
 
-def decoded(content: bytes) -> NDArray[np.uint8]:
-    """Decode a JPEG, PNG, WebP, GIF or BMP as `[H, W, 3]`, turned as its camera was held; raises UsageError."""
-    from PIL import Image, UnidentifiedImageError
-
+def decoded(source: bytes | Path) -> NDArray[np.uint8]:
+    """Decode a JPEG, PNG, WebP, GIF or BMP as `upright` does, of bytes or of a file; raises UsageError."""
     try:
-        with warnings.catch_warnings(), Image.open(io.BytesIO(content), formats=FORMATS) as picture:
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # judged by its size on the next line
-            if picture.width * picture.height > MOST_PIXELS:
-                raise UsageError(
-                    f"got a picture of {picture.width} x {picture.height} pixels; give one of at most "
-                    f"{MOST_PIXELS // 1_000_000} million"
-                )
+        with opened_picture(source, FORMATS) as picture:
             return upright(picture)
-    except UnidentifiedImageError as error:  # its message names an object in memory
-        raise UsageError(
-            "cannot read the picture: its form is not known; give a JPEG, PNG, WebP, GIF or BMP file"
-        ) from error
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise UsageError(f"cannot read the picture: {error}; give a JPEG, PNG, WebP, GIF or BMP file") from error
+    except NotAPicture as error:
+        which = f"the picture {source}" if isinstance(source, Path) else "the picture"
+        raise UsageError(f"cannot read {which}: {error}; give a JPEG, PNG, WebP, GIF or BMP file") from error
 
 
 def upright(picture: Picture) -> NDArray[np.uint8]:
-    """RGB `[height, width, 3]` of a picture, turned as its camera was held, which a photograph's EXIF says."""
-    from PIL import ImageOps
+    """RGB `[height, width, 3]` of a picture, turned as its camera was held, which a photograph's EXIF says.
 
-    return np.asarray(ImageOps.exif_transpose(picture).convert("RGB"))
+    What is transparent is laid over black, as it is in videos; of grey in 16 bits the upper eight are kept.
+    """
+    from PIL import Image, ImageOps
+
+    turned = ImageOps.exif_transpose(picture)
+    if turned.mode.startswith("I"):
+        levels = np.asarray(turned).astype(np.int64)
+        turned = Image.fromarray((levels.clip(0, LEVELS_16 - 1) // 257).astype(np.uint8))
+    if turned.has_transparency_data:
+        ground = Image.new("RGBA", turned.size, (0, 0, 0, 255))
+        turned = Image.alpha_composite(ground, turned.convert("RGBA"))
+    return np.asarray(turned.convert("RGB"))
 
 
 def as_jpeg(pixels: NDArray[np.uint8], side_px: int = SENT_PX) -> bytes:

@@ -396,18 +396,12 @@ def ground_where(name: str) -> Literal["both", "pictures", "words"]:
 
 def upright_pixels(picture: Any) -> NDArray[np.uint8]:
     """RGB `[height, width, 3]` of a picture, turned as its camera was held, which a photograph's EXIF says."""
-    from kinodex.jobs.pictures import read_picture, upright
+    from kinodex.jobs.pictures import decoded, read_picture, upright
 
     if isinstance(picture, bytes):
         return read_picture(picture)
     if isinstance(picture, Path):
-        from PIL import Image
-
-        try:
-            with Image.open(picture) as opened:
-                return upright(opened)
-        except (OSError, SyntaxError, ValueError) as error:
-            raise UsageError(f"cannot read the picture {picture}: {error}; give a JPEG, PNG or WebP file") from error
+        return decoded(picture)
     pixels = upright(picture) if hasattr(picture, "convert") else np.asarray(picture)
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
         raise UsageError(

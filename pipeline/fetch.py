@@ -109,7 +109,19 @@ class FetchedVideo:
         return len(self.states) > 1
 
 
-def identify(source: Source, folder: Path, allow_playlists: bool = False) -> FetchedVideo:
+class Interrupted(Exception):
+    """Nobody wants the bytes any more. Raised by a `Check` alone, and passed on as it is."""
+
+
+Check = Callable[[], None]
+"""Is called with every block that is read or fetched, and may raise Interrupted."""
+
+
+def go_on() -> None:
+    """Check nothing."""
+
+
+def identify(source: Source, folder: Path, allow_playlists: bool = False, check: Check = go_on) -> FetchedVideo:
     """Identify a source by its bytes; a remote one is first fetched to a file of its own in `folder`.
 
     A playlist is identified by its bytes and those of its members, where it is allowed. The stamp of a local source is
@@ -118,10 +130,10 @@ def identify(source: Source, folder: Path, allow_playlists: bool = False) -> Fet
 
     Raises SourceMissing, SourceForbidden, SourceUnreachable: the bytes cannot be read; nothing is left in `folder`;
     SourceChanged: somebody writes to the file; PlaylistRefused: it is a playlist that is not allowed, that lies
-    elsewhere, or as `playlist_members`.
+    elsewhere, or as `playlist_members`; Interrupted by `check`.
     """
     if is_remote(source.uri):
-        path = _fetch(source, folder)
+        path = _fetch(source, folder, check)
         if kind := attempt(source.uri, lambda: playlist_kind(path)):
             path.unlink()
             raise refusal(source.uri, kind, is_remote=True)
@@ -130,7 +142,7 @@ def identify(source: Source, folder: Path, allow_playlists: bool = False) -> Fet
         path = local_file(source.uri)
         paths = (path, *_members(path, source.uri, allow_playlists))
     states = tuple(attempt(source.uri, partial(file_state, each)) for each in paths)
-    video_id = attempt(source.uri, lambda: _identity(paths))
+    video_id = attempt(source.uri, lambda: _identity(paths, check))
     if not is_remote(source.uri):
         stamp = local_stamp(states[0].size_bytes, states[0].mtime_ns) if len(paths) == 1 else None
         source = replace(source, stamp=stamp)
@@ -166,8 +178,8 @@ def _members(path: Path, uri: str, allow_playlists: bool) -> tuple[Path, ...]:
     return playlist_members(path, kind, uri)
 
 
-def _identity(paths: Sequence[Path]) -> str:
-    ids = [content_id(path) for path in paths]
+def _identity(paths: Sequence[Path], check: Check = go_on) -> str:
+    ids = [content_id(path, check) for path in paths]
     return ids[0] if len(ids) == 1 else hashlib.sha256("".join(ids).encode()).hexdigest()[:32]
 
 
@@ -199,11 +211,12 @@ def local_file(uri: str) -> Path:
     return path
 
 
-def content_id(path: Path) -> str:
+def content_id(path: Path, check: Check = go_on) -> str:
     """Compute the identity of a video: the first 32 hex digits of the SHA-256 of its bytes, whatever its name."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(BLOCK_BYTES):
+            check()
             digest.update(block)
     return digest.hexdigest()[:32]
 
@@ -307,25 +320,34 @@ def attempt(uri: str, action: Callable[[], Result]) -> Result:
     )
     try:
         return attempts(action)
+    except Interrupted:
+        raise
     # Each fsspec backend raises its own client library's errors, which have no common base but Exception;
     # `action` is a call into such a backend and nothing else.
     except Exception as error:
         raise source_error(uri, error) from error
 
 
-def _fetch(source: Source, folder: Path) -> Path:
+def _fetch(source: Source, folder: Path, check: Check) -> Path:
     path = folder / f"{uuid4().hex}{_suffix(source.uri)}"
     try:
-        _download(source, path)
+        _download(source, path, check)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
     return path
 
 
-def _download(source: Source, path: Path) -> None:
+def _download(source: Source, path: Path, check: Check = go_on) -> None:
+    from fsspec.callbacks import Callback
+
+    def came(inc: int = 1) -> None:
+        check()
+
+    blocks = Callback()
+    blocks.relative_update = came  # is called with every block
     filesystem, remote = attempt(source.uri, lambda: filesystem_of(source.uri, source.timeout_s))
-    attempt(source.uri, lambda: filesystem.get_file(remote, str(path)))
+    attempt(source.uri, lambda: filesystem.get_file(remote, str(path), callback=blocks))
 
 
 def _suffix(uri: str) -> str:
@@ -393,6 +415,8 @@ def _is_temporary(error: BaseException) -> bool:
         return True
     lasting = FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, ImportError, ValueError
     status = getattr(error, "status", None)
+    if not isinstance(error, Exception) or isinstance(error, Interrupted):
+        return False  # Ctrl-C is for the whole
     return not isinstance(error, lasting) and (status is None or status >= 500 or status == 429)
 
 

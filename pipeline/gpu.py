@@ -112,7 +112,8 @@ class GpuReader:
 
         aspect = Fraction(self.metadata.sample_aspect_ratio).limit_denominator(100_000)
         to_rgb = rgb_scaler(aspect, jpeg_side_px, model_input.side_px)
-        rows = ((s.number, s.time_s, to_rgb(s.frame)) for s in self._exact.samples(fps, span) if s.number > last_number)
+        samples = (each for each in self._exact.samples(fps, span) if each.number > last_number)
+        rows = ((each.number, each.time_s, to_rgb(each.frame, each.aspect)) for each in samples)
         while batch := list(islice(rows, BATCH_FRAMES)):
             numbers, times_s, images = map(list, zip(*batch, strict=True))
             inputs = torch.from_numpy(np.stack([model_input(image) for image in images]))

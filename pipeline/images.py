@@ -11,13 +11,13 @@ from __future__ import annotations
 import io
 import json
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 
 Orientation = tuple[bool, bool, bool]
 """Steps that set a frame upright: transpose, then mirror left-right, then mirror top-bottom."""
+
+
+class Scaler(Protocol):
+    """A function from a decoded frame, and the shape of its pixels if it has its own, to RGB `[height, width, 3]`."""
+
+    def __call__(self, frame: VideoFrame, own_aspect: Fraction | None = None, /) -> NDArray[np.uint8]: ...
+
 
 Fit = Literal["shortest", "longest", "squash"]
 
@@ -106,14 +113,13 @@ def display_size(frame: VideoFrame, aspect: Fraction) -> tuple[int, int]:
     return size[::-1] if _orientation(frame)[0] else size
 
 
-def rgb_scaler(
-    aspect: Fraction, longest_px: int, shortest_px: int, deinterlace: bool = False
-) -> Callable[[VideoFrame], NDArray[np.uint8]]:
+def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int, deinterlace: bool = False) -> Scaler:
     """Make a function from a decoded frame to its RGB image `[height, width, 3]`.
 
-    The image has `working_size`. High dynamic range is tone-mapped; transparent pixels are laid over black. Of an
-    interlaced frame one field is used, so that moving edges do not comb, its missing lines made up along edges with
-    `deinterlace`. The function serves one video: all frames are set upright by the display matrix of its first one.
+    `aspect` is the shape of pixels of frames that come without their own. The image has `working_size`. High dynamic
+    range is tone-mapped; transparent pixels are laid over black. Of an interlaced frame one field is used, so that
+    moving edges do not comb, its missing lines made up along edges with `deinterlace`. The function serves one video:
+    all frames are set upright by the display matrix of its first one.
     """
     from av.video.reformatter import Interpolation, VideoReformatter
 
@@ -121,12 +127,14 @@ def rgb_scaler(
     flags = Interpolation.BICUBIC | Interpolation.ACCURATE_RND | Interpolation.FULL_CHR_H_INT
     orientation: Orientation | None = None
 
-    def to_rgb(frame: VideoFrame) -> NDArray[np.uint8]:
+    def to_rgb(frame: VideoFrame, own_aspect: Fraction | None = None) -> NDArray[np.uint8]:
         nonlocal orientation
         # Once a video: a frame whose side data was read is part of a reference cycle in PyAV, so its pixels
         # would stay in memory until the garbage collector happens to run.
         orientation = orientation or _orientation(frame)
-        width_px, height_px = working_size(frame.width * aspect, Fraction(frame.height), longest_px, shortest_px)
+        width_px, height_px = working_size(
+            frame.width * (own_aspect or aspect), Fraction(frame.height), longest_px, shortest_px
+        )
         transparent = any(component.is_alpha for component in frame.format.components)
         hdr = is_hdr(frame)
         scaled = reformatter.reformat(

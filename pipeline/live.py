@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
+from kinodex.pipeline.decoding.aspect import PixelAspects
 from kinodex.pipeline.decoding.stream import (
     VideoMetadata,
     choose_stream,
@@ -115,14 +116,15 @@ def live_beats(chunk: Chunk, settings: SamplingSettings, resume: Resume | None) 
             with demux_live(piece, chunk) as container:
                 stream = choose_stream(container, name)
                 stream.codec_context.thread_count = 1
-                frames = monotonic_frames(_decoded(container, stream, piece, name), stream)
+                aspects = PixelAspects(stream)
+                frames = monotonic_frames(_decoded(container, stream, piece, name, aspects), stream)
                 for at, (shown_s, frame) in enumerate(frames):
                     if run is None or (at == 0 and (piece.is_break or run.is_broken(shown_s))):
                         if run is not None:
                             yield from run.end()
                         run = _Run(chunk, settings, container, stream, piece, shown_s, frame, resume)
                         resume = None
-                    yield from run.take(shown_s, frame, piece)
+                    yield from run.take(shown_s, frame, piece, aspects.of(frame))
             if run is not None:
                 yield from run.pause()
     if run is None:
@@ -150,7 +152,7 @@ class _Run:
         self._done = Fraction(resume.until_s - SAME_S) if resume and goes_on else Fraction(-1)
         self._rate = Fraction(settings.fps).limit_denominator(1_000_000)
         self._settings, self._piece = settings, piece
-        self._held: tuple[Fraction, VideoFrame] | None = None
+        self._held: tuple[Fraction, VideoFrame, Fraction | None] | None = None
         self._began_at, self._last_began_at = math.inf, 0.0
         self._metadata: VideoMetadata | None = read_metadata(container, stream, frame)
         check_drawn(self._metadata, chunk, settings)
@@ -164,13 +166,15 @@ class _Run:
         """True if a segment that begins at this time does not go on from the last."""
         return self._held is not None and abs(float(first_s - self._until())) > BREAK_S
 
-    def take(self, shown_s: Fraction, frame: VideoFrame, piece: _Piece) -> Iterator[Beat]:
-        """Take the next frame, until whose time the one before it was shown."""
+    def take(
+        self, shown_s: Fraction, frame: VideoFrame, piece: _Piece, aspect: Fraction | None = None
+    ) -> Iterator[Beat]:
+        """Take the next frame, until whose time the one before it was shown; `aspect` as a `TimedFrame` has it."""
         self._piece = piece
         self._began_at = min(self._began_at, piece.wall_at(float(shown_s - self._zero)))
         if self._held is not None and shown_s >= self._held[0]:
             self._sample(shown_s)
-        self._held = shown_s, frame
+        self._held = shown_s, frame, aspect
         is_due = time.monotonic() - self._since >= BEAT_S or len(self._waiting) >= self._settings.batch
         if is_due and shown_s - self._zero > self._done:
             yield self._beat(shown_s)
@@ -188,18 +192,18 @@ class _Run:
             yield self._beat(until_s)
 
     def _until(self) -> Fraction:
-        shown_s, frame = self._held or (self._zero, None)
+        shown_s, frame, _ = self._held or (self._zero, None, None)
         return shown_s + duration_s(frame.duration if frame else 0, self._base, self._average_rate)
 
     def _sample(self, until_s: Fraction) -> None:
         from av import FFmpegError
 
-        shown_s, frame = self._held or (self._zero, None)
+        shown_s, frame, aspect = self._held or (self._zero, None, None)
         number = math.ceil((shown_s - self._zero) * self._rate)
         if frame is None or number >= (until_s - self._zero) * self._rate or shown_s - self._zero < self._done:
             return
         try:
-            rgb = self._to_rgb(frame)
+            rgb = self._to_rgb(frame, aspect)
         except FFmpegError:
             self._errors += 1
             return
@@ -281,7 +285,7 @@ def _network_error(error: Exception, name: str) -> Exception:
 
 
 def _decoded(
-    container: InputContainer, stream: VideoStream, piece: _Piece, name: str
+    container: InputContainer, stream: VideoStream, piece: _Piece, name: str, aspects: PixelAspects
 ) -> Generator[VideoFrame, None, None]:
     """Decode a piece; what is needed for no frame from `from_s` on is left out: all before the last key frame."""
     import av
@@ -294,7 +298,9 @@ def _decoded(
                 continue
             for each in (*skipped, packet):
                 with suppress(av.error.InvalidDataError):
-                    yield from stream.decode(each)
+                    frames = stream.decode(each)
+                    aspects.sent(each)
+                    yield from frames
             skipped = []
     except (av.FFmpegError, OSError) as error:
         if isinstance(piece.file, str):

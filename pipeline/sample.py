@@ -270,7 +270,7 @@ def rgb_samples(
             if sample is None:
                 return
             try:
-                rgb = to_rgb(sample.frame)
+                rgb = to_rgb(sample.frame, sample.aspect)
             except FFmpegError:  # damage that shows only now, such as a colour space that does not exist
                 video.decode_errors += 1
                 continue

@@ -6,17 +6,19 @@ import json
 import os
 import pickle
 import re
+import unicodedata
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, overload
 
-from kinodex.pipeline.errors import SourceMissing
+from kinodex.pipeline.errors import SourceForbidden, SourceMissing
 from kinodex.pipeline.fetch import Source, Stamp, attempt, filesystem_of, is_remote, stamp_from_info
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ VIDEO_SUFFIXES = frozenset([
     ".wmv", ".y4m",
 ])
 # fmt: on
+GLOB = re.compile(r"[*?\[]")
 SUBTITLE_SUFFIXES = frozenset([".srt", ".vtt", ".ass", ".ssa"])
 SIDECAR_FLAGS = frozenset(["forced", "sdh", "cc", "hi", "default", "foreign", "full"])
 """Tags of a sidecar's name that are no language, though one, "hi" for the hard of hearing, could be one."""
@@ -65,7 +68,9 @@ def named_sources(uris: Iterable[str]) -> list[Source]:
         paths = [filesystem_of(uri)[1] for uri in of_folder]
         names = _names_in(filesystem, _folder(paths[0]))
         filesystem.invalidate_cache()
-        sources += [_source(filesystem, path, names) for path in paths]
+        for path in paths:
+            is_folder = "file" in _protocols(filesystem) and Path(path).is_dir()
+            sources += _below(filesystem, path)[0] if is_folder else [_source(filesystem, path, names)]
     return sources
 
 
@@ -75,7 +80,7 @@ def sidecar_tags(uri: str, video: str = "") -> tuple[str, str | None]:
     What follows the name of the `video`, its stem, are tags. Without one they are known by being codes at the end:
     those of "Up.in.the.Air.srt" are none.
     """
-    name = PurePosixPath(uri).stem
+    name, video = composed(PurePosixPath(uri).stem), composed(video)
     if video and name.startswith(f"{video}."):
         title, tags = video, name[len(video) + 1 :].split(".")
     elif name == video:
@@ -94,6 +99,11 @@ def sidecar_tags(uri: str, video: str = "") -> tuple[str, str | None]:
             at -= 1
         title = ".".join([title, *rest[:at]])
     return title, next((tag for tag in tags if _is_language(tag)), None)
+
+
+def composed(name: str) -> str:
+    """A name as it is compared: a letter and its accent are one character, which macOS writes as two."""
+    return unicodedata.normalize("NFC", name)
 
 
 def _is_language(tag: str) -> bool:
@@ -148,11 +158,12 @@ def _list_path(argument: str, filesystem: AbstractFileSystem, path: str) -> list
         found = {path: info}
         return _sources(filesystem, found, _names_beside(filesystem, found))
     if info["type"] == "directory":
-        everything = attempt(argument, lambda: _find(filesystem, path))
-        found = _videos(everything, below=path)
-        _require_some(found, f"{argument}: a folder without a video")
-        return _sources(filesystem, found, _by_folder(everything))
-    if re.search(r"[*?\[]", argument):
+        sources, unread = attempt(argument, lambda: _below(filesystem, path))
+        if path in unread:
+            raise SourceForbidden(f"{argument}: listing it is not permitted; ask for the right to read it")
+        _require_some(sources, f"{argument}: a folder without a video")
+        return sources
+    if GLOB.search(argument):
         matches = attempt(argument, lambda: filesystem.glob(path, detail=True))
         # A link to a file counts, also to one that is not there: that shows when it is read.
         files = {
@@ -161,32 +172,70 @@ def _list_path(argument: str, filesystem: AbstractFileSystem, path: str) -> list
             if each["type"] == "file" or (each.get("islink") and not Path(each["name"]).is_dir())
         }
         found = _videos(files)
-        _require_some(found, f"{argument}: matches {f'{len(files)} files but no video' if files else 'nothing'}")
-        return _sources(filesystem, found, _names_beside(filesystem, found))
+        unread = [*_unlisted("/", path.split("/")[1:])] if "file" in _protocols(filesystem) else []
+        matched = f"{len(files)} files but no video" if files else "nothing"
+        _require_some(found or unread, f"{argument}: matches {matched}")
+        return _sources(filesystem, found, _names_beside(filesystem, found)) + _folders(filesystem, unread)
     raise SourceMissing(f"{argument}: no such file or folder; give a file, a folder, a glob or a URI")
 
 
-def _find(filesystem: AbstractFileSystem, path: str) -> Mapping[str, Mapping[str, Any]]:
+def _below(filesystem: AbstractFileSystem, path: str) -> tuple[list[Source], list[str]]:
+    """Make sources of the videos below a folder and of the folders that may not be listed; returns these too."""
+    unread: list[str] = []
+    everything = _find(filesystem, path, unread)
+    found = _videos(everything, below=path)
+    return _sources(filesystem, found, _by_folder(everything)) + _folders(filesystem, unread), unread
+
+
+def _find(filesystem: AbstractFileSystem, path: str, unread: list[str]) -> Mapping[str, Mapping[str, Any]]:
     """List all files below a folder with what the filesystem says of them; of local ones, which tell it later, none.
 
-    That of a million takes a gigabyte.
+    That of a million takes a gigabyte. `unread` gets the local folders that may not be listed.
     """
     if "file" not in _protocols(filesystem):
         found: Mapping[str, Mapping[str, Any]] = filesystem.find(path, detail=True)
         return found
     nothing: Mapping[str, Any] = {}
-    return {f"{folder}/{name}": nothing for folder, names in _walk(path) for name in names}
+    return {f"{folder}/{name}": nothing for folder, names in walk(path, unread) for name in names}
 
 
-def _walk(path: str) -> Iterator[tuple[str, list[str]]]:
-    """Walk through a local folder and those that it links to, each once, however many links lead to it."""
+def _folders(filesystem: AbstractFileSystem, paths: Sequence[str]) -> list[Source]:
+    """Make sources of folders that may not be listed: they fail where they are read, with the reason."""
+    return [_source(filesystem, path.rstrip("/"), ()) for path in paths]
+
+
+def walk(path: str, unread: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Walk through a local folder and those that it links to, each once, however many links lead to it.
+
+    `unread` gets those that may not be listed.
+    """
     seen = {os.path.realpath(path)}
-    for folder, below, names in os.walk(path, followlinks=True):
+    for folder, below, names in os.walk(path, onerror=lambda error: unread.append(error.filename), followlinks=True):
         real = {name: os.path.realpath(f"{folder}/{name}") for name in sorted(below)}
         new = {place: name for name, place in reversed(real.items()) if place not in seen}
         below[:] = sorted(new.values())
         seen.update(new)
         yield folder, names
+
+
+def _unlisted(folder: str, pattern: Sequence[str]) -> Iterator[str]:
+    """Yield the local folders that a glob, split at its slashes, has to list below a folder, and may not."""
+    first, *rest = pattern
+    if not GLOB.search(first):
+        place = f"{folder.rstrip('/')}/{first}"
+        yield from _unlisted(place, rest) if rest and Path(place).is_dir() else ()
+        return
+    try:
+        with os.scandir(folder) as entries:
+            below = sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=first != "**"))
+    except PermissionError:
+        yield folder
+        return
+    for path in below:
+        if first == "**":
+            yield from _unlisted(path, pattern)
+        elif rest and fnmatchcase(PurePosixPath(path).name, first):
+            yield from _unlisted(path, rest)
 
 
 def _info(filesystem: AbstractFileSystem, path: str) -> Mapping[str, Any]:
@@ -201,7 +250,7 @@ def _on_the_web(filesystem: AbstractFileSystem) -> bool:
     return bool({"http", "https"} & set(_protocols(filesystem)))
 
 
-def _require_some(paths: Mapping[str, Any], otherwise: str) -> None:
+def _require_some(paths: Collection[object], otherwise: str) -> None:
     if not paths:
         raise SourceMissing(f"{otherwise}; these suffixes count: {' '.join(sorted(VIDEO_SUFFIXES))}")
 
@@ -218,14 +267,12 @@ def _videos(infos: Mapping[str, Mapping[str, Any]], below: str = "") -> dict[str
 
 
 def _sources(
-    filesystem: AbstractFileSystem, infos: Mapping[str, Mapping[str, Any]], names: Mapping[str, Sequence[str]]
+    filesystem: AbstractFileSystem, infos: Mapping[str, Mapping[str, Any]], names: Mapping[str, Names]
 ) -> list[Source]:
     return [_source(filesystem, path, names[_folder(path)], info) for path, info in infos.items()]
 
 
-def _source(
-    filesystem: AbstractFileSystem, path: str, names: Sequence[str], info: Mapping[str, Any] | None = None
-) -> Source:
+def _source(filesystem: AbstractFileSystem, path: str, names: Names, info: Mapping[str, Any] | None = None) -> Source:
     sidecars = [f"{_folder(path)}/{name}" for name in _sidecars(PurePosixPath(path).name, names)]
     if "file" in _protocols(filesystem):  # a listing rounds times of change, and a stat costs nothing
         path, *sidecars = (_as_text(name) for name in (path, *sidecars))
@@ -251,35 +298,43 @@ def _folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
+Names = Sequence[tuple[str, str]]
+"""The names of a folder in order, each as it is compared and as it is."""
+
+
+def _by_folder(paths: Iterable[str]) -> dict[str, Names]:
     names: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(paths):
+    for path in paths:
         names[_folder(path)].append(PurePosixPath(path).name)
-    return names
+    return {folder: _in_order(of_folder) for folder, of_folder in names.items()}
 
 
-def _names_beside(filesystem: AbstractFileSystem, paths: Iterable[str]) -> dict[str, list[str]]:
+def _in_order(names: Iterable[str]) -> Names:
+    return sorted((composed(name), name) for name in names)
+
+
+def _names_beside(filesystem: AbstractFileSystem, paths: Iterable[str]) -> dict[str, Names]:
     return {folder: _names_in(filesystem, folder) for folder in {_folder(path) for path in paths}}
 
 
-def _names_in(filesystem: AbstractFileSystem, folder: str) -> list[str]:
+def _names_in(filesystem: AbstractFileSystem, folder: str) -> Names:
     try:
-        return sorted(PurePosixPath(path).name for path in filesystem.ls(folder, detail=False))
+        return _in_order(PurePosixPath(path).name for path in filesystem.ls(folder, detail=False))
     except (OSError, NotImplementedError):
         return []
 
 
-def _sidecars(video: str, names: Sequence[str]) -> list[str]:
+def _sidecars(video: str, names: Names) -> list[str]:
     """Choose the subtitle files named after a video: its stem, perhaps tags such as `.en.forced`, a subtitle suffix.
 
-    A file that fits two videos (`film.mp4`, `film.trailer.mp4`) belongs to the longer name. `names` are sorted.
+    A file that fits two videos (`film.mp4`, `film.trailer.mp4`) belongs to the longer name.
     """
-    stem = PurePosixPath(video).stem + "."
+    stem = PurePosixPath(composed(video)).stem + "."
     after = stem[:-1] + "/"  # "/" follows "." in the alphabet, so these bounds hold all that begins with the stem
-    near = names[bisect_left(names, stem) : bisect_left(names, after)]
-    stems = {PurePosixPath(name).stem + "." for name in near if _is_video(name)} - {stem}
+    near = names[bisect_left(names, (stem, "")) : bisect_left(names, (after, ""))]
+    stems = {PurePosixPath(name).stem + "." for name, _ in near if _is_video(name)} - {stem}
     longer = tuple(other for other in stems if other.startswith(stem))
-    fitting = [name for name in near if not name.startswith(longer)]
+    fitting = [name for alike, name in near if not alike.startswith(longer)]
     return [name for name in fitting if PurePosixPath(name).suffix.lower() in SUBTITLE_SUFFIXES]
 
 

@@ -6,13 +6,16 @@ Tracks: SubRip, ASS, WebVTT, mov_text, and WebVTT in MP4.
 from __future__ import annotations
 
 import html
+import math
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from kinodex.pipeline.decoding.clock import file_clock
 from kinodex.pipeline.decoding.stream import VideoMetadata, open_options
 from kinodex.pipeline.errors import SourceError, SubtitleError
 from kinodex.pipeline.fetch import SILENCE_S, Source, local_copy
@@ -26,6 +29,13 @@ if TYPE_CHECKING:
 MAX_BYTES = 16_000_000
 """Longest text that is read of one file, or of all tracks of one video; a film has 0.1 MB."""
 TEXT_CODECS = frozenset({"ass", "ssa", "srt", "subrip", "webvtt", "mov_text", "text"})
+
+Report = Callable[[str], None]
+"""Gets a sentence about what is left out."""
+
+
+def ignore(problem: str) -> None:
+    """Report nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,7 @@ def read_subtitles(path: Path, source: Source, metadata: VideoMetadata) -> tuple
     errors: list[str] = []
     for uri in source.sidecars:
         try:
-            lines.update(sidecar_lines(uri, source.timeout_s, PurePosixPath(source.uri).stem))
+            lines.update(sidecar_lines(uri, source.timeout_s, PurePosixPath(source.uri).stem, errors.append))
         except (SubtitleError, SourceError) as error:
             errors.append(str(error))
     try:
@@ -60,23 +70,30 @@ def read_subtitles(path: Path, source: Source, metadata: VideoMetadata) -> tuple
     return sorted(lines, key=lambda line: (line.start_s, line.end_s, line.language or "", line.text)), errors
 
 
-def sidecar_lines(uri: str, timeout_s: float = SILENCE_S, video: str = "") -> list[Line]:
-    """Read a subtitle file in any common encoding, of the video of this stem; raises SubtitleError or a SourceError."""
+def sidecar_lines(uri: str, timeout_s: float = SILENCE_S, video: str = "", report: Report = ignore) -> list[Line]:
+    """Read a subtitle file in any common encoding, of the video of this stem; as `subtitle_lines`, or a SourceError."""
     with local_copy(Source(uri, uri, timeout_s=timeout_s)) as path:
         _require_short(path.stat().st_size, uri)
-        return subtitle_lines(path.read_bytes(), uri, video)
+        return subtitle_lines(path.read_bytes(), uri, video, report)
 
 
-def subtitle_lines(data: bytes, uri: str, video: str = "") -> list[Line]:
-    """Parse the lines of a file's bytes; raises SubtitleError, which calls it `uri`."""
+def subtitle_lines(data: bytes, uri: str, video: str = "", report: Report = ignore) -> list[Line]:
+    """Parse the lines of a file's bytes, called `uri`, each once; `report` is told what of it is left out.
+
+    Raises SubtitleError where nothing can be read.
+    """
     _require_short(len(data), uri)
     _, language = sidecar_tags(uri, video)
+    unread: list[str] = []
     try:
-        cues = list(parse_cues(decode_text(data)))
+        cues = unrolled(parse_cues(decode_text(data), unread.append))
     except ValueError as error:
         raise SubtitleError(
             f"{uri}: not readable as subtitles ({error}); SRT, VTT, ASS and SSA are; repair the file or remove it"
         ) from error
+    if unread:
+        more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
+        report(f"{uri}: {unread[0]}{more}, so what it shows is left out; correct the time, as in 00:01:02.500")
     return [Line(cue.start_s, max(cue.start_s, cue.end_s), cue.text, "sidecar", language, cue.speaker) for cue in cues]
 
 
@@ -85,25 +102,33 @@ def embedded_lines(path: Path, name: str) -> list[Line]:
     import av
     from av.stream import Discard
 
-    lines: list[Line] = []
+    cues: dict[tuple[int, str | None], list[Cue]] = {}
     size_bytes = 0
     try:
         with av.open(f"file:{path}", container_options=open_options(), metadata_errors="replace") as file:
             tracks = [stream for stream in file.streams if _is_text(stream)]
             for stream in file.streams:
                 stream.discard = Discard.default if stream in tracks else Discard.all
-            for packet in file.demux(tracks) if tracks else ():
+            for packet in file_clock(path, name).demux(file, *tracks) if tracks else ():
                 # A data track that is no text may be a film's telemetry, of any size.
                 size_bytes += packet.size if packet.stream.type == "subtitle" else 0
                 _require_short(size_bytes, name)
                 if packet.size and packet.pts is not None:
-                    lines += _packet_lines(packet)
+                    cues.setdefault((packet.stream.index, _language(packet.stream)), []).extend(_packet_cues(packet))
     except av.FFmpegError as error:
         raise SubtitleError(
-            f"{name}: a text track is damaged ({error.strerror}) after {len(lines)} lines; "
+            f"{name}: a text track is damaged ({error.strerror}) after {sum(map(len, cues.values()))} lines; "
             "make the file again, or put the subtitles beside it as .srt"
         ) from error
-    return lines
+    return [
+        Line(cue.start_s, cue.end_s, cue.text, "embedded", language, cue.speaker)
+        for (_, language), of_track in cues.items()
+        for cue in unrolled(of_track)
+    ]
+
+
+def _language(track: Stream) -> str | None:
+    return track.language if track.language != "und" else None
 
 
 def _is_text(stream: Stream) -> bool:
@@ -113,12 +138,11 @@ def _is_text(stream: Stream) -> bool:
     return stream.type == "data" and stream.container.format.name.startswith("mov")
 
 
-def _packet_lines(packet: Packet[Stream]) -> Iterator[Line]:
+def _packet_cues(packet: Packet[Stream]) -> Iterator[Cue]:
     start_s = float((packet.pts or 0) * packet.time_base)
     end_s = float(((packet.pts or 0) + (packet.duration or 0)) * packet.time_base)
-    language = packet.stream.language if packet.stream.language != "und" else None
     for speaker, words in _cues(packet):
-        yield Line(start_s, end_s, words, "embedded", language, speaker)
+        yield Cue(start_s, end_s, words, speaker)
 
 
 def _cues(packet: Packet[Stream]) -> Iterator[tuple[str | None, str]]:
@@ -174,8 +198,13 @@ def _require_short(size_bytes: int, name: str) -> None:
 
 # Parse the text of a subtitle file into cues: SRT, WebVTT, ASS and SSA. Linear in its length.
 
-TIME = re.compile(r"(\d{1,4}):(\d{1,2}):(\d{1,2})[.,](\d{1,3})")
-VTT_TIME = re.compile(r"(?:(\d{1,4}):)?(\d{2}):(\d{2})[.,](\d{2,3})")
+CLOCK = r"-?\s{0,3}\d{1,4}(?:\s{0,3}:\s{0,3}\d{1,4}){1,3}(?:\s{0,3}[.,]\s{0,3}\d{1,9})?"
+"""A time in any form that files have: with or without hours and fractions, with spaces, before 0."""
+TIMING = re.compile(rf"\s*({CLOCK})\s*(?:-{{1,2}}\s?>|[–—→]>?)\s*({CLOCK})(?:\s.*)?")
+ARROW = "-->"
+MEANS_TIMES = re.compile(r"\s*-?\d{1,4}\s?:")
+NO_CUE = re.compile(r"(?:NOTE|STYLE|REGION)(?:\s|$)")
+"""How a block of WebVTT begins that is no cue."""
 ASS_HEADINGS = frozenset({"[script info]", "[v4+ styles]", "[v4 styles]"})
 ASS_COLUMNS = ("layer", "start", "end", "style", "name", "marginl", "marginr", "marginv", "effect", "text")
 
@@ -189,28 +218,51 @@ class Cue(NamedTuple):
     speaker: str | None = None
 
 
-def parse_cues(text: str) -> Iterator[Cue]:
-    """Yield the cues of a file in its order; its text tells the format. Raises ValueError if it is in none."""
+def parse_cues(text: str, report: Report = ignore) -> Iterator[Cue]:
+    """Yield the cues of a file in its order; its text tells the format. `report` is told which lines have no times.
+
+    Raises ValueError if it is in no format, or no times in it can be read.
+    """
     lines = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    if text.lstrip("\ufeff \r\n").startswith("WEBVTT"):
-        return _vtt_cues(lines)
     if any(line.strip().lower() in ASS_HEADINGS for line in lines):
-        return _ass_cues(lines)
-    return _srt_cues(lines)
+        return _checked(_ass_events(lines), ass_voices, report)
+    if text.lstrip("\ufeff \r\n").startswith("WEBVTT"):
+        return _checked(_vtt_events(lines), split_voices, report)
+    return _checked(_srt_events(lines), srt_voices, report)
 
 
-def _srt_cues(lines: Sequence[str]) -> Iterator[Cue]:
-    """Yield the cues of SRT: a line with two times begins one, whatever stands around it."""
-    found = [(number, stamps) for number, line in enumerate(lines) if len(stamps := TIME.findall(line)) == 2]
-    if not found:
-        raise ValueError("no line with two times")
-    ends = [number for number, _ in found[1:]]
-    for (number, (start, end)), until in zip(found, [*ends, None], strict=True):
+class _Event(NamedTuple):
+    """The text that a file shows from a line on, as it is, and its two times; None where these cannot be read."""
+
+    number: int
+    times_s: tuple[float, float] | None
+    text: str
+    speaker: str | None = None
+
+
+def _checked(
+    events: Iterable[_Event], voices: Callable[[str], Iterable[tuple[str | None, str]]], report: Report
+) -> Iterator[Cue]:
+    """Yield the cues of events; those without times are told to `report`, after others with times."""
+    problem, is_readable = "no line with two times", False
+    for event in events:
+        if event.times_s is None:
+            problem = f"line {event.number} has no two times"
+            report(problem)
+            continue
+        is_readable = True
+        for speaker, words in voices(event.text):
+            yield Cue(*event.times_s, words, speaker or event.speaker)
+    if not is_readable:
+        raise ValueError(problem)
+
+
+def _srt_events(lines: Sequence[str]) -> Iterator[_Event]:
+    """Yield the events of SRT: a line with two times begins one, whatever stands around it."""
+    found = [number for number in range(len(lines)) if _is_timing(lines, number)]
+    for number, until in zip_longest(found, found[1:]):
         body = lines[number + 1 : until]
-        if until is not None:
-            body = _without_number(body)
-        for speaker, words in srt_voices("\n".join(body)):
-            yield Cue(_seconds(start), _seconds(end), words, speaker)
+        yield _Event(number + 1, _times_s(lines[number]), "\n".join(body if until is None else _without_number(body)))
 
 
 def _without_number(body: Sequence[str]) -> Sequence[str]:
@@ -221,31 +273,49 @@ def _without_number(body: Sequence[str]) -> Sequence[str]:
     return body[:last] if last > 0 and re.fullmatch(r"\s*\d+\s*", body[last]) else body
 
 
-def _vtt_cues(lines: Sequence[str]) -> Iterator[Cue]:
-    """Yield the cues of WebVTT, without its notes, styles, regions and the names of cues."""
-    for block in _blocks(lines):
-        timing = next((i for i, line in enumerate(block) if "-->" in line), None)
-        if timing is None or block[0].startswith("NOTE"):
+def _vtt_events(lines: Sequence[str]) -> Iterator[_Event]:
+    """Yield the events of WebVTT, without its notes, styles, regions and the names of cues.
+
+    A cue ends at an empty line, or at the next times: a line that holds a space is an empty row of its text.
+    """
+    for first, block in _blocks(lines):
+        if NO_CUE.match(block[0]):
             continue
-        stamps = VTT_TIME.findall(block[timing])
-        if len(stamps) < 2:
-            continue
-        for speaker, words in split_voices("\n".join(block[timing + 1 :])):
-            yield Cue(_seconds(stamps[0]), _seconds(stamps[1]), words, speaker)
+        found = [at for at in range(len(block)) if _is_timing(block, at, at == 1)]
+        for at, until in zip_longest(found, found[1:]):
+            body = block[at + 1 : until]
+            text = "\n".join(body if until is None else _without_number(body))
+            yield _Event(first + at, _times_s(block[at]), text)
 
 
-def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
+def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """Split lines at empty ones; yields the number of the first line of each block, and the block."""
     block: list[str] = []
-    for line in [*lines, ""]:
-        if line.strip():
+    for number, line in enumerate([*lines, ""], 1):
+        if line:
             block.append(line)
         elif block:
-            yield block
+            yield number - len(block), block
             block = []
 
 
-def _ass_cues(lines: Sequence[str]) -> Iterator[Cue]:
-    """Yield the events of ASS or SSA that are text: no comments, no drawings."""
+def _is_timing(lines: Sequence[str], at: int, is_named: bool = False) -> bool:
+    """True for a line with times, and for one with an arrow where times belong: first, after a number or a name."""
+    line, before = lines[at], lines[at - 1].strip() if at else ""
+    if TIMING.fullmatch(line):
+        return True
+    return ARROW in line and (is_named or not before or before.isdigit() or MEANS_TIMES.match(line) is not None)
+
+
+def _times_s(line: str) -> tuple[float, float] | None:
+    """Read the two times of a line; None if it has none."""
+    timing = TIMING.fullmatch(line)
+    start_s, end_s = map(_time_s, timing.groups()) if timing else (None, None)
+    return None if start_s is None or end_s is None else (start_s, end_s)
+
+
+def _ass_events(lines: Sequence[str]) -> Iterator[_Event]:
+    """Yield the events of ASS or SSA that are text: no comments."""
     columns: Sequence[str] = ASS_COLUMNS
     for number, line in enumerate(lines, 1):
         kind, _, rest = line.strip().partition(":")
@@ -253,18 +323,53 @@ def _ass_cues(lines: Sequence[str]) -> Iterator[Cue]:
             columns = names if {"end", "text"} <= set(names) and names[-1] == "text" else ASS_COLUMNS
         elif kind == "Dialogue":
             fields = dict(zip(columns, rest.strip().split(",", len(columns) - 1), strict=False))
-            start, end = (TIME.fullmatch(fields.get(name, "").strip()) for name in ("start", "end"))
-            if not start or not end:
-                raise ValueError(f"line {number} has no two times")
-            if words := ass_text(fields.get("text", "")):
-                speaker = fields.get("name", "").strip() or None
-                yield Cue(_seconds(start.groups()), _seconds(end.groups()), words, speaker)
+            times_s = _times_s(f"{fields.get('start', '')} {ARROW} {fields.get('end', '')}")
+            yield _Event(number, times_s, fields.get("text", ""), fields.get("name", "").strip() or None)
 
 
-def _seconds(stamp: Sequence[str]) -> float:
-    hours, minutes, seconds, fraction = stamp
-    whole_s = int(hours or 0) * 3600 + int(minutes) * 60 + int(seconds)
-    return (whole_s * 1000 + int(fraction.ljust(3, "0"))) / 1000
+def _time_s(text: str) -> float | None:
+    """Read a time that `CLOCK` matches, one before 0 as 0; None if it counts frames, or has too many parts."""
+    whole, point, fraction = re.sub(r"\s", "", text).replace(",", ".").partition(".")
+    parts = whole.lstrip("-").split(":")
+    if not point and len(parts) > 2 and len(parts[-1]) == 3:
+        *parts, fraction = parts  # 00:00:01:500
+    if len(parts) > 3:
+        return None
+    whole_s = sum(int(part) * 60**power for power, part in enumerate(reversed(parts)))
+    return 0.0 if whole.startswith("-") else (whole_s * 1000 + int(fraction.ljust(3, "0")[:3])) / 1000
+
+
+# Lines that a file shows again and again, as one: signs that are set anew for every frame, and captions that roll up.
+
+TOUCH_S = 0.05
+"""Two cues touch if no more time than a frame lies between them."""
+
+
+def unrolled(cues: Iterable[Cue]) -> list[Cue]:
+    """Join cues of the same text that touch; of rows that stood in the cue before, only the new ones are said then."""
+    said: list[Cue] = []
+    places: dict[tuple[str | None, str], int] = {}
+    before, last = Cue(-math.inf, -math.inf, ""), 0
+    for cue in sorted(cues, key=lambda cue: (cue.start_s, cue.end_s)):
+        place = places.get((cue.speaker, cue.text))
+        if place is None or cue.start_s - said[place].end_s > TOUCH_S:
+            rows = cue.text.split("\n")
+            again = _rows_again(before, cue.speaker, rows) if cue.start_s - before.end_s <= TOUCH_S else 0
+            place = last if again == len(rows) else len(said)
+            if place == len(said):
+                said.append(cue._replace(text="\n".join(rows[again:])))
+                places[cue.speaker, said[-1].text] = place
+        said[place] = said[place]._replace(end_s=max(said[place].end_s, cue.end_s))
+        before, last = cue, place
+    return said
+
+
+def _rows_again(before: Cue, speaker: str | None, rows: Sequence[str]) -> int:
+    """Count the first rows of a cue that were the last ones of the cue before it."""
+    held = before.text.split("\n")
+    if before.speaker != speaker:
+        return 0
+    return next((count for count in range(min(len(held), len(rows)), 0, -1) if held[-count:] == rows[:count]), 0)
 
 
 # Text of one subtitle cue without its markup: by the rules of ASS for ASS, of SRT and WebVTT for these.
@@ -299,6 +404,12 @@ def split_voices(text: str) -> Iterator[tuple[str | None, str]]:
         plain = tidy(_resolve(TAG.sub("", BREAK.sub("\n", words))))
         if plain:
             yield _resolve(speaker).strip() or None, plain
+
+
+def ass_voices(text: str) -> Iterator[tuple[str | None, str]]:
+    """Yield the plain text of an ASS or SSA event, unless there is none; its speaker is not in it."""
+    if words := ass_text(text):
+        yield None, words
 
 
 def ass_text(text: str) -> str:

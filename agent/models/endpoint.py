@@ -39,6 +39,7 @@ from kinodex.agent.models.completion import (
 from kinodex.agent.models.roles import Role, api_key
 from kinodex.agent.prompts import JPEG_QUALITY, Message, Part, append_text, data_url, without_calls
 from kinodex.agent.replies import Schema, strict_schema
+from kinodex.index.pictures import stored_picture
 from kinodex.index.text import redact
 
 if TYPE_CHECKING:
@@ -148,9 +149,11 @@ def draw_sheet(jpegs: Sequence[bytes], labels: Sequence[str]) -> bytes:
 
     columns = math.ceil(math.sqrt(len(jpegs)))
     rows = math.ceil(len(jpegs) / columns)
-    tiles = [Image.open(io.BytesIO(jpeg)).convert("RGB") for jpeg in jpegs]
-    for tile in tiles:
-        tile.thumbnail((SHEET_SIDE_PX // columns - GAP_PX, SHEET_SIDE_PX // rows - STRIP_PX))
+    tiles = []
+    for jpeg in jpegs:
+        with stored_picture(jpeg) as picture:
+            tiles.append(picture.convert("RGB"))
+        tiles[-1].thumbnail((SHEET_SIDE_PX // columns - GAP_PX, SHEET_SIDE_PX // rows - STRIP_PX))
     width, height = max(tile.width for tile in tiles) + GAP_PX, max(tile.height for tile in tiles) + STRIP_PX
     sheet = Image.new("RGB", (columns * width, rows * height), "black")
     draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(FONT_PX)

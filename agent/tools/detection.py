@@ -21,6 +21,7 @@ from kinodex.agent.environment import Environment, calibrate
 from kinodex.agent.errors import InvalidReply, OutOfBudget
 from kinodex.agent.protocol import ShownFrame
 from kinodex.agent.session import Session
+from kinodex.index.pictures import stored_picture
 
 if TYPE_CHECKING:
     from kinodex.index.rows import DetectionRow
@@ -156,7 +157,7 @@ def zoom(frame: ShownFrame, box: Box) -> ShownFrame:
 
     _check_box(box)
     enlarged = io.BytesIO()
-    with Image.open(io.BytesIO(frame.jpeg)) as picture:
+    with stored_picture(frame.jpeg) as picture:
         width_px, height_px = picture.size
         left, top = math.floor(box[0] * width_px), math.floor(box[1] * height_px)
         right, bottom = math.ceil(box[2] * width_px), math.ceil(box[3] * height_px)

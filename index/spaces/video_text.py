@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.errors import BadCheckpoint, ExportRefused, checked_text
+from kinodex.index.pictures import stored_picture
 from kinodex.index.spaces.export_text import VECTOR_TEXTS, Arrays, block_arrays, export_plain_tokenizer, write_tower
 from kinodex.index.spaces.sentence_model import (
     OF_THE_WRITER,
@@ -131,9 +132,7 @@ class VideoTextModel:
 
 
 def _pixels(jpeg: bytes) -> NDArray[np.uint8]:
-    from PIL import Image
-
-    with Image.open(io.BytesIO(jpeg)) as picture:
+    with stored_picture(jpeg) as picture:
         return np.array(picture.convert("RGB"))
 
 

@@ -157,9 +157,11 @@ CHECKSUM = "jpeg_crc32"
 """Column of `frames` with the CRC-32 of the picture: Lance keeps no checksum of its files."""
 VIDEO_DIGESTS = "digests"
 """Column of `videos` with the digests of a video's rows (see `kinodex.index.videos.writer`)."""
+ZERO = "zero_s"
+"""Column of `videos` with the presentation time of what a player shows as 0:00."""
 ADDED_DIGEST = "digest"
 """Column of `additions` with the digest of the rows that were added."""
-LATE_COLUMNS = (CHECKSUM, VIDEO_DIGESTS, ADDED_DIGEST, "words", "mount")
+LATE_COLUMNS = (CHECKSUM, VIDEO_DIGESTS, ADDED_DIGEST, ZERO, "words", "mount")
 """Columns that libraries lack which were made before there was one."""
 STAGE_TABLES = {
     "captions": "captions",
@@ -424,6 +426,7 @@ VIDEOS = _table(
     state=TEXT,
     ingested_at=TIME,
     digests=nullable(TEXT),  # JSON; missing in libraries that were made before there was one
+    zero_s=nullable(FLOAT64),  # as above
 )
 FAILURES = _table(uri=key(1), stage=key(2), error_class=TEXT, message=TEXT, attempts=INT32, failed_at=TIME)
 SOURCES = _table(

@@ -5,7 +5,6 @@ A search over a million videos must not read a million rows first, nor again whe
 
 from __future__ import annotations
 
-import unicodedata
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,14 +25,16 @@ from kinodex.index.store.schema import (
     CHECKSUM,
     OWN_TABLES,
     STAGES,
+    ZERO,
     Filter,
     all_of,
+    any_of,
     equal,
     one_of,
     other_than,
     vectors_table,
 )
-from kinodex.index.text import redact_uri
+from kinodex.index.text import composed, redact_uri
 
 MANY = 500
 """More ids than this are not looked up one by one: everything is read."""
@@ -51,24 +52,39 @@ class Readable(Protocol):
 
     def rows(self, name: str, where: Filter | None, columns: Sequence[str]) -> pa.Table: ...
 
+    def schema(self, name: str) -> pa.Schema: ...
+
 
 def complete_videos(tables: Tables, ids: Sequence[str] | None = None) -> dict[str, VideoRow]:
     """Read the rows of the complete videos among these, or of all, by id."""
     chosen = [] if ids is None else [one_of("video_id", ids)]
-    columns = [name for name in VideoRow.__slots__ if name != "zero_s"]
+    columns = _there(tables, [*VideoRow.__slots__])
     rows = tables.rows("videos", all_of([*chosen, equal("state", "complete")]), columns).to_pylist()
-    zeros_s = [first_zero_s(row["uri"], row["start_s"]) for row in rows]
-    pairs = zip(rows, zeros_s, strict=True)
-    return {row["video_id"]: VideoRow(**moved(row, -zero_s), zero_s=zero_s) for row, zero_s in pairs}
+    return {
+        row["video_id"]: VideoRow(**moved(row, -zero_s) | {ZERO: zero_s}) for row in rows for zero_s in [_zero(row)]
+    }
 
 
 def late_zeros_s(tables: Readable, ids: Sequence[str] | None = None) -> dict[str, float]:
     """Read the presentation times of 0:00 that are not 0, of these videos or of all: most have none to read."""
     chosen = [] if ids is None else [one_of("video_id", ids)]
-    late = all_of([*chosen, other_than("start_s", 0)])
-    rows = tables.rows("videos", late, ["video_id", "uri", "start_s"]).to_pylist()
-    zeros_s = {row["video_id"]: first_zero_s(row["uri"], row["start_s"]) for row in rows}
+    columns = _there(tables, ["video_id", "uri", "start_s", ZERO])
+    late = any_of([other_than(name, 0) for name in columns if name in ("start_s", ZERO)])
+    zeros_s = {
+        row["video_id"]: _zero(row) for row in tables.rows("videos", all_of([*chosen, late]), columns).to_pylist()
+    }
     return {video_id: zero_s for video_id, zero_s in zeros_s.items() if zero_s}
+
+
+def _there(tables: Readable, columns: Sequence[str]) -> list[str]:
+    """Leave out the column that a library lacks which was made before there was one."""
+    return [name for name in columns if name != ZERO or name in tables.schema("videos").names]
+
+
+def _zero(row: Mapping[str, Any]) -> float:
+    """Return the time of 0:00 as it is stored; of a video from before it was, by its pictures."""
+    zero_s: float | None = row.get(ZERO)
+    return first_zero_s(row["uri"], row["start_s"]) if zero_s is None else zero_s
 
 
 def complete_models(tables: Tables, stage: str, ids: Sequence[str] | None = None) -> Models:
@@ -259,11 +275,11 @@ def matching_videos(videos: Mapping[str, VideoRow], pattern: str) -> list[VideoR
     """Find videos by a glob for titles or the ends of URIs, by title; none where one has exactly this name."""
     if _named(videos, pattern):
         return []
-    pattern = _composed(pattern)
+    pattern = composed(pattern)
     found = [
         row
         for row in videos.values()
-        if fnmatchcase(_composed(row.title), pattern) or PurePosixPath(_composed(row.uri)).match(pattern)
+        if fnmatchcase(composed(row.title), pattern) or PurePosixPath(composed(row.uri)).match(pattern)
     ]
     return sorted(found, key=lambda row: (row.title, row.video_id))
 
@@ -271,25 +287,20 @@ def matching_videos(videos: Mapping[str, VideoRow], pattern: str) -> list[VideoR
 def _named(videos: Mapping[str, VideoRow], name: str) -> list[VideoRow]:
     names = {name, redact_uri(name)}  # an address is kept without what grants access to it
     exact = [row for row in videos.values() if not names.isdisjoint(_names(row))]
-    composed = set(map(_composed, names))
-    return exact or [row for row in videos.values() if not composed.isdisjoint(map(_composed, _names(row)))]
+    alike = set(map(composed, names))
+    return exact or [row for row in videos.values() if not alike.isdisjoint(map(composed, _names(row)))]
 
 
 def _names(row: VideoRow) -> tuple[str, str, str]:
     return row.title, row.uri, PurePosixPath(row.uri).name
 
 
-def _composed(name: str) -> str:
-    """A name with its accents in its letters: macOS writes file names with them as marks of their own."""
-    return unicodedata.normalize("NFC", name)
-
-
 def _holding(videos: Mapping[str, VideoRow], part: str) -> list[VideoRow]:
-    folded = _composed(part.casefold())
+    folded = composed(part.casefold())
     return [
         row
         for row in videos.values()
-        if any(folded in _composed(each.casefold()) for each in (row.title, PurePosixPath(row.uri).name))
+        if any(folded in composed(each.casefold()) for each in (row.title, PurePosixPath(row.uri).name))
     ]
 
 

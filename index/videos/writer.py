@@ -26,7 +26,6 @@ from kinodex.index.rows import (
     SourceRow,
     VideoRow,
     known,
-    moved,
 )
 from kinodex.index.store.database import Tables, is_local, own_tables
 from kinodex.index.store.indexes import ensure_table, present
@@ -47,7 +46,7 @@ from kinodex.index.store.schema import (
     one_of,
     other_than,
 )
-from kinodex.index.text import redact, redact_uri, redact_values
+from kinodex.index.text import composed, redact, redact_uri, redact_values
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceFragment
@@ -380,7 +379,7 @@ class VideoWriter:
             rows = before.to_pylist()
             for row in rows:
                 uri, title = addresses[row["video_id"]]
-                row |= {"uri": redact_uri(uri), "title": title}
+                row |= {"uri": redact_uri(uri), "title": composed(title)}
             after = pa.Table.from_pylist(rows, schema)
             if VIDEO_DIGESTS in schema.names:
                 texts = map(_own_digest, rows, row_hashes(before), row_hashes(after))
@@ -455,9 +454,7 @@ def _own_digest(row: Mapping[str, Any], before: int, after: int) -> str | None:
 
 
 def _stored(row: VideoRow) -> dict[str, Any]:
-    values = moved(asdict(row) | {"uri": redact_uri(row.uri)}, row.zero_s)
-    del values["zero_s"]
-    return values
+    return asdict(row) | {"uri": redact_uri(row.uri), "title": composed(row.title)}
 
 
 def _table(columns: Mapping[str, Any], schema: pa.Schema) -> pa.Table:

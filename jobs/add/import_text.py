@@ -17,10 +17,10 @@ from typing import Any, Literal, NamedTuple
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.index.sweep import sweep
+from kinodex.index.text import composed
 from kinodex.jobs.add.captions import Caption, text_tower, text_vectors
 from kinodex.jobs.add.run import AddedRows, AddReport, VideoOutcome, Watch, add, record_failures
 from kinodex.jobs.add.text_files import ReadFailure, ReadResult, TextLine, VideoText
-from kinodex.jobs.eval.items import composed
 from kinodex.jobs.library import batched
 
 VIDEOS_A_COMMIT = 1000
@@ -205,9 +205,10 @@ class ImportedText:
 
     def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
         text = self.texts[video.video_id]
-        lines = _within(text.lines, video)
+        begins_s = min(video.start_s, 0.0) if self.name == "speech" else video.start_s  # pictures may come later
+        lines = _within(text.lines, begins_s, video.end_s)
         left_out = len(text.lines) - len(lines)
-        ends_s = f"{video.start_s:g} s to {video.end_s:g} s"
+        ends_s = f"{begins_s:g} s to {video.end_s:g} s"
         outside = f"{left_out} of {len(text.lines)} lines lie outside it, {ends_s}" if left_out else None
         problem = "; ".join(filter(None, [text.problem, outside])) or None
         rows: Sequence[Any] = lines if self.name == "speech" else _captions(library, lines)
@@ -228,10 +229,10 @@ def _captions(library: Library, lines: Sequence[TextLine]) -> list[Caption]:
     ]
 
 
-def _within(lines: Sequence[TextLine], video: VideoRow) -> list[TextLine]:
-    """Cut lines to the video, without those outside it."""
+def _within(lines: Sequence[TextLine], start_s: float, end_s: float) -> list[TextLine]:
+    """Cut lines to `[start_s, end_s)`, without those outside it."""
     return [
-        replace(each, start_s=max(each.start_s, video.start_s), end_s=min(each.end_s, video.end_s))
+        replace(each, start_s=max(each.start_s, start_s), end_s=min(each.end_s, end_s))
         for each in lines
-        if each.start_s < video.end_s and (video.start_s < each.end_s or video.start_s <= each.start_s)
+        if each.start_s < end_s and (start_s < each.end_s or start_s <= each.start_s)
     ]

@@ -19,7 +19,7 @@ from kinodex.jobs.errors import UnreadableText, UsageError
 from kinodex.jobs.eval.folder import first_defect
 from kinodex.jobs.eval.items import parse_json
 from kinodex.pipeline.errors import SubtitleError
-from kinodex.pipeline.sources import SUBTITLE_SUFFIXES, sidecar_tags
+from kinodex.pipeline.sources import SUBTITLE_SUFFIXES, sidecar_tags, walk
 from kinodex.pipeline.subtitles import subtitle_lines
 
 WINDOW_S = 10.0
@@ -181,13 +181,17 @@ def _transcript_texts(name: str, data: bytes, clip_s: float, cuts: Mapping[str, 
 def _subtitles(name: str, data: bytes) -> ReadResult:
     """Read subtitles named after their video, with the language if there is one: film.srt, film.en.srt."""
     video, language = sidecar_tags(name)
+    problems: list[str] = []
     lines = [
         TextLine(line.start_s, line.end_s, one_line(line.text), None, line.speaker, language)
-        for line in subtitle_lines(data, name)
+        for line in subtitle_lines(data, name, report=problems.append)
     ]
-    text = video_text(name, video, lines, ())
+    text = video_text(name, video, lines, problems)
     return replace(text, whole_name=stem(name)) if language and isinstance(text, VideoText) else text
 
+
+SMALL_BYTES, MOST_TIMES = 64_000_000, 50
+"""Texts of an archive are read if they take no more than this, or no more than so many times the archive's own size."""
 
 # Files of a source: one file, all of a folder, or all of a zip archive; a bad one does not stop the others.
 
@@ -218,19 +222,35 @@ def read_files(
 def _files(source: Path, suffixes: Collection[str]) -> Iterator[tuple[str, Callable[[], bytes]]]:
     """List files by their names in the folder or archive, in order and without hidden ones, with their readers."""
     if source.is_dir():
-        for path in sorted(source.rglob("*")):
+        unread: list[str] = []
+        files = sorted(Path(folder, name) for folder, names in walk(str(source), unread) for name in names)
+        for path in files:
             name = path.relative_to(source).as_posix()
             if _is_wanted(name, suffixes) and path.is_file():
                 yield name, path.read_bytes
+        for place in map(Path, unread):  # reading one says why
+            yield place.relative_to(source).as_posix(), place.read_bytes
     elif not source.is_file():
         raise UsageError(f"got {source}, which does not exist; give a file, a folder or a zip archive on this machine")
     elif zipfile.is_zipfile(source):
         with zipfile.ZipFile(source) as archive:
-            for name in sorted(archive.namelist()):
-                if _is_wanted(name, suffixes):
-                    yield name, partial(archive.read, name)
+            members = {each.filename: each for each in archive.infolist() if _is_wanted(each.filename, suffixes)}
+            _check_unpacked(source, members.values())
+            for name in sorted(members):
+                yield name, partial(archive.read, members[name])  # no more of it than it says that there is
     elif _is_wanted(source.name, suffixes):
         yield source.name, source.read_bytes
+
+
+def _check_unpacked(source: Path, members: Iterable[zipfile.ZipInfo]) -> None:
+    """Raise UsageError for an archive that unpacks to more than texts do."""
+    unpacked_bytes = sum(each.file_size for each in members)
+    most_bytes = max(SMALL_BYTES, MOST_TIMES * source.stat().st_size)
+    if unpacked_bytes > most_bytes:
+        raise UsageError(
+            f"got {source}, whose texts unpack to {unpacked_bytes / 1e6:,.0f} MB, and of an archive of its size "
+            f"{most_bytes / 1e6:,.0f} MB are taken; unpack it yourself, and give the folder"
+        )
 
 
 def _is_wanted(name: str, suffixes: Collection[str]) -> bool:

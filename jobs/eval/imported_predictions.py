@@ -16,6 +16,7 @@ from typing import Any
 from kinodex.agent.answer import Status
 from kinodex.agent.limits import Ledger
 from kinodex.agent.requests.answer import named_option
+from kinodex.index.text import composed
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemResult
 from kinodex.jobs.eval.folder import JUDGED, ImportedContender, Run, open_for_append, read_run, write_imported
@@ -23,7 +24,6 @@ from kinodex.jobs.eval.items import (
     BadRow,
     Item,
     Raw,
-    composed,
     csv_rows,
     json_file,
     json_lines,

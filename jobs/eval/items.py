@@ -12,7 +12,6 @@ import heapq
 import json
 import re
 import string
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,6 +25,7 @@ from pydantic_core import ErrorDetails
 from kinodex.agent.errors import BadQuestion
 from kinodex.agent.protocol import MAX_OPTIONS, Question
 from kinodex.index.rows import VideoRow
+from kinodex.index.text import composed
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.sources import VIDEO_SUFFIXES
 
@@ -531,11 +531,6 @@ def check_own(names: VideoMatches, benchmark: str, videos: Sequence[VideoRow]) -
         missing = "; ".join(f"{each.video}: {with_nearest(each, videos)}" for each in names.missing[:OWN_NAMED])
         more = f", and {len(names.missing) - OWN_NAMED:,} more" if len(names.missing) > OWN_NAMED else ""
         raise UsageError(f"{missing}{more}; write a video's title, file name or id, or ingest it")
-
-
-def composed(name: str) -> str:
-    """A name as it is compared: a letter and its accent may be one character or two, by the contender that wrote it."""
-    return unicodedata.normalize("NFC", name)
 
 
 def by_number(name: str) -> list[int | str]:

@@ -21,6 +21,7 @@ from kinodex.index.text import redact, redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment, Target, by_video, digest, in_time_order, moment_facts, target_folder
 from kinodex.jobs.export.texts import check_free, distinct, file_stem, table_text, time_stem, video_stems
+from kinodex.jobs.library import picture_of
 from kinodex.pipeline.errors import PipelineError, SourceChanged, SourceError, SourceMissing, VideoError, WrongClip
 from kinodex.pipeline.fetch import Source, content_id, is_remote, local_copy, stamp
 from kinodex.pipeline.media.clips import (
@@ -30,7 +31,7 @@ from kinodex.pipeline.media.clips import (
     copy_clip,
     copy_suffix,
     encode_ranges,
-    small_jpeg,
+    small_picture,
 )
 from kinodex.pipeline.media.source import ClipFile, EditFacts, Expected, read_edit_facts, removed_on_error
 from kinodex.pipeline.subtitles import Cue
@@ -245,7 +246,7 @@ def _stored_pictures(library: LibraryReader, video: VideoRow, clips: Sequence[Cl
         numbers = [int(number) for number in dict.fromkeys(frame_no[first:after][[0, -1]])] if after > first else []
         for frame in library.frames(video.video_id, numbers):
             shown_s = zero_s + frame.time_s - clip.start_s + INSIDE_S
-            yield Expected(shown_s, small_jpeg(frame.jpeg, video.title))
+            yield Expected(shown_s, small_picture(np.asarray(picture_of(frame))))
         zero_s += clip.end_s - clip.start_s
 
 

@@ -176,10 +176,13 @@ class Moment:
         return presentation_s(self.video, self.end_s)
 
     def within(self, start_s: float | None, end_s: float | None) -> Moment | None:
-        """Cut to `[start_s, end_s)` (None: no bound) and to the video; None if nothing is left."""
-        video = self.video
-        first_s = max(self.start_s, video.start_s, -math.inf if start_s is None else start_s)
-        last_s = min(self.end_s, video.end_s, math.inf if end_s is None else end_s)
+        """Cut to `[start_s, end_s)` (None: no bound) and to the video; None if nothing is left.
+
+        What is said may begin before the first picture and end after the last.
+        """
+        is_said, video = self.source == "transcript", self.video
+        first_s = max(self.start_s, -math.inf if is_said else video.start_s, -math.inf if start_s is None else start_s)
+        last_s = min(self.end_s, math.inf if is_said else video.end_s, math.inf if end_s is None else end_s)
         if first_s > last_s or (first_s == last_s and self.start_s < self.end_s):
             return None
         return replace(self, start_s=first_s, end_s=last_s)

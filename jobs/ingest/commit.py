@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -17,7 +18,8 @@ from kinodex.index.rows import FailureRow, SourceRow, VideoRow, first_zero_s
 from kinodex.index.spaces.space import BUILTIN_SPACE
 from kinodex.jobs.addresses import READING_STAGES, settle
 from kinodex.jobs.ingest.messages import ChunkRead
-from kinodex.pipeline.fetch import FetchedVideo, Source, mount_of
+from kinodex.pipeline.decoding.stream import OTHER_STREAMS
+from kinodex.pipeline.fetch import FetchedVideo, Source, is_remote, mount_of
 from kinodex.pipeline.sample import IngestSettings, Segment, find_segments
 from kinodex.pipeline.sources import download_info
 from kinodex.pipeline.subtitles import Line
@@ -57,8 +59,8 @@ def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: st
     times_s = np.concatenate([chunk.times_s for chunk in with_frames]).tolist()
     segments = tuple(find_segments(times_s, _distances(with_frames), last.end_s, settings.window_s))
     source, metadata = fetched.source, first.metadata
-    zero_s = first_zero_s(source.uri, first.start_s)  # lines of sidecars count from where a player starts
-    lines = [
+    zero_s = first_zero_s(source.uri, min(metadata.earliest_s, first.start_s))
+    lines = [  # those of sidecars count from where a player starts
         replace(line, start_s=line.start_s + zero_s, end_s=line.end_s + zero_s) if line.source == "sidecar" else line
         for line in first.transcript
     ]
@@ -81,6 +83,7 @@ def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: st
         space=space,
         state="complete",
         ingested_at=datetime.now(UTC),
+        zero_s=zero_s,
     )
     digests: Counter[str] = Counter()
     for chunk in chunks:
@@ -174,6 +177,8 @@ class VideoCommitter:
             self.library.ingest_log.clear_failures(self._readable, READING_STAGES)
         if complete:
             self.library.ingest_log.clear_failures([video.row.uri for video in complete])
+        if folders := _folders([*self._readable, *(video.row.uri for video in complete)]):
+            self.library.ingest_log.clear_failures(folders, READING_STAGES)  # they could be listed
         if self._failures:
             self.library.ingest_log.add_failures(self._failures)
         if self._sources:
@@ -215,7 +220,9 @@ class VideoCommitter:
             self._failures.append(_failure(source, "subtitles", "SubtitleError", video.problem))
         self._remember(source, row.video_id)
         facts = {name: getattr(row, name) for name in ("video_id", "frames", "duration_s", "decode_errors")}
-        self._record(source, "indexed", **facts, problem=video.problem)
+        others = video.tags.get(OTHER_STREAMS)
+        left_out = f"of its video streams one is indexed, and not {others}" if others else None
+        self._record(source, "indexed", **facts, problem="; ".join(filter(None, [video.problem, left_out])) or None)
 
     def _remember(self, source: Source, video_id: str) -> None:
         stamp, now, mount = source.stamp, datetime.now(UTC), mount_of(source.uri)
@@ -226,6 +233,11 @@ class VideoCommitter:
     def _record(self, source: Source, state: State, **facts: Any) -> None:
         size_bytes = source.stamp.size_bytes if source.stamp is not None else 0
         self.tally.add(SourceOutcome(source.uri, source.title, state, **facts), size_bytes)
+
+
+def _folders(uris: Iterable[str]) -> list[str]:
+    """List the local folders that these files lie in, however deep."""
+    return sorted({str(each) for uri in uris if not is_remote(uri) for each in PurePosixPath(uri).parents})
 
 
 def _failure(source: Source, stage: str, error_class: str, message: str) -> FailureRow:

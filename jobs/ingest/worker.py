@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,15 @@ from kinodex.index.library import Library
 from kinodex.jobs.ingest import messages
 from kinodex.pipeline.decoding.stream import Span, SpanDamaged
 from kinodex.pipeline.errors import PipelineError, SourceChanged, SourceError
-from kinodex.pipeline.fetch import FetchedVideo, Source, check_unchanged, identify, is_remote, scratch_folder
+from kinodex.pipeline.fetch import (
+    FetchedVideo,
+    Interrupted,
+    Source,
+    check_unchanged,
+    identify,
+    is_remote,
+    scratch_folder,
+)
 from kinodex.pipeline.gpu import GpuSampler
 from kinodex.pipeline.sample import Chunk, ChunkSummary, FrameRow, SampledFrame, Sampler, frame_row, prefetch, stopwatch
 from kinodex.pipeline.sandbox import SandboxSampler
@@ -60,9 +69,16 @@ class Worker:
         self._sampler: Sampler = GpuSampler(device) if on_device else SandboxSampler(assignment.limits)
         self.frames = 0
         self.video_s = 0.0
+        self._is_closed = Event()
 
     def close(self) -> None:
+        """Stop: what is decoded, hashed or fetched now is given up."""
+        self._is_closed.set()
         self._sampler.close()
+
+    def _check(self) -> None:
+        if self._is_closed.is_set():
+            raise Interrupted
 
     def identify(self, sources: Sequence[Source]) -> messages.IdentifyDone:
         """Fetch each source, if it is remote, and identify the video by its bytes."""
@@ -70,7 +86,9 @@ class Worker:
         found: list[FetchedVideo | messages.SourceFailed] = []
         for source in sources:
             try:
-                found.append(identify(source, self._folder, self._assignment.allow_playlists))
+                found.append(identify(source, self._folder, self._assignment.allow_playlists, self._check))
+            except Interrupted:
+                break
             except PipelineError as error:
                 found.append(messages.SourceFailed(source, error.stage, type(error).__name__, str(error)))
         return messages.IdentifyDone(tuple(found), {"fetch": time.monotonic() - began})
@@ -153,7 +171,7 @@ class Worker:
         """The chunk with a path on this machine: a remote source may have been fetched to another."""
         if Path(chunk.video.path).exists() or not is_remote(chunk.video.source.uri):
             return chunk
-        found = identify(chunk.video.source, self._folder)
+        found = identify(chunk.video.source, self._folder, check=self._check)
         if found.video_id != chunk.video.video_id:
             self.forget(found)
             raise SourceChanged(f"{found.source.uri}: holds another video than a moment ago; ingest it again")

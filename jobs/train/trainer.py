@@ -27,8 +27,8 @@ from kinodex.agent.variants.longvideoagent import ENDS
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.index.spaces.space import import_torchvision
+from kinodex.index.text import composed
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.items import composed
 from kinodex.jobs.known_answers import KnownQuestion
 from kinodex.jobs.models import ModelChoice, chosen_models
 from kinodex.jobs.open import find_filled_space, load_text_tower

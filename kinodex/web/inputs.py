@@ -30,7 +30,7 @@ from kinodex.index.rows import DetectionRow, SegmentRow
 from kinodex.index.spaces.towers import TextEmbedder
 from kinodex.index.store.database import Stamp, State
 from kinodex.index.store.schema import COMMON_COLUMNS
-from kinodex.index.text import redact_uri
+from kinodex.index.text import composed, redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.folder import PAGE, PLAN, Run, read_run, trace_file
 from kinodex.jobs.eval.items import Item
@@ -184,7 +184,7 @@ class ViewerApi:
 
     def failures(self, number: int, words: str, start: int) -> dict[str, Any]:
         found = self._library(number).ingest_log.failures()
-        rows = [row for row in found if any(words.casefold() in text.casefold() for text in (row.uri, row.message))]
+        rows = [row for row in found if composed(words.casefold()) in composed(f"{row.uri}\n{row.message}".casefold())]
         return {"count": len(rows), "rows": rows[start : start + ROWS]}
 
     def video(self, number: int, video_id: str) -> dict[str, Any]:
@@ -428,7 +428,7 @@ class VideoList:
         if order not in SORT_KEYS:
             raise UsageError(f"got sort {order!r}; it is one of {', '.join(SORT_KEYS)}")
         rows = self._in_order(order)
-        if parts := words.casefold().split():
+        if parts := composed(words.casefold()).split():
             rows = [row for row in rows if all(part in row["text"] for part in parts)]
         if among is not None:
             rows = [row for row in rows if row["video_id"] in among]
@@ -444,7 +444,7 @@ class VideoList:
             self._state, self._sorted = state, {}
             self._rows = self._library.video_columns(COLUMNS).to_pylist()
             for row in self._rows:
-                row["text"] = f"{row['title']}\n{row['uri']}".casefold()
+                row["text"] = composed(f"{row['title']}\n{row['uri']}".casefold())
         if order not in self._sorted:
             self._sorted[order] = sorted(self._rows, key=SORT_KEYS[order])
         return self._sorted[order]

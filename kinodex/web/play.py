@@ -113,7 +113,8 @@ async def _stream(videos: PlayedVideos, children: Children, request: Request) ->
     headers = HEADERS | {"content-type": "video/mp4", "accept-ranges": "none"}
     if request.method == "HEAD":
         return Response(headers=headers)
-    pieces = children.stream({"task": "stream", "uri": file.uri, "way": way, "from_s": presentation_s(row, from_s)})
+    times_s = {"from_s": presentation_s(row, from_s), "end_s": presentation_s(row, row.end_s)}
+    pieces = children.stream({"task": "stream", "uri": file.uri, "way": way, **times_s})
     return streamed(pieces, headers, 200, first=await anext(pieces, b""))
 
 

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from kinodex.pipeline.decoding.aspect import PixelAspects
+from kinodex.pipeline.decoding.clock import UNBROKEN, Clock, file_clock, packets_to_end
 from kinodex.pipeline.decoding.stream import (
     GAP_TO_BELIEVE_S,
     SentTimes,
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
     from av.container import InputContainer
     from av.video.stream import VideoStream
 
-FRUITLESS_READS = 32  # demuxer errors in a row before the rest of the file is given up
 # Codecs that write into the stream which frames are no reference; elsewhere skipping them gains little or nothing.
 SKIPPING_CODECS = frozenset({"h264", "hevc"})
 
@@ -58,7 +59,11 @@ class PyavReader:
     def __init__(self, path: Path, name: str, playlist: bool = False) -> None:
         self.path, self.name, self._playlist = path, name, playlist
         self.decoder, self.decode_errors, self._sent = "pyav", 0, SentTimes()
-        with self.open_stream() as (container, stream), closing(self._all_frames(container, stream)) as frames:
+        self._aspects: PixelAspects
+        with (
+            self.open_stream() as (container, stream),
+            closing(self._all_frames(container, stream, UNBROKEN)) as frames,
+        ):
             first = next(monotonic_frames(frames, stream), None)
             if first is None:
                 codec = stream.codec_context.codec.canonical_name
@@ -79,12 +84,17 @@ class PyavReader:
         with open_container(self.path, self.name, self._playlist) as container:
             stream = choose_stream(container, self.name)
             stream.codec_context.thread_count = 1  # the other cores embed, or decode other videos
+            self._aspects = PixelAspects(stream)
             yield container, stream
 
     def packets(self, span: Span | None = None) -> Packets:
         """List the packets of the video or of a span. Raises PlanViolated where they allow no plan."""
         with self.open_stream() as (container, stream):
             return list_packets(demux_span(container, stream, span, self.first_pts), stream)
+
+    def _clock(self) -> Clock:
+        """Return the clock of the file; packets that can be planned never need it."""
+        return file_clock(self.path, self.name, self._playlist)
 
     @property
     def first_pts(self) -> int:
@@ -137,42 +147,47 @@ class PyavReader:
             return
         except PlanViolated:
             self.decode_errors = 0
+        clock = self._clock()
         with self.open_stream() as (container, stream):
-            for time, shown in monotonic_frames(self._all_frames(container, stream), stream):
+            for time, shown in monotonic_frames(self._all_frames(container, stream, clock), stream):
                 number = window_of(float(time))
                 if number is not None and time > latest_s:
-                    yield TimedFrame(number, float(time), shown)
+                    yield self._timed(number, time, shown)
+
+    def _timed(self, number: int, time: Fraction, frame: VideoFrame) -> TimedFrame:
+        return TimedFrame(number, float(time), frame, self._aspects.of(frame))
 
     def _planned_samples(self, plan: PacketPlan, span: Span | None) -> Iterator[TimedFrame]:
         self.decode_errors = 0
         count, latest = 0, -math.inf
         with self.open_stream() as (container, stream):
-            for frame in _planned_frames(demux_span(container, stream, span, self.first_pts), stream, plan):
+            packets = demux_span(container, stream, span, self.first_pts)
+            for frame in _planned_frames(packets, stream, plan, self._aspects):
                 frame.time_base, pts = self.base, frame.pts or 0  # PyAV forgets the former when a decoder drains
                 if pts <= latest:
                     raise PlanViolated("frames come in another order than their times")
                 latest, number = pts, plan.numbers.get(pts)
                 if number is not None:
                     count += 1
-                    yield TimedFrame(number, float(pts * self.base), frame)
+                    yield self._timed(number, pts * self.base, frame)
         if count < len(plan.numbers):
             raise PlanViolated("fewer frames come out than there are packets")
 
     def _all_samples(self, rate: Fraction) -> Iterator[TimedFrame]:
-        self.decode_errors = 0
+        self.decode_errors, clock = 0, self._clock()
         with self.open_stream() as (container, stream):
-            frames = monotonic_frames(self._all_frames(container, stream), stream)
+            frames = monotonic_frames(self._all_frames(container, stream, clock), stream)
             time, shown = next(frames)
             for next_time, next_frame in frames:
                 number = self._sample_number(time, next_time, rate)
                 if number is not None:
-                    yield TimedFrame(number, float(time), shown)
+                    yield self._timed(number, time, shown)
                 time, shown = next_time, next_frame
             ticks = last_duration(stream, shown.pts, shown.duration, self._sent)
             end = time + duration_s(ticks, self.base, stream.average_rate)
             number = self._sample_number(time, end, rate)
             if number is not None:
-                yield TimedFrame(number, float(time), shown)
+                yield self._timed(number, time, shown)
         self.end_s = float(end)
 
     def _sample_number(self, time: Fraction, until: Fraction, rate: Fraction) -> int | None:
@@ -180,39 +195,40 @@ class PyavReader:
         number = math.ceil((time - self.start) * rate)
         return number if number < (until - self.start) * rate else None
 
-    def _all_frames(self, container: InputContainer, stream: VideoStream) -> Generator[VideoFrame, None, None]:
+    def _all_frames(
+        self, container: InputContainer, stream: VideoStream, clock: Clock
+    ) -> Generator[VideoFrame, None, None]:
         from av import FFmpegError
 
-        for packet in self._all_packets(container, stream):
+        for packet in self._all_packets(container, stream, clock):
             try:
                 frames = stream.decode(packet)
             except FFmpegError:
                 self.decode_errors += 1
                 continue
+            self._aspects.sent(packet)
             for frame in frames:
                 self.decode_errors += frame.is_corrupt
                 yield frame
 
-    def _all_packets(self, container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream] | None]:
+    def _all_packets(
+        self, container: InputContainer, stream: VideoStream, clock: Clock
+    ) -> Iterator[Packet[VideoStream] | None]:
         """Yield the packets of the stream to its end, then an empty one that drains the decoder."""
-        from av import FFmpegError
+        self._sent = SentTimes()
+        packet = None
+        for packet in packets_to_end(clock, container, stream, self._count_error):
+            self._sent.add(packet.pts)
+            yield packet
+        if packet is None or packet.size:  # the demuxer's last one is empty, unless it gave up
+            yield None
 
-        fruitless, self._sent = 0, SentTimes()
-        while fruitless < FRUITLESS_READS:
-            try:
-                for packet in container.demux(stream):
-                    fruitless = 0
-                    self._sent.add(packet.pts)
-                    yield packet
-                return
-            except FFmpegError:
-                self.decode_errors += 1
-                fruitless += 1
-        yield None
+    def _count_error(self) -> None:
+        self.decode_errors += 1
 
 
 def _planned_frames(
-    packets: Iterator[Packet[VideoStream]], stream: VideoStream, plan: PacketPlan
+    packets: Iterator[Packet[VideoStream]], stream: VideoStream, plan: PacketPlan, aspects: PixelAspects
 ) -> Iterator[VideoFrame]:
     """Decode the packets that the plan sends; raises PlanViolated for damage, or a key frame that is none."""
     from av import FFmpegError
@@ -231,7 +247,9 @@ def _planned_frames(
                 context.flush_buffers()
                 due = packet.pts
             context.skip_frame = "NONREF" if may_skip and not plan.sampled[index] else "DEFAULT"
-            for frame in _check_frames(stream.decode(packet), due):
+            frames = _check_frames(stream.decode(packet), due)
+            aspects.sent(packet)
+            for frame in frames:
                 due = None
                 yield frame
         yield from _check_frames(stream.decode(None), due)

@@ -56,7 +56,8 @@ class VideoMetadata:
 
     `width_px` and `height_px` are as displayed: square pixels, after rotation. `fps` and
     `claimed_duration_s` are what the header says, which may be wrong; what really decoded is in
-    `kinodex.pipeline.sample.ChunkSummary`. `rotation_deg` is counterclockwise; `drawn`: see `is_drawn`.
+    `kinodex.pipeline.sample.ChunkSummary`. `rotation_deg` is counterclockwise; `drawn`: see `is_drawn`. `earliest_s` is
+    the time at which the first of its streams begins: pictures, sound or text.
     """
 
     container: str
@@ -72,8 +73,9 @@ class VideoMetadata:
     interlaced: bool
     hdr: bool = False
     drawn: bool = False
+    earliest_s: float = 0.0
     tags: Mapping[str, Any] = field(default_factory=dict)
-    """Columns of metadata that the container's tags fill: see `known_tags`."""
+    """Columns of metadata that the file fills: see `file_tags`."""
 
 
 def open_container(path: Path, name: str, playlist: bool = False) -> InputContainer:
@@ -137,8 +139,7 @@ def choose_stream(container: InputContainer, name: str) -> VideoStream:
     """
     from av.stream import Discard, Disposition
 
-    still = Disposition.attached_pic | Disposition.timed_thumbnails | Disposition.still_image
-    moving = [s for s in container.streams.video if not s.disposition & still]
+    moving = _moving(container)
     if not moving:
         kinds = {"cover art" if s.type == "video" else s.type for s in container.streams}
         held = f"holds {' and '.join(sorted(kinds))} but no video stream" if kinds else "holds no stream at all"
@@ -148,14 +149,38 @@ def choose_stream(container: InputContainer, name: str) -> VideoStream:
         raise NothingDecodes(f"{name}: no decoder for its video codec; re-encode it, for example to H.264")
 
     def rank(stream: VideoStream) -> tuple[bool, bool, int]:
-        is_item = stream.frames == 1 and stream.duration is None
-        return not is_item, bool(stream.disposition & Disposition.default), stream.width * stream.height
+        return not _is_item(stream), bool(stream.disposition & Disposition.default), stream.width * stream.height
 
     chosen = max(decodable, key=rank)
     for other in container.streams:
         if other.index != chosen.index:
             other.discard = Discard.all
     return chosen
+
+
+def _moving(container: InputContainer) -> list[VideoStream]:
+    from av.stream import Disposition
+
+    still = Disposition.attached_pic | Disposition.timed_thumbnails | Disposition.still_image
+    return [stream for stream in container.streams.video if not stream.disposition & still]
+
+
+def _is_item(stream: VideoStream) -> bool:
+    """True for the still picture that stands for an animation."""
+    return stream.frames == 1 and stream.duration is None
+
+
+def file_tags(container: InputContainer, stream: VideoStream) -> dict[str, Any]:
+    """The columns that a file fills: by its tags, and `other_streams`, the video streams beside the chosen one."""
+    others = [each for each in _moving(container) if each.index != stream.index and not _is_item(each)]
+    if not others or container.format.name in PLAYLIST_DEMUXERS:  # of a playlist they show the same in other sizes
+        return known_tags(container.metadata)
+    return known_tags(container.metadata) | {OTHER_STREAMS: ", ".join(map(_described, others))}
+
+
+def _described(stream: VideoStream) -> str:
+    codec = stream.codec_context.name if stream.codec_context is not None else "codec unknown"
+    return f"stream {stream.index} ({stream.width}x{stream.height} {codec})"
 
 
 def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFrame) -> VideoMetadata:
@@ -176,8 +201,16 @@ def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFr
         interlaced=frame.interlaced_frame,
         hdr=is_hdr(frame),
         drawn=is_drawn(container),
-        tags=known_tags(container.metadata),
+        earliest_s=float(_earliest(container, stream, frame)),
+        tags=file_tags(container, stream),
     )
+
+
+def _earliest(container: InputContainer, stream: VideoStream, frame: VideoFrame) -> Fraction:
+    """Find the earliest time at which pictures, sound or text begin; `frame` is the first of the pictures."""
+    timed = [stream, *container.streams.audio, *container.streams.subtitles]
+    starts = [each.start_time * each.time_base for each in timed if each.start_time is not None and each.time_base]
+    return min([*starts, (frame.pts or 0) * time_base(stream)])
 
 
 def is_drawn(container: InputContainer) -> bool:
@@ -197,7 +230,10 @@ TAGS: Mapping[str, tuple[str, ...]] = {
     "device": ("com.apple.quicktime.model", "com.android.model", "model", "encoded_by"),
 }
 """Columns, and the tags that say it, the surest first."""
-ISO_6709 = re.compile(r"([+-]\d+(?:\.\d+)?)([+-]\d+(?:\.\d+)?)")
+OTHER_STREAMS = "other_streams"
+ISO_6709 = re.compile(r"([+-]\d+(?:\.\d+)?)([+-]\d+(?:\.\d+)?)(?![.\d])")
+LATITUDE_DIGITS, LONGITUDE_DIGITS = 2, 3
+"""Of whole degrees (ISO 6709, annex H); minutes and then seconds follow with two digits each."""
 YEAR_ZERO = 1970
 """Cameras whose clock was never set write the beginning of their count."""
 
@@ -213,8 +249,22 @@ def known_tags(tags: Mapping[str, str]) -> dict[str, Any]:
         moment = _moment(found.pop("recorded_at"))
         found |= {} if moment is None else {"recorded_at": moment}
     if place := ISO_6709.match(found.get("place", "")):
-        found |= {"latitude": float(place[1]), "longitude": float(place[2])}
+        latitude, longitude = _degrees(place[1], LATITUDE_DIGITS, 90), _degrees(place[2], LONGITUDE_DIGITS, 180)
+        if latitude is not None and longitude is not None:
+            found |= {"latitude": latitude, "longitude": longitude}
     return found
+
+
+def _degrees(text: str, digits: int, most: int) -> float | None:
+    """Read an angle of ISO 6709: degrees of so many digits or fewer, or with minutes, or with these and seconds too."""
+    whole, _, fraction = text[1:].partition(".")
+    more = max(0, len(whole) - digits)
+    parts = [whole[: len(whole) - more], *(whole[at : at + 2] for at in range(len(whole) - more, len(whole), 2))]
+    values = [*map(float, parts[:-1]), float(f"{parts[-1]}.{fraction or 0}")]
+    angle: float = sum(value / 60**power for power, value in enumerate(values))
+    if more not in (0, 2, 4) or max(values[1:], default=0.0) >= 60 or angle > most:
+        return None
+    return -angle if text.startswith("-") else angle
 
 
 def _moment(text: str) -> datetime | None:
@@ -339,11 +389,15 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class TimedFrame:
-    """The frame shown at instant `number / fps` after the start, at presentation time `time_s`."""
+    """The frame shown at instant `number / fps` after the start, at presentation time `time_s`.
+
+    `aspect` is the shape of its pixels, if the stream says it for each frame; None: that of the metadata.
+    """
 
     number: int
     time_s: float
     frame: VideoFrame
+    aspect: Fraction | None = None
 
 
 class Pass(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from kinodex.pipeline.decoding.aspect import PixelAspects
+from kinodex.pipeline.decoding.clock import UNBROKEN, Clock, file_clock
 from kinodex.pipeline.decoding.stream import choose_stream, duration_s, open_container, time_base
-from kinodex.pipeline.errors import PictureError, VideoError, WrongClip
+from kinodex.pipeline.errors import VideoError, WrongClip
 from kinodex.pipeline.images import rgb_scaler
 from kinodex.pipeline.media.source import (
     SOUND_HZ,
@@ -32,17 +33,18 @@ from kinodex.pipeline.media.source import (
     encoded_sound,
     frames_from,
     nothing_there,
+    only_sound,
     order_s,
     player_frame,
     removed_on_error,
     seek_key_frame,
+    seek_sound,
     trimmed_sound,
 )
 from kinodex.pipeline.subtitles import Cue
 
 if TYPE_CHECKING:
     from av import AudioFrame, Packet
-    from av.audio.stream import AudioStream
     from av.container import InputContainer, OutputContainer
     from av.stream import Stream
     from av.subtitles.stream import SubtitleStream
@@ -65,11 +67,15 @@ def copy_clip(path: Path, name: str, out: Path, start_s: float, end_s: float) ->
 
     The clip begins with the last key frame at or before `start_s` and shows nothing from before it; its clock begins
     there at 0. It shows every picture up to `end_s`, and may show some later ones that those are made from. Raises
-    VideoError if nothing of the video lies in the range or the container cannot hold its codecs, and as
-    `open_container`.
+    VideoError if nothing of the video lies in the range, the container cannot hold its codecs, or the clock of the
+    video begins anew; and as `open_container`.
     """
     import av
 
+    if file_clock(path, name).is_repaired:
+        raise VideoError(
+            f"{name}: its timestamps begin anew inside it, so nothing can be copied out; cut exactly instead"
+        )
     with open_container(path, name) as source, removed_on_error(out):
         video = choose_stream(source, name)
         sound = choose_sound(source)
@@ -77,14 +83,14 @@ def copy_clip(path: Path, name: str, out: Path, start_s: float, end_s: float) ->
             first = seek_key_frame(source, video, name, start_s)
             with av.open(str(out), "w") as target:
                 copies = {each.index: copy_stream(target, each, name) for each in (video, sound) if each is not None}
-                until_s = _copy_packets(source, target, copies, video, first, end_s)
+                until_s, heard = _copy_packets(source, target, copies, video, first, end_s)
         except av.FFmpegError as error:
             raise VideoError(f"{name}: its packets cannot be copied ({error.strerror}); cut exactly instead") from error
         if until_s <= start_s:
             raise nothing_there(name, start_s, until_s)
         begin_s = float(first * time_base(video))
     expected = _expected(path, name, begin_s, min(end_s, until_s))
-    return ClipFile(out, begin_s, until_s, "copied", sound is not None, expected)
+    return ClipFile(out, begin_s, until_s, "copied", heard, expected)
 
 
 def _expected(path: Path, name: str, begin_s: float, end_s: float) -> tuple[Expected, ...]:
@@ -114,11 +120,11 @@ def _copy_packets(
     video: VideoStream,
     first: int,
     end_s: float,
-) -> float:
-    """Copy packets from the key frame `first` on; returns the time at which the last picture ends."""
+) -> tuple[float, bool]:
+    """Copy packets from the key frame `first` on; returns the time at which the last picture ends, and if it sounds."""
     zero = first * time_base(video)
     streams = [stream for stream in source.streams if stream.index in copies]
-    open_ones, last_s, has_begun, early = set(copies), -math.inf, False, []
+    open_ones, last_s, has_begun, has_sound, early = set(copies), -math.inf, False, False, []
     for packet in source.demux(streams):
         index, base = packet.stream.index, packet.stream.time_base or Fraction(1, 1_000_000)
         if packet.pts is None or index not in open_ones:
@@ -139,13 +145,15 @@ def _copy_packets(
             last_s = max(last_s, float(time + duration_s(ticks, base, video.average_rate)))
         elif time < zero:
             continue
+        else:
+            has_sound = True
         _shift(packet, round(zero / base))
         packet.stream = copies[index]
         early.append(packet)
         if has_begun:  # sound may come before the key frame in the file
             target.mux(early)
             early = []
-    return last_s
+    return last_s, has_sound
 
 
 def _shift(packet: Packet[Any], ticks: int) -> None:
@@ -196,24 +204,27 @@ def encode_ranges(
     """
     import av
 
-    places = _places(ranges)
+    places, clock = _places(ranges), file_clock(path, name)
     made: list[_Made] = []
+    shapes: list[Fraction] = []
     with removed_on_error(out), _explained(name):
-        pictures = chain.from_iterable(_placed_pictures(path, name, place, search, made) for place in places)
+        pictures = chain.from_iterable(
+            _placed_pictures(path, name, place, clock, search, made, shapes) for place in places
+        )
         first = next(pictures)
-        with av.open(str(out), "w", format="mp4") as target, open_container(path, name) as source:
-            sound = choose_sound(source)
+        has_track, heard = _has_sound(path, name), set[int]()
+        with av.open(str(out), "w", format="mp4") as target:
             height_px, width_px, _ = first[2].shape
             video = add_pictures(target, "libx264", OPTIONS, width_px, height_px)
             frames = (player_frame(rgb, video, start_s, until_s) for start_s, until_s, rgb in chain([first], pictures))
             parts = [encoded_frames(video, frames)]
-            if sound is not None:
-                samples = chain.from_iterable(_sound(source, sound, place) for place in places)
+            if has_track:
+                samples = chain.from_iterable(_sound(path, name, place, clock, heard) for place in places)
                 parts.append(encoded_sound(target.add_stream("aac", rate=SOUND_HZ, layout="stereo"), samples))
             for packet in heapq.merge(*parts, key=order_s):
                 target.mux(packet)
     return [
-        ClipFile(out, place.start_s, place.start_s + each.end_s, "encoded", sound is not None, each.expected)
+        ClipFile(out, place.start_s, place.start_s + each.end_s, "encoded", place.number in heard, each.expected)
         for place, each in zip(places, made, strict=True)
     ]
 
@@ -226,12 +237,17 @@ def _places(ranges: Sequence[tuple[float, float]]) -> list[_Place]:
     ]
 
 
-def _placed_pictures(path: Path, name: str, place: _Place, search: bool, made: list[_Made]) -> Iterator[Picture]:
-    """Yield the pictures of one range on the clip's clock; `made` gets what there is to know of the range."""
+def _placed_pictures(
+    path: Path, name: str, place: _Place, clock: Clock, search: bool, made: list[_Made], shapes: list[Fraction]
+) -> Iterator[Picture]:
+    """Yield the pictures of one range on the clip's clock; `made` gets what there is to know of the range.
+
+    All pictures of a clip have the shape of its first, which `shapes` gets.
+    """
     first: Picture | None = None
     with ExitStack() as opened:
-        stream, frames = frames_from(opened, lambda: open_container(path, name), name, place.start_s, search)
-        for picture in _pictures(stream, frames, place):
+        shown = frames_from(opened, lambda: open_container(path, name), name, place.start_s, clock, search)
+        for picture in _pictures(*shown, place, shapes):
             yield picture
             first, last = first or picture, picture
     if first is None:
@@ -241,13 +257,18 @@ def _placed_pictures(path: Path, name: str, place: _Place, search: bool, made: l
     made.append(_Made(last[1] - place.at_s, (begin, end)))
 
 
-def _pictures(stream: VideoStream, frames: Iterable[Shown], place: _Place) -> Iterator[Picture]:
+def _pictures(
+    stream: VideoStream, frames: Iterable[Shown], aspects: PixelAspects, place: _Place, shapes: list[Fraction]
+) -> Iterator[Picture]:
     to_rgb = rgb_scaler(stream.sample_aspect_ratio or Fraction(1), WHOLE_PX, WHOLE_PX)
     shift_s = place.at_s - place.start_s
     for begin, until, frame in frames:
         if place.end_s - begin < TICK_S:
             return
-        yield max(float(begin) + shift_s, place.at_s), min(float(until), place.end_s) + shift_s, to_rgb(frame)
+        if not shapes:
+            shapes.append(aspects.of(frame) or stream.sample_aspect_ratio or Fraction(1))
+        rgb = to_rgb(frame, shapes[0])
+        yield max(float(begin) + shift_s, place.at_s), min(float(until), place.end_s) + shift_s, rgb
 
 
 @contextmanager
@@ -262,10 +283,21 @@ def _explained(name: str) -> Iterator[None]:
         raise VideoError(f"{name}: it cannot be encoded ({error.strerror}); choose another range") from error
 
 
-def _sound(source: InputContainer, sound: AudioStream, place: _Place) -> Iterator[AudioFrame]:
-    source.seek(max(0, round(place.start_s / (sound.time_base or 1))), stream=sound, backward=True)
-    sound.codec_context.flush_buffers()
-    yield from trimmed_sound(source, sound, place.start_s, place.end_s, place.at_s)
+def _has_sound(path: Path, name: str) -> bool:
+    with open_container(path, name) as source:
+        return choose_sound(source) is not None
+
+
+def _sound(path: Path, name: str, place: _Place, clock: Clock, heard: set[int]) -> Iterator[AudioFrame]:
+    """Yield the sound of one range on the clip's clock; `heard` gets its number if there is some."""
+    with open_container(path, name) as source:
+        sound = only_sound(source)
+        if sound is None:
+            return
+        seek_sound(source, sound, place.start_s, clock)
+        for frame in trimmed_sound(source, sound, clock, place.start_s, place.end_s, place.at_s):
+            heard.add(place.number)
+            yield frame
 
 
 # Add subtitles to a clip as a text track: its other packets are copied as they are.
@@ -355,15 +387,6 @@ def small_picture(rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
     return np.asarray(grey, np.float32)
 
 
-def small_jpeg(data: bytes, name: str) -> NDArray[np.float32]:
-    """Reduce a stored JPEG as `small_picture` does; raises PictureError."""
-    try:
-        with Image.open(io.BytesIO(data)) as picture:
-            return small_picture(np.asarray(picture.convert("RGB")))
-    except OSError as error:
-        raise PictureError(f"{name}: a stored picture of it cannot be read ({error}); ingest it again") from error
-
-
 def _inside_s(start_s: float, until_s: float) -> float:
     return min(INSIDE_S, (until_s - start_s) / 2)
 
@@ -371,7 +394,7 @@ def _inside_s(start_s: float, until_s: float) -> float:
 def shown_at(path: Path, name: str, time_s: float) -> tuple[float, float, NDArray[np.float32]] | None:
     """Decode what a file shows at a time: from and until when, and the picture, small; None behind the last one."""
     with ExitStack() as opened:
-        stream, frames = frames_from(opened, lambda: open_container(path, name), name, time_s)
+        stream, frames, _ = frames_from(opened, lambda: open_container(path, name), name, time_s, UNBROKEN)
         for begin, until, frame in frames:
             rgb = rgb_scaler(stream.sample_aspect_ratio or Fraction(1), SCALED_PX, SCALED_PX)(frame)
             return float(begin), float(until), small_picture(rgb)

@@ -15,6 +15,7 @@ from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from kinodex.pipeline.decoding.clock import Clock, find_clock
 from kinodex.pipeline.decoding.stream import choose_stream
 from kinodex.pipeline.errors import VideoError
 from kinodex.pipeline.images import rgb_scaler
@@ -32,13 +33,13 @@ from kinodex.pipeline.media.source import (
     order_s,
     player_frame,
     seek_key_frame,
+    seek_sound,
     trimmed_sound,
 )
 
 if TYPE_CHECKING:
     from av import Packet
     from av.container import InputContainer, OutputContainer
-    from av.video.stream import VideoStream
 
 Way = Literal["file", "remuxed", "transcoded"]
 
@@ -165,18 +166,23 @@ class Output(Protocol):
     def write(self, data: bytes) -> int: ...
 
 
-def write_stream(uri: str, way: StreamWay, from_s: float, out: Output) -> None:
-    """Write a video from `from_s` on to its end, picture and sound; its clock begins at 0 with `from_s`.
+def write_stream(uri: str, way: StreamWay, from_s: float, end_s: float, out: Output) -> None:
+    """Write a video from `from_s` on to its end at `end_s`, picture and sound; its clock begins at 0 with `from_s`.
 
-    Raises as `open_source`, and a VideoError if nothing is shown from there on or a packet cannot be copied.
+    Where timestamps begin anew inside it, its pictures are encoded whatever the `way`, and all before is read. Raises
+    as `open_source`, and a VideoError if nothing is shown from there on or a packet cannot be copied.
     """
     import av
 
     with ExitStack() as opened:
         target = opened.enter_context(av.open(out, "w", format="mp4", options=FRAGMENTED))
-        pictures = _copied if way == "remuxed" else _encoded
         try:
-            parts = [pictures(uri, opened, target, from_s), *_sound(uri, opened, target, from_s)]
+            clock = find_clock(lambda: open_source(uri), uri, end_s)
+            if way == "remuxed" and not clock.is_repaired:
+                pictures = _copied(uri, opened, target, from_s)
+            else:
+                pictures = _encoded(uri, opened, target, from_s, clock)
+            parts = [pictures, *_sound(uri, opened, target, from_s, clock)]
             for packet in heapq.merge(*parts, key=order_s):
                 target.mux(packet)
         except av.FFmpegError as error:
@@ -190,29 +196,33 @@ def _copied(uri: str, opened: ExitStack, target: OutputContainer, from_s: float)
     return copied_packets(source, video, copy_stream(target, video, uri), from_s, first_pts)
 
 
-def _encoded(uri: str, opened: ExitStack, target: OutputContainer, from_s: float) -> Iterator[Packet[Any]]:
+def _encoded(
+    uri: str, opened: ExitStack, target: OutputContainer, from_s: float, clock: Clock
+) -> Iterator[Packet[Any]]:
     """Encode from a time on. Of files whose packets have no times of their own it may be a little off it."""
-    video, pictures = frames_from(opened, lambda: open_source(uri), uri, from_s, all_timed=False)
+    video, pictures, aspects = frames_from(opened, lambda: open_source(uri), uri, from_s, clock, all_timed=False)
     first = next(pictures, None)
     if first is None:
         raise VideoError(f"{uri}: shows no picture from {from_s:.2f} s on; choose an earlier time")
-    return encoded_pictures(first, pictures, video, target, from_s)
+    aspect = aspects.of(first[2]) or video.sample_aspect_ratio or Fraction(1)
+    return encoded_pictures(first, pictures, aspect, target, from_s)
 
 
-def _sound(uri: str, opened: ExitStack, target: OutputContainer, from_s: float) -> list[Iterator[Packet[Any]]]:
+def _sound(
+    uri: str, opened: ExitStack, target: OutputContainer, from_s: float, clock: Clock
+) -> list[Iterator[Packet[Any]]]:
     """Read the sound beside the pictures, from a file of its own: the two need not lie side by side."""
     source = opened.enter_context(open_source(uri))
     sound = only_sound(source)
     if sound is None:
         return []
-    base = sound.time_base or Fraction(1, 1_000_000)
-    source.seek(max(round(from_s / base), sound.start_time or 0), stream=sound, backward=True)
+    seek_sound(source, sound, from_s, clock)
     is_broadcast = source.format.name in BROADCAST
-    if sound.codec_context.codec.canonical_name in SOUND_IN_MP4 and not is_broadcast:
+    if sound.codec_context.codec.canonical_name in SOUND_IN_MP4 and not (is_broadcast or clock.is_repaired):
         copy = target.add_stream_from_template(sound, opaque=True)
         return [copied_packets(source, sound, copy, from_s)]
     encoder = target.add_stream("aac", rate=SOUND_HZ, layout="stereo")
-    return [encoded_sound(encoder, trimmed_sound(source, sound, from_s))]
+    return [encoded_sound(encoder, trimmed_sound(source, sound, clock, from_s))]
 
 
 # Packets of a stream that begins at any time of a video: copied, or encoded again; its clock begins there at 0.
@@ -252,10 +262,10 @@ def copied_packets(
 
 
 def encoded_pictures(
-    first: Shown, others: Iterable[Shown], stream: VideoStream, target: OutputContainer, from_s: float
+    first: Shown, others: Iterable[Shown], aspect: Fraction, target: OutputContainer, from_s: float
 ) -> Iterator[Packet[Any]]:
-    """Encode pictures of a stream: upright, square pixels, ordinary range; `from_s` is time 0."""
-    to_rgb = rgb_scaler(stream.sample_aspect_ratio or Fraction(1), LONGEST_PX, SHORTEST_PX)
+    """Encode pictures with pixels of this shape: upright, square pixels, ordinary range; `from_s` is time 0."""
+    to_rgb = rgb_scaler(aspect, LONGEST_PX, SHORTEST_PX)
     height_px, width_px, _ = to_rgb(first[2]).shape
     name = encoder_name()
     out = add_pictures(target, name, ENCODERS[name], width_px, height_px)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain, islice
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kinodex.pipeline.decoding.aspect import PixelAspects
+from kinodex.pipeline.decoding.clock import UNBROKEN, Clock, Opener, file_clock
 from kinodex.pipeline.decoding.stream import (
     choose_stream,
     demuxed,
@@ -191,11 +193,12 @@ class EditFacts:
 
 def read_edit_facts(path: Path, name: str) -> EditFacts:
     """Read them from a local file, of which nothing is decoded; raises as `open_container` and `choose_stream`."""
+    clock = file_clock(path, name)
     with open_container(path, name) as container:
         stream = choose_stream(container, name)
         tags = [container.metadata, *(each.metadata for each in container.streams)]
         timecode = next((each["timecode"] for each in tags if each.get("timecode")), None)
-        packets = [each for each in container.demux(stream) if each.size and not each.is_discard]
+        packets = [each for each in clock.demux(container, stream) if each.size and not each.is_discard]
     base = time_base(stream)
     shown = [each.pts for each in packets if each.pts is not None]
     is_timed = len(shown) == len(packets)
@@ -342,57 +345,75 @@ def _last_key_frame(packets: Iterator[Packet[VideoStream]], aim: int, name: str,
 
 def frames_from(
     opened: ExitStack,
-    open_file: Callable[[], AbstractContextManager[InputContainer]],
+    open_file: Opener,
     name: str,
     start_s: float,
+    clock: Clock,
     search: bool = True,
     all_timed: bool = True,
-) -> tuple[VideoStream, Iterator[Shown]]:
-    """Open a file and its stream of pictures from the one that is shown at `start_s` on, or the first.
+) -> tuple[VideoStream, Iterator[Shown], PixelAspects]:
+    """Open a file and its stream of pictures from the one that is shown at `start_s` on, or the first, and its shapes.
 
-    Where the file cannot be searched, or a search lands behind that picture, and without `search`, all before it is
-    decoded.
+    Where the file cannot be searched, or a search lands behind that picture, where its clock is repaired, and without
+    `search`, all before it is decoded.
     """
     from av import FFmpegError
 
     source = opened.enter_context(open_file())
     stream = choose_stream(source, name)
-    if search:
+    if search and not clock.is_repaired:
         try:
-            frames = timed_frames(source, stream, seek_key_frame(source, stream, name, start_s, all_timed))
+            aspects, key_pts = PixelAspects(stream), seek_key_frame(source, stream, name, start_s, all_timed)
+            frames = timed_frames(source, stream, key_pts, aspects=aspects)
             first = next(frames, None)
             if first is not None and first[0] - start_s < TICK_S:
-                return stream, _shown_after(chain([first], frames), start_s)
+                return stream, _shown_after(chain([first], frames), start_s), aspects
         except (FFmpegError, NothingDecodes):
             pass  # it is read from its beginning
         source = opened.enter_context(open_file())
         stream = choose_stream(source, name)
-    return stream, _shown_after(timed_frames(source, stream), start_s)
+    aspects = PixelAspects(stream)
+    return stream, _shown_after(timed_frames(source, stream, None, clock, aspects), start_s), aspects
 
 
 def _shown_after(frames: Iterator[Shown], start_s: float) -> Iterator[Shown]:
     return (each for each in frames if each[1] - start_s > TICK_S)  # times are fractions, and `start_s` is a float
 
 
-def decoded_frames(source: InputContainer, stream: Any, first_pts: int | None = None) -> Iterator[Any]:
+def decoded_frames(
+    source: InputContainer,
+    stream: Any,
+    first_pts: int | None = None,
+    clock: Clock = UNBROKEN,
+    aspects: PixelAspects | None = None,
+) -> Iterator[Any]:
     """Yield the frames that decode, from a key frame of this time on if it is given; damage is left out."""
     from av import FFmpegError
 
     has_begun = first_pts is None
-    for packet in source.demux(stream):
+    for packet in clock.demux(source, stream):
         has_begun = has_begun or (packet.is_keyframe and packet.pts == first_pts)
         if not has_begun:
             continue
         try:
-            yield from packet.decode()
+            frames = packet.decode()
         except FFmpegError:
             continue
+        if aspects is not None:
+            aspects.sent(packet)
+        yield from frames
 
 
-def timed_frames(source: InputContainer, stream: VideoStream, first_pts: int | None = None) -> Iterator[Shown]:
+def timed_frames(
+    source: InputContainer,
+    stream: VideoStream,
+    first_pts: int | None = None,
+    clock: Clock = UNBROKEN,
+    aspects: PixelAspects | None = None,
+) -> Iterator[Shown]:
     """Yield every picture, from a key frame of this time on, with the time it is shown from and until."""
     last: tuple[Fraction, VideoFrame] | None = None
-    for time, frame in monotonic_frames(decoded_frames(source, stream, first_pts), stream):
+    for time, frame in monotonic_frames(decoded_frames(source, stream, first_pts, clock, aspects), stream):
         if last is not None and time > last[0]:
             yield last[0], time, last[1]
         last = time, frame
@@ -400,15 +421,27 @@ def timed_frames(source: InputContainer, stream: VideoStream, first_pts: int | N
         yield last[0], last[0] + duration_s(last[1].duration, time_base(stream), stream.average_rate), last[1]
 
 
+def seek_sound(source: InputContainer, sound: AudioStream, start_s: float, clock: Clock) -> None:
+    """Go to `start_s` or before, in a file that stands at its beginning; there it stays if its clock is repaired."""
+    if not clock.is_repaired:
+        place = max(round(start_s / (sound.time_base or 1)), sound.start_time or 0)
+        source.seek(place, stream=sound, backward=True)
+
+
 def trimmed_sound(
-    source: InputContainer, sound: AudioStream, start_s: float, end_s: float | None = None, at_s: float = 0.0
+    source: InputContainer,
+    sound: AudioStream,
+    clock: Clock,
+    start_s: float,
+    end_s: float | None = None,
+    at_s: float = 0.0,
 ) -> Iterator[AudioFrame]:
     """Yield the sound of `[start_s, end_s)`, cut to the sample, on a clock where it begins at `at_s`.
 
-    `source` stands at `start_s` or before; without an end all that follows is the sound.
+    `source` stands where `seek_sound` leaves it; without an end all that follows is the sound.
     """
     graph: Any = None
-    for frame in decoded_frames(source, sound):
+    for frame in decoded_frames(source, sound, clock=clock):
         if frame.time is None:
             continue
         if end_s is not None and frame.time >= end_s:

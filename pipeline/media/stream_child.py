@@ -2,10 +2,10 @@
 
     python -m kinodex.pipeline.media.stream_child MEMORY_BYTES TASK
 
-TASK is JSON: {"task": "facts", "uri"}, whose reply is one line of JSON, or {"task": "stream", "uri", "way", "from_s"},
-whose reply is the stream; an error of the file is one line of JSON, {"error", "message"}, at the standard error output,
-and status 3. Its standard input is a pipe into which its parent writes nothing: when the pipe closes, the parent has
-ended, or wants no more.
+TASK is JSON: {"task": "facts", "uri"}, whose reply is one line of JSON, or {"task": "stream", "uri", "way", "from_s",
+"end_s"}, whose reply is the stream; an error of the file is one line of JSON, {"error", "message"}, at the standard
+error output, and status 3. Its standard input is a pipe into which its parent writes nothing: when the pipe closes, the
+parent has ended, or wants no more.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def run_task(task: dict[str, Any], out: RawIOBase) -> dict[str, Any] | None:
         case {"task": "facts", "uri": uri}:
             with open_source(uri) as source:
                 return asdict(read_facts(source, uri))
-        case {"task": "stream", "uri": uri, "way": way, "from_s": from_s}:
-            write_stream(uri, way, from_s, out)
+        case {"task": "stream", "uri": uri, "way": way, "from_s": from_s, "end_s": end_s}:
+            write_stream(uri, way, from_s, end_s, out)
             return None
     raise ValueError(f"got the task {task!r}")
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kinodex.pipeline.decoding.clock import Clock, file_clock, packets_to_end
 from kinodex.pipeline.decoding.stream import open_container
 from kinodex.pipeline.errors import ModelMissing, SoundError
 from kinodex.pipeline.media.source import only_sound
@@ -26,9 +27,15 @@ RATE_HZ = 16_000
 WINDOW_S = 30.0
 CUT_FROM_S = 20.0
 BLOCK_S = 0.1
-FRUITLESS_READS = 32  # demuxer errors in a row before the rest of the file is given up
 GAP_TO_BELIEVE_S = 0.2
 """Timestamps of sound jitter by a packet or two; a larger step is a real gap, or sound that starts again."""
+
+MEMORY_S = 0.5
+"""Half-life of what two channels had in common: the choice how they are mixed does not change with every frame."""
+LEVEL = 0.5**0.5
+"""Two channels that have nothing in common are as loud together as one, as FFmpeg mixes them."""
+OUT_OF_PHASE = -0.5
+"""Correlation of two channels below which they take more from each other than they add."""
 
 Samples = NDArray[np.float32]
 
@@ -74,49 +81,62 @@ def sound_pieces(path: Path, name: str, playlist: bool = False, track: str | Non
         stream = only_sound(container, track)
         if stream is None:
             return
-        has_sound = False
-        for piece in _follow(_resample(_decode(container, stream))):
+        has_sound, clock = False, file_clock(path, name, playlist)
+        for piece in _follow(_resample(_decode(container, stream, clock))):
             has_sound = True
             yield piece
     if not has_sound:
         raise SoundError(f"{name}: nothing of its sound track decodes; re-encode it, for example to AAC")
 
 
-def _decode(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:
+def _decode(container: InputContainer, stream: AudioStream, clock: Clock) -> Iterator[AudioFrame]:
     """Yield frames of sound; packets that cannot be read or decoded are left out."""
     from av import FFmpegError
 
-    fruitless = 0
-    while fruitless < FRUITLESS_READS:
-        try:
-            for packet in container.demux(stream):
-                fruitless = 0
-                with suppress(FFmpegError):
-                    yield from stream.decode(packet)
-            return
-        except FFmpegError:
-            fruitless += 1
+    for packet in packets_to_end(clock, container, stream):
+        with suppress(FFmpegError):
+            yield from stream.decode(packet)
 
 
 def _resample(frames: Iterable[AudioFrame]) -> Iterator[Sound]:
     """Resample frames to mono at `RATE_HZ`; from a change of format on, with a new resampler."""
     import av
 
-    resampler, current = None, None
+    resampler, current, mixer = None, None, Mixer()
     for frame in frames:
         form = frame.format.name, frame.layout.name, frame.sample_rate
         if form != current:
-            yield from _sounds([] if resampler is None else resampler.resample(None))
-            resampler, current = av.AudioResampler(format="flt", layout="mono", rate=RATE_HZ), form
+            yield from _sounds([] if resampler is None else resampler.resample(None), mixer)
+            layout = "stereo" if frame.layout.nb_channels == 2 else "mono"
+            resampler, current = av.AudioResampler(format="fltp", layout=layout, rate=RATE_HZ), form
         assert resampler is not None
-        yield from _sounds(resampler.resample(frame))
-    yield from _sounds([] if resampler is None else resampler.resample(None))
+        yield from _sounds(resampler.resample(frame), mixer)
+    yield from _sounds([] if resampler is None else resampler.resample(None), mixer)
 
 
-def _sounds(frames: Iterable[AudioFrame]) -> Iterator[Sound]:
+def _sounds(frames: Iterable[AudioFrame], mixer: Mixer) -> Iterator[Sound]:
     for frame in frames:
         start_s = float("nan") if frame.time is None else float(frame.time)
-        yield Sound(start_s, frame.to_ndarray()[0].astype(np.float32, copy=False))
+        yield Sound(start_s, mixer.mono(frame.to_ndarray().astype(np.float32, copy=False)))
+
+
+class Mixer:
+    """Mixes two channels to one. Of a pair out of phase, which a plain mix makes silent, one is turned over first."""
+
+    def __init__(self) -> None:
+        self._together = self._power = 0.0  # of the last second or so
+
+    def mono(self, channels: Samples) -> Samples:
+        """Mix samples `[channels, n]`, one or two, to `[n]`."""
+        if len(channels) == 1:
+            return channels[0]
+        left, right = channels
+        kept = 0.5 ** (len(left) / (MEMORY_S * RATE_HZ))
+        self._together = kept * self._together + float(left @ right)
+        self._power = kept * self._power + float(left @ left + right @ right) / 2
+        both = left - right if self._together < OUT_OF_PHASE * self._power else left + right
+        mixed: Samples = both * np.float32(LEVEL)
+        return mixed
 
 
 def _follow(sounds: Iterable[Sound]) -> Iterator[Sound]:

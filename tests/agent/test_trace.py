@@ -123,3 +123,13 @@ def test_what_cannot_be_continued_says_why(kites, recorded, tmp_path):
         path.write_text("\n".join(changed) + "\n")
         with pytest.raises(NotATrace, match=says):
             read_prior_evidence(path, kites)
+
+
+@pytest.mark.slow
+def test_a_packed_trace_that_unpacks_without_end_is_refused(tmp_path):
+    path = tmp_path / "trace.jsonl.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(250):
+            file.write(b"\n" * 1_000_000)
+    with pytest.raises(NotATrace, match="unpacks to more than 200 MB"):
+        read_trace(path)

@@ -16,6 +16,7 @@ from kinodex.jobs.errors import UsageError
 from kinodex.jobs.metadata import read_metadata, set_metadata
 from kinodex.pipeline.decoding.stream import known_tags
 from tests.support.command import bad
+from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.libraries.random_library import SETTINGS, empty_library, fingerprint, made, write
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -121,6 +122,21 @@ def test_tags_of_containers_come_under_one_name_each():
             "TITLE": "x ",
         }
     ) == {"recorded_at": NOON, "place": "+48.2-016.3/", "latitude": 48.2, "longitude": -16.3, "work_title": "x"}
+    for text, place in (
+        ("+4851.5+00217.7/", (48 + 51.5 / 60, 2 + 17.7 / 60)),
+        ("-335230.6+1511235.25+058/", (-33 - 52 / 60 - 30.6 / 3600, 151 + 12 / 60 + 35.25 / 3600)),
+        ("+48.8577+002.295/", (48.8577, 2.295)),
+        ("+48.8577-2.5", (48.8577, -2.5)),
+        ("+00-000", (0.0, 0.0)),
+        ("+4861.0+00217.7/", None),
+        ("+91+002/", None),
+        ("+48-18001/", None),
+        ("+485+002/", None),
+        ("+48.1.2+002/", None),
+    ):
+        read = known_tags({"location": text})
+        expected = {} if place is None else {"latitude": pytest.approx(place[0]), "longitude": pytest.approx(place[1])}
+        assert read == {"place": text, **expected}, text
     assert known_tags({"creation_time": "1904-01-01T00:00:00Z", "date": "2019", "comment": "drawn"}) == {}
 
 
@@ -152,3 +168,19 @@ def test_an_ingest_sets_columns_and_set_metadata_does_so_later_without_reading(k
     bad(kinodex, "ingest", folder, "--library", library, "--metadata", later, code=2, says="got 'many' for takes of")
     bad(kinodex, "set", "metadata", library, code=2, says="got nothing to set")
     assert kinodex("set", "metadata", library, "--from-files", "--json").code == 0
+
+
+@needs_ffmpeg
+@pytest.mark.slow
+def test_of_several_cameras_in_a_file_the_others_are_named(kinodex, tmp_path):
+    film, library = tmp_path / "two.mkv", tmp_path / "library"
+    cameras = ("-f", "lavfi", "-i", "testsrc=s=160x120:r=5:d=2", "-f", "lavfi", "-i", "color=red:s=320x180:r=5:d=2")
+    ffmpeg(*cameras, "-map", "0", "-map", "1", "-c:v", "libx264", film)
+    ran = kinodex("ingest", film, "--library", library, "--space", "builtin", "--anyway", "--json")
+    (outcome,) = json.loads(ran.out)["sources"]
+    assert "not stream 1 (320x180 h264)" in outcome["problem"] and ran.code == 0
+    assert "other_streams (string): stream 1 (320x180 h264) 1" in kinodex("info", library).out
+    assert json.loads(kinodex("info", library, "--json").out)["failures"] == []
+    opened = Library.open(str(library))
+    assert len(opened.metadata.matching("other_streams IS NOT NULL")) == 1
+    assert set_metadata(opened, read_metadata([]), opened.videos(), from_files=True).videos == 1

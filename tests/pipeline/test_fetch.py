@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 
 import fsspec
@@ -21,8 +22,10 @@ import pytest
 from kinodex.pipeline.decoding.open import probe
 from kinodex.pipeline.errors import SourceChanged, SourceForbidden, SourceMissing, SourceUnreachable
 from kinodex.pipeline.fetch import (
+    Interrupted,
     Source,
     Stamp,
+    attempt,
     check_unchanged,
     content_id,
     differ_by_inode_alone,
@@ -320,3 +323,36 @@ def test_an_inode_that_alone_differs_leaves_the_bytes_to_decide(tmp_path: Path) 
         check_unchanged(replace(video, states=(renumbered,), video_id="0" * 32))
     assert not differ_by_inode_alone(replace(renumbered, mtime_ns=1), file_state(path))
     assert not differ_by_inode_alone(state, state)
+
+
+def test_work_that_nobody_wants_is_given_up_between_two_blocks_and_ctrl_c_is_not_tried_again(tmp_path: Path) -> None:
+    large = tmp_path / "large.mp4"
+    with large.open("wb") as file:
+        file.truncate(2**40)
+    blocks = count()
+
+    def check() -> None:
+        if next(blocks) == 3:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        identify(Source(str(large), "large"), tmp_path, check=check)
+    assert next(blocks) == 4
+    pressed = []
+
+    def press() -> None:
+        pressed.append(1)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        attempt("film.mp4", press)
+    assert len(pressed) == 1
+
+
+def test_a_download_that_nobody_wants_leaves_nothing(address: str, tmp_path: Path) -> None:
+    def check() -> None:
+        raise Interrupted
+
+    with pytest.raises(Interrupted):
+        identify(Source(f"{address}/film.mp4", "film"), tmp_path, check=check)
+    assert list(tmp_path.iterdir()) == []

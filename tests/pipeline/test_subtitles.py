@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
 import pytest
 
+from kinodex.index.library import Library
 from kinodex.pipeline.decoding.open import probe
 from kinodex.pipeline.errors import SubtitleError
 from kinodex.pipeline.fetch import Source
@@ -15,12 +17,18 @@ from kinodex.pipeline.subtitles import (
     Line,
     ass_text,
     decode_text,
+    embedded_lines,
     parse_cues,
     read_subtitles,
     sidecar_lines,
     split_voices,
     srt_voices,
+    subtitle_lines,
+    unrolled,
 )
+from tests.support.command import Kinodex
+from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
+from tests.support.models.stage_models import tiny_film
 
 MANY = 150_000
 
@@ -190,3 +198,107 @@ def test_random_damage_to_sidecars_is_a_subtitle_error_or_lines(media: Path, tmp
         except SubtitleError:
             continue
     assert readable > 30
+
+
+TIMES = {
+    "00:00:01 --> 00:00:03": (1.0, 3.0),
+    "00:01,000 --> 00:03,5": (1.0, 3.5),
+    "59:58.25 --> 01:00:05.000": (3598.25, 3605.0),
+    "00:00:01:500 --> 00:00:03:250": (1.5, 3.25),
+    "00: 00: 01, 000 --> 00 :00: 03 ,000": (1.0, 3.0),
+    "00:00:01,5000 --> 00:00:03,0004": (1.5, 3.0),
+    "-00:00:01,000 --> 00:00:03,000": (0.0, 3.0),
+    "0:0:1.000 -> 00:00:03,000  X1:1 X2:9": (1.0, 3.0),
+    "00:00:01,000 → 00:00:03,000": (1.0, 3.0),
+    "00:00:01,000-->00:00:03,000 align:start position:0%": (1.0, 3.0),
+}
+STRICT = "7\n00:00:00,100 --> 00:00:00,900\nbefore\n\n8\n{}\nsaid\n\n9\n01:10:00,000 --> 01:10:01,000\nafter\n"
+NO_TIMES = (
+    "00:00:0x,000 --> 00:00:03,000",
+    "soon --> later",
+    "00:00:01:12 --> 00:00:03:20",
+    "00:00:01,000 -->",
+    "A --> B",
+)
+
+
+@pytest.mark.parametrize("head", ["", "WEBVTT\n\n"])
+def test_times_in_any_form_are_read_beside_strict_ones_and_what_is_none_is_reported(head: str) -> None:
+    for timing, (start_s, end_s) in TIMES.items():
+        reported: list[str] = []
+        lines = subtitle_lines((head + STRICT.format(timing)).encode(), "film.srt", report=reported.append)
+        expected = [(0.1, 0.9, "before"), (start_s, end_s, "said"), (4200.0, 4201.0, "after")]
+        assert (sorted(plain(lines)), reported) == (sorted(expected), []), timing
+    for timing in NO_TIMES:
+        reported = []
+        lines = subtitle_lines((head + STRICT.format(timing)).encode(), "film.srt", report=reported.append)
+        assert [line.text for line in lines] == ["before", "after"], timing
+        (problem,) = reported
+        assert problem.startswith(f"film.srt: line {6 + head.count(chr(10))} has no two times"), problem
+        with pytest.raises(SubtitleError, match="has no two times"):
+            subtitle_lines(f"{head}1\n{timing}\nsaid\n".encode(), "film.srt")
+    text = STRICT.format("00:00:01,000 --> 00:00:03,000").replace("said", "a --> b")
+    assert subtitle_lines((head + text).encode(), "film.srt")[1].text == "a --> b", "an arrow in a text is text"
+    talk = STRICT.format("00:00:01,000 --> 00:00:03,000").replace("said", "between 10:15:30,100 and 10:15:31,200")
+    assert subtitle_lines(talk.encode(), "film.srt")[1].text == "between 10:15:30,100 and 10:15:31,200"
+
+
+SAID = [
+    (0.08, 2.39, "welcome to the workshop today"),
+    (2.40, 4.47, "we will build a wooden lantern"),
+    (14.0, 16.2, "first we saw the cedar boards"),
+    (16.21, 18.8, "then we sand every edge"),
+]
+
+
+def rolling() -> str:
+    """Captions in two rows, as YouTube writes them by itself; the upper row is a space where speech begins anew."""
+    out, upper, last_s = "WEBVTT\nKind: captions\n", " ", -9.0
+    for start_s, end_s, text in SAID:
+        upper = " " if start_s - last_s > 5 else upper
+        timed = text.replace(" ", "<00:00:01.000><c> ", 1) + "</c>"
+        out += f"\n00:{start_s:06.3f} --> 00:{end_s:06.3f} align:start position:0%\n{upper}\n{timed}\n"
+        out += f"\n00:{end_s:06.3f} --> 00:{end_s + 0.01:06.3f} align:start position:0%\n{text}\n \n"
+        upper, last_s = text, end_s
+    return out
+
+
+def test_captions_that_roll_up_are_each_said_once() -> None:
+    lines = subtitle_lines(rolling().encode(), "talk.en.vtt")
+    assert [(line.start_s, line.text) for line in lines] == [(start_s, text) for start_s, _, text in SAID]
+    assert [line.end_s for line in lines] == pytest.approx([end_s + 0.01 for _, end_s, _ in SAID])
+    rows = [(1.0, 2.0, "A\nB\nC"), (2.0, 3.0, "B\nC\nD"), (3.0, 4.0, "D"), (9.0, 9.5, "D"), (9.5, 11.0, "D\nE")]
+    assert [tuple(cue)[:3] for cue in unrolled(Cue(*row) for row in rows)] == [
+        (1.0, 2.0, "A\nB\nC"),
+        (2.0, 4.0, "D"),
+        (9.0, 9.5, "D"),
+        (9.5, 11.0, "E"),
+    ]
+    assert len(unrolled([Cue(1.0, 2.0, "No.", "Ann"), Cue(2.0, 3.0, "No.", "Bob"), Cue(4.0, 5.0, "No.", "Bob")])) == 3
+
+
+@needs_ffmpeg
+def test_signs_set_anew_for_every_frame_are_one_line_in_a_file_and_in_a_track(tmp_path: Path) -> None:
+    head, _, _ = ASS.format(columns=COLUMNS, event="").rpartition("Dialogue")
+    frames = [
+        f"Dialogue: 0,0:00:{at / 25:05.2f},0:00:{(at + 1) / 25:05.2f},Sign,,0,0,0,,{{\\pos({at},9)}}TO THE HARBOUR\n"
+        for at in range(25, 75)
+    ]
+    said = "Dialogue: 0,0:00:01.50,0:00:02.50,Default,Ann,0,0,0,,This way.\n"
+    sign, ann = (1.0, 3.0, "TO THE HARBOUR"), (1.5, 2.5, "This way.")
+    path, film = tmp_path / "signs.ass", tmp_path / "film.mkv"
+    path.write_text(head + "".join([said, *frames]))
+    assert plain(sidecar_lines(str(path))) == [sign, ann]
+    ffmpeg("-f", "lavfi", "-i", "color=red:s=64x64:r=5:d=4", "-i", path, "-c:s", "ass", film)
+    assert sorted(plain(embedded_lines(film, "film"))) == [sign, ann]
+
+
+@pytest.mark.slow
+def test_what_a_sidecar_leaves_out_is_in_the_report_and_a_failure(kinodex: Kinodex, tmp_path: Path) -> None:
+    film, library = tiny_film(tmp_path / "boat.mp4", 3, 0), tmp_path / "library"
+    film.with_suffix(".srt").write_text(STRICT.format("soon --> later"))
+    ran = kinodex("ingest", film, "--library", library, "--space", "builtin", "--anyway", "--json")
+    (outcome,) = json.loads(ran.out)["sources"]
+    assert "boat.srt: line 6 has no two times" in outcome["problem"]
+    assert [line.text for line in Library.open(str(library)).transcript("boat")] == ["before", "after"]
+    assert "line 6 has no two times" in kinodex("info", library).out

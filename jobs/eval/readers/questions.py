@@ -26,6 +26,7 @@ from pydantic import (
 )
 
 from kinodex.agent.protocol import Question
+from kinodex.index.text import composed
 from kinodex.index.times import parse_time
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.items import (
@@ -88,7 +89,7 @@ class OwnRow(OwnOpenRow):
 
 def _own_option(options: tuple[str, ...], answer: str) -> int:
     """Find the option with these words, in the same case first, else with this letter: an option may be a letter."""
-    bare = [option.strip() for option in options]
+    answer, bare = composed(answer), [composed(option.strip()) for option in options]
     folded = [option.casefold() for option in bare]
     letters = list(string.ascii_lowercase[: len(options)])
     for wanted, known in ((answer, bare), (answer.casefold(), folded), (answer.casefold(), letters)):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 import zipfile
 
 import pytest
 
 from kinodex.jobs.add.text_files import ReadFailure, TextLine, VideoText
 from kinodex.jobs.errors import UsageError
+from tests.support.command import bad
 from tests.support.libraries.text_files import captions, names, spans, transcripts, written
 
 
@@ -187,3 +189,23 @@ def test_subtitles_are_named_after_their_videos(tmp_path):
     first, second = transcripts(tmp_path)
     assert first == VideoText("__a film", (TextLine(1.0, 2.5, "Hello there"),))
     assert second == VideoText("other", (TextLine(3.0, 4.0, "Yes", None, "Mary", "en"),), whole_name="other.en")
+
+
+@pytest.mark.parametrize("members", [1, 40])
+def test_an_archive_that_unpacks_to_more_than_texts_do_is_refused_unread(members, kinodex, library, tmp_path):
+    bomb, folder = tmp_path / "bomb.zip", tmp_path / "few.zip"
+    text = b'{"film": ["' + b"a" * (400_000_000 // members) + b'"]}'
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for number in range(members):
+            archive.writestr(f"film-{number}.json", text)
+    del text
+    tracemalloc.start()
+    try:
+        bad(kinodex, "import", "captions", bomb, library, "--model", "x", code=2, says="unpack it yourself")
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()
+    with zipfile.ZipFile(folder, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("film.json", json.dumps({"film": ["the same words"] * 100_000}))
+    (read,) = captions(folder)
+    assert isinstance(read, VideoText) and len(read.lines) == 100_000

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -232,3 +233,31 @@ def test_a_playlist_is_refused_wherever_it_lies_and_indexed_where_it_is_allowed(
         ("near.m3u8", 2 * FILM_S),
         ("other.mp4", 2 * FILM_S),
     ]
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_the_hashing_of_a_large_file(tmp_path: Path) -> None:
+    """The file is a terabyte of zeros that take no room: to read it whole takes half an hour."""
+    films, place = tmp_path / "films", tmp_path / "library"
+    films.mkdir()
+    with (films / "film.mp4").open("wb") as file:
+        file.truncate(2**40)
+    run = begin(films, place, None, "--workers", "1")
+    try:
+        while run.poll() is None and not reads(run, films / "film.mp4"):
+            time.sleep(0.05)
+        run.send_signal(signal.SIGINT)
+        assert run.wait(timeout=30) == 130
+    finally:
+        run.kill()
+    assert "interrupted: completed work is kept" in log_of(place).read_text()
+
+
+def reads(process: subprocess.Popen[Any], path: Path) -> bool:
+    """True once a process has read a hundred megabytes of a file."""
+    for each in Path(f"/proc/{process.pid}/fd").iterdir():
+        with suppress(OSError):
+            if each.readlink() == path:
+                place = Path(f"/proc/{process.pid}/fdinfo/{each.name}").read_text().split()[1]
+                return int(place) > 100_000_000
+    return False

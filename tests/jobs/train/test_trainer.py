@@ -187,7 +187,16 @@ def test_a_master_is_trained_and_plays(kinodex, home, tmp_path):
 
 def test_what_cannot_be_trained_is_refused(kinodex, home, tmp_path):
     wrong = tmp_path / "wrong.toml"
-    ask = ["lab", "train", "master", home / "library", "--questions", home / "questions.jsonl", "--out", tmp_path / "out"]
+    ask = [
+        "lab",
+        "train",
+        "master",
+        home / "library",
+        "--questions",
+        home / "questions.jsonl",
+        "--out",
+        tmp_path / "out",
+    ]
     wrong.write_text("learning_rat = 1.0")
     bad(kinodex, *ask, "--model", "x", "--config", wrong, code=2, says="did you mean learning_rate?")
     bad(kinodex, *ask, "--model", tmp_path / "none", code=5, says="holds no config.json")

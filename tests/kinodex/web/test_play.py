@@ -265,7 +265,7 @@ def long_film(tmp_path_factory) -> Path:
 
 @pytest.mark.slow
 def test_a_child_that_is_killed_breaks_its_stream_off_and_one_that_nobody_reads_is_ended(long_film):
-    task = {"task": "stream", "uri": str(long_film), "way": "transcoded", "from_s": 0.0}
+    task = {"task": "stream", "uri": str(long_film), "way": "transcoded", "from_s": 0.0, "end_s": 99.0}
 
     async def stream() -> None:
         children = Children(most=1)

@@ -16,6 +16,7 @@ import av
 import numpy as np
 import pytest
 
+from kinodex.pipeline.decoding.clock import UNBROKEN
 from kinodex.pipeline.errors import NotAVideo, PlaylistRefused, VideoError
 from kinodex.pipeline.media.play import StreamWay, encoded_pictures, encoder_name, playable, write_stream
 from kinodex.pipeline.media.source import MediaFacts, frames_from, open_source, order_s
@@ -73,7 +74,7 @@ def streamed(uri: str, way: StreamWay, from_s: float) -> bytes:
         data.extend(part)
         return len(part)
 
-    write_stream(uri, way, from_s, SimpleNamespace(write=write))
+    write_stream(uri, way, from_s, 9e9, SimpleNamespace(write=write))
     return bytes(data)
 
 
@@ -140,10 +141,10 @@ def test_a_broadcast_with_pictures_out_of_order_loses_none(tmp_path):
 def test_pictures_are_encoded_from_a_time_on_with_even_sides_and_in_order(tmp_path):
     write_film(tmp_path / "film.avi", "mpeg4", None, length_s=3)
     with ExitStack() as opened, av.open(io.BytesIO(), "w", format="mp4") as target:
-        stream, pictures = frames_from(opened, lambda: open_source(str(tmp_path / "film.avi")), "film", 1.05)
+        _, pictures, _ = frames_from(opened, lambda: open_source(str(tmp_path / "film.avi")), "film", 1.05, UNBROKEN)
         shown = list(pictures)
         assert shown[0][0] <= Fraction(105, 100) < shown[0][1]
-        packets = list(encoded_pictures(shown[0], shown[1:], stream, target, 1.05))
+        packets = list(encoded_pictures(shown[0], shown[1:], Fraction(1), target, 1.05))
         orders = [order_s(packet) for packet in packets]
         assert orders == sorted(orders) and orders[0] == 0.0 and len(packets) == len(shown) >= 2 * FPS - 1
         assert target.streams.video[0].width == WIDTH_PX
@@ -168,12 +169,12 @@ def test_the_child_that_opens_files_ends_with_its_reader_and_with_its_parent(tmp
     with child(task="facts", uri=str(tmp_path / "none.mp4")) as process:
         assert process.stderr is not None
         assert json.loads(process.stderr.read())["error"] == "SourceMissing" and process.wait() == BROKEN_FILE
-    with child(task="stream", uri=str(film), way="transcoded", from_s=0.0) as process:
+    with child(task="stream", uri=str(film), way="transcoded", from_s=0.0, end_s=20.0) as process:
         assert process.stdout is not None
         assert process.stdout.read(8)[4:] == b"ftyp"
         process.stdout.close()
         assert process.wait() == 0
-    with child(task="stream", uri=str(film), way="transcoded", from_s=0.0) as process:
+    with child(task="stream", uri=str(film), way="transcoded", from_s=0.0, end_s=20.0) as process:
         assert process.stdin is not None and process.stdout is not None
         assert process.stdout.read(8)[4:] == b"ftyp"
         process.stdin.close()  # as when its parent ends

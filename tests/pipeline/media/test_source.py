@@ -10,6 +10,7 @@ import av
 import numpy as np
 import pytest
 
+from kinodex.pipeline.decoding.clock import UNBROKEN
 from kinodex.pipeline.decoding.stream import choose_stream
 from kinodex.pipeline.media.source import (
     TICK_S,
@@ -35,7 +36,7 @@ def test_pictures_follow_one_another_and_sound_is_cut_to_the_sample(tmp_path):
         with open_source(film) as source:
             track = choose_sound(source)
             assert track is not None
-            frames = list(trimmed_sound(source, track, start_s, end_s, at_s=at_s))
+            frames = list(trimmed_sound(source, track, UNBROKEN, start_s, end_s, at_s=at_s))
         assert sum(frame.samples for frame in frames) == pytest.approx(samples, abs=3000 if end_s is None else 0.5)
         assert frames[0].time == pytest.approx(at_s, abs=1 / SOUND_HZ)
 

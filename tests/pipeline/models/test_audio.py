@@ -156,3 +156,15 @@ def test_the_sound_track_is_a_players_choice_or_the_one_that_is_named(tmp_path):
         assert tone_hz(track) == pytest.approx(hz, abs=10), track
     with pytest.raises(SoundError, match=r"got sound track 'de', and it has 1 \(eng\), 2 \(ger\)"):
         next(sound_pieces(film, "film", track="de"))
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize(("right", "level"), [("-1", 2.0), ("1", 2.0), ("0", 1.0), ("-0.6", 1.6)])
+def test_two_channels_are_heard_whatever_their_phase(right, level, tmp_path):
+    """The right one is the left one times `right`; `level` is what both amount to, of one of them."""
+    path = tmp_path / "two.mkv"
+    tone = f"aevalsrc='0.25*sin(440*2*PI*t)|{right}*0.25*sin(440*2*PI*t)':d=3:s=48000:c=stereo"
+    ffmpeg("-f", "lavfi", "-i", tone, "-c:a", "pcm_s16le", path)
+    heard = np.concatenate([piece.samples for piece in sound_pieces(path, "two")])
+    assert np.abs(heard[RATE_HZ : 2 * RATE_HZ]).max() == pytest.approx(0.25 * level / 2**0.5, rel=0.03)
+    assert np.abs(heard).max() < 0.4

@@ -39,6 +39,7 @@ from kinodex.index.errors import (
 )
 from kinodex.index.library import Library
 from kinodex.index.spaces.load import load_image_tower
+from kinodex.index.spaces.named_models import check_named
 from kinodex.index.spaces.space import BUILTIN_SPACE, Space, absolute_name, local_files
 from kinodex.index.spaces.towers import (
     BUILTIN_TOWERS,
@@ -198,10 +199,14 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _exported(space: Fingerprint, kind: TowerKind, again: bool) -> Path:
-    """Have a tower of a space in the cache, or its refusal; raises SpaceMismatch if its name is another space here."""
+def _exported(uri: str, space: Fingerprint, kind: TowerKind, again: bool) -> Path:
+    """Have a tower of a library's space in the cache, or its refusal.
+
+    Raises ModelNotNamed if the library alone names it, SpaceMismatch if its name is another space here.
+    """
     from kinodex.index.spaces.export import export_to_cache, read_cached, recall
 
+    check_named(space.name, uri)
     place = cached_place(space.digest, kind)
     if again:
         shutil.rmtree(place, ignore_errors=True)
@@ -241,7 +246,7 @@ def carry_towers(library: Library, space: Fingerprint, kinds: Iterable[TowerKind
         held = _readable_towers(library.uri, space)
         done = [kind for kind in kinds if again or not _is_settled(held, kind)]
         for kind in done:
-            made = Path(scratch) if builtin_tower(space.digest, kind) else _exported(space, kind, again)
+            made = Path(scratch) if builtin_tower(space.digest, kind) else _exported(library.uri, space, kind, again)
             if made == Path(scratch):
                 _copy_builtin(kind, made)
             held = keep_towers(library.uri, made, space)

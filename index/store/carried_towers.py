@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kinodex.index.errors import SpaceMismatch, StorageError, TorchMissing, TowersDamaged
 from kinodex.index.spaces.load import torch_package
+from kinodex.index.spaces.named_models import check_named
 from kinodex.index.spaces.sentence_model import SentenceEmbedder
 from kinodex.index.spaces.space import Space, load_space
 from kinodex.index.spaces.towers import (
@@ -255,6 +256,7 @@ def load_tower_of(uri: str, held: Fingerprint, towers: Towers) -> Space | TextEm
         return text_tower
     if towers == "image" and (image_tower := open_image_tower(uri, held.digest)):
         return image_tower
+    check_named(held.name, uri)
     try:
         loaded = load_space(held.name, towers=towers)
     except ModuleNotFoundError as error:

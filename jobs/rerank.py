@@ -86,11 +86,11 @@ def rerank_address(url: str) -> str:
 
 
 def _scores(address: str, query: str, texts: Sequence[str]) -> list[float]:
-    import httpx2
+    from kinodex.jobs.blocking_http import BlockingClient
 
     key = os.environ.get(KEY, "").strip()
     headers = {"authorization": f"Bearer {key}"} if key else {}
-    with httpx2.Client(timeout=TIMEOUT_S, headers=headers) as client:
+    with BlockingClient(timeout=TIMEOUT_S, headers=headers) as client:
         return [score for some in batched(texts, TEXTS_A_REQUEST) for score in _ask(client, address, query, some)]
 
 

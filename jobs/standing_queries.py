@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from kinodex.agent.errors import ModelError
+from kinodex.agent.errors import ModelError, ReplyRefused
 from kinodex.index.library import Library
 from kinodex.index.metadata import Row, shown_at
 from kinodex.index.rows import Basis, FrameVectors, Hit, VideoRow
@@ -37,6 +37,8 @@ TIMEOUT_S, ATTEMPTS, LONGEST_WAIT_S = 10.0, 5, 30.0
 """Of one try to send a notice; tries in a row, after which it waits for the next rows; seconds between two of them."""
 TRY_AGAIN = (408, 425, 429)
 CLOSING_S = 5.0
+MOST_ANSWER_BYTES = 1 << 20
+"""Of what a receiver answers, of which the status counts."""
 REFUSED = "refused"
 
 
@@ -236,6 +238,8 @@ def send_notice(address: str, notice: Mapping[str, Any], over: Event) -> str | N
     )
     try:
         status = attempts(_post, address, notice)
+    except ReplyRefused as error:
+        return f"{REFUSED}: notice {notice['id']}: {error}"
     except RetryError as error:
         reason = error.last_attempt.exception()
         said = str(reason) if isinstance(reason, _TryAgain) else type(reason).__name__
@@ -248,9 +252,9 @@ class _TryAgain(Exception):
 
 
 def _post(address: str, notice: Mapping[str, Any]) -> int:
-    import httpx2
+    from kinodex.jobs.blocking_http import BlockingClient
 
-    with httpx2.Client(timeout=TIMEOUT_S) as client:
+    with BlockingClient(timeout=TIMEOUT_S, most_bytes=MOST_ANSWER_BYTES) as client:
         status = client.post(address, json=notice, headers={"idempotency-key": notice["id"]}).status_code
     if status >= 500 or status in TRY_AGAIN:
         raise _TryAgain(f"it says {status}")

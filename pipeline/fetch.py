@@ -282,9 +282,7 @@ def is_remote(uri: str) -> bool:
     return "://" in uri
 
 
-def filesystem_of(
-    uri: str, timeout_s: float = SILENCE_S, is_named: bool = False
-) -> tuple[AbstractFileSystem, str]:
+def filesystem_of(uri: str, timeout_s: float = SILENCE_S, is_named: bool = False) -> tuple[AbstractFileSystem, str]:
     """The filesystem of a URI or local path, and the path in it; a web server may be silent for `timeout_s`.
 
     One that the user did not name gets no credentials that are configured for the web; raises SourceForbidden for one

@@ -62,9 +62,7 @@ def read_subtitles(path: Path, source: Source, metadata: VideoMetadata) -> tuple
     return sorted(lines, key=lambda line: (line.start_s, line.end_s, line.language or "", line.text)), errors
 
 
-def sidecar_lines(
-    uri: str, timeout_s: float = SILENCE_S, video: str = "", *, is_named: bool = False
-) -> list[Line]:
+def sidecar_lines(uri: str, timeout_s: float = SILENCE_S, video: str = "", *, is_named: bool = False) -> list[Line]:
     """Read a subtitle file in any common encoding, of the video of this stem; raises SubtitleError or a SourceError."""
     with local_copy(Source(uri, uri, timeout_s=timeout_s, is_named=is_named)) as path:
         _require_short(path.stat().st_size, uri)

@@ -219,11 +219,13 @@ class Endpoint:
     def _client(self) -> openai.AsyncOpenAI:
         import openai
 
+        from kinodex.agent.models.bounded_http import BoundedClient
+
         async def note_answer(response: object) -> None:
             self._answered = True
 
         hooks = {"response": [note_answer]}
-        role, http = self.role, openai.DefaultAsyncHttpxClient(verify=trusted_certificates(), event_hooks=hooks)
+        role, http = self.role, BoundedClient(verify=trusted_certificates(), event_hooks=hooks)
         return openai.AsyncOpenAI(
             base_url=role.base_url, api_key=self._key, timeout=role.timeout_s, max_retries=0, http_client=http
         )

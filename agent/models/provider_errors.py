@@ -16,9 +16,11 @@ from kinodex.agent.errors import (
     ModelUnknown,
     ModelUnreachable,
     NoCompletion,
+    ReplyRefused,
     TakesNoPictures,
 )
 from kinodex.agent.models.roles import Role
+from kinodex.agent.nesting import parse_json
 from kinodex.index.text import redact
 
 if TYPE_CHECKING:
@@ -45,7 +47,8 @@ def is_transient(error: BaseException) -> bool:
     if isinstance(error, openai.APIStatusError):
         passes = error.status_code in TRANSIENT or error.status_code >= 500
         return passes and not is_money_spent(error) and not is_context_spent(error)
-    return isinstance(error, (openai.APIConnectionError, NoCompletion))
+    is_known = isinstance(error.__cause__, ReplyRefused)
+    return isinstance(error, (openai.APIConnectionError, NoCompletion)) and not is_known
 
 
 def is_refused(error: BaseException | None) -> bool:
@@ -127,9 +130,12 @@ def _suggest(name: str, models: Sequence[str]) -> str:
     return f"the nearest of the {len(models)} it lists: {offered}; set the role's model to one of them"
 
 
-def connection_error(role: Role, error: openai.APIConnectionError) -> ModelUnreachable:
-    """Explain that no server answered, or not in time."""
+def connection_error(role: Role, error: openai.APIConnectionError) -> ModelError:
+    """Explain that no server answered, or not in time, or in a way that is not read."""
     import openai
+
+    if isinstance(error.__cause__, ReplyRefused):
+        return error.__cause__
 
     if isinstance(error, openai.APITimeoutError):
         tried = f"within {role.timeout_s:g} s, tried up to {role.attempts} times"
@@ -228,7 +234,7 @@ def _nested(text: str) -> object:
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        nested: object = json.loads(text)
+        nested: object = parse_json(text)
     except ValueError:
         return None
     return nested

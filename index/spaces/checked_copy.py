@@ -21,41 +21,47 @@ WEIGHT_NAMES = (WEIGHTS, "open_clip_pytorch_model.safetensors", "model.safetenso
 WEIGHT_SUFFIX = ".safetensors"
 LARGEST_CONFIG_BYTES = 1 << 20
 
-_BLOCK_KEYS = frozenset(
-    "layers width mlp_ratio ls_init_value final_ln_after_pool pool_type output_tokens act_kwargs norm_kwargs "
-    "block_type qk_norm scaled_cosine_attn scale_heads scale_attn_inner scale_attn scale_fc".split()
-)
-_TEXT_KEYS = _BLOCK_KEYS | frozenset(
-    "context_length vocab_size hf_tokenizer_name tokenizer_mode tokenizer_kwargs heads embed_cls pad_id eos_id "
-    "no_causal_mask proj_bias proj_type hf_model_name hf_model_pretrained hf_proj_type hf_pooler_type".split()
-)
+# fmt: off
+_BLOCK_KEYS = frozenset([
+    "layers", "width", "mlp_ratio", "ls_init_value", "final_ln_after_pool", "pool_type", "output_tokens",
+    "act_kwargs", "norm_kwargs", "block_type", "qk_norm", "scaled_cosine_attn", "scale_heads", "scale_attn_inner",
+    "scale_attn", "scale_fc",
+])
+_TEXT_KEYS = _BLOCK_KEYS | frozenset([
+    "context_length", "vocab_size", "hf_tokenizer_name", "tokenizer_mode", "tokenizer_kwargs", "heads", "embed_cls",
+    "pad_id", "eos_id", "no_causal_mask", "proj_bias", "proj_type", "hf_model_name", "hf_model_pretrained",
+    "hf_proj_type", "hf_pooler_type",
+])
+_VISION_KEYS = _BLOCK_KEYS | frozenset([
+    "head_width", "patch_size", "image_size", "patch_dropout", "attentional_pool", "attn_pooler_queries",
+    "attn_pooler_heads", "no_ln_pre", "pos_embed_type", "timm_model_name", "timm_model_pretrained", "timm_pool",
+    "timm_proj", "timm_proj_bias", "timm_drop", "timm_drop_path",
+])
+_MODEL_KEYS = frozenset([
+    "embed_dim", "vision_cfg", "text_cfg", "multimodal_cfg", "custom_text", "quick_gelu", "init_logit_scale",
+    "init_logit_bias", "nonscalar_logit_scale",
+])
+TOKENIZER_KEYS = frozenset([
+    "tokenizer_class", "model_max_length", "padding_side", "truncation_side", "bos_token", "eos_token", "unk_token",
+    "sep_token", "pad_token", "cls_token", "mask_token", "additional_special_tokens", "extra_special_tokens",
+    "added_tokens_decoder", "add_bos_token", "add_eos_token", "add_prefix_space", "clean_up_tokenization_spaces",
+    "do_lower_case", "strip_accents", "tokenize_chinese_chars", "trim_offsets", "extra_ids", "legacy",
+    "split_special_tokens", "spaces_between_special_tokens", "model_input_names", "errors", "src_lang", "tgt_lang",
+    "language_codes", "use_default_system_prompt", "sp_model_kwargs", "backend",
+])
+"""Keys of `tokenizer_config.json` that are copied: none names code, a file or another model."""
+# fmt: on
 KNOWN_KEYS: Mapping[str, frozenset[str]] = {
-    "model_cfg": frozenset(
-        "embed_dim vision_cfg text_cfg multimodal_cfg custom_text quick_gelu init_logit_scale init_logit_bias "
-        "nonscalar_logit_scale".split()
-    ),
-    "vision_cfg": _BLOCK_KEYS
-    | frozenset(
-        "head_width patch_size image_size patch_dropout attentional_pool attn_pooler_queries attn_pooler_heads "
-        "no_ln_pre pos_embed_type timm_model_name timm_model_pretrained timm_pool timm_proj timm_proj_bias timm_drop "
-        "timm_drop_path".split()
-    ),
+    "model_cfg": _MODEL_KEYS,
+    "vision_cfg": _VISION_KEYS,
     "text_cfg": _TEXT_KEYS,
     "multimodal_cfg": _TEXT_KEYS | {"dim_head", "n_queries", "attn_pooler_heads"},
-    "preprocess_cfg": frozenset("size mode mean std interpolation resize_mode fill_color".split()),
-    "tokenizer_kwargs": frozenset("clean strip_sep_token language reduction_mask additional_special_tokens".split()),
+    "preprocess_cfg": frozenset({"size", "mode", "mean", "std", "interpolation", "resize_mode", "fill_color"}),
+    "tokenizer_kwargs": frozenset({"clean", "strip_sep_token", "language", "reduction_mask"}),
     "act_kwargs": frozenset({"approximate", "negative_slope", "inplace"}),
     "norm_kwargs": frozenset({"eps", "elementwise_affine", "bias"}),
 }
 """Keys of a configuration by the name of the object that holds them; no other is read."""
-TOKENIZER_KEYS = frozenset(
-    "tokenizer_class model_max_length padding_side truncation_side bos_token eos_token unk_token sep_token pad_token "
-    "cls_token mask_token additional_special_tokens extra_special_tokens added_tokens_decoder add_bos_token "
-    "add_eos_token add_prefix_space clean_up_tokenization_spaces do_lower_case strip_accents tokenize_chinese_chars "
-    "trim_offsets extra_ids legacy split_special_tokens spaces_between_special_tokens model_input_names errors "
-    "src_lang tgt_lang language_codes use_default_system_prompt sp_model_kwargs backend".split()
-)
-"""Keys of `tokenizer_config.json` that are copied: none names code, a file or another model."""
 HUB_ID = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 Find = Callable[[str], Path | None]
@@ -190,4 +196,6 @@ def _text_models(open_clip: ModuleType) -> set[str]:
 
 
 def _refused(name: str, key: str, what: str) -> BadCheckpoint:
-    return BadCheckpoint(f"cannot load {name}: its {CONFIG} gives {key}, {what}; take it out if the model needs no such")
+    return BadCheckpoint(
+        f"cannot load {name}: its {CONFIG} gives {key}, {what}; take it out if the model needs no such"
+    )

@@ -35,7 +35,7 @@ def check_named(name: str, uri: str, known: re.Pattern[str] = OF_OPEN_CLIP) -> N
 
 def note_model(name: str) -> None:
     """Note that the user named a model, for later commands on libraries that hold its vectors."""
-    if name in _in_environment() or OF_OPEN_CLIP.fullmatch(name) and not Path(name).exists():
+    if name in _in_environment() or (OF_OPEN_CLIP.fullmatch(name) and not Path(name).exists()):
         return
     note = _note_of(name)
     with suppress(OSError):  # where nothing can be written, a later command asks for the name again

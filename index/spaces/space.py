@@ -423,7 +423,11 @@ def fetch_tokenizer(name: str) -> None:
     open_clip = import_open_clip()
     named = model_name(open_clip, name)
     if named.asks_hub:
-        with quick_hub() as online, silent_root_logger(), _as_data(open_clip, named, online, with_weights=False) as plain:
+        with (
+            quick_hub() as online,
+            silent_root_logger(),
+            _as_data(open_clip, named, online, with_weights=False) as plain,
+        ):
             _load_tokenizer(open_clip, plain, online, way_on="")
 
 

@@ -1,4 +1,4 @@
-"""Each place that loads a model of transformers says that its code is not run, and takes weights of safetensors alone."""
+"""Each place that loads a model of transformers runs none of its code, and takes weights of safetensors alone."""
 
 from __future__ import annotations
 

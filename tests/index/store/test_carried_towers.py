@@ -120,7 +120,7 @@ def test_a_tower_is_fetched_once(uri, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_tower_serves_the_libraries_that_carry_its_bytes_and_no_other(uri, tmp_path):
-    """Whatever space a library says that its tower is of: the bytes alone count."""
+    """The bytes alone count, and not the space that a library says its tower to be of."""
     other, same = f"{uri}-other", f"{uri}-same"
     keep_towers(other, made_towers(tmp_path / "other", "text", content=b"of somebody else"))
     keep_towers(same, made_towers(tmp_path / "same", "text"))

@@ -306,16 +306,21 @@ def filesystem_of(uri: str, timeout_s: float = SILENCE_S, is_named: bool = False
         return plain_web()(client_kwargs=_web_options(timeout_s)), uri
     configured = web_settings()
     names = frozenset(configured.get("headers", {}))
-    options = {**_web_options(timeout_s), **configured, "middlewares": (keep_at(origin_of(uri), names),)}
+    usual = _web_options(timeout_s)
+    kept_at_home = (keep_at(origin_of(uri), names), *usual["middlewares"])
+    options = {**usual, **configured, "middlewares": kept_at_home, "auto_decompress": False}
     filesystem, path = url_to_fs(uri, client_kwargs=options)
     return filesystem, path
 
 
 def _web_options(timeout_s: float) -> dict[str, Any]:
-    """Make options of a web client: a limit of silence, and none for the whole."""
+    """Make options of a web client: a limit of silence and of an answer, and none for the whole."""
     from aiohttp import ClientTimeout
 
-    return {"timeout": ClientTimeout(total=None, sock_connect=timeout_s, sock_read=timeout_s)}
+    from kinodex.pipeline.web_limits import in_time
+
+    limit = ClientTimeout(total=None, sock_connect=timeout_s, sock_read=timeout_s)
+    return {"timeout": limit, "auto_decompress": False, "middlewares": (in_time(timeout_s),)}
 
 
 def attempt(uri: str, action: Callable[[], Result]) -> Result:
@@ -348,7 +353,15 @@ def _fetch(source: Source, folder: Path) -> Path:
 
 def _download(source: Source, path: Path) -> None:
     filesystem, remote = attempt(source.uri, lambda: filesystem_of(source.uri, source.timeout_s, source.is_named))
-    attempt(source.uri, lambda: filesystem.get_file(remote, str(path)))
+    if not source.uri.startswith(("http://", "https://")):
+        attempt(source.uri, lambda: filesystem.get_file(remote, str(path)))
+        return
+    from kinodex.pipeline.web_limits import Pace
+
+    attempt(
+        source.uri,
+        lambda: filesystem.get_file(remote, str(path), callback=Pace(source.uri, path.parent, source.timeout_s)),
+    )
 
 
 def _suffix(uri: str) -> str:

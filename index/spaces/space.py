@@ -227,6 +227,15 @@ def silent_root_logger() -> Iterator[None]:
 
 
 def _answers(url: str) -> bool:
+    """True if a server answers in time; one that takes long over its answer, a byte at a time, does not."""
+    answers: list[bool] = []
+    probe = threading.Thread(target=lambda: answers.append(_replies(url)), name="hub", daemon=True)
+    probe.start()
+    probe.join(PROBE_TIMEOUT_S)
+    return answers == [True]
+
+
+def _replies(url: str) -> bool:
     import urllib.error
     import urllib.request
 

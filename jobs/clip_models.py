@@ -62,7 +62,8 @@ class ServedModel:
     def role(self) -> Role:
         from kinodex.agent.models.roles import read_roles
 
-        waits: dict[str, object] = {"attempts": 1, "timeout_s": QUERY_S} if self.is_query else {}
+        short: dict[str, object] = {"attempts": 1, "timeout_s": QUERY_S, "give_up_after_s": QUERY_S}
+        waits = short if self.is_query else {}
         settings = {
             **waits,
             **({} if self.has_key else {"key_env": None}),

@@ -8,6 +8,7 @@ never not at all, and both times with the same `id`.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,7 @@ from kinodex.jobs.models import ModelChoice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from tenacity import RetryCallState
 
 DEFAULT_PROBABILITY = 0.5
 GAP_S = 10.0
@@ -227,12 +229,11 @@ def send_notice(address: str, notice: Mapping[str, Any], over: Event) -> str | N
         sleep_using_event,
         stop_after_attempt,
         stop_when_event_set,
-        wait_exponential,
     )
 
     attempts = Retrying(
         retry=retry_if_exception_type((httpx2.TransportError, _TryAgain)),
-        wait=wait_exponential(0.5, max=LONGEST_WAIT_S),
+        wait=_wait_s,
         stop=stop_after_attempt(ATTEMPTS) | stop_when_event_set(over),
         sleep=sleep_using_event(over),
     )
@@ -248,14 +249,26 @@ def send_notice(address: str, notice: Mapping[str, Any], over: Event) -> str | N
 
 
 class _TryAgain(Exception):
-    """A reply that may be another one the next time."""
+    """A reply that may be another one the next time, after the wait that it asks for."""
+
+    def __init__(self, said: str, asked_s: float | None) -> None:
+        super().__init__(said)
+        self.asked_s = asked_s
+
+
+def _wait_s(state: RetryCallState) -> float:
+    error = state.outcome.exception() if state.outcome else None
+    asked_s = error.asked_s if isinstance(error, _TryAgain) else None
+    return min(max(0.5 * 2.0 ** (state.attempt_number - 1), asked_s or 0.0), LONGEST_WAIT_S)
 
 
 def _post(address: str, notice: Mapping[str, Any]) -> int:
+    from kinodex.agent.models.waits import asked_wait_s
     from kinodex.jobs.blocking_http import BlockingClient
 
     with BlockingClient(timeout=TIMEOUT_S, most_bytes=MOST_ANSWER_BYTES) as client:
-        status = client.post(address, json=notice, headers={"idempotency-key": notice["id"]}).status_code
+        reply = client.post(address, json=notice, headers={"idempotency-key": notice["id"]})
+    status = reply.status_code
     if status >= 500 or status in TRY_AGAIN:
-        raise _TryAgain(f"it says {status}")
+        raise _TryAgain(f"it says {status}", asked_wait_s(status, reply.headers, reply.text, time.time()))
     return int(status)

@@ -95,6 +95,10 @@ class WeightsMissing(SpaceError):
     """A known model whose weights or tokenizer are missing here."""
 
 
+class ModelNotNamed(WeightsMissing):
+    """A model that a library names and the user does not."""
+
+
 class BadCheckpoint(SpaceError):
     """A file that does not hold the weights of this model."""
 

@@ -65,6 +65,7 @@ from kinodex.index.rows import (
 from kinodex.index.search.in_memory import InMemory
 from kinodex.index.search.search import Search
 from kinodex.index.sentences import Sentences
+from kinodex.index.spaces.named_models import note_model
 from kinodex.index.spaces.space import BUILTIN_SPACE, Space
 from kinodex.index.spaces.towers import TOWERS, Fingerprint, ImageEmbedder, Sigmoid, TextEmbedder
 from kinodex.index.store.carried_towers import load_tower_of, sigmoid_of
@@ -304,9 +305,13 @@ class LibraryReader:
         """Load the model of one of `spaces()`, whose vectors can be compared with the stored ones.
 
         One tower is the exported one, without torch, where the library carries it or the space is the built-in one.
-        Raises SpaceMismatch, or a SpaceError: TorchMissing where there is no exported tower and no torch.
+        Without one the model's name in full, as `name`, counts as the caller's (see `spaces/named_models`). Raises
+        SpaceMismatch, or a SpaceError: TorchMissing where there is no exported tower and no torch, ModelNotNamed.
         """
-        return load_tower_of(self.uri, self.space(name), towers)
+        space = self.space(name)
+        if name == space.name:
+            note_model(name)
+        return load_tower_of(self.uri, space, towers)
 
     def noise(self, space: str | None = None, among: Collection[str] | None = None) -> str | None:
         """Say that a ranking in a space is noise, in the sentence of all faces; None where it is not.

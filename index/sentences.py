@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from kinodex.index.annotations import LINE_SOURCES, LineKey, count_lines, grouped, lines_of
 from kinodex.index.errors import BadCheckpoint, SpaceMismatch, TorchMissing, WeightsMissing
 from kinodex.index.rows import TextLine, matrix_of, with_vectors
+from kinodex.index.spaces.named_models import OF_TRANSFORMERS, check_named
 from kinodex.index.spaces.sentence_model import Likeness, SentenceEmbedder, load_sentence_model
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.carried_towers import open_sentence_tower
@@ -164,6 +165,7 @@ class Sentences:
         exported = open_sentence_tower(self._tables.uri, space)
         if exported is not None:
             return exported
+        check_named(space.name, self._tables.uri, OF_TRANSFORMERS)
         loaded = load_sentence_model(space.name)
         if loaded.space.digest != space.digest:
             raise SpaceMismatch(

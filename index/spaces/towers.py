@@ -552,6 +552,15 @@ def cached_place(digest: str, kind: TowerKind) -> Path:
     return cache_folder(digest) / kind
 
 
+def fetched_place(made: Path) -> Path:
+    """Folder in the cache of a tower that was fetched, by the digest of its own bytes.
+
+    `made` holds it, with a `tower.json` whose hashes were computed from the files that came: what a library claims to
+    be the tower of a space serves that library, and none that carries other bytes.
+    """
+    return cache_folder("fetched") / hashlib.sha256((made / TOWER_JSON).read_bytes()).hexdigest()[:32]
+
+
 def is_whole(folder: Path, kind: TowerKind) -> bool:
     """True if a folder holds a tower; a damaged one does not count: it is made or fetched again."""
     try:

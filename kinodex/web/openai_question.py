@@ -42,6 +42,7 @@ from kinodex.jobs.eval.items import make_question
 from kinodex.jobs.pictures import decoded
 from kinodex.pipeline.errors import PipelineError
 from kinodex.web.ask_routes import AskFields, first_fault
+from kinodex.web.chat_tasks import refuse_task
 from kinodex.web.kept_traces import KEY
 from kinodex.web.openai_messages import Conversation, RequestRefused, read_options, take_videos
 from kinodex.web.questions import AskRequest, Questions, Running
@@ -143,6 +144,7 @@ async def reply_to(desk: Desk, request: Request, form: type[Body]) -> Response:
         where, message = first_fault(error)
         raise RequestRefused(f"{where or 'the body'}: {message}", where or None) from error
     conversation = body.conversation()
+    refuse_task(conversation)
     asked = await begin(desk, body, conversation, request)
     reply, note = body.reply(asked), partial(remember, desk, asked, conversation)
     if body.stream:

@@ -21,6 +21,7 @@ from kinodex.find import (
     Parts,
     Picture,
     Query,
+    embedder_key,
     ground_where,
     held_vector,
     is_vector,
@@ -481,7 +482,7 @@ def open_text_tower(uri: str, digest: str) -> TextEmbedder:
 
 
 class TextTowers:
-    """Text towers by library and space, loaded once, those of one space once for all libraries. For any thread."""
+    """Text towers by library and space, loaded once, the built-in one once for all libraries. For any thread."""
 
     def __init__(self, load: Callable[[str, str], TextEmbedder] = open_text_tower) -> None:
         self._load = load
@@ -506,7 +507,8 @@ class TextTowers:
 
     def embed(self, uri: str, space: Fingerprint, text: str) -> Floats:
         """The vector of a text, by the tower of a library's URI and space; it waits until that is loaded."""
-        return kept_vector(space.digest, text, lambda words: self.begin(uri, space).result().embed_text([words])[0])
+        key = embedder_key(uri, space.digest)
+        return kept_vector(key, text, lambda words: self.begin(uri, space).result().embed_text([words])[0])
 
     def begin_text(self, uri: str, space: Fingerprint, text: str) -> Future[None]:
         """Begin to embed a text by a tower that is loaded, for `embed` to find it.
@@ -515,7 +517,7 @@ class TextTowers:
         are read from memory once.
         """
         done = Future[None]()
-        if held_vector(space.digest, text) is not None:
+        if held_vector(embedder_key(uri, space.digest), text) is not None:
             done.set_result(None)
             return done
         with self._lock:
@@ -526,11 +528,12 @@ class TextTowers:
     def _embed_waiting(self, uri: str, space: Fingerprint) -> None:
         with self._lock:
             waiting = self._waiting.pop((uri, space.digest), [])
-        texts = [text for text in dict.fromkeys(text for text, _ in waiting) if held_vector(space.digest, text) is None]
+        key = embedder_key(uri, space.digest)
+        texts = [text for text in dict.fromkeys(text for text, _ in waiting) if held_vector(key, text) is None]
         try:
             vectors = self.begin(uri, space).result().embed_text(texts) if texts else ()
             for text, vector in zip(texts, vectors, strict=True):
-                keep_vector(space.digest, text, vector)
+                keep_vector(key, text, vector)
         except Exception as error:  # it is that of each search
             for _, done in waiting:
                 done.set_exception(error)
@@ -545,6 +548,7 @@ class TextTowers:
 
     def _loaded_once(self, uri: str, digest: str) -> TextEmbedder:
         """In the worker alone."""
-        if digest not in self._loaded:
-            self._loaded[digest] = self._load(uri, digest)
-        return self._loaded[digest]
+        key = embedder_key(uri, digest)
+        if key not in self._loaded:
+            self._loaded[key] = self._load(uri, digest)
+        return self._loaded[key]

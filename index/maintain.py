@@ -24,6 +24,7 @@ from kinodex.index.library import Library
 from kinodex.index.store.database import Tables, data_bytes, is_local, own_tables, retry_on_conflict, storage_errors
 from kinodex.index.store.indexes import AFTER_RUN, Thresholds, forget_deleted, optimize, refresh
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease
+from kinodex.index.store.old_states import delete_uncommitted, has_uncommitted
 from kinodex.index.store.schema import STAGES, check_columns, chunked, equal, one_of, table_schemas
 from kinodex.index.sweep import (
     INGEST,
@@ -43,6 +44,8 @@ from kinodex.index.sweep import (
 )
 
 OWNER = "kinodex maintain"
+UNGUARDED = ("leases", "clips", "metadata", "speakers")
+"""Tables that are also written without the lease of one of `WRITERS`."""
 SPACE_FACTOR = 1.1
 """Joining the files of a table writes it again before the old ones go: so much of its size must be free."""
 
@@ -139,6 +142,7 @@ def maintain(
             for name in WRITERS if keep_s == 0 else ():
                 others.enter_context(Lease(library.tables, name, OWNER, DEFAULT_LEASE))
             notes += _tidy(library, keep_s, purge, on_step)
+        notes += _delete_uncommitted(library.tables)
         on_step("looking again")
         after = health(library, deep)
     return Upkeep(_without_ourselves(before), removed, tuple(notes), _without_ourselves(after))
@@ -216,6 +220,21 @@ def _tidy(library: Library, keep_s: float, purge: bool, on_step: OnStep) -> list
     if purge:
         _optimize_all(library.tables, when)
     return notes
+
+
+def _delete_uncommitted(tables: Tables) -> list[str]:
+    """Delete files that killed writers never committed, under the leases of all writers; else note that they stay."""
+    names = [name for name in tables.names() if name not in UNGUARDED and tables.has(name)]
+    found = [name for name in names if has_uncommitted(tables, name)]
+    try:
+        with ExitStack() as leases:
+            for lease in WRITERS if found else ():
+                leases.enter_context(Lease(tables, lease, OWNER, DEFAULT_LEASE))
+            for name in found:
+                delete_uncommitted(tables, name)
+    except LibraryBusy as error:
+        return [f"files that a writer at work may be about to commit were left: {error}"]
+    return []
 
 
 def _optimize_all(tables: Tables, when: Thresholds) -> list[str]:

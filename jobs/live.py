@@ -33,7 +33,7 @@ from kinodex.index.rows import FrameVectors, RunRow, SourceRow, VideoRow, player
 from kinodex.index.spaces.cpu import ImageTower
 from kinodex.index.spaces.space import BUILTIN_SPACE
 from kinodex.index.spaces.towers import ImageEmbedder
-from kinodex.index.store.indexes import DURING_RUN, delete_old_states, refresh
+from kinodex.index.store.indexes import DURING_RUN, clean, refresh
 from kinodex.index.store.leases import awaited_lease
 from kinodex.index.store.schema import equal
 from kinodex.index.sweep import sweep
@@ -474,7 +474,7 @@ class _Writer:
             refresh(self._library.tables, DURING_RUN)
             self._refreshed = now
         if now - self._cleaned > CLEAN_EVERY_S:
-            delete_old_states(self._library.tables, DURING_RUN)
+            clean(self._library.tables, DURING_RUN)
             self._cleaned = now
 
     # State and standing queries

@@ -13,6 +13,7 @@ import mmap
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
@@ -224,6 +225,8 @@ class Tables:
     """
 
     def __init__(self, uri: str) -> None:
+        if time.time() < 0:  # over which Lance breaks off as over a damaged file
+            raise StorageError(f"cannot use {uri}: the clock of this machine is before 1970; set it")
         self.uri = uri
         self._session: Any = None  # caches of what was read, for all tables; made late, since Lance is slow to load
         self._open: dict[str, tuple[LanceDataset, Mark | None]] = {}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,6 +23,7 @@ from kinodex.index.store.database import (
     storage_errors,
 )
 from kinodex.index.store.leases import awaited_lease
+from kinodex.index.store.old_states import delete_old_states
 from kinodex.index.store.schema import (
     CLIPS_PREFIX,
     EXTRACTS_PREFIX,
@@ -50,8 +50,6 @@ BY_VIDEO = ("frames", "segments", "captions", "detections", "transcript", "video
 """Tables that are queried for the rows of a video."""
 SMALL = ("segments", "captions", "detections", "transcript", "videos", "additions", "sources", "failures", "runs")
 """Tables whose fragments are quickly joined."""
-MIN_KEEP_S = 0.001
-"""As good as 0, which Lance takes for its own limit of two weeks."""
 MOST_SEGMENTS = 8
 """Segments of an index, each with the rows that were new at its time. A search looks into all of them."""
 MOST_MERGED_LINES = 500_000
@@ -138,12 +136,11 @@ def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
             optimize(tables, "leases", when)  # renewed every few seconds, each time as a new version of the table
 
 
-def delete_old_states(tables: Tables, when: Thresholds) -> None:
+def clean(tables: Tables, when: Thresholds) -> None:
     """Delete what only old states of any table hold; that reads the list of files of each state."""
-    with storage_errors(tables.uri):
-        for name in tables.names():
-            if tables.has(name):
-                _clean(tables, name, when)
+    for name in tables.names():
+        if tables.has(name):
+            delete_old_states(tables, name, when.keep_s)
 
 
 def is_worded(name: str) -> bool:
@@ -204,7 +201,7 @@ def join_fragments(tables: Tables, name: str, many: int, when: Thresholds) -> No
 def optimize(tables: Tables, name: str, when: Thresholds) -> None:
     """Join fragments, delete what only old states hold, and bring the table's indexes up to date, in this order."""
     _join(tables, name, when)
-    _clean(tables, name, when)
+    delete_old_states(tables, name, when.keep_s)
     rebuilt = [[column] for column in WORDS] if _has_many_lines(tables, name) else []
     # The parts of the vectors' index are chosen by `plan_parts`.
     others = [each.name for each in tables[name].describe_indices() if each.field_names not in ([COLUMN], *rebuilt)]
@@ -228,11 +225,6 @@ def _has_many_lines(tables: Tables, name: str) -> bool:
 def _drop_words(table: LanceDataset) -> None:
     for index in (index for column in WORDS for index in _indexes(table, column)):
         table.drop_index(index.name)
-
-
-def _clean(tables: Tables, name: str, when: Thresholds) -> None:
-    keep = timedelta(seconds=max(when.keep_s, MIN_KEEP_S))
-    _build(tables, name, lambda table: table.cleanup_old_versions(keep))
 
 
 def _index_values(tables: Tables, name: str, column: str, when: Thresholds) -> None:

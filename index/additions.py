@@ -37,6 +37,7 @@ from kinodex.index.rows import (
 )
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables, is_local, own_tables
+from kinodex.index.store.digests import as_text, digests_by_video, read_batches, row_hashes
 from kinodex.index.store.indexes import ensure_table, present
 from kinodex.index.store.schema import (
     ADDED_DIGEST,
@@ -56,7 +57,6 @@ from kinodex.index.store.schema import (
 )
 from kinodex.index.text import redact_values
 from kinodex.index.videos.visibility import VisibilityCache, check_vectors, checked_stage
-from kinodex.index.videos.writer import as_text, digests_by_video, read_batches, row_hashes
 
 MAPPED_NAME = re.compile(r"[a-z][a-z0-9_]*")
 MAPPED_KEYS = ("video_id", "frame_no", "segment_no", "time_s", "start_s", "end_s")

@@ -18,9 +18,20 @@ import pyarrow.compute as pc
 
 from kinodex.index.annotations import CLIPS_TABLE, grouped
 from kinodex.index.errors import LibraryDamaged
+from kinodex.index.keyed_rows import WrongRows, wrong_rows
 from kinodex.index.library import Library
 from kinodex.index.metadata import LIVE_SOURCE
 from kinodex.index.store.database import Tables, own_tables
+from kinodex.index.store.digests import (
+    OWN_ROW,
+    ROWS_AT_ONCE,
+    as_text,
+    digests_by_video,
+    own_hashes,
+    read_batches,
+    read_digests,
+    row_hashes,
+)
 from kinodex.index.store.indexes import present
 from kinodex.index.store.leases import Process, is_known, is_running
 from kinodex.index.store.schema import (
@@ -40,19 +51,12 @@ from kinodex.index.store.schema import (
 )
 from kinodex.index.videos.visibility import complete_videos, damaged_rows
 from kinodex.index.videos.writer import (
-    OWN_ROW,
-    ROWS_AT_ONCE,
     Counts,
-    as_text,
     counts_of,
-    digests_by_video,
     expected_rows,
     ingested_only,
     is_complete,
     key_columns,
-    read_batches,
-    read_digests,
-    row_hashes,
     rows_by_video,
 )
 
@@ -112,7 +116,7 @@ def _check(library: Library, stage: str, deep: bool, video_ids: Sequence[str] | 
     rows = tables.rows("additions", all_of([*chosen, equal("stage", stage)]))
     keys = [(row["video_id"], row["model"]) for row in rows.select(["video_id", "model"]).to_pylist()]
     promised = dict(zip(keys, rows.to_pylist(), strict=True))
-    hashes = dict(zip(keys, row_hashes(rows), strict=True))
+    hashes = dict(zip(keys, own_hashes(tables.schema("additions"), rows), strict=True))
     digested = {key for key, row in promised.items() if row.get(ADDED_DIGEST) is not None}
     reads_values = bool(digested) and (deep or stage in STAGE_TABLES)
     held, digests = _held(library, stage, chosen, reads_values)
@@ -219,7 +223,7 @@ def _altered_in(library: Library, deep: bool, video_ids: Sequence[str] | None) -
         is_older = VIDEO_DIGESTS not in batch.schema.names
         texts = [None] * len(ids) if is_older else batch.column(VIDEO_DIGESTS).cast(pa.binary()).to_pylist()
         unchecked += sum(text is None for text in texts)
-        for video_id, text, row_hash in zip(ids, texts, row_hashes(batch), strict=True):
+        for video_id, text, row_hash in zip(ids, texts, own_hashes(tables.schema("videos"), batch), strict=True):
             if text is not None:
                 found = promised[video_id] = _read(text)
                 if found.keys() != {*filled, OWN_ROW} or found[OWN_ROW] != as_text(row_hash):
@@ -264,6 +268,8 @@ class Audit:
     """Complete videos that were made before there were digests: altered values of theirs are not found."""
     added: AddedAudit = field(default_factory=AddedAudit)
     """The same for the rows of optional stages."""
+    keyed: tuple[WrongRows, ...] = ()
+    """Rows of tables with a key that stand twice, or are not as they were written."""
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -288,12 +294,14 @@ class Audit:
                 for each in rows
                 for video_id in each.video_ids
             ),
+            *(problem for each in self.keyed for problem in each.problems),
         )
 
 
 def audit(library: Library, deep: bool = False) -> Audit:
     """Check that complete videos and additions have all their rows, and there are no others; `deep` reads all."""
-    return replace(audit_videos(library, deep), added=audit_added(library, deep=deep))
+    of_videos = audit_videos(library, deep)
+    return replace(of_videos, added=audit_added(library, deep=deep), keyed=wrong_rows(library.tables))
 
 
 def audit_videos(library: Library, deep: bool = False) -> Audit:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from kinodex.index.errors import LibraryDamaged, NotALibrary
 from kinodex.index.maintain import check_writable
-from kinodex.index.store.database import Tables, place, retry_on_conflict, storage_errors
+from kinodex.index.store.database import Tables, place
 from kinodex.index.store.indexes import create_table
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease
 from kinodex.index.store.schema import (
@@ -26,10 +26,14 @@ from kinodex.index.store.schema import (
     FORMAT_VERSION,
     LATE_TABLES,
     Heading,
+    naming_columns,
     read_stored_heading,
     table_schemas,
 )
 from kinodex.index.sweep import MAINTENANCE, WRITERS
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
 
 OWNER = "kinodex upgrade"
 GONE = {"segments": ("caption", "caption_confidence", "caption_model")}
@@ -82,8 +86,7 @@ def upgrade(uri: str, *, dry_run: bool = False, on_step: Callable[[str], None] =
             leases.enter_context(Lease(tables, name, OWNER, DEFAULT_LEASE))
         for step in steps:
             on_step(step.what)
-            with storage_errors(where):
-                retry_on_conflict(step.do)
+            step.do()
     whats = tuple(step.what for step in steps)
     return Upgrade(where, heading.format_version, FORMAT_VERSION, whats, time.monotonic() - began)
 
@@ -116,20 +119,23 @@ def _make_again(tables: Tables, name: str, schema: pa.Schema) -> None:
             f"the table {name} of {tables.uri} has rows, which no kinodex wrote in its format; nothing was changed: "
             "ingest its videos into a new library"
         )
-    tables.overwrite(name, schema.empty_table())
+    tables.rewrite(name, lambda rows: naming_columns(schema).empty_table())
 
 
 def _add_column(tables: Tables, name: str, field: pa.Field) -> None:
-    if field.name not in tables[name].schema.names:
-        tables.to_write(name).add_columns(field)
+    def add(newest: LanceDataset) -> None:
+        if field.name not in newest.schema.names:
+            newest.add_columns(field)
+
+    tables.commit(name, add)
 
 
 def _drop(tables: Tables, name: str, column: str) -> None:
     if tables.count(name) != int(tables[name].count_rows(f"{column} IS NULL")):
         raise LibraryDamaged(f"the column {column} of {name} in {tables.uri} is not empty; nothing was changed")
-    tables.to_write(name).drop_columns([column])
+    tables.commit(name, lambda newest: newest.drop_columns([column]))
 
 
 def _write_format(tables: Tables) -> None:
     changed: dict[str, Any] = {FORMAT_KEY.decode(): str(FORMAT_VERSION)}
-    tables.to_write("videos").update_schema_metadata(changed)
+    tables.commit("videos", lambda newest: newest.update_schema_metadata(changed))

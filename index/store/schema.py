@@ -136,6 +136,8 @@ def fits_one_filter(values: Sequence[str]) -> Sequence[str] | None:
 
 FORMAT_VERSION = 2
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"
+COLUMNS_KEY = b"kinodex.columns"
+"""Metadata of a table: the names, as JSON, of the columns that kinodex made. Others may have been added since."""
 LIKENESS_KEY = b"kinodex.likeness"
 """Metadata of a table of sentences: the cosines of texts that have nothing in common (`sentence_model.Likeness`)."""
 VECTORS_PREFIX = "vectors_"
@@ -159,7 +161,9 @@ VIDEO_DIGESTS = "digests"
 """Column of `videos` with the digests of a video's rows (see `kinodex.index.videos.writer`)."""
 ADDED_DIGEST = "digest"
 """Column of `additions` with the digest of the rows that were added."""
-LATE_COLUMNS = (CHECKSUM, VIDEO_DIGESTS, ADDED_DIGEST, "words", "mount")
+ROW_DIGEST = "row_digest"
+"""Column of tables whose rows belong to no digest of a video or an addition: of the row itself."""
+LATE_COLUMNS = (CHECKSUM, VIDEO_DIGESTS, ADDED_DIGEST, ROW_DIGEST, "words", "mount")
 """Columns that libraries lack which were made before there was one."""
 STAGE_TABLES = {
     "captions": "captions",
@@ -285,6 +289,23 @@ def _altered(what: str, why: str) -> LibraryDamaged:
     return LibraryDamaged(f"cannot read {what}: it is not what was written ({why[:200]}); restore it from a copy")
 
 
+def naming_columns(schema: pa.Schema) -> pa.Schema:
+    """Note the columns of a table that kinodex makes in its metadata."""
+    return schema.with_metadata({**(schema.metadata or {}), COLUMNS_KEY: json.dumps(schema.names)})
+
+
+def own_columns(schema: pa.Schema) -> list[str]:
+    """List the columns that kinodex made, of those that a table has; all where nothing is noted."""
+    noted = (schema.metadata or {}).get(COLUMNS_KEY)
+    return schema.names if noted is None else [name for name in json.loads(noted) if name in schema.names]
+
+
+def primary_key(schema: pa.Schema) -> list[str]:
+    """List the columns of a table's key, in order; none where it has no key."""
+    marked = [each for each in schema if KEY_POSITION in (each.metadata or {})]
+    return [each.name for each in sorted(marked, key=lambda each: int(each.metadata[KEY_POSITION]))]
+
+
 def vectors_schema(fingerprint: Fingerprint) -> pa.Schema:
     """Make the schema of a space's vectors; its metadata holds the whole fingerprint."""
     vector = pa.list_(pa.float16(), fingerprint.dim)
@@ -384,12 +405,12 @@ def nullable(kind: pa.DataType) -> pa.Field:
     return pa.field("", kind)
 
 
+KEY_POSITION = b"lance-schema:unenforced-primary-key:position"
+
+
 def key(position: int) -> pa.Field:
     """Make a column of the primary key, without which concurrent upserts of one row leave it there twice."""
-    marks = {
-        "lance-schema:unenforced-primary-key": "true",
-        "lance-schema:unenforced-primary-key:position": str(position),
-    }
+    marks = {b"lance-schema:unenforced-primary-key": "true", KEY_POSITION: str(position)}
     return pa.field("", TEXT, nullable=False, metadata=marks)
 
 
@@ -423,7 +444,9 @@ VIDEOS = _table(
     ingested_at=TIME,
     digests=nullable(TEXT),  # JSON; missing in libraries that were made before there was one
 )
-FAILURES = _table(uri=key(1), stage=key(2), error_class=TEXT, message=TEXT, attempts=INT32, failed_at=TIME)
+FAILURES = _table(
+    uri=key(1), stage=key(2), error_class=TEXT, message=TEXT, attempts=INT32, failed_at=TIME, row_digest=nullable(TEXT)
+)
 SOURCES = _table(
     uri=key(1),
     video_id=TEXT,
@@ -431,8 +454,17 @@ SOURCES = _table(
     stamp=TEXT,  # empty: its file system gives none
     seen_at=TIME,
     mount=nullable(TEXT),  # missing in libraries that were made before there was one
+    row_digest=nullable(TEXT),  # missing there too, as in the other tables that have it
 )
-RUNS = _table(run_id=key(1), kind=TEXT, state=TEXT, started_at=TIME, ended_at=nullable(TIME), report=TEXT)
+RUNS = _table(
+    run_id=key(1),
+    kind=TEXT,
+    state=TEXT,
+    started_at=TIME,
+    ended_at=nullable(TIME),
+    report=TEXT,
+    row_digest=nullable(TEXT),
+)
 LEASES = _table(
     name=key(1),
     token=TEXT,  # empty: nobody holds it
@@ -502,6 +534,7 @@ CLIPS = _table(
     text=TEXT,
     confidence=nullable(FLOAT64),
     frames=INT32,  # that the model was shown
+    row_digest=nullable(TEXT),
 )
 SCREEN_TEXT = _table(
     video_id=TEXT,
@@ -532,9 +565,12 @@ SPEAKERS = _table(
     vector=pa.list_(pa.float32(), 256),  # the mean voice, unit length
     seconds=FLOAT64,  # of speech in the mean
     model=TEXT,
+    row_digest=nullable(TEXT),
 )
-UNDRAWN = _table(video_id=key(1))  # a film with vectors of the built-in space, which kinodex did not draw
-METADATA = _table(video_id=key(1))  # and the library's own columns: see `kinodex.index.metadata`
+# A film with vectors of the built-in space, which kinodex did not draw:
+UNDRAWN = _table(video_id=key(1), row_digest=nullable(TEXT))
+# And the library's own columns, see `kinodex.index.metadata`:
+METADATA = _table(video_id=key(1), row_digest=nullable(TEXT))
 SHOTS = _table(
     video_id=TEXT,
     segment_no=INT32,

@@ -49,9 +49,7 @@ def test_a_file_that_is_about_to_be_committed_stays_whatever_the_clock_says(libr
         delete_old_states(library.tables, "segments", 0.0)
         assert path.is_file()
         segments = library.tables["segments"]
-        lance.LanceDataset.commit(
-            segments.uri, lance.LanceOperation.Append([fragment]), read_version=segments.version
-        )
+        lance.LanceDataset.commit(segments.uri, lance.LanceOperation.Append([fragment]), read_version=segments.version)
         assert library.tables["segments"].to_table()["segment_no"].to_pylist().count(1) >= 1
 
 

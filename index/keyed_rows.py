@@ -43,6 +43,12 @@ def wrong_rows(tables: Tables) -> tuple[WrongRows, ...]:
     return tuple(each for each in found if each.doubled or each.altered)
 
 
+def delete_doubled(tables: Tables, found: Sequence[WrongRows]) -> None:
+    """Delete all but one row of each key."""
+    for name in (each.table for each in found if each.doubled):
+        tables.delete_doubles(name, primary_key(tables.schema(name)))
+
+
 def delete_altered(tables: Tables, found: Sequence[WrongRows]) -> None:
     """Delete rows that are not as they were written, but those that have to stay."""
     for name in (each.table for each in found if each.altered and each.table not in KEPT):

@@ -20,6 +20,7 @@ import numpy as np
 
 from kinodex.index.annotations import CLIPS_TABLE
 from kinodex.index.errors import LibraryBusy, LibraryDamaged, StorageError
+from kinodex.index.keyed_rows import delete_altered, delete_doubled, wrong_rows
 from kinodex.index.library import Library
 from kinodex.index.store.database import Tables, data_bytes, is_local, own_tables, retry_on_conflict, storage_errors
 from kinodex.index.store.indexes import AFTER_RUN, Thresholds, forget_deleted, optimize, refresh
@@ -167,7 +168,8 @@ def _remove(library: Library, found: Audit, discard_broken: bool, deep: bool) ->
     nothing = Audit(found.videos, (), (), ())
     removed = nothing
     broken = (*found.broken, *found.damaged, *found.altered) if discard_broken else ()
-    if found.orphans or found.doubled or broken:
+    keyed = [each for each in found.keyed if each.doubled or discard_broken]
+    if found.orphans or found.doubled or broken or keyed:
         work = partial(_remove_videos, library, discard_broken, deep)
         removed = _under_lease(library.tables, INGEST, work, nothing, notes)
     added = AddedAudit()
@@ -181,13 +183,19 @@ def _remove(library: Library, found: Audit, discard_broken: bool, deep: bool) ->
 
 
 def _remove_videos(library: Library, discard_broken: bool, deep: bool) -> Audit:
-    found = audit_videos(library, deep and discard_broken)
+    keyed = wrong_rows(library.tables)
+    delete_doubled(library.tables, keyed)
+    if discard_broken:
+        delete_altered(library.tables, keyed)
+    else:
+        keyed = tuple(replace(each, altered=()) for each in keyed if each.doubled)
+    found = replace(audit_videos(library, deep and discard_broken), keyed=keyed)
     found = found if discard_broken else replace(found, broken=(), altered=())
     check_leftovers(library, found.orphans)
     altered = {video_id for each in found.altered for video_id in each.video_ids}
     library.writer.discard(*found.orphans, *found.broken, *{*found.damaged, *altered})
     if found.doubled:
-        delete_doubles(library, found.doubled)
+        delete_doubles(library.tables, library.vectors_table, found.doubled)
     return found
 
 

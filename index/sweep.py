@@ -21,8 +21,10 @@ from kinodex.index.errors import LibraryDamaged
 from kinodex.index.keyed_rows import WrongRows, wrong_rows
 from kinodex.index.library import Library
 from kinodex.index.metadata import LIVE_SOURCE
+from kinodex.index.rows import VideoRow
 from kinodex.index.store.database import Tables, own_tables
 from kinodex.index.store.digests import (
+    LEFT_OUT,
     OWN_ROW,
     ROWS_AT_ONCE,
     as_text,
@@ -48,6 +50,7 @@ from kinodex.index.store.schema import (
     fits_one_filter,
     one_of,
     other_than,
+    own_columns,
 )
 from kinodex.index.videos.visibility import complete_videos, damaged_rows
 from kinodex.index.videos.writer import (
@@ -314,6 +317,8 @@ def audit_videos(library: Library, deep: bool = False) -> Audit:
     rows = complete_videos(tables, fits_one_filter(suspects)).values() if suspects else ()
     wrong = [row for row in rows if not is_complete(row, again, vectors_table)]
     once = {name: Counts(counts.distinct, counts.distinct) for name, counts in again.items()}
+    if once:
+        once["transcript"] = _lines_once(tables, wrong, again["transcript"])
     doubled = sorted(row.video_id for row in wrong if is_complete(row, once, vectors_table))
     broken = sorted({row.video_id for row in wrong}.difference(doubled))
     stored = _videos_with_clips(tables).union(*(counts.rows for counts in held.values()))
@@ -364,10 +369,50 @@ def check_leftovers(library: Library, orphans: Sequence[str]) -> None:
         )
 
 
-def delete_doubles(library: Library, video_ids: Sequence[str]) -> None:
-    """Delete the second copy of each row of videos that have some twice."""
-    for name, counts in counts_of(library.tables, library.vectors_table, video_ids).items():
-        _delete_doubles(library.tables, name, [id_ for id_ in counts.rows if counts.rows[id_] > counts.distinct[id_]])
+def delete_doubles(tables: Tables, vectors_table: str, video_ids: Sequence[str] | None = None) -> None:
+    """Delete the second copy of each row of videos, or all, that have some twice."""
+    counts = counts_of(tables, vectors_table, video_ids)
+    for name, held in counts.items():
+        _delete_doubles(tables, name, [id_ for id_ in held.rows if held.rows[id_] > held.distinct[id_]])
+    for row in complete_videos(tables, video_ids).values():
+        _delete_second_lines(tables, row, counts["transcript"].rows.get(row.video_id, 0))
+
+
+# Lines have no number: where each of a video's stands as often, these are copies of the same.
+
+
+def _lines_once(tables: Tables, videos: Sequence[VideoRow], held: Counts) -> Counts:
+    """Count the lines of videos without copies."""
+    times = {row.video_id: _copies(tables, row, held.rows.get(row.video_id, 0)) for row in videos}
+    once = {id_: count // times.get(id_, 1) for id_, count in held.rows.items()}
+    return Counts(once, once)
+
+
+def _copies(tables: Tables, row: VideoRow, held: int) -> int:
+    """How often each line of a video stands; 1 where not all stand as often as their number says."""
+    if not row.transcript_lines or held <= row.transcript_lines or held % row.transcript_lines:
+        return 1
+    times = held // row.transcript_lines
+    of_video = [equal("video_id", row.video_id), *ingested_only("transcript")]
+    counts = Counter(each for batch in read_batches(tables, "transcript", of_video) for each in row_hashes(batch))
+    return times if all(count % times == 0 for count in counts.values()) else 1
+
+
+def _delete_second_lines(tables: Tables, row: VideoRow, held: int) -> None:
+    times = _copies(tables, row, held)
+    if times == 1:
+        return
+    columns = [name for name in own_columns(tables.schema("transcript")) if name not in LEFT_OUT]
+
+    def others(rows: pa.Table) -> list[int]:
+        places: dict[int, list[int]] = defaultdict(list)
+        for row_id, row_hash in zip(rows["_rowid"].to_pylist(), row_hashes(rows.select(columns)), strict=True):
+            places[row_hash].append(row_id)
+        return [row_id for same in places.values() for row_id in same[len(same) // times :]]
+
+    tables.delete_chosen(
+        "transcript", columns, all_of([equal("video_id", row.video_id), *ingested_only("transcript")]), others
+    )
 
 
 def _videos_with_clips(tables: Tables) -> set[str]:
@@ -395,11 +440,9 @@ def _delete_doubles(tables: Tables, name: str, video_ids: Sequence[str]) -> set[
     repaired: set[str] = set()
     for ids in chunked(video_ids if len(columns) > 1 else ()):
         of_videos = one_of("video_id", ids)
-        rows = pa.Table.from_batches(tables.batches(name, of_videos, columns, row_ids=True))
-        first = rows.group_by(columns).aggregate([("_rowid", "min")])["_rowid_min"]
-        others = rows.filter(pc.invert(pc.is_in(rows["_rowid"], value_set=first.combine_chunks())))
-        tables.delete(name, of_videos & one_of("_rowid", others["_rowid"].to_pylist()))
-        repaired.update(others["video_id"].to_pylist())
+        counts = tables.rows(name, of_videos, columns).group_by(columns).aggregate([([], "count_all")])
+        repaired.update(counts.filter(pc.greater(counts["count_all"], 1))["video_id"].to_pylist())
+        tables.delete_doubles(name, columns, of_videos)
     return repaired
 
 

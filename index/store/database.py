@@ -418,14 +418,24 @@ class Tables:
     def delete_doubles(self, name: str, keys: Sequence[str], where: Filter | None = None) -> None:
         """Delete all but the first of the rows that have the same values in some columns."""
 
-        def keep_first(newest: LanceDataset) -> None:
-            rows = newest.to_table(list(keys), None if where is None else where.sql, with_row_id=True)
+        def all_but_first(rows: pa.Table) -> list[int]:
             first = rows.group_by(list(keys)).aggregate([("_rowid", "min")])["_rowid_min"].combine_chunks()
-            others = rows["_rowid"].filter(pc.invert(pc.is_in(rows["_rowid"], value_set=first))).to_pylist()
-            if others:  # these numbers are of this state alone
-                newest.delete(one_of("_rowid", others).sql, conflict_retries=0)
+            others: list[int] = rows["_rowid"].filter(pc.invert(pc.is_in(rows["_rowid"], value_set=first))).to_pylist()
+            return others
 
-        self.commit(name, keep_first)
+        self.delete_chosen(name, keys, where, all_but_first)
+
+    def delete_chosen(
+        self, name: str, columns: Sequence[str], where: Filter | None, choose: Callable[[pa.Table], Sequence[int]]
+    ) -> None:
+        """Delete the rows whose `_rowid` is chosen, of those that match a filter."""
+
+        def delete(newest: LanceDataset) -> None:
+            rows = newest.to_table(list(columns), None if where is None else where.sql, with_row_id=True)
+            if chosen := choose(rows):  # these numbers are of this state alone
+                newest.delete(one_of("_rowid", chosen).sql, conflict_retries=0)
+
+        self.commit(name, delete)
 
     def count(self, name: str, where: Filter | None = None) -> int:
         """Count the rows that match a filter, or all."""

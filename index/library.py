@@ -131,6 +131,7 @@ class LibraryReader:
         self.fingerprint = heading.fingerprint
         self.format_version = heading.format_version
         self.vectors_table = vectors_table(heading.fingerprint)
+        self.tables.expect(table_schemas(heading.settings, heading.fingerprint))
         self.visible = VisibilityCache(self.tables)
         self.condition: str | None = None
         """Of a library that `where` gave: videos for which it does not hold are not seen."""

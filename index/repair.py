@@ -74,6 +74,7 @@ def repair(uri: str, usual: Mapping[str, Any], read_facts: ReadFacts) -> Repair:
     there = {name for name in tables.names() if tables.has(name)}
     settings, space, unknown = _heading(tables, there, usual)
     schemas = table_schemas(settings, space)
+    tables.expect(schemas)
     made = [name for name in schemas if name not in there]
     if "leases" in made:
         tables.create("leases", schemas["leases"])

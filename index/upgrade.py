@@ -101,6 +101,7 @@ def _steps(tables: Tables, wanted: dict[str, pa.Schema], heading: Heading) -> It
         held = tables.schema(name)
         missing = [field for field in schema if field.name not in held.names]
         if any(not field.nullable for field in missing):
+            _check_empty(tables, name)
             yield Step(f"makes the table {name} again, which has no rows", partial(_make_again, tables, name, schema))
             continue
         for field in missing:
@@ -113,12 +114,16 @@ def _steps(tables: Tables, wanted: dict[str, pa.Schema], heading: Heading) -> It
         yield Step(f"writes the format {FORMAT_VERSION}", partial(_write_format, tables))
 
 
-def _make_again(tables: Tables, name: str, schema: pa.Schema) -> None:
+def _check_empty(tables: Tables, name: str) -> None:
     if tables.count(name):
         raise LibraryDamaged(
             f"the table {name} of {tables.uri} has rows, which no kinodex wrote in its format; nothing was changed: "
             "ingest its videos into a new library"
         )
+
+
+def _make_again(tables: Tables, name: str, schema: pa.Schema) -> None:
+    _check_empty(tables, name)
     tables.rewrite(name, lambda rows: naming_columns(schema).empty_table())
 
 

@@ -35,15 +35,19 @@ from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.digests import with_row_digests
 from kinodex.index.store.quiet_lance import Session, lance
 from kinodex.index.store.schema import (
+    EXTRACTS_PREFIX,
     OWN_TABLES,
     ROW_DIGEST,
     VECTORS_PREFIX,
     Filter,
     Value,
+    check_additions,
+    check_columns,
     naming_columns,
     one_of,
     read_space,
     sql_value,
+    wanted_schema,
 )
 
 if TYPE_CHECKING:
@@ -249,6 +253,12 @@ class Tables:
         self._open: dict[str, tuple[LanceDataset, Mark | None]] = {}
         self.guards: dict[str, Callable[[], None]] = {}
         """By the name of a lease that is held for what is written here, a check that raises once it is lost."""
+        self._own: Mapping[str, pa.Schema] | None = None
+        self._is_whole = False
+
+    def expect(self, own: Mapping[str, pa.Schema]) -> None:
+        """Check each table as it is opened, and all before the first commit: `own` are those of the library."""
+        self._own = own
 
     def limit_caches(self) -> None:
         """Forget what was read, and keep little from now on: for a long run, where Lance would keep 6 GB of indexes."""
@@ -275,6 +285,7 @@ class Tables:
 
     def commit(self, name: str, step: Callable[[LanceDataset], Result]) -> Result:
         """Do something to the newest state of a table, again if another commit comes first; raises LeaseLost."""
+        self._check_all()
 
         def attempt() -> Result:
             newest = self.to_write(name)
@@ -284,6 +295,23 @@ class Tables:
 
         with storage_errors(self.uri):
             return retry_on_conflict(attempt)
+
+    def _check_all(self) -> None:
+        """Raise LibraryDamaged, once, for a table that could not be written as it should be."""
+        if self._is_whole or self._own is None:
+            return
+        for name in (each for each in self.names() if self.has(each)):
+            found = self[name].schema
+            self._check(name, found)
+            wanted = wanted_schema(name, found, self._own)
+            if wanted is not None and not name.startswith(EXTRACTS_PREFIX):
+                check_additions(found, wanted, name, self.uri)
+        self._is_whole = True
+
+    def _check(self, name: str, found: pa.Schema) -> None:
+        wanted = None if self._own is None else wanted_schema(name, found, self._own)
+        if wanted is not None:
+            check_columns(found, wanted, name, self.uri)
 
     def _retries(self, name: str) -> int:
         """How often Lance itself may do a commit again, on a state that is newer than the last check of leases."""
@@ -321,6 +349,8 @@ class Tables:
             if not new.schema.equals(known.schema, check_metadata=True):
                 raise LibraryError(f"{self.uri} was made again with another model or settings; open it again")
             self._open.clear()  # the other tables were made again, too
+        if known is None or new.schema != known.schema:
+            self._check(name, new.schema)
         self._open[name] = new, state_mark(folder, new.version)  # never written through: any thread may copy it
         return copy(new)
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from functools import reduce
+from functools import partial, reduce
 from numbers import Integral
 from operator import and_
 from pathlib import PurePath
@@ -271,10 +271,45 @@ def read_stored_heading(schema: pa.Schema, uri: str) -> Heading:
 
 
 def check_columns(found: pa.Schema, wanted: pa.Schema, name: str, uri: str) -> None:
-    """Raise LibraryDamaged if a table lacks a column that it has in every library."""
+    """Raise LibraryDamaged if a table lacks a column that it has in every library, or has one of another type."""
     lacks = sorted(set(wanted.names).difference(found.names, LATE_COLUMNS))
     if lacks:
         raise _altered(f"the table {name} of {uri}", f"it has no column {lacks[0]}")
+    for column in (each for each in wanted if each.name in found.names):
+        held = found.field(column.name).type
+        if held != column.type and not (name == "captions" and column.name == "vector"):  # of any space's length
+            raise _altered(
+                f"the table {name} of {uri}", f"its column {column.name} is of type {held}, not {column.type}"
+            )
+
+
+def check_additions(found: pa.Schema, wanted: pa.Schema, name: str, uri: str) -> None:
+    """Raise LibraryDamaged for a column that somebody added and that may hold no null: no row could be written."""
+    for column in found:
+        if column.name not in wanted.names and not column.nullable:
+            raise LibraryDamaged(
+                f"cannot write to the table {name} of {uri}: somebody added the column {column.name}, which may hold "
+                "no null; nothing was written: drop the column, or add it again as one that may"
+            )
+
+
+def wanted_schema(name: str, found: pa.Schema, own: Mapping[str, pa.Schema]) -> pa.Schema | None:
+    """The columns that a table of this name has, by the `own` tables of its library; None for what a user's has."""
+    if name in own:
+        return own[name]
+    if name in LATE_TABLES:
+        return LATE_TABLES[name]
+    if name.startswith(EXTRACTS_PREFIX):
+        return extracts_schema(pa.schema([]))
+    made = {
+        VECTORS_PREFIX: vectors_schema,
+        SENTENCES_PREFIX: partial(sentences_schema, likeness={}),
+        CLIPS_PREFIX: clips_schema,
+    }
+    for prefix, schema_of in made.items():
+        if name.startswith(prefix):
+            return schema_of(read_space(found, f"the table {name}"))
+    return None
 
 
 def read_space(schema: pa.Schema, name: str) -> Fingerprint:

@@ -31,8 +31,9 @@ from kinodex.index.upgrade import upgrade
 from tests.support.command import Kinodex
 from tests.support.models.stage_models import tiny_film
 
-OLDEST, OLDER, NEWEST = "format-1-at-7c22ce07", "format-2-at-b647d471", "format-2-at-a6306e5c"
-STEPS = {OLDEST: 14, OLDER: 5}
+OLDEST, OLDER = "format-1-at-7c22ce07", "format-2-at-b647d471"
+OLD, NEWEST = "format-2-at-a6306e5c", "format-2-at-140b6ceb"
+STEPS = {OLDEST: 15, OLDER: 8, OLD: 7}
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def files(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
 
 
-@pytest.mark.slow  # both libraries are ingested into
+@pytest.mark.slow  # each is ingested into
 @pytest.mark.parametrize("frozen", STEPS, indirect=True)
 def test_a_library_of_an_earlier_kinodex_is_upgraded_and_used(
     kinodex: Kinodex, frozen: Path, tmp_path: Path, request: pytest.FixtureRequest

@@ -55,6 +55,7 @@ from kinodex.index.store.schema import (
     vectors_schema,
     vectors_table,
 )
+from kinodex.index.stored_json import read_object
 from kinodex.index.text import redact_values
 from kinodex.index.videos.visibility import VisibilityCache, check_vectors, checked_stage
 
@@ -283,8 +284,8 @@ class Additions:
         of_model = equal("stage", checked_stage(stage)) & equal("model", model)
         rows = self._tables.rows("additions", of_model, ["settings", "added_at"]).group_by("settings")
         newest = rows.aggregate([("added_at", "max")]).sort_by([("added_at_max", "descending")])["settings"]
-        settings: dict[str, Any] = json.loads(newest[0].as_py()) if len(newest) else {}
-        return settings
+        what = f"the settings of {stage} by {model} in {self._tables.uri}"
+        return read_object(newest[0].as_py(), what) if len(newest) else {}
 
     def counts_of(self, video_ids: Sequence[str]) -> dict[tuple[str, str], int]:
         """Count the rows of the newest complete addition of each stage of these videos, by video and stage."""

@@ -21,7 +21,7 @@ import pyarrow as pa
 from kinodex.index.errors import SpaceError, SpaceMismatch
 from kinodex.index.library import Library
 from kinodex.index.spaces.towers import Fingerprint
-from kinodex.index.store.digests import OWN_ROW, ROWS_AT_ONCE, as_text, own_hashes, read_digests
+from kinodex.index.store.digests import OWN_ROW, ROWS_AT_ONCE, as_text, own_hashes, read_digests, read_video_digests
 from kinodex.index.store.indexes import index_text
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease
 from kinodex.index.store.schema import (
@@ -110,7 +110,7 @@ def _keep_old(library: Library) -> None:
         if ADDED_DIGEST in schema.names:
             hashes = own_hashes(schema, pa.Table.from_pylist(rows, schema))
             for row, video, row_hash in zip(rows, held, hashes, strict=True):
-                written = json.loads(video.get(VIDEO_DIGESTS) or "{}").get(library.vectors_table)
+                written = read_video_digests(video.get(VIDEO_DIGESTS) or "").get(library.vectors_table)
                 row[ADDED_DIGEST] = written and as_text(int(written, 16) + row_hash)
         tables.upsert("additions", KEY, rows)
 
@@ -131,10 +131,10 @@ def _switch(library: Library, space: Fingerprint) -> None:
         if VIDEO_DIGESTS in schema.names:
             rows, own = after.to_pylist(), own_hashes(schema, after)
             for row, row_hash in zip(rows, own, strict=True):
-                written = row[VIDEO_DIGESTS] and json.loads(row[VIDEO_DIGESTS])
+                written = read_video_digests(row[VIDEO_DIGESTS] or "")
                 if not written:
                     continue
-                del written[library.vectors_table]
+                written.pop(library.vectors_table, None)
                 id_, known = row["video_id"], digests.get(row["video_id"])
                 if known:
                     of_rows = int(known, 16) - hashes[id_]

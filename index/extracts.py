@@ -22,6 +22,7 @@ from kinodex.index.rows import moved_s, moved_table
 from kinodex.index.store.database import Tables, own_tables
 from kinodex.index.store.indexes import ensure_table
 from kinodex.index.store.schema import Filter, all_of, equal, extract_table, extracts_schema, one_of
+from kinodex.index.stored_json import read_facts
 from kinodex.index.videos.visibility import VisibilityCache
 
 STAGE = "extracts"
@@ -62,8 +63,8 @@ class Extracts:
     def versions(self, name: str | None = None) -> list[ExtractVersion]:
         """All versions, or those of one extract: by name, then the newest last."""
         held = own_tables(self._tables, STAGE).values()
-        told = [self._tables[table].schema.metadata[VERSION_KEY] for table in held]
-        found = [ExtractVersion(**json.loads(each)) for each in told]
+        told = {table: (self._tables[table].schema.metadata or {}).get(VERSION_KEY, "") for table in held}
+        found = [read_facts(ExtractVersion, text, f"the table {table}") for table, text in told.items()]
         chosen = [each for each in found if name in (None, each.name, each.key)]
         return sorted(chosen, key=lambda each: (each.name, each.made_at))
 

@@ -6,7 +6,6 @@ text that readers no longer see, an older model's captions, are not found, and t
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -26,6 +25,7 @@ from kinodex.index.store.carried_towers import open_sentence_tower
 from kinodex.index.store.database import Tables, space_tables
 from kinodex.index.store.indexes import ensure_table
 from kinodex.index.store.schema import LIKENESS_KEY, SENTENCES_PREFIX, equal, sentences_schema, vectors_table
+from kinodex.index.stored_json import read_facts
 from kinodex.index.videos.visibility import VisibilityCache, check_vectors
 
 STAGE = "sentences"
@@ -152,8 +152,9 @@ class Sentences:
         return -1.0 if space is None else self._likeness(space).least
 
     def _likeness(self, space: Fingerprint) -> Likeness:
-        metadata = self._tables.schema(vectors_table(space, SENTENCES_PREFIX)).metadata
-        return Likeness(**json.loads(metadata[LIKENESS_KEY]))
+        name = vectors_table(space, SENTENCES_PREFIX)
+        metadata = self._tables.schema(name).metadata or {}
+        return read_facts(Likeness, metadata.get(LIKENESS_KEY, ""), f"the likeness of {name}")
 
     def _loaded_once(self, space: Fingerprint) -> SentenceEmbedder:
         if space.digest not in self._embedders:

@@ -5,7 +5,6 @@ A sweep reads only columns of ids and numbers, and not even those where the numb
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,6 +31,7 @@ from kinodex.index.store.digests import (
     own_hashes,
     read_batches,
     read_digests,
+    read_video_digests,
     row_hashes,
 )
 from kinodex.index.store.indexes import present
@@ -228,7 +228,7 @@ def _altered_in(library: Library, deep: bool, video_ids: Sequence[str] | None) -
         unchecked += sum(text is None for text in texts)
         for video_id, text, row_hash in zip(ids, texts, own_hashes(tables.schema("videos"), batch), strict=True):
             if text is not None:
-                found = promised[video_id] = _read(text)
+                found = promised[video_id] = read_video_digests(text)
                 if found.keys() != {*filled, OWN_ROW} or found[OWN_ROW] != as_text(row_hash):
                     altered[OWN_ROW].add(video_id)
     for name in filled:
@@ -238,15 +238,6 @@ def _altered_in(library: Library, deep: bool, video_ids: Sequence[str] | None) -
                 id_ for id_, digests in promised.items() if digests.get(name, as_text(held[id_])) != as_text(held[id_])
             }
     return altered, unchecked
-
-
-def _read(text: bytes) -> dict[str, Any]:
-    """Read stored digests; none where they are damaged themselves."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 # Check the videos of a library against the counts and digests in their rows, and delete the leftovers of ingests.

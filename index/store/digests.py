@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kinodex.index.errors import LibraryDamaged
 from kinodex.index.store.schema import ADDED_DIGEST, ROW_DIGEST, VIDEO_DIGESTS, Filter, all_of, own_columns
+from kinodex.index.stored_json import read_object
 
 if TYPE_CHECKING:
     from kinodex.index.store.database import Tables
@@ -70,6 +72,14 @@ def read_digests(tables: Tables, name: str, where: Sequence[Filter]) -> Counter[
     for batch in read_batches(tables, name, where):
         found.update(digests_by_video(batch))
     return found
+
+
+def read_video_digests(text: str | bytes) -> dict[str, Any]:
+    """Read the digests in the row of a video; none where they are damaged themselves."""
+    try:
+        return read_object(text, "the digests of a video")
+    except LibraryDamaged:
+        return {}
 
 
 def as_text(digest: int) -> str:

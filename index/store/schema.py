@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.errors import LibraryDamaged, NewerLibrary, NotALibrary, OlderLibrary, checked_text
 from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.stored_json import altered, number_of, read_facts, read_json, read_object
 
 # Filters, built from typed values: these are turned into SQL in one place, and quoted there.
 
@@ -138,6 +139,9 @@ FORMAT_VERSION = 2
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"
 COLUMNS_KEY = b"kinodex.columns"
 """Metadata of a table: the names, as JSON, of the columns that kinodex made. Others may have been added since."""
+SETTINGS_OF_NUMBERS = frozenset({"fps", "jpeg_side_px", "jpeg_quality", "window_s"})
+"""Those settings of a library that are read as numbers."""
+MOST_DIGITS, MOST_DIMENSIONS = 9, 1 << 20
 LIKENESS_KEY = b"kinodex.likeness"
 """Metadata of a table of sentences: the cosines of texts that have nothing in common (`sentence_model.Likeness`)."""
 VECTORS_PREFIX = "vectors_"
@@ -259,14 +263,14 @@ def read_stored_heading(schema: pa.Schema, uri: str) -> Heading:
     if FORMAT_KEY not in metadata:
         raise NotALibrary(f"got {uri}, Lance tables that kinodex did not make; give a library")
     if not metadata[FORMAT_KEY].isdigit():
-        raise _altered(f"the format of {uri}", repr(metadata[FORMAT_KEY]))
-    version = int(metadata[FORMAT_KEY])
+        raise altered(f"the format of {uri}", repr(metadata[FORMAT_KEY]))
+    version = int(metadata[FORMAT_KEY][:MOST_DIGITS])
     if version > FORMAT_VERSION:
         raise NewerLibrary(f"{uri} has format {version}, and this kinodex reads {FORMAT_VERSION}; update kinodex")
-    try:
-        settings: dict[str, Any] = json.loads(metadata[SETTINGS_KEY])
-    except (KeyError, ValueError) as error:
-        raise _altered(f"the settings of {uri}", str(error)) from error
+    what = f"the settings of {uri}"
+    settings = read_object(metadata.get(SETTINGS_KEY, ""), what)
+    for name in SETTINGS_OF_NUMBERS & settings.keys():
+        number_of(settings, name, 1.0, what)
     return Heading(version, settings, read_space(schema, uri))
 
 
@@ -274,11 +278,11 @@ def check_columns(found: pa.Schema, wanted: pa.Schema, name: str, uri: str) -> N
     """Raise LibraryDamaged if a table lacks a column that it has in every library, or has one of another type."""
     lacks = sorted(set(wanted.names).difference(found.names, LATE_COLUMNS))
     if lacks:
-        raise _altered(f"the table {name} of {uri}", f"it has no column {lacks[0]}")
+        raise altered(f"the table {name} of {uri}", f"it has no column {lacks[0]}")
     for column in (each for each in wanted if each.name in found.names):
         held = found.field(column.name).type
         if held != column.type and not (name == "captions" and column.name == "vector"):  # of any space's length
-            raise _altered(
+            raise altered(
                 f"the table {name} of {uri}", f"its column {column.name} is of type {held}, not {column.type}"
             )
 
@@ -314,14 +318,11 @@ def wanted_schema(name: str, found: pa.Schema, own: Mapping[str, pa.Schema]) -> 
 
 def read_space(schema: pa.Schema, name: str) -> Fingerprint:
     """Read the space from the metadata of `videos` or of a table of vectors; raises LibraryDamaged, naming it."""
-    try:
-        return Fingerprint(**json.loads(schema.metadata[SPACE_KEY]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise _altered(f"the space of {name}", str(error)) from error
-
-
-def _altered(what: str, why: str) -> LibraryDamaged:
-    return LibraryDamaged(f"cannot read {what}: it is not what was written ({why[:200]}); restore it from a copy")
+    what = f"the space of {name}"
+    space = read_facts(Fingerprint, (schema.metadata or {}).get(SPACE_KEY, ""), what)
+    if not 0 < space.dim <= MOST_DIMENSIONS:
+        raise altered(what, f"it has {space.dim} dimensions")
+    return space
 
 
 def naming_columns(schema: pa.Schema) -> pa.Schema:
@@ -332,7 +333,12 @@ def naming_columns(schema: pa.Schema) -> pa.Schema:
 def own_columns(schema: pa.Schema) -> list[str]:
     """List the columns that kinodex made, of those that a table has; all where nothing is noted."""
     noted = (schema.metadata or {}).get(COLUMNS_KEY)
-    return schema.names if noted is None else [name for name in json.loads(noted) if name in schema.names]
+    if noted is None:
+        return schema.names
+    own = read_json(noted, "the list of a table's columns")
+    if not isinstance(own, list):
+        raise altered("the list of a table's columns", f"it is {str(own)[:80]!r}")
+    return [name for name in own if name in schema.names]
 
 
 def primary_key(schema: pa.Schema) -> list[str]:

@@ -55,6 +55,7 @@ from kinodex.index.store.schema import (
     one_of,
     other_than,
 )
+from kinodex.index.stored_json import read_object
 from kinodex.index.text import redact, redact_uri, redact_values
 
 if TYPE_CHECKING:
@@ -146,7 +147,8 @@ class IngestLog:
     def runs(self) -> list[RunRow]:
         """Read the report of every run, the latest first."""
         rows = self._tables.rows("runs").to_pylist()
-        loaded = [known(RunRow, row | {"report": json.loads(row["report"])}) for row in rows]
+        what = f"the report of a run of {self._tables.uri}"
+        loaded = [known(RunRow, row | {"report": read_object(row["report"], what)}) for row in rows]
         return sorted(loaded, key=lambda row: (row.started_at, row.run_id), reverse=True)
 
     def add_run(self, row: RunRow) -> None:

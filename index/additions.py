@@ -21,7 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kinodex.index.errors import LibraryError, QueryError
+from kinodex.index.conditions import compiled, query_error
+from kinodex.index.errors import LibraryError
 from kinodex.index.metadata import Metadata
 from kinodex.index.rows import (
     AddedFacts,
@@ -205,13 +206,12 @@ class Additions:
         if table is None:
             held = ", ".join(own_tables(self._tables, "map")) or "none"
             raise LibraryError(f"got {name}, which no function made; there is {held}")
+        columns = {each.name: each.type for each in self._tables.schema(table)}
+        sql = None if where is None else compiled(where, columns)
         try:
-            rows = self._tables[table].to_table(filter=where)
+            rows = self._tables[table].to_table(filter=sql)
         except ValueError as error:
-            names = ", ".join(self._tables.schema(table).names)
-            raise QueryError(
-                f"got the condition {where!r}: {str(error).splitlines()[0]:.200}; columns: {names}"
-            ) from error
+            raise query_error(where or "", columns, str(error).splitlines()[0][:200]) from error
         complete = [id_ for id_, models in self._visible.models("map").items() if name in models]
         rows = rows.filter(pc.is_in(rows["video_id"], pa.array(complete, pa.string())))
         rows = moved_table(rows, {id_: -zero_s for id_, zero_s in self._visible.zeros_s(complete).items()})

@@ -6,7 +6,6 @@ What is not as kinodex writes it is an error of the file, which names what was r
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
@@ -19,6 +18,8 @@ MOST_CHARACTERS = 256 << 20
 MOST_DEPTH = 64
 BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 SHOWN_LETTERS = 200
+LARGEST = 1e300
+"""Of numbers; NaN is not less either."""
 
 Facts = TypeVar("Facts")
 
@@ -83,7 +84,7 @@ def altered(what: str, why: str) -> LibraryDamaged:
 
 def _checked(value: Any, kind: Any, what: str) -> Any:
     if kind is float:
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < LARGEST:
             return value
     elif kind in (str, int, bool):
         if type(value) is kind:

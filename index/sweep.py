@@ -123,7 +123,7 @@ def _check(library: Library, stage: str, deep: bool, video_ids: Sequence[str] | 
     digested = {key for key, row in promised.items() if row.get(ADDED_DIGEST) is not None}
     reads_values = bool(digested) and (deep or stage in STAGE_TABLES)
     held, digests = _held(library, stage, chosen, reads_values)
-    gone = {video_id for video_id, _ in promised} - complete_videos(tables, video_ids).keys()
+    gone = {video_id for video_id, _ in promised} - complete_videos(tables, video_ids, as_stored=True).keys()
     stray = {key for key in promised if key[0] in gone}
     broken = {key for key, row in promised.items() if held[key] != row["rows"]}
     if reads_values:
@@ -301,11 +301,11 @@ def audit(library: Library, deep: bool = False) -> Audit:
 def audit_videos(library: Library, deep: bool = False) -> Audit:
     """Check the rows that ingest writes, and clips; videos that seem broken are checked a second time."""
     tables, vectors_table = library.tables, library.vectors_table
-    videos = complete_videos(tables)
+    videos = complete_videos(tables, as_stored=True)
     held = counts_of(tables, vectors_table)
     suspects = [row.video_id for row in videos.values() if not is_complete(row, held, vectors_table)]
     again = counts_of(tables, vectors_table, fits_one_filter(suspects)) if suspects else {}
-    rows = complete_videos(tables, fits_one_filter(suspects)).values() if suspects else ()
+    rows = complete_videos(tables, fits_one_filter(suspects), as_stored=True).values() if suspects else ()
     wrong = [row for row in rows if not is_complete(row, again, vectors_table)]
     once = {name: Counts(counts.distinct, counts.distinct) for name, counts in again.items()}
     if once:
@@ -365,7 +365,7 @@ def delete_doubles(tables: Tables, vectors_table: str, video_ids: Sequence[str] 
     counts = counts_of(tables, vectors_table, video_ids)
     for name, held in counts.items():
         _delete_doubles(tables, name, [id_ for id_ in held.rows if held.rows[id_] > held.distinct[id_]])
-    for row in complete_videos(tables, video_ids).values():
+    for row in complete_videos(tables, video_ids, as_stored=True).values():
         _delete_second_lines(tables, row, counts["transcript"].rows.get(row.video_id, 0))
 
 

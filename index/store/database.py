@@ -43,6 +43,7 @@ from kinodex.index.store.schema import (
     Value,
     check_additions,
     check_columns,
+    check_values,
     naming_columns,
     one_of,
     read_space,
@@ -475,7 +476,20 @@ class Tables:
     def rows(
         self, name: str, where: Filter | None = None, columns: Sequence[str] | None = None, **options: Any
     ) -> pa.Table:
-        """Read all rows that match a filter, in no particular order; `options` are further ones of Lance's scanner."""
+        """Read all rows that match a filter, in no particular order; `options` are further ones of Lance's scanner.
+
+        Raises LibraryDamaged for times that are none.
+        """
+        rows = self.rows_as_stored(name, where, columns, **options)
+        wanted = None if self._own is None else wanted_schema(name, self.schema(name), self._own)
+        if wanted is not None:
+            check_values(rows, wanted, f"the table {name} of {self.uri}")
+        return rows
+
+    def rows_as_stored(
+        self, name: str, where: Filter | None = None, columns: Sequence[str] | None = None, **options: Any
+    ) -> pa.Table:
+        """Read the same rows for a check, whatever their values are."""
         with storage_errors(self.uri):
             return self._scanner(name, where, columns, **options).to_table()
 

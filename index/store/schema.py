@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kinodex.index.errors import LibraryDamaged, NewerLibrary, NotALibrary, OlderLibrary, checked_text
@@ -141,6 +142,8 @@ COLUMNS_KEY = b"kinodex.columns"
 """Metadata of a table: the names, as JSON, of the columns that kinodex made. Others may have been added since."""
 SETTINGS_OF_NUMBERS = frozenset({"fps", "jpeg_side_px", "jpeg_quality", "window_s"})
 """Those settings of a library that are read as numbers."""
+FIRST_US, LAST_US = -62_135_596_800_000_000, 253_402_300_800_000_000
+"""The years 1 to 9999, in microseconds since 1970."""
 MOST_DIGITS, MOST_DIMENSIONS = 9, 1 << 20
 LIKENESS_KEY = b"kinodex.likeness"
 """Metadata of a table of sentences: the cosines of texts that have nothing in common (`sentence_model.Likeness`)."""
@@ -279,11 +282,28 @@ def check_columns(found: pa.Schema, wanted: pa.Schema, name: str, uri: str) -> N
     lacks = sorted(set(wanted.names).difference(found.names, LATE_COLUMNS))
     if lacks:
         raise altered(f"the table {name} of {uri}", f"it has no column {lacks[0]}")
+    if unnamed := sorted({*wanted.names}.intersection(found.names).difference(own_columns(found))):
+        raise altered(f"the table {name} of {uri}", f"its metadata do not name its column {unnamed[0]}")
     for column in (each for each in wanted if each.name in found.names):
         held = found.field(column.name).type
         if held != column.type and not (name == "captions" and column.name == "vector"):  # of any space's length
             raise altered(
                 f"the table {name} of {uri}", f"its column {column.name} is of type {held}, not {column.type}"
+            )
+
+
+def check_values(rows: pa.Table | pa.RecordBatch, wanted: pa.Schema, what: str) -> None:
+    """Raise LibraryDamaged for a time that is none, as no clock and no file has it."""
+    for column in (rows.schema.field(name) for name in wanted.names if name in rows.schema.names):
+        values = rows[column.name]
+        if pa.types.is_timestamp(column.type):
+            ends = pc.min_max(values.cast(pa.int64()))
+            is_wrong = ends["min"].is_valid and not FIRST_US <= ends["min"].as_py() <= ends["max"].as_py() < LAST_US
+        else:
+            is_wrong = pa.types.is_float64(column.type) and pc.all(pc.is_finite(values)).as_py() is False
+        if is_wrong:
+            raise altered(
+                what, f"a value of its column {column.name} is none; `kinodex maintain --check` names its row"
             )
 
 
@@ -338,7 +358,7 @@ def own_columns(schema: pa.Schema) -> list[str]:
     own = read_json(noted, "the list of a table's columns")
     if not isinstance(own, list):
         raise altered("the list of a table's columns", f"it is {str(own)[:80]!r}")
-    return [name for name in own if name in schema.names]
+    return [name for name in schema.names if name in own]
 
 
 def primary_key(schema: pa.Schema) -> list[str]:

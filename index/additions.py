@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kinodex.index.conditions import compiled, query_error
-from kinodex.index.errors import LibraryError
+from kinodex.index.errors import LibraryError, read_object
 from kinodex.index.metadata import Metadata
 from kinodex.index.rows import (
     AddedFacts,
@@ -38,7 +38,6 @@ from kinodex.index.rows import (
 )
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables, is_local, own_tables
-from kinodex.index.store.digests import as_text, digests_by_video, read_batches, row_hashes
 from kinodex.index.store.indexes import ensure_table, present
 from kinodex.index.store.schema import (
     ADDED_DIGEST,
@@ -48,15 +47,18 @@ from kinodex.index.store.schema import (
     STAGE_TABLES,
     Filter,
     all_of,
+    as_text,
     captions_space,
     chunked,
     clips_schema,
+    digests_by_video,
     equal,
     one_of,
+    read_batches,
+    row_hashes,
     vectors_schema,
     vectors_table,
 )
-from kinodex.index.stored_json import read_object
 from kinodex.index.text import redact_values
 from kinodex.index.videos.visibility import VisibilityCache, check_vectors, checked_stage
 

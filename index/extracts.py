@@ -17,12 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kinodex.index.conditions import compiled, query_error
-from kinodex.index.errors import QueryError
+from kinodex.index.errors import QueryError, read_facts
 from kinodex.index.rows import moved_s, moved_table
 from kinodex.index.store.database import Tables, own_tables
 from kinodex.index.store.indexes import ensure_table
 from kinodex.index.store.schema import Filter, all_of, equal, extract_table, extracts_schema, one_of
-from kinodex.index.stored_json import read_facts
 from kinodex.index.videos.visibility import VisibilityCache
 
 STAGE = "extracts"

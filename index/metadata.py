@@ -19,11 +19,20 @@ from kinodex.index.conditions import compiled, query_error
 from kinodex.index.errors import MetadataConflict, QueryError
 from kinodex.index.rows import VideoRow
 from kinodex.index.store.database import RUST_SOURCE, State, Tables
-from kinodex.index.store.digests import altered_digests, with_row_digests
 from kinodex.index.store.indexes import ensure_table, present
 from kinodex.index.store.leases import awaited_lease
 from kinodex.index.store.quiet_lance import lance
-from kinodex.index.store.schema import METADATA, ROW_DIGEST, VIDEOS, chunked, equal, naming_columns, one_of
+from kinodex.index.store.schema import (
+    METADATA,
+    ROW_DIGEST,
+    VIDEOS,
+    altered_digests,
+    chunked,
+    equal,
+    naming_columns,
+    one_of,
+    with_row_digests,
+)
 
 OF_VIDEOS = (
     "title", "uri", "duration_s", "fps", "width_px", "height_px", "codec", "frames", "segments", "transcript_lines",

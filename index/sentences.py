@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinodex.index.annotations import LINE_SOURCES, LineKey, count_lines, grouped, lines_of
-from kinodex.index.errors import BadCheckpoint, SpaceMismatch, TorchMissing, WeightsMissing
+from kinodex.index.errors import BadCheckpoint, SpaceMismatch, TorchMissing, WeightsMissing, read_facts
 from kinodex.index.rows import TextLine, matrix_of, with_vectors
 from kinodex.index.spaces.sentence_model import Likeness, SentenceEmbedder, load_sentence_model
 from kinodex.index.spaces.towers import Fingerprint
@@ -25,7 +25,6 @@ from kinodex.index.store.carried_towers import open_sentence_tower
 from kinodex.index.store.database import Tables, space_tables
 from kinodex.index.store.indexes import ensure_table
 from kinodex.index.store.schema import LIKENESS_KEY, SENTENCES_PREFIX, equal, sentences_schema, vectors_table
-from kinodex.index.stored_json import read_facts
 from kinodex.index.videos.visibility import VisibilityCache, check_vectors
 
 STAGE = "sentences"

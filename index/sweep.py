@@ -22,35 +22,33 @@ from kinodex.index.library import Library
 from kinodex.index.metadata import LIVE_SOURCE
 from kinodex.index.rows import VideoRow
 from kinodex.index.store.database import Tables, own_tables
-from kinodex.index.store.digests import (
-    LEFT_OUT,
-    OWN_ROW,
-    ROWS_AT_ONCE,
-    as_text,
-    digests_by_video,
-    own_hashes,
-    read_batches,
-    read_digests,
-    read_video_digests,
-    row_hashes,
-)
 from kinodex.index.store.indexes import present
 from kinodex.index.store.leases import Process, is_known, is_running
 from kinodex.index.store.schema import (
     ADDED_DIGEST,
     CHECKSUM,
+    LEFT_OUT,
+    OWN_ROW,
+    ROWS_AT_ONCE,
     STAGE_TABLES,
     STAGES,
     VIDEO_DIGESTS,
     Filter,
     all_of,
+    as_text,
     at_least,
     chunked,
+    digests_by_video,
     equal,
     fits_one_filter,
     one_of,
     other_than,
     own_columns,
+    own_hashes,
+    read_batches,
+    read_digests,
+    read_video_digests,
+    row_hashes,
 )
 from kinodex.index.videos.visibility import complete_videos, damaged_rows
 from kinodex.index.videos.writer import (
@@ -380,7 +378,7 @@ def _lines_once(tables: Tables, videos: Sequence[VideoRow], held: Counts) -> Cou
 
 
 def _copies(tables: Tables, row: VideoRow, held: int) -> int:
-    """How often each line of a video stands; 1 where not all stand as often as their number says."""
+    """Say how often each line of a video stands; 1 where not all stand as often as their number says."""
     if not row.transcript_lines or held <= row.transcript_lines or held % row.transcript_lines:
         return 1
     times = held // row.transcript_lines

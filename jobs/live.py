@@ -33,10 +33,9 @@ from kinodex.index.rows import FrameVectors, RunRow, SourceRow, VideoRow, player
 from kinodex.index.spaces.cpu import ImageTower
 from kinodex.index.spaces.space import BUILTIN_SPACE
 from kinodex.index.spaces.towers import ImageEmbedder
-from kinodex.index.store.digests import read_digests
 from kinodex.index.store.indexes import DURING_RUN, clean, refresh
 from kinodex.index.store.leases import awaited_lease
-from kinodex.index.store.schema import equal
+from kinodex.index.store.schema import equal, read_digests
 from kinodex.index.sweep import sweep
 from kinodex.index.text import redact_uri
 from kinodex.index.videos.writer import expected_rows

@@ -20,8 +20,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.index.errors import BadCheckpoint, LibraryDamaged, StorageError, TowersDamaged
-from kinodex.index.stored_json import facts_of, read_object
+from kinodex.index.errors import BadCheckpoint, LibraryDamaged, StorageError, TowersDamaged, facts_of, read_object
 
 # Arrays in one file of the safetensors layout, read a part at a time so that memory never holds the whole of it.
 

@@ -32,7 +32,6 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_rand
 from kinodex.index.errors import LibraryDamaged, LibraryError, NotALibrary, SpaceMismatch, StorageError, StorageFull
 from kinodex.index.spaces.space import absolute_name
 from kinodex.index.spaces.towers import Fingerprint
-from kinodex.index.store.digests import with_row_digests
 from kinodex.index.store.quiet_lance import Session, lance
 from kinodex.index.store.schema import (
     EXTRACTS_PREFIX,
@@ -49,6 +48,7 @@ from kinodex.index.store.schema import (
     read_space,
     sql_value,
     wanted_schema,
+    with_row_digests,
 )
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ class Tables:
             check_columns(found, wanted, name, self.uri)
 
     def _retries(self, name: str) -> int:
-        """How often Lance itself may do a commit again, on a state that is newer than the last check of leases."""
+        """Say how often Lance itself may do a commit again, on a state that is newer than the last check of leases."""
         return 0 if self.guards and name != UNGUARDED else LANCE_RETRIES
 
     def fence(self) -> None:

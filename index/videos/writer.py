@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kinodex.index.errors import read_object
 from kinodex.index.rows import (
     AddedSource,
     FailureRow,
@@ -28,34 +29,31 @@ from kinodex.index.rows import (
     moved,
 )
 from kinodex.index.store.database import Tables, is_local, own_tables
-from kinodex.index.store.digests import (
-    OWN_ROW,
-    Digests,
-    as_text,
-    digests_by_video,
-    own_hashes,
-    read_digests,
-    row_hashes,
-)
 from kinodex.index.store.indexes import ensure_table, present
 from kinodex.index.store.schema import (
     CHECKSUM,
     FRAME_NO_BITS,
     LAST_FRAME_NO,
+    OWN_ROW,
     OWN_TABLES,
     STAGE_TABLES,
     VIDEO_DIGESTS,
+    Digests,
     Filter,
     all_of,
+    as_text,
     at_least,
     below,
     chunked,
+    digests_by_video,
     equal,
     frame_keys,
     one_of,
     other_than,
+    own_hashes,
+    read_digests,
+    row_hashes,
 )
-from kinodex.index.stored_json import read_object
 from kinodex.index.text import redact, redact_uri, redact_values
 
 if TYPE_CHECKING:
@@ -648,7 +646,7 @@ def _keys(batch: pa.RecordBatch, positions: dict[str, int]) -> NDArray[np.int64]
     known = [positions.setdefault(video_id, len(positions)) for video_id in ids.dictionary.to_pylist()]
     keys: NDArray[np.int64] = np.array(known, np.int64)[ids.indices.to_numpy()] << FRAME_NO_BITS
     for column in numbers:
-        keys |= column.to_numpy()
+        keys |= column.to_numpy().astype(np.int64) & ((1 << FRAME_NO_BITS) - 1)  # a damaged one may be below 0
     return keys
 
 

@@ -1,4 +1,4 @@
-"""What a condition may call, and how long and deep it may be: whoever may ask a server may write one."""
+"""A condition calls functions of a list, and is neither long nor deep: whoever may ask a server may write one."""
 
 from __future__ import annotations
 

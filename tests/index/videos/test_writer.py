@@ -16,8 +16,8 @@ from kinodex.index.errors import LeaseLost
 from kinodex.index.library import Library
 from kinodex.index.rows import FailureRow, RunRow, SegmentRow, SourceRow
 from kinodex.index.store.database import Tables
-from kinodex.index.store.digests import as_text, digests_by_video, row_hashes
 from kinodex.index.store.indexes import AFTER_RUN, optimize
+from kinodex.index.store.schema import as_text, digests_by_video, row_hashes
 from kinodex.index.sweep import audit
 from kinodex.index.videos.writer import (
     JOINED_ROWS,

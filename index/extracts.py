@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kinodex.index.conditions import compiled, query_error
-from kinodex.index.errors import QueryError
+from kinodex.index.errors import QueryError, read_facts
 from kinodex.index.rows import moved_s, moved_table
 from kinodex.index.store.database import Tables, own_tables
 from kinodex.index.store.indexes import ensure_table
@@ -63,8 +63,8 @@ class Extracts:
     def versions(self, name: str | None = None) -> list[ExtractVersion]:
         """All versions, or those of one extract: by name, then the newest last."""
         held = own_tables(self._tables, STAGE).values()
-        told = [self._tables[table].schema.metadata[VERSION_KEY] for table in held]
-        found = [ExtractVersion(**json.loads(each)) for each in told]
+        told = {table: (self._tables[table].schema.metadata or {}).get(VERSION_KEY, "") for table in held}
+        found = [read_facts(ExtractVersion, text, f"the table {table}") for table, text in told.items()]
         chosen = [each for each in found if name in (None, each.name, each.key)]
         return sorted(chosen, key=lambda each: (each.name, each.made_at))
 

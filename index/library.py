@@ -81,7 +81,7 @@ from kinodex.index.store.database import (
     storage_errors,
 )
 from kinodex.index.store.indexes import create_table
-from kinodex.index.store.leases import DEFAULT_LEASE, Lease, Pace, check_commits, check_lease
+from kinodex.index.store.leases import DEFAULT_LEASE, Lease, Pace, check_commits, guard
 from kinodex.index.store.schema import (
     EXTRACTS_PREFIX,
     LAST_FRAME_NO,
@@ -132,6 +132,7 @@ class LibraryReader:
         self.fingerprint = heading.fingerprint
         self.format_version = heading.format_version
         self.vectors_table = vectors_table(heading.fingerprint)
+        self.tables.expect(table_schemas(heading.settings, heading.fingerprint))
         self.visible = VisibilityCache(self.tables)
         self.condition: str | None = None
         """Of a library that `where` gave: videos for which it does not hold are not seen."""
@@ -636,9 +637,9 @@ class Library(LibraryReader):
             raise LibraryError(f"got a library limited to {self.condition}, which can be read only; open all of it")
         return Lease(self.tables, name, owner, pace)
 
-    def check_lease(self, name: str, token: str) -> None:
-        """Raise LeaseLost unless the lease of this name still has this token."""
-        check_lease(self.tables, name, token)
+    def guard(self, name: str, token: str) -> None:
+        """Write under a lease that another process holds for this one: LeaseLost is raised once it is lost."""
+        guard(self.tables, name, token)
 
 
 def _nearest(captions: Sequence[CaptionRow], row: Mapping[str, Any]) -> CaptionRow | None:

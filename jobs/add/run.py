@@ -315,7 +315,7 @@ def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> Made:
 
 
 def _write(library: Library, addition: Addition, waiting: Sequence[Made], lease: LeaseKey) -> list[VideoOutcome]:
-    library.check_lease(*lease)
+    library.guard(*lease)
     rows = {outcome.video_id: made.rows for outcome, made in waiting if made is not None and made.count}
     if rows:
         addition.write(library, rows)

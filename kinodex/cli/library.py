@@ -416,11 +416,15 @@ def _removed(gone: Audit) -> list[str]:
     broken = {f"broken {each.stage} by {each.model}, to be added again, of videos": each for each in gone.added.broken}
     counts = {line: len(ids) for line, ids in of_videos.items() if ids}
     counts |= {line: len(each.video_ids) for line, each in (leftovers | broken).items()}
+    for each in gone.keyed:
+        counts |= {f"second rows of a key in {each.table}": len(each.doubled)} if each.doubled else {}
+        counts |= {f"altered rows of {each.table}": len(each.altered)} if each.altered else {}
     return [f"{line}: {count:,}" for line, count in counts.items()]
 
 
 def _advice(uri: str, found: Audit, deep: bool) -> str:
-    if found.damaged or found.altered or found.broken or found.added.broken:
+    altered = any(each.altered for each in found.keyed)
+    if found.damaged or found.altered or found.broken or found.added.broken or altered:
         how = "--deep --discard-broken" if deep else "--discard-broken"
         return f"`kinodex maintain {uri} {how}` deletes what lost rows or has altered ones; then ingest or add it again"
     return f"`kinodex maintain {uri}` removes them"

@@ -22,8 +22,8 @@ from kinodex.index.store.indexes import (
     Part,
     Thresholds,
     build_index,
+    clean,
     count_parts,
-    delete_old_states,
     plan_parts,
     read_state,
     refresh,
@@ -121,7 +121,7 @@ def test_beside_an_ingest_fragments_are_joined_and_nothing_old_is_deleted(librar
     refresh(library.tables, replace(often, fragments=0))
     (index,) = library.tables["videos"].describe_indices()
     assert index.num_rows_indexed == 6  # it waits until the rows that are new to it are more
-    delete_old_states(library.tables, often)
+    clean(library.tables, often)
     table = library.tables["videos"]
     assert len(table.version_refs()) == 1 < table.version
     assert audit(library).problems == ()

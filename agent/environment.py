@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from kinodex.agent.errors import NeedsPictures
 from kinodex.agent.protocol import CAPTION, EXACT_S, SCREEN_TEXT, SUBTITLE, Anchor, Note, ShownFrame, Video, named_video
 from kinodex.index.rows import TranscriptRow
-from kinodex.index.text import plain_words
+from kinodex.index.terms import line_terms, query_terms
 
 if TYPE_CHECKING:
     from kinodex.index.library import LibraryReader
@@ -700,14 +700,14 @@ def calibrate(deviations: Floats, midpoint: float = SIMILARITY_MIDPOINT) -> Floa
 # well by chance than there are places (`places`), as for the best frames of a video, of which so many are taken
 # whatever they show.
 #
-# No stemming, and words are cut as the library's search cuts them, apart from scripts without spaces, of which pairs of
-# characters are words here. Repeated words count once, and a long line is no different from a short one.
+# No stemming, and words are cut as the library's search cuts them (`kinodex.index.terms`). Repeated words count once,
+# and a long line is no different from a short one.
 
 
 @lru_cache(REMEMBERED_LINES)
 def words_of(text: str) -> frozenset[str]:
-    """The different words of a text as a search compares them; of Chinese, Japanese, Thai and the like pairs."""
-    return frozenset(plain_words(text))
+    """Return the different terms by which a search finds a line."""
+    return frozenset(line_terms(text))
 
 
 def word_deviations(query: str, lines: Sequence[str], known: Sequence[str], places: int) -> Floats:
@@ -715,7 +715,7 @@ def word_deviations(query: str, lines: Sequence[str], known: Sequence[str], plac
 
     Rates of words are those of the lines `known`, among which `lines` are.
     """
-    query_words = words_of(query)
+    query_words = frozenset(query_terms(query))
     counts = Counter(word for line in known for word in query_words & words_of(line))
     rates = {word: (count + 0.5) / (len(known) + 1) for word, count in counts.items()}
     surprise = {word: round(-math.log(rate) / STEP) for word, rate in rates.items()}

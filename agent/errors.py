@@ -64,6 +64,10 @@ class ModelRejected(ModelError):
     """The endpoint refuses the request: its size, content or settings."""
 
 
+class ReplyRefused(ModelRejected):
+    """A reply that is not read: longer or deeper than any is, or one that sends the request on to another server."""
+
+
 class TakesNoPictures(ModelRejected):
     """The model takes no pictures, and a request, or an agent, has some; `what` is the message without what to do."""
 

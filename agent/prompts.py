@@ -33,6 +33,7 @@ from kinodex.agent.protocol import (
 from kinodex.agent.replies import DOTS, NAMED, REASONING, Joint, Schema
 from kinodex.index.pictures import stored_picture
 from kinodex.index.text import beginning, end
+from kinodex.index.times import player_clock
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -479,16 +480,9 @@ CLOCK_FROM_S = 60.0
 """Times from here on are shown as clock time too."""
 
 
-def clock(time_s: float) -> str:
-    """A time as a player shows it, "1:23" or "1:02:05": whole seconds, cut, not rounded."""
-    sign, seconds = "-" if time_s < 0 else "", int(abs(time_s))
-    hours, minutes = divmod(seconds // 60, 60)
-    return f"{sign}{hours}:{minutes:02}:{seconds % 60:02}" if hours else f"{sign}{minutes}:{seconds % 60:02}"
-
-
 def beside(time_s: float) -> str:
     """The clock time to write after a time in seconds, " (1:23)"; "" within the first minute."""
-    return f" ({clock(time_s)})" if time_s >= CLOCK_FROM_S else ""
+    return f" ({player_clock(time_s)})" if time_s >= CLOCK_FROM_S else ""
 
 
 def seconds(time_s: float) -> str:
@@ -498,7 +492,7 @@ def seconds(time_s: float) -> str:
 
 def beside_range(part: Any) -> str:
     """The clock times to write after a range in seconds, " (1:23 to 1:02:05)"; "" within the first minute."""
-    return f" ({clock(part.start_s)} to {clock(part.end_s)})" if part.end_s >= CLOCK_FROM_S else ""
+    return f" ({player_clock(part.start_s)} to {player_clock(part.end_s)})" if part.end_s >= CLOCK_FROM_S else ""
 
 
 # Estimate the tokens of chat messages without a tokenizer: texts by their length, pictures by published rules.

@@ -19,6 +19,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field
 
 from kinodex.agent.errors import InvalidReply
+from kinodex.agent.nesting import parse_json
 
 REASONING = "reasoning"
 """The name of the field in which a model thinks before it commits itself."""
@@ -391,7 +392,7 @@ def flat_call(value: object) -> object:
 def _as_object(arguments: object) -> Mapping[str, object] | None:
     if isinstance(arguments, str):
         try:
-            arguments = json.loads(arguments or "{}")
-        except (ValueError, RecursionError):
+            arguments = parse_json(arguments or "{}")
+        except ValueError:
             return None
     return arguments if isinstance(arguments, Mapping) else None

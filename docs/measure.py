@@ -227,7 +227,7 @@ MEASUREMENTS = {
     "faults-store": """
         print python -W ignore -m tests.support.faults --layer s3 --calls 2 --kept "$KEPT" \\
             ingest "add captions" "add detections" "add speech" extract "set metadata" relocate remove \\
-            "remove added" use-space upgrade
+            "remove added" use-space
     """,
     "decoders": """
         python -m pip install --quiet --target peers --no-deps decord==0.6.0 torchcodec==0.13.0

@@ -21,7 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kinodex.index.errors import LibraryError, QueryError
+from kinodex.index.conditions import compiled, query_error
+from kinodex.index.errors import LibraryError, read_object
+from kinodex.index.languages import language_tag
 from kinodex.index.metadata import Metadata
 from kinodex.index.rows import (
     AddedFacts,
@@ -46,17 +48,20 @@ from kinodex.index.store.schema import (
     STAGE_TABLES,
     Filter,
     all_of,
+    as_text,
     captions_space,
     chunked,
     clips_schema,
+    digests_by_video,
     equal,
     one_of,
+    read_batches,
+    row_hashes,
     vectors_schema,
     vectors_table,
 )
 from kinodex.index.text import redact_values
 from kinodex.index.videos.visibility import VisibilityCache, check_vectors, checked_stage
-from kinodex.index.videos.writer import as_text, digests_by_video, read_batches, row_hashes
 
 MAPPED_NAME = re.compile(r"[a-z][a-z0-9_]*")
 MAPPED_KEYS = ("video_id", "frame_no", "segment_no", "time_s", "start_s", "end_s")
@@ -78,6 +83,7 @@ def append_rows(
     """Append rows by video id, at times of a player: a column is what `made` makes of an object, or its attribute."""
     zeros_s = visible.zeros_s(videos)
     names = [name for name in tables.schema(table).names if name != "video_id"]
+    made = {"language": lambda row: language_tag(getattr(row, "language", None)), **made}
     rows: list[dict[str, Any]] = [
         {"video_id": video_id}
         | {name: made[name](each) if name in made else getattr(each, name, None) for name in names}
@@ -204,13 +210,12 @@ class Additions:
         if table is None:
             held = ", ".join(own_tables(self._tables, "map")) or "none"
             raise LibraryError(f"got {name}, which no function made; there is {held}")
+        columns = {each.name: each.type for each in self._tables.schema(table)}
+        sql = None if where is None else compiled(where, columns)
         try:
-            rows = self._tables[table].to_table(filter=where)
+            rows = self._tables[table].to_table(filter=sql)
         except ValueError as error:
-            names = ", ".join(self._tables.schema(table).names)
-            raise QueryError(
-                f"got the condition {where!r}: {str(error).splitlines()[0]:.200}; columns: {names}"
-            ) from error
+            raise query_error(where or "", columns, str(error).splitlines()[0][:200]) from error
         complete = [id_ for id_, models in self._visible.models("map").items() if name in models]
         rows = rows.filter(pc.is_in(rows["video_id"], pa.array(complete, pa.string())))
         rows = moved_table(rows, {id_: -zero_s for id_, zero_s in self._visible.zeros_s(complete).items()})
@@ -283,8 +288,8 @@ class Additions:
         of_model = equal("stage", checked_stage(stage)) & equal("model", model)
         rows = self._tables.rows("additions", of_model, ["settings", "added_at"]).group_by("settings")
         newest = rows.aggregate([("added_at", "max")]).sort_by([("added_at_max", "descending")])["settings"]
-        settings: dict[str, Any] = json.loads(newest[0].as_py()) if len(newest) else {}
-        return settings
+        what = f"the settings of {stage} by {model} in {self._tables.uri}"
+        return read_object(newest[0].as_py(), what) if len(newest) else {}
 
     def counts_of(self, video_ids: Sequence[str]) -> dict[tuple[str, str], int]:
         """Count the rows of the newest complete addition of each stage of these videos, by video and stage."""

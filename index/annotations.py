@@ -179,7 +179,8 @@ def _checked_name(name: str) -> str:
 
 
 def _number(speaker: str) -> int:
-    return int(speaker.removeprefix("speaker-"))
+    """Return the number of a voice; 0 for a row that kinodex did not write."""
+    return int(speaker.removeprefix("speaker-")) if STORED.fullmatch(speaker) else 0
 
 
 # Rows of a stage's table as readers see them: those of the newest model that completed the stage of a video.

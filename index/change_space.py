@@ -12,7 +12,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,16 +25,24 @@ from kinodex.index.store.indexes import index_text
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease
 from kinodex.index.store.schema import (
     ADDED_DIGEST,
+    OWN_ROW,
+    ROWS_AT_ONCE,
     SPACE_KEY,
     VIDEO_DIGESTS,
+    as_text,
     captions_schema,
     equal,
     identity,
     other_than,
+    own_hashes,
+    read_digests,
+    read_video_digests,
     vectors_table,
 )
 from kinodex.index.sweep import MAINTENANCE, WRITERS
-from kinodex.index.videos.writer import OWN_ROW, ROWS_AT_ONCE, as_text, read_digests, row_hashes
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
 
 OWNER = "kinodex use-space"
 CAPTIONS_AT_ONCE = 256
@@ -67,7 +76,8 @@ def use_space(library: Library, name: str, on_step: Callable[[str], None] = lamb
             _keep_old(library)
             on_step("queries move to the new space")
             _switch(library, space)
-            library = Library.open(library.uri)
+            guards, library = library.tables.guards, Library.open(library.uri)
+            library.tables.guards = guards
         own = equal("stage", "vectors") & equal("model", library.fingerprint.digest)
         library.tables.delete("additions", own)  # every video has its vectors
         note = None
@@ -95,7 +105,7 @@ def _keep_old(library: Library) -> None:
     """Write the old vectors' rows of `additions`, and whose vectors the captions have."""
     tables, old = library.tables, library.fingerprint
     if SPACE_KEY not in (tables.schema("captions").metadata or {}):
-        tables.to_write("captions").update_schema_metadata({SPACE_KEY.decode(): identity(old)[SPACE_KEY]})
+        tables.commit("captions", partial(_note_space, space=old))
     schema, now = tables.schema("additions"), datetime.now(UTC)
     columns = ["video_id", "frames", *(name for name in [VIDEO_DIGESTS] if name in tables.schema("videos").names)]
     common = {"stage": "vectors", "model": old.digest, "settings": json.dumps({"space": old.name}), "added_at": now}
@@ -103,9 +113,9 @@ def _keep_old(library: Library) -> None:
         held = batch.to_pylist()
         rows = [common | {"video_id": row["video_id"], "rows": row["frames"]} for row in held]
         if ADDED_DIGEST in schema.names:
-            hashes = row_hashes(pa.Table.from_pylist(rows, schema))
+            hashes = own_hashes(schema, pa.Table.from_pylist(rows, schema))
             for row, video, row_hash in zip(rows, held, hashes, strict=True):
-                written = json.loads(video.get(VIDEO_DIGESTS) or "{}").get(library.vectors_table)
+                written = read_video_digests(video.get(VIDEO_DIGESTS) or "").get(library.vectors_table)
                 row[ADDED_DIGEST] = written and as_text(int(written, 16) + row_hash)
         tables.upsert("additions", KEY, rows)
 
@@ -116,20 +126,20 @@ def _switch(library: Library, space: Fingerprint) -> None:
     schema = tables.schema("videos").with_metadata({**tables.schema("videos").metadata, **identity(space)})
     of_space = equal("stage", "vectors") & equal("model", space.digest)
     added = tables.rows("additions", of_space)
-    hashes = dict(zip(added["video_id"].to_pylist(), row_hashes(added), strict=True))
+    hashes = dict(zip(added["video_id"].to_pylist(), own_hashes(tables.schema("additions"), added), strict=True))
     texts = added[ADDED_DIGEST].to_pylist() if ADDED_DIGEST in added.column_names else [None] * added.num_rows
     digests = dict(zip(added["video_id"].to_pylist(), texts, strict=True))
-    parts = []
-    for batch in tables.batches("videos", None, schema.names, rows=ROWS_AT_ONCE):
+
+    def switched(batch: pa.RecordBatch) -> pa.Table:
         names = pa.array([space.name] * batch.num_rows, pa.string())
         after = pa.Table.from_batches([batch]).set_column(schema.get_field_index("space"), schema.field("space"), names)
         if VIDEO_DIGESTS in schema.names:
-            rows, own = after.to_pylist(), row_hashes(after)
+            rows, own = after.to_pylist(), own_hashes(schema, after)
             for row, row_hash in zip(rows, own, strict=True):
-                written = row[VIDEO_DIGESTS] and json.loads(row[VIDEO_DIGESTS])
+                written = read_video_digests(row[VIDEO_DIGESTS] or "")
                 if not written:
                     continue
-                del written[library.vectors_table]
+                written.pop(library.vectors_table, None)
                 id_, known = row["video_id"], digests.get(row["video_id"])
                 if known:
                     of_rows = int(known, 16) - hashes[id_]
@@ -137,8 +147,13 @@ def _switch(library: Library, space: Fingerprint) -> None:
                     of_rows = read_digests(tables, new, [equal("video_id", id_)])[id_]
                 row[VIDEO_DIGESTS] = json.dumps(written | {new: as_text(of_rows), OWN_ROW: as_text(row_hash)})
             after = pa.Table.from_pylist(rows, schema)
-        parts.append(after.cast(schema).replace_schema_metadata(schema.metadata))
-    tables.overwrite("videos", pa.concat_tables(parts) if parts else schema.empty_table())
+        return after.cast(schema).replace_schema_metadata(schema.metadata)
+
+    def all_switched(rows: pa.Table) -> pa.Table:
+        parts = [switched(batch) for batch in rows.select(schema.names).to_batches(ROWS_AT_ONCE)]
+        return pa.concat_tables([schema.empty_table(), *parts])
+
+    tables.rewrite("videos", all_switched)
 
 
 def _embed_captions(library: Library) -> None:
@@ -146,20 +161,28 @@ def _embed_captions(library: Library) -> None:
     tables, space = library.tables, library.fingerprint
     old = tables.schema("captions")
     schema = captions_schema(space.dim).with_metadata(old.metadata)
-    rows = tables.rows("captions", None, [name for name in old.names if name != "vector"])
-    texts = rows["text"].to_pylist()
-    embed = library.load_space(space.digest, towers="text").embed_text if texts else None
-    parts = [
-        np.asarray(embed(texts[first : first + CAPTIONS_AT_ONCE]), np.float16)
-        for first in range(0, len(texts), CAPTIONS_AT_ONCE)
-        if embed is not None
-    ]
-    flat = np.concatenate(parts).ravel() if parts else np.empty(0, np.float16)
-    vectors = pa.FixedSizeListArray.from_arrays(pa.array(flat), space.dim)
-    tables.overwrite("captions", rows.append_column("vector", vectors).select(schema.names).cast(schema))
+
+    def embedded(rows: pa.Table) -> pa.Table:
+        texts = rows["text"].to_pylist()
+        embed = library.load_space(space.digest, towers="text").embed_text if texts else None
+        parts = [
+            np.asarray(embed(texts[first : first + CAPTIONS_AT_ONCE]), np.float16)
+            for first in range(0, len(texts), CAPTIONS_AT_ONCE)
+            if embed is not None
+        ]
+        flat = np.concatenate(parts).ravel() if parts else np.empty(0, np.float16)
+        vectors = pa.FixedSizeListArray.from_arrays(pa.array(flat), space.dim)
+        return rows.drop_columns(["vector"]).append_column("vector", vectors).select(schema.names).cast(schema)
+
+    tables.rewrite("captions", embedded)
     index_text(tables, "captions")
     _digest_captions(library)
-    tables.to_write("captions").update_schema_metadata({SPACE_KEY.decode(): identity(space)[SPACE_KEY]})
+    tables.commit("captions", partial(_note_space, space=space))
+
+
+def _note_space(captions: LanceDataset, space: Fingerprint) -> None:
+    """Note in the metadata of the captions whose vectors they have."""
+    captions.update_schema_metadata({SPACE_KEY.decode(): identity(space)[SPACE_KEY]})
 
 
 def _digest_captions(library: Library) -> None:
@@ -168,7 +191,7 @@ def _digest_captions(library: Library) -> None:
     if ADDED_DIGEST not in added.column_names:
         return
     rows: list[dict[str, Any]] = added.to_pylist()
-    for row, row_hash in zip(rows, row_hashes(added), strict=True):
+    for row, row_hash in zip(rows, own_hashes(tables.schema("additions"), added), strict=True):
         if row[ADDED_DIGEST]:
             where = [equal("video_id", row["video_id"]), equal("model", row["model"])]
             row[ADDED_DIGEST] = as_text(read_digests(tables, "captions", where)[row["video_id"]] + row_hash)

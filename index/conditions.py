@@ -4,6 +4,9 @@ Lance runs what this writes, as one expression of DataFusion's SQL; but it takes
 where all may follow (`; DROP`, `LIMIT 1`), does not compare times with plain texts, and reads words in double quotes as
 texts. Here every word is a column, a function or a word of an expression, columns may have any name, and a text beside
 a column of times is a time: in UTC, unless it names another zone.
+
+Whoever may ask a server may write one. So functions are those of a list, none of which makes much of little
+(`repeat('x', 900000000)`), and lengths are bounded: DataFusion works by recursion, and a long sum ends the process.
 """
 
 from __future__ import annotations
@@ -31,7 +34,24 @@ WORDS = frozenset(
 )
 """Words of an expression: a column of such a name has to stand in double quotes."""
 TIMES = ("timestamp", "date")
+FUNCTIONS = frozenset(
+    [
+        *("lower", "upper", "btrim", "ltrim", "rtrim", "length", "char_length", "character_length"),
+        *("left", "right", "split_part", "strpos", "starts_with", "ends_with", "contains", "concat"),
+        *("regexp_like", "regexp_match", "coalesce", "nullif", "abs", "round", "trunc"),
+        *("date_part", "date_trunc", "to_timestamp", "now", "current_date", "today"),
+        *("make_array", "array_has", "array_has_all", "array_has_any", "array_contains", "array_length", "cardinality"),
+    ]
+)
+TYPES = frozenset(["boolean", "int", "bigint", "smallint", "float", "double", "decimal", "string", "date", "timestamp"])
+"""What a value may be cast to."""
+LONGEST, MOST_DEPTH, MOST_STEPS = 10_000, 20, 100
+"""Letters of a condition, brackets within each other, and signs of arithmetic and joining: far fewer than end a
+process."""
+STEPS = ("+", "-", "*", "/", "%", "||", "::", "[", "&", "|", "^", "~")
+OPENING, CLOSING = ("(", "["), (")", "]")
 COMPARISONS = ("=", "<", ">", "<=", ">=", "<>", "!=")
+SHOWN_LETTERS = 500
 SHOWN = 20
 """Columns that an error lists."""
 LEAST_LIKENESS = 0.7
@@ -50,6 +70,8 @@ class _Token:
 
 def compiled(condition: str, columns: Mapping[str, pa.DataType]) -> str:
     """The condition as Lance reads it; raises QueryError for what is no lone expression over these columns."""
+    if len(condition) > LONGEST:
+        raise QueryError(f"got a condition of {len(condition):,} letters; give one of {LONGEST:,} at most")
     found = [_Token(str(m.lastgroup), m[0]) for m in TOKEN.finditer(checked_text(condition))]
     tokens = [token for token in found if token.kind != "space"]
     if not tokens:
@@ -82,7 +104,7 @@ def query_error(
     near = [alike[each] for each in get_close_matches(_folded(unknown or ""), alike, n=1, cutoff=LEAST_LIKENESS)]
     shown = ", ".join(map(quoted, list(columns)[:SHOWN])) + (", ..." if len(columns) > SHOWN else "")
     did = f"; did you mean {quoted(near[0])}?" if near else ""
-    return QueryError(f"got the condition {condition!r}: {reason}{did}; the columns are {shown}")
+    return QueryError(f"got the condition {condition!r:.{SHOWN_LETTERS}}: {reason}{did}; the columns are {shown}")
 
 
 def _folded(name: str) -> str:
@@ -92,11 +114,15 @@ def _folded(name: str) -> str:
 
 def _check_lone(condition: str, tokens: Sequence[_Token], columns: Mapping[str, pa.DataType]) -> None:
     depth = 0
+    if sum(token.kind == "sign" and token.text in STEPS for token in tokens) > MOST_STEPS:
+        raise query_error(condition, columns, f"it has more than {MOST_STEPS} signs of arithmetic")
     for token in tokens:
         if token.kind == "other":
             open_end = f"a {token.text} that has no end" if token.text in "'\"`" else f"{token.text} in it"
             raise query_error(condition, columns, f"{open_end}; give one expression, texts in 'single quotes'")
-        depth += (token.text == "(") - (token.text == ")")
+        depth += (token.text in OPENING) - (token.text in CLOSING)
+        if depth > MOST_DEPTH:
+            raise query_error(condition, columns, f"more than {MOST_DEPTH} of its brackets are within each other")
         if depth < 0:
             break
     if depth:
@@ -107,6 +133,11 @@ def _column(condition: str, tokens: Sequence[_Token], at: int, columns: Mapping[
     """The column that a token names, None for another token; raises QueryError for a name that is none."""
     token, after = tokens[at], tokens[at + 1] if at + 1 < len(tokens) else _Token("", "")
     before = tokens[at - 1].plain if at else ""
+    is_word = token.kind == "word" and token.plain not in WORDS
+    if is_word and before in ("as", "::"):
+        _check_known(condition, columns, "type", token.text, TYPES)
+    elif after.text == "(" and (is_word or token.kind == "name"):
+        _check_known(condition, columns, "function", token.text, FUNCTIONS)
     if token.kind == "name":
         named = token.text[1:-1].replace('""', '"')
     elif (
@@ -126,6 +157,16 @@ def _column(condition: str, tokens: Sequence[_Token], at: int, columns: Mapping[
     if token.kind == "name" and token.text[0] == '"':
         reason += ", which is what stands in double quotes (a text stands in 'single quotes')"
     raise query_error(condition, columns, reason, named)
+
+
+def _check_known(
+    condition: str, columns: Mapping[str, pa.DataType], what: str, name: str, known: frozenset[str]
+) -> None:
+    """Raise QueryError for a function or a type that a condition may not name."""
+    if name.lower() not in known:
+        raise query_error(
+            condition, columns, f"{name} is no {what} of conditions, which are {', '.join(sorted(known))}"
+        )
 
 
 def _begins_time(tokens: Sequence[_Token], at: int) -> bool:

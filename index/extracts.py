@@ -17,11 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kinodex.index.conditions import compiled, query_error
-from kinodex.index.errors import QueryError
+from kinodex.index.errors import QueryError, read_facts
 from kinodex.index.rows import moved_s, moved_table
 from kinodex.index.store.database import Tables, own_tables
 from kinodex.index.store.indexes import ensure_table
 from kinodex.index.store.schema import Filter, all_of, equal, extract_table, extracts_schema, one_of
+from kinodex.index.terms import TERMS
 from kinodex.index.videos.visibility import VisibilityCache
 
 STAGE = "extracts"
@@ -62,8 +63,8 @@ class Extracts:
     def versions(self, name: str | None = None) -> list[ExtractVersion]:
         """All versions, or those of one extract: by name, then the newest last."""
         held = own_tables(self._tables, STAGE).values()
-        told = [self._tables[table].schema.metadata[VERSION_KEY] for table in held]
-        found = [ExtractVersion(**json.loads(each)) for each in told]
+        told = {table: (self._tables[table].schema.metadata or {}).get(VERSION_KEY, "") for table in held}
+        found = [read_facts(ExtractVersion, text, f"the table {table}") for table, text in told.items()]
         chosen = [each for each in found if name in (None, each.name, each.key)]
         return sorted(chosen, key=lambda each: (each.name, each.made_at))
 
@@ -116,13 +117,13 @@ class Extracts:
         ranks = [(order[id_], *numbers) for id_, *numbers in keys]
         stored = stored.take(pa.array(sorted(range(len(ranks)), key=ranks.__getitem__), pa.int64()))
         late_s = {id_: -zero_s for id_, zero_s in self._visible.late_zeros_s(None).items()}
-        return moved_table(stored, late_s, SHIFTED)
+        return moved_table(stored.drop_columns([TERMS]), late_s, SHIFTED)
 
     def held(self, key: str, video_id: str) -> list[dict[str, Any]]:
         """Read the rows of one video, complete or not, as `add` took them."""
         zero_s = self._visible.zeros_s([video_id])[video_id]
-        rows = self._tables.rows(extract_table(key), equal("video_id", video_id)).drop_columns(["video_id"]).to_pylist()
-        return [{name: _at(row, name, -zero_s) for name in row} for row in rows]
+        rows = self._tables.rows(extract_table(key), equal("video_id", video_id)).drop_columns(["video_id", TERMS])
+        return [{name: _at(row, name, -zero_s) for name in row} for row in rows.to_pylist()]
 
     def faulty(self, key: str) -> list[str]:
         """List the complete videos that have parts of which no reply could be used."""

@@ -65,6 +65,7 @@ from kinodex.index.rows import (
 from kinodex.index.search.in_memory import InMemory
 from kinodex.index.search.search import Search
 from kinodex.index.sentences import Sentences
+from kinodex.index.spaces.named_models import note_model
 from kinodex.index.spaces.space import BUILTIN_SPACE, Space
 from kinodex.index.spaces.towers import TOWERS, Fingerprint, ImageEmbedder, Sigmoid, TextEmbedder
 from kinodex.index.store.carried_towers import load_tower_of, sigmoid_of
@@ -80,7 +81,7 @@ from kinodex.index.store.database import (
     storage_errors,
 )
 from kinodex.index.store.indexes import create_table
-from kinodex.index.store.leases import DEFAULT_LEASE, Lease, Pace, check_commits, check_lease
+from kinodex.index.store.leases import DEFAULT_LEASE, Lease, Pace, check_commits, guard
 from kinodex.index.store.schema import (
     EXTRACTS_PREFIX,
     LAST_FRAME_NO,
@@ -131,6 +132,7 @@ class LibraryReader:
         self.fingerprint = heading.fingerprint
         self.format_version = heading.format_version
         self.vectors_table = vectors_table(heading.fingerprint)
+        self.tables.expect(table_schemas(heading.settings, heading.fingerprint))
         self.visible = VisibilityCache(self.tables)
         self.condition: str | None = None
         """Of a library that `where` gave: videos for which it does not hold are not seen."""
@@ -304,9 +306,13 @@ class LibraryReader:
         """Load the model of one of `spaces()`, whose vectors can be compared with the stored ones.
 
         One tower is the exported one, without torch, where the library carries it or the space is the built-in one.
-        Raises SpaceMismatch, or a SpaceError: TorchMissing where there is no exported tower and no torch.
+        Without one the model's name in full, as `name`, counts as the caller's (see `spaces/named_models`). Raises
+        SpaceMismatch, or a SpaceError: TorchMissing where there is no exported tower and no torch, ModelNotNamed.
         """
-        return load_tower_of(self.uri, self.space(name), towers)
+        space = self.space(name)
+        if name == space.name:
+            note_model(name)
+        return load_tower_of(self.uri, space, towers)
 
     def noise(self, space: str | None = None, among: Collection[str] | None = None) -> str | None:
         """Say that a ranking in a space is noise, in the sentence of all faces; None where it is not.
@@ -631,9 +637,9 @@ class Library(LibraryReader):
             raise LibraryError(f"got a library limited to {self.condition}, which can be read only; open all of it")
         return Lease(self.tables, name, owner, pace)
 
-    def check_lease(self, name: str, token: str) -> None:
-        """Raise LeaseLost unless the lease of this name still has this token."""
-        check_lease(self.tables, name, token)
+    def guard(self, name: str, token: str) -> None:
+        """Write under a lease that another process holds for this one: LeaseLost is raised once it is lost."""
+        guard(self.tables, name, token)
 
 
 def _nearest(captions: Sequence[CaptionRow], row: Mapping[str, Any]) -> CaptionRow | None:

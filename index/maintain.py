@@ -20,9 +20,18 @@ import numpy as np
 
 from kinodex.index.annotations import CLIPS_TABLE
 from kinodex.index.errors import LibraryBusy, LibraryDamaged, StorageError
+from kinodex.index.keyed_rows import delete_altered, delete_doubled, wrong_rows
 from kinodex.index.library import Library
 from kinodex.index.store.database import Tables, data_bytes, is_local, own_tables, retry_on_conflict, storage_errors
-from kinodex.index.store.indexes import AFTER_RUN, Thresholds, forget_deleted, optimize, refresh
+from kinodex.index.store.indexes import (
+    AFTER_RUN,
+    Thresholds,
+    delete_uncommitted,
+    forget_deleted,
+    has_uncommitted,
+    optimize,
+    refresh,
+)
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease
 from kinodex.index.store.schema import STAGES, check_columns, chunked, equal, one_of, table_schemas
 from kinodex.index.sweep import (
@@ -43,6 +52,8 @@ from kinodex.index.sweep import (
 )
 
 OWNER = "kinodex maintain"
+UNGUARDED = ("leases", "clips", "metadata", "speakers")
+"""Tables that are also written without the lease of one of `WRITERS`."""
 SPACE_FACTOR = 1.1
 """Joining the files of a table writes it again before the old ones go: so much of its size must be free."""
 
@@ -139,6 +150,7 @@ def maintain(
             for name in WRITERS if keep_s == 0 else ():
                 others.enter_context(Lease(library.tables, name, OWNER, DEFAULT_LEASE))
             notes += _tidy(library, keep_s, purge, on_step)
+        notes += _delete_uncommitted(library.tables)
         on_step("looking again")
         after = health(library, deep)
     return Upkeep(_without_ourselves(before), removed, tuple(notes), _without_ourselves(after))
@@ -163,7 +175,8 @@ def _remove(library: Library, found: Audit, discard_broken: bool, deep: bool) ->
     nothing = Audit(found.videos, (), (), ())
     removed = nothing
     broken = (*found.broken, *found.damaged, *found.altered) if discard_broken else ()
-    if found.orphans or found.doubled or broken:
+    keyed = [each for each in found.keyed if each.doubled or discard_broken]
+    if found.orphans or found.doubled or broken or keyed:
         work = partial(_remove_videos, library, discard_broken, deep)
         removed = _under_lease(library.tables, INGEST, work, nothing, notes)
     added = AddedAudit()
@@ -177,13 +190,19 @@ def _remove(library: Library, found: Audit, discard_broken: bool, deep: bool) ->
 
 
 def _remove_videos(library: Library, discard_broken: bool, deep: bool) -> Audit:
-    found = audit_videos(library, deep and discard_broken)
+    keyed = wrong_rows(library.tables)
+    delete_doubled(library.tables, keyed)
+    if discard_broken:
+        delete_altered(library.tables, keyed)
+    else:
+        keyed = tuple(replace(each, altered=()) for each in keyed if each.doubled)
+    found = replace(audit_videos(library, deep and discard_broken), keyed=keyed)
     found = found if discard_broken else replace(found, broken=(), altered=())
     check_leftovers(library, found.orphans)
     altered = {video_id for each in found.altered for video_id in each.video_ids}
     library.writer.discard(*found.orphans, *found.broken, *{*found.damaged, *altered})
     if found.doubled:
-        delete_doubles(library, found.doubled)
+        delete_doubles(library.tables, library.vectors_table, found.doubled)
     return found
 
 
@@ -216,6 +235,21 @@ def _tidy(library: Library, keep_s: float, purge: bool, on_step: OnStep) -> list
     if purge:
         _optimize_all(library.tables, when)
     return notes
+
+
+def _delete_uncommitted(tables: Tables) -> list[str]:
+    """Delete files that killed writers never committed, under the leases of all writers; else note that they stay."""
+    names = [name for name in tables.names() if name not in UNGUARDED and tables.has(name)]
+    found = [name for name in names if has_uncommitted(tables, name)]
+    try:
+        with ExitStack() as leases:
+            for lease in WRITERS if found else ():
+                leases.enter_context(Lease(tables, lease, OWNER, DEFAULT_LEASE))
+            for name in found:
+                delete_uncommitted(tables, name)
+    except LibraryBusy as error:
+        return [f"files that a writer at work may be about to commit were left: {error}"]
+    return []
 
 
 def _optimize_all(tables: Tables, when: Thresholds) -> list[str]:

@@ -7,7 +7,7 @@ which knows no further columns, may still write there. A condition sees the colu
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -22,7 +22,17 @@ from kinodex.index.store.database import RUST_SOURCE, State, Tables
 from kinodex.index.store.indexes import ensure_table, present
 from kinodex.index.store.leases import awaited_lease
 from kinodex.index.store.quiet_lance import lance
-from kinodex.index.store.schema import METADATA, VIDEOS, chunked, equal, one_of
+from kinodex.index.store.schema import (
+    METADATA,
+    ROW_DIGEST,
+    VIDEOS,
+    altered_digests,
+    chunked,
+    equal,
+    naming_columns,
+    one_of,
+    with_row_digests,
+)
 from kinodex.index.text import composed
 
 OF_VIDEOS = (
@@ -95,13 +105,16 @@ class Metadata:
         if not present(self._tables, ["metadata"]):
             return {}
         schema = self._tables["metadata"].schema  # the only table whose columns change: not the schema that is kept
-        return {field.name: field.type for field in schema if field.name != "video_id"}
+        return {field.name: field.type for field in schema if field.name not in METADATA.names}
 
     def of(self, video_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """The values of videos by id and column, those that are there."""
         if not present(self._tables, ["metadata"]):
             return {}
-        parts = [self._tables.rows("metadata", one_of("video_id", ids)).to_pylist() for ids in chunked(video_ids)]
+        shown = ["video_id", *self.columns()]
+        parts = [
+            self._tables.rows("metadata", one_of("video_id", ids), shown).to_pylist() for ids in chunked(video_ids)
+        ]
         rows = {row.pop("video_id"): row for part in parts for row in part}
         return {id_: {name: value for name, value in row.items() if value is not None} for id_, row in rows.items()}
 
@@ -138,14 +151,15 @@ class Metadata:
         with awaited_lease(self._tables, LEASE, OWNER):
             types = self.check(rows, names)
             self._widen(types)
-            before = self.of(list(rows))
+            parts = [self._tables.rows("metadata", one_of("video_id", ids)) for ids in chunked(list(rows))]
+            held, schema = pa.concat_tables(parts), self._tables["metadata"].schema
+            before = {row["video_id"]: row for row in held.to_pylist()}
             merged = [
-                {name: _as(row.get(name), kind, before.get(id_, {}).get(name)) for name, kind in types.items()}
-                | {"video_id": id_}
+                {**before.get(id_, {"video_id": id_}), **{name: _as(row[name], types[name]) for name in _set(row)}}
                 for id_, row in rows.items()
             ]
-            schema = pa.schema([METADATA.field("video_id"), *(pa.field(name, kind) for name, kind in types.items())])
-            self._tables.upsert("metadata", ["video_id"], pa.Table.from_pylist(merged, schema))
+            after = _digested(pa.Table.from_pylist(merged, schema), altered_digests(held))
+            self._tables.upsert("metadata", ["video_id"], after)
         return len(rows)
 
     def drop(self, columns: Collection[str]) -> None:
@@ -155,8 +169,7 @@ class Metadata:
             if name not in held:
                 raise QueryError(f"got column {name}, which this library has not; it has {', '.join(held) or 'none'}")
         with awaited_lease(self._tables, LEASE, OWNER):
-            table = self._tables["metadata"].to_table()
-            self._tables.overwrite("metadata", table.drop_columns(list(columns)))
+            self._rewrite(lambda rows: rows.drop_columns(list(columns)))
 
     def matching(self, condition: str) -> frozenset[str]:
         """The ids of the complete videos for which a condition holds; raises as `holding`."""
@@ -197,14 +210,24 @@ class Metadata:
         held = self.columns()
         if all(held.get(name) == kind for name, kind in types.items()):
             return
-        table = self._tables["metadata"].to_table()
-        for name, kind in types.items():
-            if name in held:
-                place = table.schema.get_field_index(name)
-                table = table.set_column(place, pa.field(name, kind), table[name].cast(kind))
-            else:
-                table = table.append_column(pa.field(name, kind), pa.nulls(table.num_rows, kind))
-        self._tables.overwrite("metadata", table)
+
+        def widened(rows: pa.Table) -> pa.Table:
+            for name, kind in types.items():
+                if name in rows.schema.names:
+                    place = rows.schema.get_field_index(name)
+                    rows = rows.set_column(place, pa.field(name, kind), rows[name].cast(kind))
+                else:
+                    rows = rows.append_column(pa.field(name, kind), pa.nulls(rows.num_rows, kind))
+            return rows
+
+        self._rewrite(widened)
+
+    def _rewrite(self, change: Callable[[pa.Table], pa.Table]) -> None:
+        def digested(before: pa.Table) -> pa.Table:
+            after = change(before)
+            return _digested(after.cast(naming_columns(after.schema)), altered_digests(before))
+
+        self._tables.rewrite("metadata", digested)
 
     def _join(self) -> lance.LanceDataset:
         """The complete videos with all their columns, in memory, made again when one of the two tables changes."""
@@ -215,7 +238,7 @@ class Metadata:
             if there:
                 own = self._tables["metadata"].to_table()
                 places = pc.index_in(videos["video_id"], own["video_id"])
-                for name in own.column_names[1:]:
+                for name in self.columns():
                     videos = videos.append_column(own.schema.field(name), own[name].take(places))
             self._joined = state, lance.write_dataset(_composed(videos), "memory://")
             self._found.clear()
@@ -267,7 +290,7 @@ def _is_ordered(kind: pa.DataType) -> bool:
 
 def _check_names(names: Collection[str]) -> None:
     for name in sorted(names):
-        if name in VIDEOS.names:
+        if name in (*VIDEOS.names, *METADATA.names):
             raise MetadataConflict(f"got a column {name}, which every library has itself; name it otherwise")
         if not is_column_name(name):
             raise MetadataConflict(
@@ -298,10 +321,18 @@ def _fits(value: Any, kind: pa.DataType) -> bool:
     )
 
 
-def _as(value: Any, kind: pa.DataType, otherwise: Any) -> Any:
-    """The value as its column's type has it, or the one that was there."""
-    if value is None:
-        return otherwise
+def _digested(rows: pa.Table, altered: Collection[str]) -> pa.Table:
+    """The rows with their digests, where the library has a column for them."""
+    return with_row_digests(rows, altered) if ROW_DIGEST in rows.schema.names else rows
+
+
+def _set(row: Row) -> list[str]:
+    """The columns that a row has a value for."""
+    return [name for name, value in row.items() if value is not None]
+
+
+def _as(value: Any, kind: pa.DataType) -> Any:
+    """The value as its column's type has it."""
     if pa.types.is_timestamp(kind):
         moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -24,8 +24,8 @@ from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables, is_local, place, space_tables, table_names, table_place
 from kinodex.index.store.indexes import create_table
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease
-from kinodex.index.store.schema import STAGES, ZERO, read_heading, table_schemas, vectors_table
-from kinodex.index.sweep import MAINTENANCE, WRITERS, held_rows
+from kinodex.index.store.schema import STAGES, ZERO, primary_key, read_heading, table_schemas, vectors_table
+from kinodex.index.sweep import MAINTENANCE, WRITERS, delete_doubles, held_rows
 from kinodex.index.text import composed, redact_uri
 from kinodex.index.videos.writer import IngestLog, counts_of, expected_rows
 
@@ -76,6 +76,7 @@ def repair(uri: str, usual: Mapping[str, Any], read_facts: ReadFacts) -> Repair:
     there = {name for name in tables.names() if tables.has(name)}
     settings, space, unknown = _heading(tables, there, usual)
     schemas = table_schemas(settings, space)
+    tables.expect(schemas)
     made = [name for name in schemas if name not in there]
     if "leases" in made:
         tables.create("leases", schemas["leases"])
@@ -93,6 +94,9 @@ def repair(uri: str, usual: Mapping[str, Any], read_facts: ReadFacts) -> Repair:
         else:
             rows, unmade = _video_rows(tables, space, settings, read_facts, _ids(tables, "videos"))
             tables.upsert("videos", ["video_id"], rows)
+        for name in ("videos", *LOGS):
+            tables.delete_doubles(name, primary_key(tables.schema(name)))
+        delete_doubles(tables, vectors_table(space))
         if "additions" in made:
             tables.create("additions", schemas["additions"], _additions(Library.open(where), schemas["additions"]))
             lost.append("additions: all of whose rows some are there count as whole, with settings that are not known")

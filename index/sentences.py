@@ -6,7 +6,6 @@ text that readers no longer see, an older model's captions, are not found, and t
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -18,8 +17,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinodex.index.annotations import LINE_SOURCES, LineKey, count_lines, grouped, lines_of
-from kinodex.index.errors import BadCheckpoint, SpaceMismatch, TorchMissing, WeightsMissing
+from kinodex.index.errors import BadCheckpoint, SpaceMismatch, TorchMissing, WeightsMissing, read_facts
 from kinodex.index.rows import TextLine, matrix_of, with_vectors
+from kinodex.index.spaces.named_models import OF_TRANSFORMERS, check_named
 from kinodex.index.spaces.sentence_model import Likeness, SentenceEmbedder, load_sentence_model
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.carried_towers import open_sentence_tower
@@ -152,8 +152,9 @@ class Sentences:
         return -1.0 if space is None else self._likeness(space).least
 
     def _likeness(self, space: Fingerprint) -> Likeness:
-        metadata = self._tables.schema(vectors_table(space, SENTENCES_PREFIX)).metadata
-        return Likeness(**json.loads(metadata[LIKENESS_KEY]))
+        name = vectors_table(space, SENTENCES_PREFIX)
+        metadata = self._tables.schema(name).metadata or {}
+        return read_facts(Likeness, metadata.get(LIKENESS_KEY, ""), f"the likeness of {name}")
 
     def _loaded_once(self, space: Fingerprint) -> SentenceEmbedder:
         if space.digest not in self._embedders:
@@ -164,6 +165,7 @@ class Sentences:
         exported = open_sentence_tower(self._tables.uri, space)
         if exported is not None:
             return exported
+        check_named(space.name, self._tables.uri, OF_TRANSFORMERS)
         loaded = load_sentence_model(space.name)
         if loaded.space.digest != space.digest:
             raise SpaceMismatch(

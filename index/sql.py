@@ -20,6 +20,7 @@ from kinodex.index.conditions import LEAST_LIKENESS
 from kinodex.index.errors import QueryError, checked_text
 from kinodex.index.library import LibraryReader
 from kinodex.index.store.indexes import present
+from kinodex.index.store.schema import ADDED_DIGEST, ROW_DIGEST
 
 if TYPE_CHECKING:
     import duckdb
@@ -108,7 +109,10 @@ def _videos(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name:
         connection.execute(f"CREATE VIEW {_quoted(name)} AS SELECT * FROM _videos")
         return
     connection.register("_metadata", library.tables["metadata"])
-    connection.execute(f"CREATE VIEW {_quoted(name)} AS SELECT * FROM _videos LEFT JOIN _metadata USING (video_id)")
+    own = ", ".join(["video_id", *map(_quoted, library.metadata.columns())])
+    connection.execute(
+        f"CREATE VIEW {_quoted(name)} AS SELECT * FROM _videos LEFT JOIN (SELECT {own} FROM _metadata) USING (video_id)"
+    )
 
 
 def _segments(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
@@ -149,7 +153,9 @@ def _lines(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: 
 def _plain(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
     """A table as it is."""
     rows = library.tables.rows(name)
-    connection.register(name, rows.drop_columns([each for each in ("digest",) if each in rows.column_names]))
+    connection.register(
+        name, rows.drop_columns([each for each in (ADDED_DIGEST, ROW_DIGEST) if each in rows.column_names])
+    )
 
 
 def _extract(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:

@@ -5,7 +5,6 @@ A sweep reads only columns of ids and numbers, and not even those where the numb
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,41 +17,47 @@ import pyarrow.compute as pc
 
 from kinodex.index.annotations import CLIPS_TABLE, grouped
 from kinodex.index.errors import LibraryDamaged
+from kinodex.index.keyed_rows import WrongRows, wrong_rows
 from kinodex.index.library import Library
 from kinodex.index.metadata import LIVE_SOURCE
+from kinodex.index.rows import VideoRow
 from kinodex.index.store.database import Tables, own_tables
 from kinodex.index.store.indexes import present
 from kinodex.index.store.leases import Process, is_known, is_running
 from kinodex.index.store.schema import (
     ADDED_DIGEST,
     CHECKSUM,
+    LEFT_OUT,
+    OWN_ROW,
+    ROWS_AT_ONCE,
     STAGE_TABLES,
     STAGES,
     VIDEO_DIGESTS,
     Filter,
     all_of,
+    as_text,
     at_least,
     chunked,
+    digests_by_video,
     equal,
     fits_one_filter,
     one_of,
     other_than,
+    own_columns,
+    own_hashes,
+    read_batches,
+    read_digests,
+    read_video_digests,
+    row_hashes,
 )
 from kinodex.index.videos.visibility import complete_videos, damaged_rows
 from kinodex.index.videos.writer import (
-    OWN_ROW,
-    ROWS_AT_ONCE,
     Counts,
-    as_text,
     counts_of,
-    digests_by_video,
     expected_rows,
     ingested_only,
     is_complete,
     key_columns,
-    read_batches,
-    read_digests,
-    row_hashes,
     rows_by_video,
 )
 
@@ -112,11 +117,11 @@ def _check(library: Library, stage: str, deep: bool, video_ids: Sequence[str] | 
     rows = tables.rows("additions", all_of([*chosen, equal("stage", stage)]))
     keys = [(row["video_id"], row["model"]) for row in rows.select(["video_id", "model"]).to_pylist()]
     promised = dict(zip(keys, rows.to_pylist(), strict=True))
-    hashes = dict(zip(keys, row_hashes(rows), strict=True))
+    hashes = dict(zip(keys, own_hashes(tables.schema("additions"), rows), strict=True))
     digested = {key for key, row in promised.items() if row.get(ADDED_DIGEST) is not None}
     reads_values = bool(digested) and (deep or stage in STAGE_TABLES)
     held, digests = _held(library, stage, chosen, reads_values)
-    gone = {video_id for video_id, _ in promised} - complete_videos(tables, video_ids).keys()
+    gone = {video_id for video_id, _ in promised} - complete_videos(tables, video_ids, as_stored=True).keys()
     stray = {key for key in promised if key[0] in gone}
     broken = {key for key, row in promised.items() if held[key] != row["rows"]}
     if reads_values:
@@ -219,9 +224,9 @@ def _altered_in(library: Library, deep: bool, video_ids: Sequence[str] | None) -
         is_older = VIDEO_DIGESTS not in batch.schema.names
         texts = [None] * len(ids) if is_older else batch.column(VIDEO_DIGESTS).cast(pa.binary()).to_pylist()
         unchecked += sum(text is None for text in texts)
-        for video_id, text, row_hash in zip(ids, texts, row_hashes(batch), strict=True):
+        for video_id, text, row_hash in zip(ids, texts, own_hashes(tables.schema("videos"), batch), strict=True):
             if text is not None:
-                found = promised[video_id] = _read(text)
+                found = promised[video_id] = read_video_digests(text)
                 if found.keys() != {*filled, OWN_ROW} or found[OWN_ROW] != as_text(row_hash):
                     altered[OWN_ROW].add(video_id)
     for name in filled:
@@ -231,15 +236,6 @@ def _altered_in(library: Library, deep: bool, video_ids: Sequence[str] | None) -
                 id_ for id_, digests in promised.items() if digests.get(name, as_text(held[id_])) != as_text(held[id_])
             }
     return altered, unchecked
-
-
-def _read(text: bytes) -> dict[str, Any]:
-    """Read stored digests; none where they are damaged themselves."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 # Check the videos of a library against the counts and digests in their rows, and delete the leftovers of ingests.
@@ -264,6 +260,8 @@ class Audit:
     """Complete videos that were made before there were digests: altered values of theirs are not found."""
     added: AddedAudit = field(default_factory=AddedAudit)
     """The same for the rows of optional stages."""
+    keyed: tuple[WrongRows, ...] = ()
+    """Rows of tables with a key that stand twice, or are not as they were written."""
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -288,24 +286,28 @@ class Audit:
                 for each in rows
                 for video_id in each.video_ids
             ),
+            *(problem for each in self.keyed for problem in each.problems),
         )
 
 
 def audit(library: Library, deep: bool = False) -> Audit:
     """Check that complete videos and additions have all their rows, and there are no others; `deep` reads all."""
-    return replace(audit_videos(library, deep), added=audit_added(library, deep=deep))
+    of_videos = audit_videos(library, deep)
+    return replace(of_videos, added=audit_added(library, deep=deep), keyed=wrong_rows(library.tables))
 
 
 def audit_videos(library: Library, deep: bool = False) -> Audit:
     """Check the rows that ingest writes, and clips; videos that seem broken are checked a second time."""
     tables, vectors_table = library.tables, library.vectors_table
-    videos = complete_videos(tables)
+    videos = complete_videos(tables, as_stored=True)
     held = counts_of(tables, vectors_table)
     suspects = [row.video_id for row in videos.values() if not is_complete(row, held, vectors_table)]
     again = counts_of(tables, vectors_table, fits_one_filter(suspects)) if suspects else {}
-    rows = complete_videos(tables, fits_one_filter(suspects)).values() if suspects else ()
+    rows = complete_videos(tables, fits_one_filter(suspects), as_stored=True).values() if suspects else ()
     wrong = [row for row in rows if not is_complete(row, again, vectors_table)]
     once = {name: Counts(counts.distinct, counts.distinct) for name, counts in again.items()}
+    if once:
+        once["transcript"] = _lines_once(tables, wrong, again["transcript"])
     doubled = sorted(row.video_id for row in wrong if is_complete(row, once, vectors_table))
     broken = sorted({row.video_id for row in wrong}.difference(doubled))
     stored = _videos_with_clips(tables).union(*(counts.rows for counts in held.values()))
@@ -356,10 +358,50 @@ def check_leftovers(library: Library, orphans: Sequence[str]) -> None:
         )
 
 
-def delete_doubles(library: Library, video_ids: Sequence[str]) -> None:
-    """Delete the second copy of each row of videos that have some twice."""
-    for name, counts in counts_of(library.tables, library.vectors_table, video_ids).items():
-        _delete_doubles(library.tables, name, [id_ for id_ in counts.rows if counts.rows[id_] > counts.distinct[id_]])
+def delete_doubles(tables: Tables, vectors_table: str, video_ids: Sequence[str] | None = None) -> None:
+    """Delete the second copy of each row of videos, or all, that have some twice."""
+    counts = counts_of(tables, vectors_table, video_ids)
+    for name, held in counts.items():
+        _delete_doubles(tables, name, [id_ for id_ in held.rows if held.rows[id_] > held.distinct[id_]])
+    for row in complete_videos(tables, video_ids, as_stored=True).values():
+        _delete_second_lines(tables, row, counts["transcript"].rows.get(row.video_id, 0))
+
+
+# Lines have no number: where each of a video's stands as often, these are copies of the same.
+
+
+def _lines_once(tables: Tables, videos: Sequence[VideoRow], held: Counts) -> Counts:
+    """Count the lines of videos without copies."""
+    times = {row.video_id: _copies(tables, row, held.rows.get(row.video_id, 0)) for row in videos}
+    once = {id_: count // times.get(id_, 1) for id_, count in held.rows.items()}
+    return Counts(once, once)
+
+
+def _copies(tables: Tables, row: VideoRow, held: int) -> int:
+    """Say how often each line of a video stands; 1 where not all stand as often as their number says."""
+    if not row.transcript_lines or held <= row.transcript_lines or held % row.transcript_lines:
+        return 1
+    times = held // row.transcript_lines
+    of_video = [equal("video_id", row.video_id), *ingested_only("transcript")]
+    counts = Counter(each for batch in read_batches(tables, "transcript", of_video) for each in row_hashes(batch))
+    return times if all(count % times == 0 for count in counts.values()) else 1
+
+
+def _delete_second_lines(tables: Tables, row: VideoRow, held: int) -> None:
+    times = _copies(tables, row, held)
+    if times == 1:
+        return
+    columns = [name for name in own_columns(tables.schema("transcript")) if name not in LEFT_OUT]
+
+    def others(rows: pa.Table) -> list[int]:
+        places: dict[int, list[int]] = defaultdict(list)
+        for row_id, row_hash in zip(rows["_rowid"].to_pylist(), row_hashes(rows.select(columns)), strict=True):
+            places[row_hash].append(row_id)
+        return [row_id for same in places.values() for row_id in same[len(same) // times :]]
+
+    tables.delete_chosen(
+        "transcript", columns, all_of([equal("video_id", row.video_id), *ingested_only("transcript")]), others
+    )
 
 
 def _videos_with_clips(tables: Tables) -> set[str]:
@@ -387,11 +429,9 @@ def _delete_doubles(tables: Tables, name: str, video_ids: Sequence[str]) -> set[
     repaired: set[str] = set()
     for ids in chunked(video_ids if len(columns) > 1 else ()):
         of_videos = one_of("video_id", ids)
-        rows = pa.Table.from_batches(tables.batches(name, of_videos, columns, row_ids=True))
-        first = rows.group_by(columns).aggregate([("_rowid", "min")])["_rowid_min"]
-        others = rows.filter(pc.invert(pc.is_in(rows["_rowid"], value_set=first.combine_chunks())))
-        tables.delete(name, of_videos & one_of("_rowid", others["_rowid"].to_pylist()))
-        repaired.update(others["video_id"].to_pylist())
+        counts = tables.rows(name, of_videos, columns).group_by(columns).aggregate([([], "count_all")])
+        repaired.update(counts.filter(pc.greater(counts["count_all"], 1))["video_id"].to_pylist())
+        tables.delete_doubles(name, columns, of_videos)
     return repaired
 
 

@@ -1,4 +1,4 @@
-"""Texts for people: words of any script, redaction, counts and durations, and escapes for a terminal."""
+"""Texts for people: parts of texts, redaction, counts and durations, and escapes for a terminal."""
 
 from __future__ import annotations
 
@@ -10,34 +10,11 @@ from typing import Any
 
 import regex
 
-# Words and characters of texts in any script, by the rules of Unicode (annex 29, which the library `regex` knows).
+# Parts of texts in any script: characters as people count them (annex 29 of Unicode, which the library `regex` knows).
 
-UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\u30fc\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
-"""The letters of scripts without spaces, as a set of a regular expression."""
 NEAR_SPACE = 40
 """Characters by which a text may be cut shorter to end with a whole word."""
-_RUN = regex.compile(rf"((?:[{UNSPACED}]\p{{M}}*)+)|((?:[^\W_{UNSPACED}])+)")
 _CHARACTER = regex.compile(r"\X")
-ACCENTS = re.compile("(?<=[a-z])[\u0300-\u036f]+")
-
-
-def words(text: str) -> list[str]:
-    """The words of a text in order, as they are written; of scripts without spaces the pairs of characters."""
-    found: list[str] = []
-    for unspaced, word in _RUN.findall(text):
-        each = _CHARACTER.findall(unspaced)
-        found += ["".join(each[at : at + 2]) for at in range(max(1, len(each) - 1))] if each else [word]
-    return found
-
-
-def plain_words(text: str) -> set[str]:
-    """The words of a text as the index compares them (see `plain_letters`)."""
-    return set(words(plain_letters(text)))
-
-
-def plain_letters(text: str) -> str:
-    """A text in small letters, and Latin ones without accents."""
-    return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFD", text.casefold())))
 
 
 def composed(name: str) -> str:

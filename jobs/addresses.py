@@ -226,7 +226,9 @@ def _relocate(library: Library, mapping: _Mapping, limit_s: float, check: Callab
         raise UsageError(_nothing_under(library, mapping.old, [row.uri for row in rows if row.frames]))
     _check_free(moved, places, rows, sources)
     videos = tuple(Relocated(row.video_id, _title(row, title_of(uri)), redact_uri(row.uri), uri) for row, uri in moved)
-    states = Counter(each.state for each in look_at_all([Place(uri) for _, uri in moved[:MOST_LOOKED_AT]], limit_s))
+    states = Counter(
+        each.state for each in look_at_all([Place(uri, is_named=True) for _, uri in moved[:MOST_LOOKED_AT]], limit_s)
+    )
     if check is not None:
         library.writer.readdress({each.video_id: (each.new_uri, each.title) for each in videos}, check)
         stay = {redact_uri(row.uri) for row in sources if mapping.applied(row.uri) is None}

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.errors import SpaceMismatch
 from kinodex.index.library import LibraryReader
+from kinodex.index.spaces.named_models import OF_TRANSFORMERS, check_named
 from kinodex.index.spaces.towers import SERVED, Fingerprint
 from kinodex.index.store.carried_towers import open_text_tower
 from kinodex.index.store.database import space_tables
@@ -61,7 +62,8 @@ class ServedModel:
     def role(self) -> Role:
         from kinodex.agent.models.roles import read_roles
 
-        waits: dict[str, object] = {"attempts": 1, "timeout_s": QUERY_S} if self.is_query else {}
+        short: dict[str, object] = {"attempts": 1, "timeout_s": QUERY_S, "give_up_after_s": QUERY_S}
+        waits = short if self.is_query else {}
         settings = {
             **waits,
             **({} if self.has_key else {"key_env": None}),
@@ -167,8 +169,7 @@ class ClipQueries:
             return served
         if jpeg is None:
             return self._of_words(words)
-        model = loaded(self.space.name)
-        self._check(model.space)
+        model = self._loaded()
         seen: NDArray[np.float32] = model.embed_windows([[jpeg] * model.frames])[0].astype(np.float32)
         if not words.strip():
             return seen
@@ -178,19 +179,19 @@ class ClipQueries:
 
     def _of_words(self, words: str) -> NDArray[np.float32]:
         tower = open_text_tower(self.library.uri, self.space.digest)
-        if tower is None:
-            model = loaded(self.space.name)
-            self._check(model.space)
-        vectors = model.embed_texts([words]) if tower is None else tower.embed_text([words])
+        vectors = self._loaded().embed_texts([words]) if tower is None else tower.embed_text([words])
         vector: NDArray[np.float32] = vectors[0]
         return vector
 
-    def _check(self, found: Fingerprint) -> None:
-        if found.digest != self.space.digest:
+    def _loaded(self) -> VideoTextModel:
+        check_named(self.space.name, self.library.uri, OF_TRANSFORMERS)
+        model = loaded(self.space.name)
+        if model.space.digest != self.space.digest:
             raise SpaceMismatch(
-                f"got the video-text model {found}, but {self.library.uri} holds clips by {self.space}: here the same "
-                "name stands for other weights; use those that made the clips"
+                f"got the video-text model {model.space}, but {self.library.uri} holds clips by {self.space}: here the "
+                "same name stands for other weights; use those that made the clips"
             )
+        return model
 
 
 @lru_cache(maxsize=1)

@@ -48,7 +48,7 @@ from kinodex.jobs.add.captions import text_tower
 from kinodex.jobs.add.endpoint import Outcome, ask_again, open_model_thread
 from kinodex.jobs.add.extract import FRAMES_A_PART, LINES_A_PART, Extraction, arrow_columns, extraction, local_model
 from kinodex.jobs.add.run import VideoOutcome, add, pending_videos
-from kinodex.jobs.errors import CostReached, UsageError
+from kinodex.jobs.errors import CostReached, UsageError, check_packages
 from kinodex.jobs.models import ModelChoice, endpoint_roles, run_now
 
 if TYPE_CHECKING:
@@ -207,6 +207,7 @@ def ask_collection(library: Library, request: CollectionRequest) -> CollectionAn
     Waits while another extract of the library is filled in. Raises UsageError or BadSettings for what makes no sense,
     ModelError for a model that gives no reply. A spent budget is no error: the answer says what it did not look at.
     """
+    check_packages("duckdb")
     asker = _asker(library, request)
     roles = roles_of(request.choice)
     _started(asker, roles)

@@ -26,6 +26,9 @@ this tree is a fault of the program: it keeps its traceback and exits with 1.
 
 from __future__ import annotations
 
+from errno import EMFILE, ENFILE
+from importlib.util import find_spec
+
 from kinodex.index.errors import KinodexError
 
 OK, CRASHED, BAD_INPUT, SOME_FAILED, LIBRARY_UNUSABLE, MODEL_UNUSABLE, REPLIES_UNUSABLE = range(7)
@@ -64,6 +67,16 @@ EXTRAS = {
 """What the base install leaves out, and the extra that brings it."""
 
 
+def check_packages(*names: str) -> None:
+    """Raise ModuleNotFoundError for a package that is missing, before work begins that needs it at its end.
+
+    >>> check_packages("json")
+    """
+    for name in names:
+        if find_spec(name) is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
 class UsageError(KinodexError):
     """The command line asks for something that makes no sense."""
 
@@ -97,6 +110,12 @@ def exit_code(error: Exception) -> int:
 
 NO_MEMORY = ("can't start new thread", "failed to map segment", "bad_alloc", "Cannot allocate memory")
 """Words of Python, the loader, C++ and the system."""
+
+
+def lacks_files(error: BaseException) -> bool:
+    """True for an error that says that this process, or the machine, may open no further file."""
+    known = isinstance(error, OSError) and error.errno in (EMFILE, ENFILE)
+    return known or "too many open files" in str(error).lower()
 
 
 def lacks_memory(error: BaseException) -> bool:

@@ -33,12 +33,12 @@ from kinodex.index.rows import FrameVectors, RunRow, SourceRow, VideoRow, first_
 from kinodex.index.spaces.cpu import ImageTower
 from kinodex.index.spaces.space import BUILTIN_SPACE
 from kinodex.index.spaces.towers import ImageEmbedder
-from kinodex.index.store.indexes import DURING_RUN, delete_old_states, refresh
+from kinodex.index.store.indexes import DURING_RUN, clean, refresh
 from kinodex.index.store.leases import awaited_lease
-from kinodex.index.store.schema import equal
+from kinodex.index.store.schema import equal, read_digests
 from kinodex.index.sweep import sweep
 from kinodex.index.text import redact_uri
-from kinodex.index.videos.writer import expected_rows, read_digests
+from kinodex.index.videos.writer import expected_rows
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import CLEAN_EVERY_S, LEASE
@@ -475,7 +475,7 @@ class _Writer:
             refresh(self._library.tables, DURING_RUN)
             self._refreshed = now
         if now - self._cleaned > CLEAN_EVERY_S:
-            delete_old_states(self._library.tables, DURING_RUN)
+            clean(self._library.tables, DURING_RUN)
             self._cleaned = now
 
     # State and standing queries

@@ -120,7 +120,7 @@ def _table_rows(table: str) -> list[tuple[str, str, str, Mapping[str, Any]]]:
         ".jsonl": _json_rows,
         ".parquet": _parquet_rows,
     }
-    with local_copy(Source(table, table)) as path:
+    with local_copy(Source(table, table, is_named=True)) as path:
         try:
             rows = readers[suffix](path)
         except (ValueError, csv.Error) as error:  # pyarrow's and JSON's errors are ValueErrors
@@ -224,7 +224,7 @@ def _time(text: str) -> datetime:
 
 def has_columns(manifest: str) -> bool:
     """True if a manifest has columns beside those that say which videos it lists; as `read_metadata` raises."""
-    with local_copy(Source(manifest, manifest)) as path:
+    with local_copy(Source(manifest, manifest, is_named=True)) as path:
         try:
             match PurePosixPath(manifest).suffix.lower():
                 case ".parquet":

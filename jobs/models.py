@@ -23,6 +23,7 @@ from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
     from kinodex.agent.models.roles import Role
+    from kinodex.agent.variants.base import Variant
     from kinodex.index.spaces.towers import Fingerprint
 
 A = TypeVar("A")
@@ -109,6 +110,19 @@ def check_known_world(choice: ModelChoice, space: Fingerprint, *, has_pictures: 
     raise UsageError(
         f"the built-in model knows the drawn films of the space builtin alone, and this library is in {space}: its "
         "answers would be nonsense; name a language model with --model (and --base-url), or give --anyway"
+    )
+
+
+def check_sight(choice: ModelChoice, agent: Variant) -> None:
+    """Raise `UsageError`, before it is loaded, for a model of this process where the agent shows it pictures."""
+    if not (choice.is_local and agent.needs_pictures):
+        return
+    from kinodex.agent.ask import VARIANTS
+
+    readers = ", ".join(each.name for each in VARIANTS if each.sees_video and not each.needs_pictures)
+    raise UsageError(
+        f"got --model {choice.model}, which reads text alone, and the agent {agent.name} shows it frames; give --agent "
+        f"with one that reads words ({readers}), or a model that sees: --model NAME --base-url URL"
     )
 
 

@@ -8,7 +8,8 @@ read. What it says is an order, and claims nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, ValidationError
 
 from kinodex.agent.errors import ModelRejected, ModelUnreachable, NoCompletion
+from kinodex.agent.nesting import parse_json
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import Hit
 from kinodex.index.text import redact, redact_uri
@@ -32,6 +34,7 @@ TEXTS_A_REQUEST = 32
 """As many as text-embeddings-inference takes unless its user says otherwise."""
 LONGEST_TEXT = 2000
 TIMEOUT_S = 60.0
+BUSY, LEAST_WAIT_S = (429, 503), 0.5
 KEY = "KINODEX_RERANK_KEY"
 """Environment variable with a key, for a server that wants one."""
 SHOWN = 200
@@ -86,12 +89,34 @@ def rerank_address(url: str) -> str:
 
 
 def _scores(address: str, query: str, texts: Sequence[str]) -> list[float]:
-    import httpx2
+    from kinodex.jobs.blocking_http import BlockingClient
 
     key = os.environ.get(KEY, "").strip()
     headers = {"authorization": f"Bearer {key}"} if key else {}
-    with httpx2.Client(timeout=TIMEOUT_S, headers=headers) as client:
+    with BlockingClient(timeout=TIMEOUT_S, headers=headers) as client:
         return [score for some in batched(texts, TEXTS_A_REQUEST) for score in _ask(client, address, query, some)]
+
+
+def _post(client: httpx2.Client, address: str, body: Mapping[str, object]) -> httpx2.Response:
+    """Post a request; where the server is busy and says for how long, again then, within `TIMEOUT_S` in all."""
+    from kinodex.agent.models.waits import asked_wait_s
+
+    until_s = time.monotonic() + TIMEOUT_S
+    while True:
+        reply = client.post(address, json=body)
+        if reply.status_code not in BUSY:
+            return reply
+        wait_s = asked_wait_s(reply.status_code, reply.headers, _json_or_text(reply), time.time())
+        if wait_s is None or time.monotonic() + wait_s > until_s:
+            return reply
+        time.sleep(max(wait_s, LEAST_WAIT_S))
+
+
+def _json_or_text(reply: httpx2.Response) -> object:
+    try:
+        return parse_json(reply.content)
+    except ValueError:
+        return reply.text
 
 
 def _ask(client: httpx2.Client, address: str, query: str, texts: Sequence[str]) -> list[float]:
@@ -100,7 +125,7 @@ def _ask(client: httpx2.Client, address: str, query: str, texts: Sequence[str]) 
     place = redact_uri(address)
     body = {"query": query, "documents": texts, "texts": texts, "truncate": True, "truncate_prompt_tokens": -1}
     try:
-        reply = client.post(address, json=body)
+        reply = _post(client, address, body)
     except httpx2.HTTPError as error:
         why = redact(str(error)) or type(error).__name__
         raise ModelUnreachable(

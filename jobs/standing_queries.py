@@ -8,6 +8,7 @@ never not at all, and both times with the same `id`.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from kinodex.agent.errors import ModelError
+from kinodex.agent.errors import ModelError, ReplyRefused
 from kinodex.index.library import Library
 from kinodex.index.metadata import Row, shown_at
 from kinodex.index.rows import Basis, FrameVectors, Hit, VideoRow
@@ -30,6 +31,7 @@ from kinodex.jobs.models import ModelChoice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from tenacity import RetryCallState
 
 DEFAULT_PROBABILITY = 0.5
 GAP_S = 10.0
@@ -37,6 +39,8 @@ TIMEOUT_S, ATTEMPTS, LONGEST_WAIT_S = 10.0, 5, 30.0
 """Of one try to send a notice; tries in a row, after which it waits for the next rows; seconds between two of them."""
 TRY_AGAIN = (408, 425, 429)
 CLOSING_S = 5.0
+MOST_ANSWER_BYTES = 1 << 20
+"""Of what a receiver answers, of which the status counts."""
 REFUSED = "refused"
 
 
@@ -225,17 +229,18 @@ def send_notice(address: str, notice: Mapping[str, Any], over: Event) -> str | N
         sleep_using_event,
         stop_after_attempt,
         stop_when_event_set,
-        wait_exponential,
     )
 
     attempts = Retrying(
         retry=retry_if_exception_type((httpx2.TransportError, _TryAgain)),
-        wait=wait_exponential(0.5, max=LONGEST_WAIT_S),
+        wait=_wait_s,
         stop=stop_after_attempt(ATTEMPTS) | stop_when_event_set(over),
         sleep=sleep_using_event(over),
     )
     try:
         status = attempts(_post, address, notice)
+    except ReplyRefused as error:
+        return f"{REFUSED}: notice {notice['id']}: {error}"
     except RetryError as error:
         reason = error.last_attempt.exception()
         said = str(reason) if isinstance(reason, _TryAgain) else type(reason).__name__
@@ -244,14 +249,26 @@ def send_notice(address: str, notice: Mapping[str, Any], over: Event) -> str | N
 
 
 class _TryAgain(Exception):
-    """A reply that may be another one the next time."""
+    """A reply that may be another one the next time, after the wait that it asks for."""
+
+    def __init__(self, said: str, asked_s: float | None) -> None:
+        super().__init__(said)
+        self.asked_s = asked_s
+
+
+def _wait_s(state: RetryCallState) -> float:
+    error = state.outcome.exception() if state.outcome else None
+    asked_s = error.asked_s if isinstance(error, _TryAgain) else None
+    return min(max(0.5 * 2.0 ** (state.attempt_number - 1), asked_s or 0.0), LONGEST_WAIT_S)
 
 
 def _post(address: str, notice: Mapping[str, Any]) -> int:
-    import httpx2
+    from kinodex.agent.models.waits import asked_wait_s
+    from kinodex.jobs.blocking_http import BlockingClient
 
-    with httpx2.Client(timeout=TIMEOUT_S) as client:
-        status = client.post(address, json=notice, headers={"idempotency-key": notice["id"]}).status_code
+    with BlockingClient(timeout=TIMEOUT_S, most_bytes=MOST_ANSWER_BYTES) as client:
+        reply = client.post(address, json=notice, headers={"idempotency-key": notice["id"]})
+    status = reply.status_code
     if status >= 500 or status in TRY_AGAIN:
-        raise _TryAgain(f"it says {status}")
+        raise _TryAgain(f"it says {status}", asked_wait_s(status, reply.headers, reply.text, time.time()))
     return int(status)

@@ -24,6 +24,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kinodex.index import errors
 from kinodex.index.errors import (
     BadCheckpoint,
@@ -39,6 +41,7 @@ from kinodex.index.errors import (
 )
 from kinodex.index.library import Library
 from kinodex.index.spaces.load import load_image_tower
+from kinodex.index.spaces.named_models import check_named
 from kinodex.index.spaces.space import BUILTIN_SPACE, Space, absolute_name, local_files
 from kinodex.index.spaces.towers import (
     BUILTIN_TOWERS,
@@ -54,6 +57,7 @@ from kinodex.index.spaces.towers import (
 )
 from kinodex.index.store.carried_towers import LEASE, builtin_tower, find_tower, held_towers, keep_towers
 from kinodex.index.store.database import free_memory_bytes
+from kinodex.jobs.library import stored_pictures
 
 if TYPE_CHECKING:
     from kinodex.index.spaces.cpu import ImageTower
@@ -73,8 +77,9 @@ SMALL_BYTES = 40_000_000
 def load_embedder(name: str, device: str = "auto", library: Library | None = None) -> ImageEmbedder:
     """Load the image tower of the space called `name` for many pictures: on a CPU, as exported.
 
-    It is the one that `library` carries, else this machine's, which is exported now if it is missing; else torch's,
-    where none can be had or torch is quicker. Raises as `load_image_tower` does.
+    It is the one that was exported here, else the one that `library` carries, if it makes the vectors that the library
+    holds; else one is exported now; else torch's, where none can be had or torch is quicker. Raises as
+    `load_image_tower` does.
     """
     on_cpu = device == "cpu" or (device == "auto" and not any(map(os.path.exists, GPU_DEVICES)))
     if name == BUILTIN_SPACE or not on_cpu or find_spec("onnxruntime") is None:
@@ -106,17 +111,38 @@ def load_embedder(name: str, device: str = "auto", library: Library | None = Non
 
 
 def _carried_tower(library: Library) -> ImageTower | None:
-    """Open the image tower that a library carries, unless torch is quicker here."""
+    """Open the image tower that a library carries, as exported here or verified, unless torch is quicker here."""
     from kinodex.index.spaces.cpu import IMAGE_ONNX, ImageTower
-    from kinodex.index.spaces.export import read_trial
+    from kinodex.index.spaces.export import cached_image_tower, read_trial
 
     space = library.fingerprint
+    if exported := cached_image_tower(space):
+        return exported
     trial = read_trial(space.digest)
     if trial is None or trial.taken:
         with suppress(TowersDamaged, StorageError):
             if folder := find_tower(library.uri, space.digest, "image"):
-                return ImageTower(space, folder / IMAGE_ONNX)
+                carried = ImageTower(space, folder / IMAGE_ONNX)
+                return carried if _makes_stored_vectors(carried, library) else None
     return None
+
+
+VERIFIED_FRAMES, VERIFIED_COSINE = 8, 0.9
+"""Stored pictures by which a carried tower is verified, and the least mean cosine to their stored vectors: pictures are
+stored smaller and compressed, and another tower's vectors have cosines about 0."""
+
+
+def _makes_stored_vectors(tower: ImageTower, library: Library) -> bool:
+    """True if a tower makes of stored pictures about the vectors that are stored; False too where none are stored."""
+    video = next((row for row in library.videos() if row.frames), None)
+    if video is None:
+        return False
+    first = next(stored_pictures(library, video, VERIFIED_FRAMES))
+    stored = library.vectors(video.video_id)
+    rows = [stored.frame_no.tolist().index(frame.frame_no) for frame, _ in first]
+    made = tower.embed(np.stack([tower.prepare(np.asarray(picture)) for _, picture in first]))
+    cosines = (made.astype(np.float32) * stored.vectors[rows].astype(np.float32)).sum(axis=1)
+    return bool(cosines.mean() >= VERIFIED_COSINE)
 
 
 def _is_small(name: str) -> bool:
@@ -198,10 +224,14 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _exported(space: Fingerprint, kind: TowerKind, again: bool) -> Path:
-    """Have a tower of a space in the cache, or its refusal; raises SpaceMismatch if its name is another space here."""
+def _exported(uri: str, space: Fingerprint, kind: TowerKind, again: bool) -> Path:
+    """Have a tower of a library's space in the cache, or its refusal.
+
+    Raises ModelNotNamed if the library alone names it, SpaceMismatch if its name is another space here.
+    """
     from kinodex.index.spaces.export import export_to_cache, read_cached, recall
 
+    check_named(space.name, uri)
     place = cached_place(space.digest, kind)
     if again:
         shutil.rmtree(place, ignore_errors=True)
@@ -241,7 +271,7 @@ def carry_towers(library: Library, space: Fingerprint, kinds: Iterable[TowerKind
         held = _readable_towers(library.uri, space)
         done = [kind for kind in kinds if again or not _is_settled(held, kind)]
         for kind in done:
-            made = Path(scratch) if builtin_tower(space.digest, kind) else _exported(space, kind, again)
+            made = Path(scratch) if builtin_tower(space.digest, kind) else _exported(library.uri, space, kind, again)
             if made == Path(scratch):
                 _copy_builtin(kind, made)
             held = keep_towers(library.uri, made, space)

@@ -16,7 +16,7 @@ from kinodex.agent.protocol import USUAL, AnswerRules, Models, Question
 from kinodex.agent.trace import Event, Record, read_prior_evidence, trace_to
 from kinodex.agent.variants.base import Variant, with_settings
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.models import ModelChoice, check_known_world, chosen_models, run_now
+from kinodex.jobs.models import ModelChoice, check_known_world, check_sight, chosen_models, run_now
 
 if TYPE_CHECKING:
     from kinodex.library import Library
@@ -125,7 +125,8 @@ def answer_many(
 
 
 def check_world(environment: Environment, agent: str | Variant, choice: ModelChoice) -> None:
-    """Raise UsageError if the built-in model would be asked by an agent about pictures that it does not know."""
+    """Raise UsageError if a model would be asked by an agent about pictures that it does not know, or cannot see."""
+    check_sight(choice, find_variant(agent))
     if find_variant(agent).roles:
         check_known_world(choice, environment.source.space, has_pictures=environment.has_pictures)
 

@@ -220,10 +220,11 @@ class Finder:
         from kinodex.jobs.pictures import as_jpeg
 
         queries, words = ClipQueries(self.library, space), plain_query(query.words)
+        embedder = embedder_key(self.library.uri, space.digest)
         if query.picture is None:
-            return kept_vector(space.digest, words, queries.embed), space
+            return kept_vector(embedder, words, queries.embed), space
         jpeg = as_jpeg(upright_pixels(query.picture))
-        return kept_vector(space.digest, words.encode() + b"\0" + jpeg, lambda _: queries.embed(words, jpeg)), space
+        return kept_vector(embedder, words.encode() + b"\0" + jpeg, lambda _: queries.embed(words, jpeg)), space
 
     def _clip_query_or_note(self, query: Query) -> tuple[Floats, Fingerprint] | None:
         """The same; None, with a reason in `clips_missing`, where the model cannot be had: the rest is searched."""
@@ -245,10 +246,10 @@ class Finder:
 
     def embed_texts(self, texts: Sequence[str]) -> Floats:
         """The unit vectors `[n, dim]` of texts; those that are not kept are embedded together, by the tower."""
-        new = [text for text in dict.fromkeys(map(plain_query, texts)) if held_vector(self._digest, text) is None]
+        new = [text for text in dict.fromkeys(map(plain_query, texts)) if held_vector(self._embedder, text) is None]
         made = dict(zip(new, self._text_tower.embed_text(new), strict=True)) if new else {}
         for text, vector in made.items():
-            keep_vector(self._digest, text, vector)
+            keep_vector(self._embedder, text, vector)
         return np.stack([made[each] if each in made else self._embed_words(each) for each in map(plain_query, texts)])
 
     def missing(self, where: str) -> str | None:
@@ -259,7 +260,7 @@ class Finder:
         return stage
 
     def _embed_words(self, words: str) -> Floats:
-        return kept_vector(self._digest, words, self._embed_text)
+        return kept_vector(self._embedder, words, self._embed_text)
 
     def _embed_picture(self, picture: Picture) -> Floats:
         if is_vector(picture):
@@ -271,13 +272,17 @@ class Finder:
             vector: Floats = tower.embed(tower.prepare(pixels)[None])[0]
             return vector
 
-        return kept_vector(self._digest, b"%d %b" % (pixels.shape[1], pixels.tobytes()), embed)
+        return kept_vector(self._embedder, b"%d %b" % (pixels.shape[1], pixels.tobytes()), embed)
 
     @cached_property
     def _digest(self) -> str:
         from kinodex.jobs.open import find_space
 
         return find_space(self.library, self.space).digest
+
+    @cached_property
+    def _embedder(self) -> str:
+        return embedder_key(self.library.uri, self._digest)
 
     @cached_property
     def _in_own_space(self) -> bool:
@@ -303,31 +308,41 @@ _keeping = Lock()
 Asked = TypeVar("Asked", str, bytes)
 
 
-def kept_vector(space: str, query: Asked, embed: Callable[[Asked], Floats]) -> Floats:
-    """The vector of words, or of a picture by its bytes, in the space of this digest, embedded once in a process.
+def embedder_key(uri: str, digest: str) -> str:
+    """The key under which the towers of a space in a library, and their vectors of queries, are kept in a process.
+
+    Libraries carry their own towers, and one may lie about the space of its tower: only the built-in ones are shared.
+    """
+    from kinodex.index.store.carried_towers import builtin_tower
+
+    return digest if builtin_tower(digest, "text") else f"{digest} {uri}"
+
+
+def kept_vector(embedder: str, query: Asked, embed: Callable[[Asked], Floats]) -> Floats:
+    """The vector of words, or of a picture by its bytes, by the embedder of this key, embedded once in a process.
 
     Words are the same whatever lies between them, and however their accents are written.
     """
     asked = query if isinstance(query, bytes) else plain_query(query)
-    held = held_vector(space, asked)
-    return keep_vector(space, asked, embed(asked)) if held is None else held
+    held = held_vector(embedder, asked)
+    return keep_vector(embedder, asked, embed(asked)) if held is None else held
 
 
-def held_vector(space: str, query: str | bytes) -> Floats | None:
+def held_vector(embedder: str, query: str | bytes) -> Floats | None:
     """The vector of a query that this process embedded before; None if it is not kept."""
-    key = _key(space, query)
+    key = _key(embedder, query)
     with _keeping:
         if key in _vectors:
             _vectors.move_to_end(key)
         return _vectors.get(key)
 
 
-def keep_vector(space: str, query: str | bytes, vector: Floats) -> Floats:
+def keep_vector(embedder: str, query: str | bytes, vector: Floats) -> Floats:
     """Keep the vector of a query in the place of the one that was longest not asked for."""
     kept = np.array(vector)
     kept.flags.writeable = False  # it is everybody's
     with _keeping:
-        _vectors[_key(space, query)] = kept
+        _vectors[_key(embedder, query)] = kept
         if len(_vectors) > VECTORS_KEPT:
             _vectors.popitem(last=False)
     return kept
@@ -338,8 +353,8 @@ def plain_query(words: str) -> str:
     return unicodedata.normalize("NFC", " ".join(words.split()))
 
 
-def _key(space: str, query: str | bytes) -> tuple[str, str | bytes]:
-    return space, hashlib.sha256(query).digest() if isinstance(query, bytes) else plain_query(query)
+def _key(embedder: str, query: str | bytes) -> tuple[str, str | bytes]:
+    return embedder, hashlib.sha256(query).digest() if isinstance(query, bytes) else plain_query(query)
 
 
 def is_vector(picture: Picture | None) -> TypeGuard[Floats]:

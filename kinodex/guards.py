@@ -15,7 +15,7 @@ import re
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -106,7 +106,7 @@ def guarded_app(app: ASGIApp, guard: Guard) -> ASGIApp:
     """Put a guard before an application: requests that it refuses never reach a route."""
     from starlette.datastructures import MutableHeaders
     from starlette.exceptions import HTTPException
-    from starlette.requests import Request
+    from starlette.requests import ClientDisconnect, Request
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -133,7 +133,8 @@ def guarded_app(app: ASGIApp, guard: Guard) -> ASGIApp:
 
         request = Request(scope)
         refusal = _admission(request, guard) or _refusal(request)
-        await (app if refusal is None else refusal)(scope, counted, safely)
+        with suppress(ClientDisconnect):  # it left in the middle of its body, and reads no reply
+            await (app if refusal is None else refusal)(scope, counted, safely)
 
     return guarded
 

@@ -34,6 +34,7 @@ from kinodex.index.spaces.towers import cached_place, is_whole
 from kinodex.index.store.carried_towers import builtin_tower
 from kinodex.index.store.database import space_tables
 from kinodex.index.store.schema import CLIPS_PREFIX, SENTENCES_PREFIX, VECTORS_PREFIX
+from kinodex.index.terms import query_terms
 
 _libraries: dict[str, str] = {}
 """The place of a library with vectors of each model, by the model's digest."""
@@ -50,6 +51,14 @@ def register(uri: str) -> None:
     tables = Library.open(uri).tables
     for prefix in (VECTORS_PREFIX, SENTENCES_PREFIX, CLIPS_PREFIX):
         _libraries.update({space.digest: uri for space in space_tables(tables, prefix).values()})
+
+
+def terms(query: str) -> str:
+    """Return the words of a query as the column `terms` of a table of lines has them.
+
+    >>> table.search(kinodex.lancedb.terms("L'École"), query_type="fts", fts_columns="terms")
+    """
+    return " ".join(query_terms(query))
 
 
 def titled(uri: str, rows: pa.Table) -> pa.Table:

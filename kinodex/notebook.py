@@ -19,7 +19,7 @@ from kinodex.index.metadata import plain
 from kinodex.index.rows import Hit, VideoRow
 from kinodex.index.store.schema import COMMON_COLUMNS
 from kinodex.index.text import redact_uri
-from kinodex.output import clock
+from kinodex.index.times import clock
 
 if TYPE_CHECKING:
     import pyarrow as pa

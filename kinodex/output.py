@@ -5,44 +5,47 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from kinodex.index.text import redact_values
+from kinodex.index.text import redact_values, visible, visible_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
 WIDE = 180
+CONTROL = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""What JSON leaves in its texts and a terminal may obey."""
 LINE_EVERY_S = 30.0
-
-
-def clock(seconds: float) -> str:
-    """A time as people read it: 75.5 -> "1:15.5", 3675 -> "1:01:15.0"."""
-    tenths = round(seconds * 10)
-    minutes, rest = divmod(tenths, 600)
-    hours, minutes = divmod(minutes, 60)
-    tail = f"{rest / 10:04.1f}"
-    return f"{hours}:{minutes:02d}:{tail}" if hours else f"{minutes}:{tail}"
 
 
 def console() -> Console:
     """Standard output for people; wide where it is no terminal, so that a pipe gets whole lines."""
-    from rich.console import Console
+    from kinodex.terminal import Terminal
 
-    out = Console(highlight=False, emoji=False)  # else a title loses `:b:` to a picture
-    return out if out.is_terminal else Console(highlight=False, emoji=False, width=WIDE)
+    out = Terminal(highlight=False, emoji=False)  # else a title loses `:b:` to a picture
+    return out if out.is_terminal else Terminal(highlight=False, emoji=False, width=WIDE)
 
 
 def error_console(quiet: bool = False) -> Console:
     """Standard error for people: progress, which a pipe does not get."""
-    from rich.console import Console
+    from kinodex.terminal import Terminal
 
-    return Console(stderr=True, quiet=quiet, emoji=False)
+    return Terminal(stderr=True, quiet=quiet, emoji=False)
+
+
+class Visible(logging.Formatter):
+    """Lines of a log without what could steer a terminal, or a secret."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the lines of a record."""
+        return visible_lines(super().format(record))
 
 
 @contextmanager
@@ -50,6 +53,7 @@ def notes_on_stderr() -> Iterator[None]:
     """Print within this block what is logged of a run that goes on: what is exported, missing, or tried again."""
     logger, handler = logging.getLogger("kinodex"), logging.StreamHandler()
     handler.setLevel(logging.WARNING)
+    handler.setFormatter(Visible())
     logger.addHandler(handler)
     try:
         yield
@@ -74,14 +78,25 @@ def print_every(console: Console, every_s: float = LINE_EVERY_S) -> Callable[[Ca
     return offer
 
 
-def tell(line: str) -> None:
-    """Print a line on standard error at once."""
-    print(line, file=sys.stderr, flush=True)
+def say(lines: object = "") -> None:
+    """Print lines on standard output; whatever is in them cannot steer the terminal, and shows no secret."""
+    print(visible_lines(str(lines)), flush=True)
 
 
-def print_json(value: Any) -> None:
-    """One JSON document on stdout, without secrets; what JSON has no type for (times, paths) as text."""
-    print(json.dumps(redact_values(value), default=str, ensure_ascii=not is_utf8(sys.stdout), indent=2))
+def tell(lines: str) -> None:
+    """Print lines on standard error at once, as `say` does."""
+    print(visible_lines(lines), file=sys.stderr, flush=True)
+
+
+def tell_count(text: str) -> None:
+    """Show how far a run is on a terminal, in the place of what was shown before."""
+    print(f"\r{visible(text)}", end="", file=sys.stderr, flush=True)
+
+
+def print_json(value: Any, indent: int | None = 2) -> None:
+    """Print one JSON document, without secrets; what JSON has no type for (times, paths) as text."""
+    text = json.dumps(redact_values(value), default=str, ensure_ascii=not is_utf8(sys.stdout), indent=indent)
+    print(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text), flush=True)
 
 
 def plain_table(*columns: str) -> Table:
@@ -98,6 +113,17 @@ def plain_table(*columns: str) -> Table:
 def is_utf8(stream: TextIO) -> bool:
     """True for a stream that can write any text."""
     return (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "") in ("utf8", "utf8sig")
+
+
+def open_closed_streams() -> None:
+    """Point standard streams that were closed (`>&-`) to nowhere: the next file would take the place of one."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))
 
 
 def write_any_text(*streams: TextIO) -> None:

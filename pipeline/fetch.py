@@ -6,6 +6,7 @@ Filesystems are those of fsspec; what fails for a moment is tried again, and err
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
 import shutil
@@ -22,6 +23,15 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from kinodex.pipeline.errors import SourceChanged, SourceError, SourceForbidden, SourceMissing, SourceUnreachable
+from kinodex.pipeline.origins import (
+    ORIGINS,
+    check_stored,
+    is_named_origin,
+    keep_at,
+    origin_of,
+    plain_web,
+    web_settings,
+)
 from kinodex.pipeline.playlists import playlist_kind, playlist_members, refusal
 
 if TYPE_CHECKING:
@@ -82,7 +92,8 @@ class Source:
     """One video to read: an absolute local path or a URI, and the subtitle files found beside it.
 
     `id` is its owner's name for it, if a manifest has one; `stamp` comes from the listing of a remote folder. A web
-    server that sends nothing for `timeout_s` is given up, in each try.
+    server that sends nothing for `timeout_s` is given up, in each try. `is_named` if the user named it: an address that
+    stands in a library or a list gets no credentials (see `origins`).
     """
 
     uri: str
@@ -91,6 +102,7 @@ class Source:
     id: str | None = None
     stamp: Stamp | None = field(default=None, compare=False)
     timeout_s: float = field(default=SILENCE_S, compare=False)
+    is_named: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +261,7 @@ def stamp(source: Source) -> Stamp | None:
     if not is_remote(source.uri):
         info = attempt(source.uri, Path(source.uri).stat)
         return local_stamp(info.st_size, info.st_mtime_ns)
-    filesystem, path = attempt(source.uri, lambda: filesystem_of(source.uri, source.timeout_s))
+    filesystem, path = attempt(source.uri, lambda: filesystem_of(source.uri, source.timeout_s, source.is_named))
     return stamp_from_info(attempt(source.uri, lambda: filesystem.info(path)))
 
 
@@ -284,8 +296,12 @@ def is_remote(uri: str) -> bool:
     return "://" in uri
 
 
-def filesystem_of(uri: str, timeout_s: float = SILENCE_S) -> tuple[AbstractFileSystem, str]:
-    """The filesystem of a URI or local path, and the path in it; a web server may be silent for `timeout_s`."""
+def filesystem_of(uri: str, timeout_s: float = SILENCE_S, is_named: bool = False) -> tuple[AbstractFileSystem, str]:
+    """The filesystem of a URI or local path, and the path in it; a web server may be silent for `timeout_s`.
+
+    One that the user did not name gets no credentials that are configured for the web; raises SourceForbidden for one
+    of a protocol that nobody named.
+    """
     from fsspec.core import url_to_fs
     from fsspec.implementations.local import LocalFileSystem
 
@@ -294,18 +310,31 @@ def filesystem_of(uri: str, timeout_s: float = SILENCE_S) -> tuple[AbstractFileS
         with suppress(RuntimeError):  # a file that begins with ~ stays, and the home of a user who is not there
             local = local if local.exists() else local.expanduser()
         return LocalFileSystem(), os.path.normpath(local.absolute())
-    options = _web_options(timeout_s) if uri.startswith(("http://", "https://")) else {}
-    filesystem, path = url_to_fs(uri, **options)
+    is_named = is_named or is_named_origin(uri)
+    if not is_named:
+        check_stored(uri)
+    if not uri.startswith(("http://", "https://")):
+        filesystem, path = url_to_fs(uri)
+        return filesystem, path
+    if not is_named:
+        return plain_web()(client_kwargs=_web_options(timeout_s)), uri
+    configured = web_settings()
+    names = frozenset(configured.get("headers", {}))
+    usual = _web_options(timeout_s)
+    kept_at_home = (keep_at(origin_of(uri), names), *usual["middlewares"])
+    options = {**usual, **configured, "middlewares": kept_at_home, "auto_decompress": False}
+    filesystem, path = url_to_fs(uri, client_kwargs=options)
     return filesystem, path
 
 
 def _web_options(timeout_s: float) -> dict[str, Any]:
-    """Make fsspec's options for the web: a limit of silence, and none for the whole; what is configured goes first."""
+    """Make options of a web client: a limit of silence and of an answer, and none for the whole."""
     from aiohttp import ClientTimeout
-    from fsspec.config import conf
+
+    from kinodex.pipeline.web_limits import in_time
 
     limit = ClientTimeout(total=None, sock_connect=timeout_s, sock_read=timeout_s)
-    return {"client_kwargs": {"timeout": limit, **conf.get("http", {}).get("client_kwargs", {})}}
+    return {"timeout": limit, "auto_decompress": False, "middlewares": (in_time(timeout_s),)}
 
 
 def attempt(uri: str, action: Callable[[], Result]) -> Result:
@@ -339,15 +368,14 @@ def _fetch(source: Source, folder: Path, check: Check) -> Path:
 
 
 def _download(source: Source, path: Path, check: Check = go_on) -> None:
-    from fsspec.callbacks import Callback
+    from kinodex.pipeline.web_limits import Pace
 
-    def came(inc: int = 1) -> None:
-        check()
-
-    blocks = Callback()
-    blocks.relative_update = came  # is called with every block
-    filesystem, remote = attempt(source.uri, lambda: filesystem_of(source.uri, source.timeout_s))
-    attempt(source.uri, lambda: filesystem.get_file(remote, str(path), callback=blocks))
+    filesystem, remote = attempt(source.uri, lambda: filesystem_of(source.uri, source.timeout_s, source.is_named))
+    patience_s = source.timeout_s if source.uri.startswith(("http://", "https://")) else math.inf
+    attempt(
+        source.uri,
+        lambda: filesystem.get_file(remote, str(path), callback=Pace(source.uri, path.parent, patience_s, check)),
+    )
 
 
 def _suffix(uri: str) -> str:
@@ -368,6 +396,8 @@ def _delete_abandoned() -> None:
 
 def source_error(uri: str, error: Exception) -> SourceError:
     """Make the error of this room for one of a file system."""
+    if isinstance(error, SourceError):
+        return error
     if isinstance(error, FileNotFoundError) and not is_absent(error) and isinstance(error.__cause__, Exception):
         error = error.__cause__
     if _is_timeout(error):
@@ -393,7 +423,10 @@ def _kept_nowhere(uri: str) -> str:
     """Say where the right to read a web address can come from: what grants it in the address itself is not stored."""
     if not uri.startswith(("http://", "https://")):
         return ""
-    return "; those in an address are not kept: name the source again with them, or give them by FSSPEC_HTTP"
+    return (
+        "; those in an address are not kept: name the source again with them, or give them by FSSPEC_HTTP and the "
+        f"origin by {ORIGINS}"
+    )
 
 
 def is_absent(error: BaseException) -> bool:
@@ -414,6 +447,7 @@ def _is_temporary(error: BaseException) -> bool:
     if _is_timeout(error):
         return True
     lasting = FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, ImportError, ValueError
+    lasting += (SourceError,)
     status = getattr(error, "status", None)
     if not isinstance(error, Exception) or isinstance(error, Interrupted):
         return False  # Ctrl-C is for the whole

@@ -33,6 +33,8 @@ class Place:
 
     uri: str
     mount: str | None = None
+    is_named: bool = False
+    """True if the user named its origin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ NOT_LOOKED = Look("unknown", why="the time for looking was over")
 def look(place: Place) -> Look:
     """Look up one place, without trying again; a file elsewhere is not opened."""
     if fetch.is_remote(place.uri):
-        return _look_elsewhere(place.uri)
+        return _look_elsewhere(place.uri, place.is_named)
     try:
         info = Path(place.uri).stat()
         return Look("there", fetch.local_stamp(info.st_size, info.st_mtime_ns))
@@ -115,9 +117,9 @@ def _holds_anything(folder: str | Path) -> bool:
         return True
 
 
-def _look_elsewhere(uri: str) -> Look:
+def _look_elsewhere(uri: str, is_named: bool) -> Look:
     try:
-        filesystem, path = fetch.filesystem_of(uri, LOOK_S)
+        filesystem, path = fetch.filesystem_of(uri, LOOK_S, is_named)
         filesystem.invalidate_cache()
         info = filesystem.info(path)
         if info.get("type") != "file":
@@ -125,13 +127,13 @@ def _look_elsewhere(uri: str) -> Look:
         return Look("there", fetch.stamp_from_info(info))
     # Each fsspec backend raises its own client library's errors, which have no common base but Exception.
     except Exception as error:
-        is_gone = fetch.is_absent(error) and _has_root(uri)
+        is_gone = fetch.is_absent(error) and _has_root(uri, is_named)
         return Look("gone") if is_gone else Look("unknown", why=str(fetch.source_error(uri, error)))
 
 
-def _has_root(uri: str) -> bool:
+def _has_root(uri: str, is_named: bool) -> bool:
     """True if the bucket, or the top folder, that holds a file elsewhere is there; a web server that answers is."""
-    filesystem, path = fetch.filesystem_of(uri, LOOK_S)
+    filesystem, path = fetch.filesystem_of(uri, LOOK_S, is_named)
     top, _, below = path.strip("/").partition("/")
     try:
         return uri.startswith(("http://", "https://")) or not below or bool(filesystem.exists(top))

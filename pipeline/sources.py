@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from kinodex.pipeline.errors import SourceForbidden, SourceMissing
 from kinodex.pipeline.fetch import Source, Stamp, attempt, filesystem_of, is_remote, stamp_from_info
+from kinodex.pipeline.origins import may_read
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -50,7 +51,7 @@ def list_sources(arguments: Sequence[str]) -> list[Source]:
     Raises SourceMissing: an argument names or matches no video; SourceForbidden, SourceUnreachable: a remote argument
     cannot be looked up.
     """
-    found = {source.uri: source for argument in arguments for source in _look_up(argument)}
+    found = {source.uri: replace(source, is_named=True) for argument in arguments for source in _look_up(argument)}
     return [found[uri] for uri in sorted(found)]
 
 
@@ -61,10 +62,10 @@ def named_sources(uris: Iterable[str]) -> list[Source]:
     for uri in uris:
         folders[_folder(uri)].append(uri)
     for of_folder in folders.values():
-        filesystem, _ = filesystem_of(of_folder[0])
-        if _on_the_web(filesystem):
+        if _on_the_web(of_folder[0]) or not may_read(of_folder[0]):  # what may not be read is a failure of its own
             sources += [Source(uri, title_of(uri)) for uri in of_folder]
             continue
+        filesystem, _ = filesystem_of(of_folder[0])
         paths = [filesystem_of(uri)[1] for uri in of_folder]
         names = _names_in(filesystem, _folder(paths[0]))
         filesystem.invalidate_cache()
@@ -143,8 +144,8 @@ def _look_up(argument: str) -> list[Source]:
     """List the sources of one argument; a name that exists is taken literally, even if it looks like a glob."""
     if not argument.strip():  # an unset variable in quotes; as a path it would be all of the current folder
         raise SourceMissing("got an empty name; give a file, a folder, a glob or a URI")
-    filesystem, path = attempt(argument, lambda: filesystem_of(argument))
-    if _on_the_web(filesystem):
+    filesystem, path = attempt(argument, lambda: filesystem_of(argument, is_named=True))
+    if _on_the_web(argument):
         return [Source(argument, title_of(argument))]
     try:
         return _list_path(argument, filesystem, path)
@@ -246,8 +247,8 @@ def _info(filesystem: AbstractFileSystem, path: str) -> Mapping[str, Any]:
     return info
 
 
-def _on_the_web(filesystem: AbstractFileSystem) -> bool:
-    return bool({"http", "https"} & set(_protocols(filesystem)))
+def _on_the_web(uri: str) -> bool:
+    return uri.lower().startswith(("http://", "https://"))
 
 
 def _require_some(paths: Collection[object], otherwise: str) -> None:
@@ -394,14 +395,14 @@ class ChosenSources(Sequence[Source]):
         return replace(source, stamp=self._stamps[place]) if place in self._stamps else source
 
 
-_Values = tuple[str, str, tuple[str, ...], str | None, tuple[int, str] | None, float]
+_Values = tuple[str, str, tuple[str, ...], str | None, tuple[int, str] | None, float, bool]
 
 
 def _values(source: Source) -> _Values:
     stamp = None if source.stamp is None else (source.stamp.size_bytes, source.stamp.mark)
-    return source.uri, source.title, source.sidecars, source.id, stamp, source.timeout_s
+    return source.uri, source.title, source.sidecars, source.id, stamp, source.timeout_s, source.is_named
 
 
 def _unpack(values: _Values) -> Source:
-    uri, title, sidecars, id_, stamp, timeout_s = values
-    return Source(uri, title, sidecars, id_, None if stamp is None else Stamp(*stamp), timeout_s)
+    uri, title, sidecars, id_, stamp, timeout_s, is_named = values
+    return Source(uri, title, sidecars, id_, None if stamp is None else Stamp(*stamp), timeout_s, is_named)

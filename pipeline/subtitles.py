@@ -19,6 +19,7 @@ from kinodex.pipeline.decoding.clock import file_clock
 from kinodex.pipeline.decoding.stream import VideoMetadata, open_options
 from kinodex.pipeline.errors import SourceError, SubtitleError
 from kinodex.pipeline.fetch import SILENCE_S, Source, local_copy
+from kinodex.pipeline.origins import origin_of
 from kinodex.pipeline.playlists import PLAYLIST_DEMUXERS
 from kinodex.pipeline.sources import sidecar_tags
 
@@ -59,7 +60,8 @@ def read_subtitles(path: Path, source: Source, metadata: VideoMetadata) -> tuple
     errors: list[str] = []
     for uri in source.sidecars:
         try:
-            lines.update(sidecar_lines(uri, source.timeout_s, PurePosixPath(source.uri).stem, errors.append))
+            name, is_named = PurePosixPath(source.uri).stem, source.is_named and origin_of(uri) == origin_of(source.uri)
+            lines.update(sidecar_lines(uri, source.timeout_s, name, errors.append, is_named=is_named))
         except (SubtitleError, SourceError) as error:
             errors.append(str(error))
     try:
@@ -70,9 +72,11 @@ def read_subtitles(path: Path, source: Source, metadata: VideoMetadata) -> tuple
     return sorted(lines, key=lambda line: (line.start_s, line.end_s, line.language or "", line.text)), errors
 
 
-def sidecar_lines(uri: str, timeout_s: float = SILENCE_S, video: str = "", report: Report = ignore) -> list[Line]:
+def sidecar_lines(
+    uri: str, timeout_s: float = SILENCE_S, video: str = "", report: Report = ignore, *, is_named: bool = False
+) -> list[Line]:
     """Read a subtitle file in any common encoding, of the video of this stem; as `subtitle_lines`, or a SourceError."""
-    with local_copy(Source(uri, uri, timeout_s=timeout_s)) as path:
+    with local_copy(Source(uri, uri, timeout_s=timeout_s, is_named=is_named)) as path:
         _require_short(path.stat().st_size, uri)
         return subtitle_lines(path.read_bytes(), uri, video, report)
 

@@ -15,6 +15,8 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, Field, ValidationError
 
 from kinodex.agent.errors import InvalidReply
+from kinodex.agent.nesting import MOST_DEPTH, is_deep_value
+from kinodex.agent.nesting import parse_json as decoded
 from kinodex.agent.prompts import Message
 from kinodex.agent.protocol import R, Reply, Request, after_thought
 from kinodex.agent.replies import DOTS, REASONING, Schema, filled_in, flat_call, strict_schema, words_of_form
@@ -142,9 +144,9 @@ def _call_as_json(call: _Call) -> str:
     """Write one call as JSON; arguments that are no JSON object stay unchanged, and parsing the reply rejects them."""
     name, arguments = call.function.name, call.function.arguments
     try:
-        values: Any = json.loads(arguments.strip() or "{}") if isinstance(arguments, str) else arguments or {}
+        values: Any = decoded(arguments.strip() or "{}") if isinstance(arguments, str) else arguments or {}
         return json.dumps({"tool": name} | values | {"tool": name}, ensure_ascii=False)
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError):
         return f"{name} {arguments}"
 
 
@@ -338,6 +340,8 @@ def json_values(text: str) -> Iterator[object]:
                 continue
         except (RecursionError, ValueError) as error:
             raise InvalidReply("its JSON is nested too deeply or holds a number of thousands of digits") from error
+        if is_deep_value(value):
+            raise InvalidReply(f"its JSON is nested more than {MOST_DEPTH} deep")
         yield value
 
 

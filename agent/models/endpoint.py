@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import email.utils
 import io
 import json
 import logging
 import math
 import os
 import random
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from itertools import pairwise
@@ -222,11 +219,13 @@ class Endpoint:
     def _client(self) -> openai.AsyncOpenAI:
         import openai
 
+        from kinodex.agent.models.bounded_http import BoundedClient
+
         async def note_answer(response: object) -> None:
             self._answered = True
 
         hooks = {"response": [note_answer]}
-        role, http = self.role, openai.DefaultAsyncHttpxClient(verify=trusted_certificates(), event_hooks=hooks)
+        role, http = self.role, BoundedClient(verify=trusted_certificates(), event_hooks=hooks)
         return openai.AsyncOpenAI(
             base_url=role.base_url, api_key=self._key, timeout=role.timeout_s, max_retries=0, http_client=http
         )
@@ -386,48 +385,44 @@ async def with_retries(
 
     `is_final` is true for errors that look as if they would pass and do not.
 
-    Waits grow exponentially with jitter, and are at least as long as the server's Retry-After. The attempts end after
-    the role's `attempts`, or when the next one would begin later than `give_up_after_s`.
+    Waits grow exponentially with jitter, and are at least as long as the server asks (`waits`). The attempts end when
+    the next one would begin later than `give_up_after_s`, or after the role's `attempts`, of which those do not count
+    to which the server said when to come again.
     """
     import tenacity
 
+    unasked = 0
+
+    def is_over(state: RetryCallState) -> bool:
+        nonlocal unasked
+        unasked += _asked_s(state) is None
+        return unasked >= role.attempts or too_late(state)
+
+    too_late = tenacity.stop_before_delay(role.give_up_after_s)
     retrying = tenacity.AsyncRetrying(
         retry=tenacity.retry_if_exception(lambda error: provider_errors.is_transient(error) and not is_final(error)),
         wait=_wait_s,
-        stop=tenacity.stop_after_attempt(role.attempts) | tenacity.stop_before_delay(role.give_up_after_s),
+        stop=is_over,
         before_sleep=lambda state: _warn(role, state),
         reraise=True,
     )
     return await retrying(attempt)
 
 
-def retry_after_s(header: str | None, now_s: float) -> float | None:
-    """Seconds to wait that a Retry-After header gives as a number or a date; None if it gives neither."""
-    text, wait_s = header or "", math.nan
-    try:
-        wait_s = float(text)
-    except ValueError:
-        with suppress(ValueError, OverflowError):  # of the year 99999, say
-            if date := email.utils.parsedate_tz(text):
-                wait_s = email.utils.mktime_tz(date) - now_s
-    return max(wait_s, 0.0) if math.isfinite(wait_s) else None
+def _asked_s(state: RetryCallState) -> float | None:
+    return provider_errors.asked_wait_of(state.outcome.exception() if state.outcome else None)
 
 
 def _wait_s(state: RetryCallState) -> float:
-    import openai
-
-    error = state.outcome.exception() if state.outcome else None
-    header = error.response.headers.get("retry-after") if isinstance(error, openai.APIStatusError) else None
-    requested_s = retry_after_s(header, time.time())
-    jitter_s = random.uniform(0.0, JITTER_S)
-    if requested_s is not None:
-        return requested_s + jitter_s
-    return min(FIRST_WAIT_S * 2.0 ** (state.attempt_number - 1), LONGEST_WAIT_S) + jitter_s
+    own_s = min(FIRST_WAIT_S * 2.0 ** (state.attempt_number - 1), LONGEST_WAIT_S)
+    return max(own_s, _asked_s(state) or 0.0) + random.uniform(0.0, JITTER_S)
 
 
 def _warn(role: Role, state: RetryCallState) -> None:
     error = state.outcome.exception() if state.outcome else None
     said, attempt = redact(str(error), role.secrets), f"attempt {state.attempt_number + 1} of {role.attempts}"
+    if _asked_s(state) is not None:
+        attempt = "again, as it asks,"
     log.warning("%s at %s: %s; %s in %.1f s", role.model, role.host, said, attempt, state.upcoming_sleep)
 
 

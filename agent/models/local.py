@@ -111,8 +111,10 @@ def load_local_model(
 
     library: Any = transformers
     with known_model(where) as place:
-        tokenizer = library.AutoTokenizer.from_pretrained(place)
-        model = library.AutoModelForCausalLM.from_pretrained(place, dtype="auto")
+        tokenizer = library.AutoTokenizer.from_pretrained(place, trust_remote_code=False)
+        model = library.AutoModelForCausalLM.from_pretrained(
+            place, dtype="auto", trust_remote_code=False, use_safetensors=True
+        )
     if torch.cuda.is_available():
         model = model.to("cuda")
     elif torch.backends.mps.is_available():

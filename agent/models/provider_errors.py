@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,13 @@ from kinodex.agent.errors import (
     ModelUnknown,
     ModelUnreachable,
     NoCompletion,
+    ReplyRefused,
     TakesNoPictures,
 )
+from kinodex.agent.models.length_refusals import WORDINGS, is_about_length, limit_tokens
 from kinodex.agent.models.roles import Role
+from kinodex.agent.models.waits import asked_wait_s
+from kinodex.agent.nesting import parse_json
 from kinodex.index.text import redact
 
 if TYPE_CHECKING:
@@ -45,7 +50,17 @@ def is_transient(error: BaseException) -> bool:
     if isinstance(error, openai.APIStatusError):
         passes = error.status_code in TRANSIENT or error.status_code >= 500
         return passes and not is_money_spent(error) and not is_context_spent(error)
-    return isinstance(error, (openai.APIConnectionError, NoCompletion))
+    is_known = isinstance(error.__cause__, ReplyRefused)
+    return isinstance(error, (openai.APIConnectionError, NoCompletion)) and not is_known
+
+
+def asked_wait_of(error: BaseException | None) -> float | None:
+    """Seconds that a refusal asks to wait before the next try; None if it does not say."""
+    import openai
+
+    if not isinstance(error, openai.APIStatusError):
+        return None
+    return asked_wait_s(error.status_code, error.response.headers, error.body, time.time())
 
 
 def is_refused(error: BaseException | None) -> bool:
@@ -77,20 +92,16 @@ def status_error(
 
 
 def _content_error(role: Role, error: openai.APIStatusError, message: str, images: int) -> ModelError | None:
-    """Explain what the server objects to in the request's content: its filter, its pictures, its length."""
+    """Explain what the server objects to in the request's content: its filter, its length, its pictures."""
     host, model = role.host, role.model
     if is_filtered(error):
         return ModelRejected(f"a filter at {host} refuses this request ({message}); others may pass, or another model")
-    if most_images(error, images) == 0:
-        return takes_no_pictures(role, message)
     if is_context_spent(error):
         todo = f"lower the role's max_tokens ({role.max_tokens}) or image_side_px ({role.image_side_px}), show fewer"
         todo += " frames (`kinodex agents` lists the parameters), or serve the model with a longer context"
         what = f"the request and its reply are longer than {model!r} at {host} can hold ({message}); {todo}"
         return ContextSpent(what, context_limit(error))
-    if error.status_code == 413:
-        return ModelRejected(f"{host} finds the request too large ({message}); lower the role's image_side_px")
-    return None
+    return takes_no_pictures(role, message) if most_images(error, images) == 0 else None
 
 
 def takes_no_pictures(role: Role, said: str) -> TakesNoPictures:
@@ -108,6 +119,8 @@ def _other_error(role: Role, error: openai.APIStatusError, message: str, offer: 
     if is_transient(error):
         tried = f"{role.attempts} attempts and {role.give_up_after_s:g} s"
         todo = "lower the role's at_once, or try later" if error.status_code == 429 else "look at its log, or try later"
+        if (wait_s := asked_wait_of(error)) is not None and wait_s > role.give_up_after_s:
+            todo = f"it asks for a wait of {wait_s:,.0f} s: raise the role's give_up_after_s, or try later"
         return ModelUnreachable(f"{host} fails ({message}), for up to {tried}; {todo}")
     own = sorted(name for name in role.extra if name.lower() in said)
     named = [name for name in ("max_tokens", "temperature", "seed") if name in said]
@@ -127,9 +140,12 @@ def _suggest(name: str, models: Sequence[str]) -> str:
     return f"the nearest of the {len(models)} it lists: {offered}; set the role's model to one of them"
 
 
-def connection_error(role: Role, error: openai.APIConnectionError) -> ModelUnreachable:
-    """Explain that no server answered, or not in time."""
+def connection_error(role: Role, error: openai.APIConnectionError) -> ModelError:
+    """Explain that no server answered, or not in time, or in a way that is not read."""
     import openai
+
+    if isinstance(error.__cause__, ReplyRefused):
+        return error.__cause__
 
     if isinstance(error, openai.APITimeoutError):
         tried = f"within {role.timeout_s:g} s, tried up to {role.attempts} times"
@@ -172,14 +188,13 @@ TOOL_WORDS = ("tool", "function")
 NO_MODEL_WORDS = ("not found", "not exist", "unknown model", "invalid model", "not a valid model")
 NO_IMAGE_WORDS = ("image input", "multimodal model", "unknown variant", "any variant", "be a string", "a string at")
 """Said of a request with pictures by a server or model that takes none."""
-FEWER_IMAGES_WORDS = ("too many images", "at most", "single image")
-CONTEXT_WORDS = ("context length", "context size", "prompt is too long", "number of tokens allowed")
+FEWER_IMAGES_WORDS = ("too many images", "at most", "single image", "limit-mm-per-prompt")
+CONTEXT_WORDS = tuple(each.words for each in WORDINGS)
 FILTER_WORDS = ("content_filter", "content management policy")
 QUOTED = frozenset({"input", "ctx", "url", "failed_generation", "user_id"})
 """Keys of values that are the request's own, or beside the point."""
 SAYS_NOTHING = "provider returned error"
-_COUNT = re.compile(r"(?:at most|max is|up to)\s+(\d+)")
-_LIMIT = re.compile(r'(?:context (?:length|size)|tokens allowed)[^0-9]{0,20}(\d+)|> (\d+) maximum|"n_ctx": (\d+)')
+_COUNT = re.compile(r"(?:at most|max is|up to)\s+(\d+)|image=(\d+)")
 _DEPTH = 6
 
 
@@ -228,7 +243,7 @@ def _nested(text: str) -> object:
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        nested: object = json.loads(text)
+        nested: object = parse_json(text)
     except ValueError:
         return None
     return nested
@@ -263,7 +278,7 @@ def rejects_format(error: openai.APIStatusError) -> bool:
 
 def rejected_parameter(error: openai.APIStatusError, parameters: Sequence[str]) -> str | None:
     """The one of `parameters` that the server does not know or support, if that is its objection."""
-    if error.status_code not in {*INVALID_REQUEST, 500} or _has(error, LIMIT_WORDS):
+    if error.status_code not in {*INVALID_REQUEST, 500} or _has(error, LIMIT_WORDS) or is_context_spent(error):
         return None
     said = all_words(error)
     return error.param if error.param in parameters else next((name for name in parameters if name in said), None)
@@ -281,26 +296,26 @@ def rejects_tools(error: openai.APIStatusError) -> bool:
 def most_images(error: openai.APIStatusError, sent: int) -> int | None:
     """The most pictures that the server takes in a request, if it refuses one with `sent` pictures for their number.
 
-    Half of them if it does not say how many. 0 if it takes none.
+    Half of them if it does not say how many. 0 if it takes none. None where it refuses the length: some servers speak
+    of pictures then too.
     """
-    if not sent or error.status_code not in ABOUT_THE_REQUEST:
+    if not sent or error.status_code not in ABOUT_THE_REQUEST or is_context_spent(error):
         return None
     said = all_words(error)
     if "image" in said and any(word in said for word in FEWER_IMAGES_WORDS):
         number = _COUNT.search(said)
-        most = int(number[1]) if number else 1 if "single image" in said else sent // 2
+        most = int(number[1] or number[2]) if number else 1 if "single image" in said else sent // 2
         return most if most < sent else None
     return 0 if any(word in said for word in NO_IMAGE_WORDS) else None
 
 
 def is_context_spent(error: openai.APIStatusError) -> bool:
-    return error.status_code in ABOUT_THE_REQUEST and _has(error, CONTEXT_WORDS)
+    return is_about_length(error.status_code, all_words(error), error.body, ABOUT_THE_REQUEST)
 
 
 def context_limit(error: openai.APIStatusError) -> int | None:
     """The length of the model's context in tokens, where a refusal names it."""
-    found = _LIMIT.search(all_words(error)) or _LIMIT.search(json.dumps(error.body))
-    return next(int(each) for each in found.groups() if each) if found else None
+    return limit_tokens(all_words(error), json.dumps(error.body))
 
 
 def is_money_spent(error: openai.APIStatusError) -> bool:

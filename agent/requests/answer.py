@@ -29,7 +29,7 @@ from kinodex.agent.protocol import (
     read_as,
 )
 from kinodex.agent.replies import NULL, REASONING, Bounds, Numbers, exactly, is_blank, one_of, says_nothing
-from kinodex.index.text import words as words_of
+from kinodex.index.terms import query_terms
 
 # The option that a text names: read where there is no doubt which one is meant, else none.
 
@@ -728,7 +728,7 @@ def check_not_echoed(text: str, instructions: str, words: int = ECHOED) -> None:
 
 
 def _words(text: str) -> list[str]:
-    return words_of(text.casefold())
+    return query_terms(text)
 
 
 def _runs(words: Sequence[str], length: int) -> list[tuple[str, ...]]:

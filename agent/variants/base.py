@@ -18,6 +18,7 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.protocol import Request
 from kinodex.agent.session import Session
+from kinodex.index.times import clock
 
 P = TypeVar("P")
 FINITE = ConfigDict(allow_inf_nan=False)
@@ -172,15 +173,6 @@ def counted_frames(step: Step, more: str = "") -> str:
 
 def no_step(step: Step) -> str:
     return "got no step from its model that could be taken"
-
-
-def clock(time_s: float) -> str:
-    """A time as a player shows it, with tenths only where it has some: 75.5 -> "1:15.5", 3675 -> "1:01:15"."""
-    tenths = round(time_s * 10)
-    minutes, rest = divmod(tenths, 600)
-    hours, minutes = divmod(minutes, 60)
-    seconds = f"{rest // 10:02d}" + (f".{rest % 10}" if rest % 10 else "")
-    return f"{hours}:{minutes:02d}:{seconds}" if hours else f"{minutes}:{seconds}"
 
 
 def span(part: Mapping[str, Any]) -> str:

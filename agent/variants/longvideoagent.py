@@ -8,7 +8,6 @@ what was decided, and where the published code departs.
 
 from __future__ import annotations
 
-import json
 import re
 import string
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import BadSettings, InvalidReply
 from kinodex.agent.models.rules import MIN_BEARING, cloze_statements, describe, rule, word_share
+from kinodex.agent.nesting import parse_json
 from kinodex.agent.protocol import (
     LATER,
     VIDEO_ID_LENGTH,
@@ -574,8 +574,8 @@ def _aloud(text: str) -> str:
 
 def _object(text: str) -> Mapping[str, object] | None:
     try:
-        value = json.loads(text.removeprefix("```json").strip("`").strip())
-    except (ValueError, RecursionError):
+        value = parse_json(text.removeprefix("```json").strip("`").strip())
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
 

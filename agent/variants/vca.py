@@ -49,7 +49,8 @@ from kinodex.agent.tree import (
     start_memory,
     unseen_times,
 )
-from kinodex.agent.variants.base import PAPER_FORM, Step, Variant, check_at_least, clock, restore_paper
+from kinodex.agent.variants.base import PAPER_FORM, Step, Variant, check_at_least, restore_paper
+from kinodex.index.times import clock
 
 SHORT_VIDEO_S = 300.0
 PAPER: Mapping[str, object] = {"slack": 0, "pictures": "large", "quotes": False}

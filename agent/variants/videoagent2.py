@@ -12,7 +12,6 @@ first; how sure the answer is still ends the run. (4) `tools` off: the answer is
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -27,6 +26,7 @@ from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import AllRejected, BadSettings, InvalidReply, ModelRejected, NeedsLanguage
 from kinodex.agent.limits import gather_all
 from kinodex.agent.models.rules import clauses, rule
+from kinodex.agent.nesting import parse_json
 from kinodex.agent.protocol import (
     LATER,
     Note,
@@ -504,7 +504,7 @@ def _level(value: object) -> object:
 
 def _listed(value: object) -> object:
     try:
-        return json.loads(value) if isinstance(value, str) else value
+        return parse_json(value) if isinstance(value, str) else value
     except ValueError:
         return value
 

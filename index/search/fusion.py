@@ -8,7 +8,7 @@ from dataclasses import replace
 from operator import attrgetter
 
 from kinodex.index.rows import Hit
-from kinodex.index.text import plain_words
+from kinodex.index.terms import line_terms, query_terms
 
 RRF_K = 60
 SAME_MOMENT_S = 3.0
@@ -28,7 +28,7 @@ def fuse(*searches: Sequence[Hit], query: str = "") -> list[Hit]:
     moments: list[Hit] = []
     joined: list[set[int]] = []  # of each moment, the searches that found it
     of_video: dict[str, list[int]] = {}
-    asked = plain_words(query)
+    asked = set(query_terms(query))
     for number, hits in enumerate(searches):
         for rank, hit in enumerate(hits, start=1):
             score = 1 / (RRF_K + rank / word_share(asked, hit))
@@ -68,7 +68,7 @@ def word_share(asked: Set[str], hit: Hit) -> float:
     """
     if not asked or hit.source not in WORDED or hit.cosine is not None:
         return 1.0
-    shared = asked & plain_words(hit.text or "")
+    shared = asked & set(line_terms(hit.text or ""))
     return max(sum(map(len, shared)) / sum(map(len, asked)), 1 / len(asked))
 
 
@@ -136,8 +136,8 @@ def shares_words(query: str, text: str | None) -> bool:
     Unless these have three tenths of its letters: fusion goes by rank and not by score, so a line that shares only "in
     the" would rank beside the best picture. Scripts without small and large letters are left to the index.
     """
-    asked = plain_words(query)
-    shared = asked & plain_words(text or "")
+    asked = set(query_terms(query))
+    shared = asked & set(line_terms(text or ""))
     if not shared or any(len(word) > SMALL_LETTERS or word.upper() == word.lower() for word in shared):
         return True
     return sum(map(len, shared)) >= SMALL_SHARE * sum(map(len, asked))

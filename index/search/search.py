@@ -24,7 +24,6 @@ from kinodex.index.search.words import (
     MOST_LISTED,
     Limits,
     Rows,
-    best_rows,
     by_words_and_meaning,
     check_scope,
     check_words,
@@ -42,7 +41,7 @@ from kinodex.index.sentences import Meaning
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables
 from kinodex.index.store.indexes import present
-from kinodex.index.store.quiet_lance import ColumnOrdering, MultiMatchQuery
+from kinodex.index.store.quiet_lance import ColumnOrdering
 from kinodex.index.store.schema import (
     CLIPS_PREFIX,
     Filter,
@@ -226,10 +225,9 @@ class Search:
         if not present(self._tables, [SCENES]):
             return []
         limits = limits_of(self._visible, scope, overlapping, [equal("level", level)])
-        query = MultiMatchQuery(text, ["title", "text"])
 
         def fetch(limit: int, where: Filter | None) -> Rows:
-            return best_rows(self._tables, SCENES, query, [*LINE_COLUMNS, "title"], where, limit)
+            return matching_rows(self._tables, SCENES, text, [*LINE_COLUMNS, "title"], where, limit)
 
         def to_hits(rows: Rows) -> list[Hit]:
             shown = shown_rows(self._visible, rows, SCENES_STAGE)

@@ -7,7 +7,6 @@ chance has it (`spaces.sentence_model.Likeness`): a nearest line always exists.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -15,7 +14,6 @@ from math import ceil, isnan, sqrt
 from typing import Any
 
 import numpy as np
-import regex
 from numpy.typing import NDArray
 
 from kinodex.index.annotations import LINE_SOURCES, Source, Speakers, shown_models, shown_speaker
@@ -27,7 +25,7 @@ from kinodex.index.search.in_memory import held_rows, unit_query
 from kinodex.index.sentences import STAGE, Meaning
 from kinodex.index.store.database import Tables, storage_errors
 from kinodex.index.store.indexes import COLUMN, PART_ROWS, count_parts
-from kinodex.index.store.quiet_lance import BooleanQuery, MatchQuery, Occur
+from kinodex.index.store.quiet_lance import BooleanQuery, FullTextQuery, MatchQuery, Occur, PhraseQuery
 from kinodex.index.store.schema import (
     SENTENCES_PREFIX,
     Filter,
@@ -39,7 +37,7 @@ from kinodex.index.store.schema import (
     overlapping,
     vectors_table,
 )
-from kinodex.index.text import plain_letters
+from kinodex.index.terms import TERMS, line_terms, query_terms
 from kinodex.index.videos.visibility import VisibilityCache
 
 COLUMNS = ["video_id", "start_s", "end_s", "text", "source", "model"]
@@ -139,7 +137,6 @@ def with_speakers(tables: Tables, visible: VisibilityCache, hits: Sequence[Hit])
 # Lance compares terms by edit distance (Levenshtein) only where it is given as a number, and only in rows that the
 # index of words knows; `refresh` sees to that at the end of each run.
 
-WORD = regex.compile(r"[^\W_]+")
 LEAST_LETTERS, MANY_LETTERS = 4, 8
 MOST_LETTERS = 100
 """Lance cannot compare longer terms by distance: from some 200 letters on it fails."""
@@ -153,13 +150,13 @@ def forgiving_rows(tables: Tables, name: str, text: str, columns: list[str], whe
 
 def forgiving_query(text: str) -> BooleanQuery | None:
     """Make a query for every word of at least four letters, with typos where the script has upper and lower case."""
-    words = dict.fromkeys(WORD.findall(plain_letters(text)))  # as the index has them: Lance does not do it here
+    words = dict.fromkeys(query_terms(text))
     distances = {word: _distance(word) for word in words}
     if '"' in text or not any(distances.values()):
         return None
     return BooleanQuery(
         [
-            (Occur.MUST if len(word) >= LEAST_LETTERS else Occur.SHOULD, MatchQuery(word, "text", fuzziness=distance))
+            (Occur.MUST if len(word) >= LEAST_LETTERS else Occur.SHOULD, MatchQuery(word, TERMS, fuzziness=distance))
             for word, distance in distances.items()
         ]
     )
@@ -240,13 +237,29 @@ def candidates(k: int, rows: int) -> int:
 
 
 def matching_rows(tables: Tables, name: str, text: str, columns: Sequence[str], where: Filter | None, k: int) -> Rows:
-    """Fetch the `k` rows whose `text` matches best by BM25, accents aside; words in "quotes" must be adjacent."""
-    if not tables.count(name):
-        return []
-    return best_rows(tables, name, {"query": both_forms(text), "columns": ["text"]}, columns, where, k)
+    """Fetch the `k` rows whose terms match a text's best by BM25; words in "quotes" must be adjacent."""
+    query = words_query(text)
+    return best_rows(tables, name, query, columns, where, k) if query and tables.count(name) else []
 
 
-def best_rows(tables: Tables, name: str, query: Any, columns: Sequence[str], where: Filter | None, k: int) -> Rows:
+def words_query(text: str) -> FullTextQuery | None:
+    """Make a query for any of the terms of a text, and for every phrase in "quotes"; None for a text without terms."""
+    parts = text.split('"')
+    loose = parts[::2] if len(parts) % 2 else [*parts[::2], parts[-1]]  # a quote that is not closed is none
+    phrases = [" ".join(line_terms(part)) for part in parts[1 : len(parts) - 1 : 2]]
+    queries: list[tuple[Occur, FullTextQuery]] = [
+        (Occur.MUST, PhraseQuery(phrase, TERMS) if " " in phrase else MatchQuery(phrase, TERMS))
+        for phrase in phrases
+        if phrase
+    ]
+    if terms := " ".join(term for part in loose for term in query_terms(part)):
+        queries.append((Occur.SHOULD, MatchQuery(terms, TERMS)))
+    return BooleanQuery(queries) if len(queries) > 1 else queries[0][1] if queries else None
+
+
+def best_rows(
+    tables: Tables, name: str, query: FullTextQuery, columns: Sequence[str], where: Filter | None, k: int
+) -> Rows:
     """Fetch the `k` rows that match a query of Lance's best by BM25, best first; those of one score by their place."""
     found = tables.rows(name, where, [*columns, "_score"], full_text_query=query, prefilter=True, limit=k)
     return sorted(found.to_pylist(), key=lambda row: (-row["_score"], row["video_id"], row["start_s"]))
@@ -259,14 +272,6 @@ def hit_of(row: Mapping[str, Any], source: HitSource, text: str | None) -> Hit:
     score: Any = cosine if bm25 is None else bm25
     said = row.get("speaker"), row.get("language")
     return Hit(row["video_id"], row["start_s"], row["end_s"], None, score, text, source, cosine, bm25, *said)
-
-
-def both_forms(text: str) -> str:
-    """Add the words of a text with accents as marks of their own; words in "quotes" stay as they are written."""
-    composed, marked = (unicodedata.normalize(form, text) for form in ("NFC", "NFD"))
-    if composed == marked or '"' in text:
-        return composed
-    return " ".join([composed, *(word for word in marked.split() if unicodedata.normalize("NFC", word) != word)])
 
 
 @dataclass(frozen=True, slots=True)

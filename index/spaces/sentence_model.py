@@ -26,6 +26,7 @@ from kinodex.index.spaces.export_text import (
     export_plain_tokenizer,
     write_tower,
 )
+from kinodex.index.spaces.named_models import note_model
 from kinodex.index.spaces.space import chosen_device, import_torchvision, quick_hub, unit
 from kinodex.index.spaces.text_tower import Activation, Pool, TextSettings, TextTower, TransformerSettings
 from kinodex.index.spaces.towers import Fingerprint, TowerFacts, sha256_of_json
@@ -331,8 +332,10 @@ def load_sentence_model(name: str, device: str = "auto") -> SentenceModel:
     place = chosen_device(device)
     with hub_of(name), quiet():
         try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(name)
-            model, found = transformers.AutoModel.from_pretrained(name, output_loading_info=True)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+            model, found = transformers.AutoModel.from_pretrained(
+                name, output_loading_info=True, trust_remote_code=False, use_safetensors=True
+            )
         except Exception as error:  # the errors of loaders for foreign or damaged files cannot be listed
             raise load_error(f"the sentence model {name}", error) from error
         facts = read_facts(name, lambda path: _read_json(name, path), *_limits(model, tokenizer))
@@ -344,6 +347,7 @@ def load_sentence_model(name: str, device: str = "auto") -> SentenceModel:
     if missing:
         raise BadCheckpoint(f"got the sentence model {name}, whose weights lack {missing[0]}; fetch it again")
     space = _fingerprint(name, model, tokenizer, facts)
+    note_model(name)
     return SentenceModel(space, model.eval().to(place), tokenizer, place)
 
 

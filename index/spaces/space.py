@@ -6,7 +6,9 @@ A space is a model, its weights and its preprocessing. `load_space` makes one fr
 - ``ViT-B-32/laion2b_s34b_b79k``: an architecture and pretrained tag of `open_clip.list_pretrained()`;
 - ``hf-hub:org/model``: an open_clip model on the hub;
 - ``local-dir:PATH``: a folder with open_clip_config.json, the weights, and the tokenizer if it needs one;
-- ``ViT-B-32/PATH.safetensors``: an architecture with a local checkpoint (.safetensors, .pt, .bin, .pth).
+- ``ViT-B-32/PATH.safetensors``: an architecture with a local checkpoint.
+
+What is no model of open_clip's own list is loaded from a copy that holds nothing but data (`checked_copy`).
 
 The default is SigLIP 2 (Tschannen et al. 2025, arXiv 2502.14786; weights Apache-2.0) in its base size with 32-pixel
 patches at 256 px, which understands many languages and needs `transformers` for its tokenizer. It finds the right COCO
@@ -37,17 +39,28 @@ if TYPE_CHECKING:
     import torch
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from kinodex.index.errors import UnknownModel
+from kinodex.index.spaces.checked_copy import (
+    CONFIG,
+    WEIGHT_NAMES,
+    WEIGHT_SUFFIX,
+    copy_config,
+    copy_tokenizer,
+    in_folder,
+    in_hub,
+    link_weights,
+)
+from kinodex.index.spaces.named_models import note_model
 
 # Source of a space's model: its name resolved to the arguments of open_clip, and the hub without its long retries.
 
 DEFAULT_SPACE, BUILTIN_SPACE = "ViT-B-32-SigLIP2-256/webli", "builtin"
 HUB, LOCAL = "hf-hub:", "local-dir:"
-WEIGHT_SUFFIXES = (".safetensors", ".pt", ".bin", ".pth")
 PROBE_TIMEOUT_S = 5.0
 HOW_TO_LIST = "`python -c 'import open_clip; print(open_clip.list_pretrained())'` lists all"
 
@@ -65,6 +78,8 @@ class ModelName:
     """open_clip's own settings of the tag; empty for anything but a tag."""
     preprocess: Mapping[str, Any] = field(default_factory=dict)
     """Preprocessing for a bare checkpoint, which the file itself does not describe."""
+    config: Mapping[str, Any] | None = None
+    """The configuration of a model that is not of open_clip's own list, as it was given."""
 
     @property
     def hub_id(self) -> str:
@@ -85,7 +100,7 @@ class ModelName:
 def absolute_name(name: str) -> str:
     """Make the path in a space's name absolute, if it has one: a library stores it, and may be opened anywhere."""
     kind, separator, path = name.partition(":" if name.startswith(LOCAL) else "/")
-    if not name.startswith(LOCAL) and (name.startswith(HUB) or not path.endswith(WEIGHT_SUFFIXES)):
+    if not name.startswith(LOCAL) and (name.startswith(HUB) or not path.endswith(WEIGHT_SUFFIX)):
         return name
     given = Path(path)
     found = given.expanduser() if given.parts[:1] == ("~",) else given  # of ~nobody it would raise a RuntimeError
@@ -116,10 +131,13 @@ def _architecture(open_clip: ModuleType, name: str) -> ModelName:
         raise UnknownModel(f"got space {name!r}, which open_clip does not know; {_nearest(name, pairs)}; {HOW_TO_LIST}")
     if settings := open_clip.get_pretrained_cfg(architecture, pretrained):
         return ModelName(name, architecture, pretrained, settings)
-    if Path(pretrained).is_file():
+    if pretrained.endswith(WEIGHT_SUFFIX) and Path(pretrained).is_file():
         return ModelName(name, architecture, pretrained, preprocess=_usual_preprocess(open_clip, architecture))
-    if pretrained.endswith(WEIGHT_SUFFIXES):
-        what = f"there is no file {pretrained}; give the path of a checkpoint"
+    if Path(pretrained).is_file():
+        what = "files of other kinds may hold code; convert it by safetensors.torch.save_file"
+        raise BadCheckpoint(f"got space {name!r}, whose weights are no {WEIGHT_SUFFIX}: {what}")
+    if "/" in pretrained or pretrained.endswith(WEIGHT_SUFFIX):
+        what = f"there is no file {pretrained}; give the path of a checkpoint ({WEIGHT_SUFFIX})"
         raise WeightsMissing(f"got space {name!r}, but {what}")
     tags = [f"{architecture}/{tag}" for tag in open_clip.list_pretrained_tags_by_model(architecture)]
     near = _nearest(name, tags) if tags else "it takes a checkpoint's path"
@@ -149,7 +167,7 @@ def _check_folder(name: str, folder: Path) -> None:
     if not (folder / "open_clip_config.json").is_file():
         what = f"{folder} holds no open_clip_config.json; add it beside the weights"
         raise BadCheckpoint(f"got space {name!r}, but {what}")
-    if not any(file.suffix in WEIGHT_SUFFIXES for file in folder.iterdir()):
+    if not any(file.suffix == WEIGHT_SUFFIX for file in folder.iterdir()):
         what = f"{folder} holds no weights; add open_clip_model.safetensors"
         raise WeightsMissing(f"got space {name!r}, but {what}")
 
@@ -209,6 +227,15 @@ def silent_root_logger() -> Iterator[None]:
 
 
 def _answers(url: str) -> bool:
+    """True if a server answers in time; one that takes long over its answer, a byte at a time, does not."""
+    answers: list[bool] = []
+    probe = threading.Thread(target=lambda: answers.append(_replies(url)), name="hub", daemon=True)
+    probe.start()
+    probe.join(PROBE_TIMEOUT_S)
+    return answers == [True]
+
+
+def _replies(url: str) -> bool:
     import urllib.error
     import urllib.request
 
@@ -387,9 +414,11 @@ def load_space(name: str, *, device: str = "auto", towers: Literal["both", "text
     place = chosen_device(device)
     with quick_hub() if named.asks_hub else nullcontext(True) as online, silent_root_logger():
         files = _model_files(open_clip, named, online)
-        model = _load_model(open_clip, named)
-        tokenizer = None if towers == "image" else _load_tokenizer(open_clip, named, online)
-        fingerprint = _fingerprint(open_clip, named, model)
+        with _as_data(open_clip, named, online, with_tokenizer=towers != "image") as plain:
+            model = _load_model(open_clip, plain)
+            tokenizer = None if towers == "image" else _load_tokenizer(open_clip, plain, online)
+            fingerprint = _fingerprint(open_clip, plain, model)
+    note_model(named.given)
     settings = open_clip.transform.PreprocessCfg(**model.visual.preprocess_cfg)
     transform = open_clip.transform.image_transform_v2(settings, is_train=False)
     _drop_tower(model, towers)
@@ -403,8 +432,39 @@ def fetch_tokenizer(name: str) -> None:
     open_clip = import_open_clip()
     named = model_name(open_clip, name)
     if named.asks_hub:
-        with quick_hub() as online, silent_root_logger():
-            _load_tokenizer(open_clip, named, online, way_on="")
+        with (
+            quick_hub() as online,
+            silent_root_logger(),
+            _as_data(open_clip, named, online, with_weights=False) as plain,
+        ):
+            _load_tokenizer(open_clip, plain, online, way_on="")
+
+
+@contextmanager
+def _as_data(
+    open_clip: ModuleType, named: ModelName, online: bool, *, with_weights: bool = True, with_tokenizer: bool = True
+) -> Iterator[ModelName]:
+    """Give a model that is not of open_clip's own list as a folder for this block that holds nothing but data."""
+    if not named.model.startswith((HUB, LOCAL)):
+        yield named
+        return
+    is_local = named.model.startswith(LOCAL)
+    find = in_folder(Path(named.model.removeprefix(LOCAL))) if is_local else in_hub(named.hub_id)
+    with TemporaryDirectory(prefix="kinodex-model-") as folder:
+        what = "weights"
+        try:
+            config = copy_config(open_clip, named.given, find, Path(folder))
+            if with_weights:
+                link_weights(named.given, find, Path(folder))
+            what = "tokenizer"
+            tokenizer = config.get("text_cfg", {}).get("hf_tokenizer_name")
+            if tokenizer and with_tokenizer:
+                copy_tokenizer(named.given, find if is_local else in_hub(str(tokenizer)), Path(folder))
+        except (OSError, WeightsMissing) as error:
+            if is_local:
+                raise
+            raise _missing(what, named, error, online) from error
+        yield replace(named, model=f"{LOCAL}{folder}", config=config)
 
 
 def chosen_device(device: str) -> torch.device:
@@ -425,8 +485,7 @@ def _model_files(open_clip: ModuleType, named: ModelName, online: bool) -> list[
         if named.tag_settings:
             return [Path(open_clip.download_pretrained(named.tag_settings))]
         if named.model.startswith(HUB):
-            fetch = open_clip.pretrained.download_pretrained_from_hf
-            return [Path(fetch(named.hub_id, filename="open_clip_config.json")), Path(fetch(named.hub_id))]
+            return [*filter(None, map(in_hub(named.hub_id), (CONFIG, *WEIGHT_NAMES)))]
     except (OSError, RuntimeError) as error:
         raise _missing("weights", named, error, online) from error
     return local_files(named.given)
@@ -437,10 +496,10 @@ def local_files(name: str) -> list[Path]:
     name = absolute_name(name)
     if not name.startswith(LOCAL):
         path = Path(name.partition("/")[2])
-        return [path] if path.suffix in WEIGHT_SUFFIXES and path.is_file() else []
+        return [path] if path.suffix == WEIGHT_SUFFIX and path.is_file() else []
     folder = Path(name.removeprefix(LOCAL))
     files = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [file for file in files if file.suffix in (*WEIGHT_SUFFIXES, ".json", ".model", ".txt")]
+    return [file for file in files if file.suffix in (WEIGHT_SUFFIX, ".json")]
 
 
 def _load_model(open_clip: ModuleType, named: ModelName) -> Any:
@@ -456,7 +515,8 @@ def _load_model(open_clip: ModuleType, named: ModelName) -> Any:
             )
     except Exception as error:  # loaders raise anything on a damaged or foreign file
         way_on = "give a checkpoint that open_clip wrote for this model"
-        raise BadCheckpoint(f"cannot load {named.given}: {_first_line(error)}; {way_on}") from error
+        reason = _first_line(error).replace(named.model, named.given)
+        raise BadCheckpoint(f"cannot load {named.given}: {reason}; {way_on}") from error
 
 
 def _weights_left_as_they_are() -> AbstractContextManager[Any]:
@@ -490,7 +550,7 @@ def _missing(what: str, named: ModelName, error: Exception, online: bool, way_on
 
 
 def _fingerprint(open_clip: ModuleType, named: ModelName, model: Any) -> Fingerprint:
-    config = open_clip.get_model_config(named.model)
+    config = open_clip.get_model_config(named.model) if named.config is None else named.config
     if named.quick_gelu:
         config["quick_gelu"] = True
     preprocess = json.dumps(model.visual.preprocess_cfg, sort_keys=True)

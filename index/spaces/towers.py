@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.index.errors import BadCheckpoint, StorageError, TowersDamaged
+from kinodex.index.errors import BadCheckpoint, LibraryDamaged, StorageError, TowersDamaged, facts_of, read_object
 
 # Arrays in one file of the safetensors layout, read a part at a time so that memory never holds the whole of it.
 
@@ -470,14 +470,14 @@ def read_towers(folder: Path, place: str | None = None) -> SpaceTowers | None:
     except (OSError, ValueError) as error:
         raise TowersDamaged(f"cannot read {place}: {error}") from error
     try:
-        found = json.loads(text)
+        found = read_object(text, place)
         version = int(found["version"])
         if version <= FORMAT_VERSION:
             space, text_tower, image_tower = found["space"], _tower(found["text"]), _tower(found["image"])
             sigmoid = Sigmoid(**found["sigmoid"]) if found.get("sigmoid") else None
             refusals = dict(found["refusals"])
-            return SpaceTowers(Fingerprint(**space), text_tower, image_tower, refusals, sigmoid=sigmoid)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+            return SpaceTowers(facts_of(Fingerprint, space, place), text_tower, image_tower, refusals, sigmoid=sigmoid)
+    except (LibraryDamaged, ValueError, TypeError, KeyError, AttributeError) as error:
         raise TowersDamaged(f"{place} is no description of towers: {error!r}") from error
     raise TowersDamaged(f"{place} has format {version}, and this kinodex reads {FORMAT_VERSION}: a later one wrote it")
 
@@ -550,6 +550,15 @@ def describe_tower(towers: SpaceTowers, kind: TowerKind) -> str:
 def cached_place(digest: str, kind: TowerKind) -> Path:
     """Folder of a tower in the cache, whether it is there or not."""
     return cache_folder(digest) / kind
+
+
+def fetched_place(made: Path) -> Path:
+    """Folder in the cache of a tower that was fetched, by the digest of its own bytes.
+
+    `made` holds it, with a `tower.json` whose hashes were computed from the files that came: what a library claims to
+    be the tower of a space serves that library, and none that carries other bytes.
+    """
+    return cache_folder("fetched") / hashlib.sha256((made / TOWER_JSON).read_bytes()).hexdigest()[:32]
 
 
 def is_whole(folder: Path, kind: TowerKind) -> bool:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from kinodex.index.errors import BadCheckpoint, ExportRefused, checked_text
 from kinodex.index.pictures import stored_picture
 from kinodex.index.spaces.export_text import VECTOR_TEXTS, Arrays, block_arrays, export_plain_tokenizer, write_tower
+from kinodex.index.spaces.named_models import note_model
 from kinodex.index.spaces.sentence_model import (
     OF_THE_WRITER,
     hub_of,
@@ -143,9 +144,9 @@ def load_video_text_model(name: str, device: str = "auto") -> VideoTextModel:
     place = chosen_device(device)
     with hub_of(name), quiet(), redirect_stdout(io.StringIO()):  # transformers 5.23 prints of its own docstrings
         try:
-            config = transformers.AutoConfig.from_pretrained(name)
+            config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=False)
             _check_kind(what, config.model_type)
-            processor = transformers.AutoProcessor.from_pretrained(name)
+            processor = transformers.AutoProcessor.from_pretrained(name, trust_remote_code=False)
             model, found = _loaded(transformers, name, config)
         except BadCheckpoint:
             raise
@@ -153,6 +154,7 @@ def load_video_text_model(name: str, device: str = "auto") -> VideoTextModel:
             raise load_error(what, error, f"the kind {', '.join(KINDS)}") from error
     if missing := sorted(found["missing_keys"]):
         raise BadCheckpoint(f"got {what}, whose weights lack {missing[0]}; fetch it again")
+    note_model(name)
     return VideoTextModel(_fingerprint(name, model, processor), model.eval().to(place), processor, place)
 
 
@@ -162,7 +164,9 @@ def _loaded(transformers: Any, name: str, config: Any) -> tuple[Any, Any]:
     if config.model_type == PE_WITH_SOUND:
         kind = transformers.PeVideoModel
         half = {"config": config.video_config, "key_mapping": {r"^video_model\.": ""}}
-    model, found = kind.from_pretrained(name, **half, output_loading_info=True)
+    model, found = kind.from_pretrained(
+        name, **half, output_loading_info=True, trust_remote_code=False, use_safetensors=True
+    )
     return model, found
 
 

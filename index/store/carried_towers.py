@@ -8,6 +8,7 @@ hold a lease of the library (`LEASE`); readers need none.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -15,10 +16,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Literal
 
 from kinodex.index.errors import SpaceMismatch, StorageError, TorchMissing, TowersDamaged
 from kinodex.index.spaces.load import torch_package
+from kinodex.index.spaces.named_models import check_named
 from kinodex.index.spaces.sentence_model import SentenceEmbedder
 from kinodex.index.spaces.space import Space, load_space
 from kinodex.index.spaces.towers import (
@@ -31,9 +34,10 @@ from kinodex.index.spaces.towers import (
     SpaceTowers,
     TextEmbedder,
     TowerKind,
-    cached_place,
+    cache_folder,
     check_content,
     check_sizes,
+    fetched_place,
     find_whole,
     is_whole,
     put_whole,
@@ -71,7 +75,10 @@ def find_tower(uri: str, digest: str, kind: TowerKind, again: str = "") -> Path 
         if not is_local(uri):
             return cached_tower(uri, digest, kind)
         folder = _local_folder(uri, digest)
-        return folder if find_whole(folder, kind) else None
+        found = find_whole(folder, kind)
+        if found is not None:
+            check_space(found[0], digest, folder)
+        return folder if found is not None else None
 
 
 def open_text_tower(uri: str, digest: str) -> TextEmbedder | None:
@@ -114,6 +121,12 @@ def sigmoid_of(uri: str, space: Fingerprint) -> Sigmoid | None:
     except (TowersDamaged, StorageError):
         return None  # a search by words alone goes on without it
     return None if held is None else held.sigmoid
+
+
+def check_space(found: Fingerprint, digest: str, place: object) -> None:
+    """Raise TowersDamaged for a tower that says to be of another space than that in whose folder it lies."""
+    if found.digest != digest:
+        raise TowersDamaged(f"{place} holds a tower of the space {found.digest}")
 
 
 def builtin_tower(digest: str, kind: TowerKind) -> Path | None:
@@ -207,28 +220,42 @@ def _upload(uri: str, digest: str, made: Path, towers: SpaceTowers, names: list[
 
 # Towers of libraries in object stores, fetched once into the user's cache.
 #
-# A tower lies there under the digest of its space, so all libraries of one space share it.
+# A tower lies there under the digest of its own bytes, and a note says which a library carries: so libraries share it
+# that carry the same, and nobody's tower stands in for another's, whatever space it claims to be of.
 
 
 def cached_tower(uri: str, digest: str, kind: TowerKind) -> Path | None:
     """Find the folder in the cache with a tower that the library at `uri` carries, fetched if need be; None without."""
-    cached = cached_place(digest, kind)
-    if is_whole(cached, kind):
+    note = cache_folder("fetched") / hashlib.sha256(f"{uri}\n{digest}\n{kind}".encode()).hexdigest()[:32]
+    if (cached := _noted(note)) and is_whole(cached, kind):
         return cached
     session = open_files(uri)
-    with scratch_beside(cached) as scratch:
+    with scratch_beside(note) as scratch:
         towers = fetch_description(session, uri, digest, scratch)
         tower = towers.tower(kind) if towers else None
         if towers is None or tower is None:
             return None
+        check_space(towers.space, digest, f"{uri}/{TOWERS}/{digest}")
         with storage_errors(uri):
             for name in tower.files:
                 session.download_file(f"{TOWERS}/{digest}/{name}", scratch / name)
         check_content(scratch, tower.files, f"{uri}/{TOWERS}/{digest}")
         alone: dict[str, Any] = {"text": None, "image": None, "refusals": {}, kind: tower}
         write_towers(scratch, replace(towers, **alone))
+        cached = fetched_place(scratch)
         put_whole(scratch, cached, kind)
+        partial = note.with_name(f".{note.name}.{os.getpid()}.{get_ident()}")
+        partial.write_text(cached.name, encoding="utf-8")
+        partial.replace(note.with_suffix(".txt"))
     return cached
+
+
+def _noted(note: Path) -> Path | None:
+    """The folder of the tower that a library carried when it was fetched."""
+    try:
+        return note.with_name(note.with_suffix(".txt").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
 
 
 def fetch_description(session: LanceFileSession, uri: str, digest: str, scratch: Path) -> SpaceTowers | None:
@@ -255,6 +282,7 @@ def load_tower_of(uri: str, held: Fingerprint, towers: Towers) -> Space | TextEm
         return text_tower
     if towers == "image" and (image_tower := open_image_tower(uri, held.digest)):
         return image_tower
+    check_named(held.name, uri)
     try:
         loaded = load_space(held.name, towers=towers)
     except ModuleNotFoundError as error:

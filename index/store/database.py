@@ -13,6 +13,7 @@ import mmap
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
@@ -25,13 +26,31 @@ from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from kinodex.index.errors import LibraryDamaged, LibraryError, NotALibrary, SpaceMismatch, StorageError, StorageFull
 from kinodex.index.spaces.space import absolute_name
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.quiet_lance import Session, lance
-from kinodex.index.store.schema import OWN_TABLES, VECTORS_PREFIX, Filter, Value, read_space, sql_value
+from kinodex.index.store.schema import (
+    EXTRACTS_PREFIX,
+    OWN_TABLES,
+    ROW_DIGEST,
+    VECTORS_PREFIX,
+    Filter,
+    Value,
+    check_additions,
+    check_columns,
+    check_values,
+    naming_columns,
+    one_of,
+    read_space,
+    sql_value,
+    wanted_schema,
+    with_row_digests,
+)
+from kinodex.index.terms import with_terms
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceScanner, MergeInsertBuilder
@@ -63,6 +82,9 @@ State = tuple[int, datetime | int]
 """Number of a table's state, and the time of its commit."""
 Stamp = tuple[object, ...]
 """The newest states of several tables."""
+UNGUARDED = "leases"
+"""The table whose rows say who may write the others."""
+LANCE_RETRIES = 10
 UNSEARCHED = ("leases", "runs", "failures", "sources")
 """Tables that change while an ingest runs, and that no search reads."""
 Result = TypeVar("Result")
@@ -221,12 +243,24 @@ class Tables:
     """Tables of the library at `uri`, each opened on first use, and always in its newest state.
 
     A handle of a table is for one thread at a time; so each use makes its own, and they share what they have read.
+    Each commit is one to the state that was the newest before the leases in `guards` were checked: who takes such a
+    lease over commits `fence` first, after which no earlier state takes any more rows.
     """
 
     def __init__(self, uri: str) -> None:
+        if time.time() < 0:  # over which Lance breaks off as over a damaged file
+            raise StorageError(f"cannot use {uri}: the clock of this machine is before 1970; set it")
         self.uri = uri
         self._session: Any = None  # caches of what was read, for all tables; made late, since Lance is slow to load
         self._open: dict[str, tuple[LanceDataset, Mark | None]] = {}
+        self.guards: dict[str, Callable[[], None]] = {}
+        """By the name of a lease that is held for what is written here, a check that raises once it is lost."""
+        self._own: Mapping[str, pa.Schema] | None = None
+        self._is_whole = False
+
+    def expect(self, own: Mapping[str, pa.Schema]) -> None:
+        """Check each table as it is opened, and all before the first commit: `own` are those of the library."""
+        self._own = own
 
     def limit_caches(self) -> None:
         """Forget what was read, and keep little from now on: for a long run, where Lance would keep 6 GB of indexes."""
@@ -251,6 +285,54 @@ class Tables:
         with storage_errors(self.uri):
             return lance.dataset(write_place(self.uri, name), newest.version, session=self._session)
 
+    def commit(self, name: str, step: Callable[[LanceDataset], Result]) -> Result:
+        """Do something to the newest state of a table, again if another commit comes first; raises LeaseLost."""
+        self._check_all()
+
+        def attempt() -> Result:
+            newest = self.to_write(name)
+            for check in () if name == UNGUARDED else tuple(self.guards.values()):
+                check()
+            return step(newest)
+
+        with storage_errors(self.uri):
+            return retry_on_conflict(attempt)
+
+    def _check_all(self) -> None:
+        """Raise LibraryDamaged, once, for a table that could not be written as it should be."""
+        if self._is_whole or self._own is None:
+            return
+        for name in (each for each in self.names() if self.has(each)):
+            found = self[name].schema
+            self._check(name, found)
+            wanted = wanted_schema(name, found, self._own)
+            if wanted is not None and not name.startswith(EXTRACTS_PREFIX):
+                check_additions(found, wanted, name, self.uri)
+        self._is_whole = True
+
+    def _check(self, name: str, found: pa.Schema) -> None:
+        wanted = None if self._own is None else wanted_schema(name, found, self._own)
+        if wanted is not None:
+            check_columns(found, wanted, name, self.uri)
+
+    def _retries(self, name: str) -> int:
+        """Say how often Lance itself may do a commit again, on a state that is newer than the last check of leases."""
+        return 0 if self.guards and name != UNGUARDED else LANCE_RETRIES
+
+    def fence(self) -> None:
+        """Let no commit follow that was prepared for an earlier state of any table but that of leases.
+
+        Lance takes this for a change of columns, beside which nobody may add, change or delete a row.
+        """
+
+        def same_columns(newest: LanceDataset) -> None:
+            fragments = [each.metadata for each in newest.get_fragments()]
+            operation = lance.LanceOperation.Merge(fragments, newest.lance_schema)
+            lance.LanceDataset.commit(newest, operation, newest.version, max_retries=0)
+
+        for name in (each for each in self.names() if each != UNGUARDED and self.has(each)):
+            self.commit(name, same_columns)
+
     def _newest(self, name: str) -> LanceDataset:
         known, mark = self._open.get(name, (None, None))
         where = table_place(self.uri, name)
@@ -269,6 +351,8 @@ class Tables:
             if not new.schema.equals(known.schema, check_metadata=True):
                 raise LibraryError(f"{self.uri} was made again with another model or settings; open it again")
             self._open.clear()  # the other tables were made again, too
+        if known is None or new.schema != known.schema:
+            self._check(name, new.schema)
         self._open[name] = new, state_mark(folder, new.version)  # never written through: any thread may copy it
         return copy(new)
 
@@ -277,15 +361,24 @@ class Tables:
         rows = schema.empty_table() if rows is None else rows
         with storage_errors(self.uri):
             try:
+                rows = rows.cast(naming_columns(rows.schema))
                 lance.write_dataset(rows, write_place(self.uri, name), data_storage_version=FILE_FORMAT)
             except OSError as error:
                 if Meaning.TABLE_EXISTS not in meanings_of(error):
                     raise
 
-    def overwrite(self, name: str, rows: pa.Table) -> None:
-        """Write a table again, in one commit, with these rows and columns alone."""
-        with storage_errors(self.uri):
-            lance.write_dataset(rows, write_place(self.uri, name), mode="overwrite", data_storage_version=FILE_FORMAT)
+    def rewrite(self, name: str, change: Callable[[pa.Table], pa.Table]) -> None:
+        """Write a table again, in one commit, with the rows, columns and metadata that `change` makes of all of it."""
+
+        def replace_all(newest: LanceDataset) -> None:
+            rows = change(newest.to_table())
+            fragments = lance.fragment.write_fragments(
+                rows, newest.uri, rows.schema, mode="overwrite", data_storage_version=FILE_FORMAT
+            )
+            operation = lance.LanceOperation.Overwrite(rows.schema, fragments)
+            lance.LanceDataset.commit(newest, operation, newest.version, max_retries=0)
+
+        self.commit(name, replace_all)
 
     def drop(self, name: str) -> None:
         """Delete a table and its files."""
@@ -308,32 +401,35 @@ class Tables:
         """List all tables, also those whose creation was interrupted."""
         return table_names(self.uri)
 
-    def append(self, name: str, rows: Sequence[dict[str, Any]] | pa.Table) -> None:
-        """Append rows in one commit; nothing is written where there are none."""
-        arrow = rows if isinstance(rows, pa.Table) else self._to_arrow(name, rows)
+    def append(self, name: str, rows: Sequence[dict[str, Any]] | pa.Table) -> pa.Table:
+        """Append rows in one commit and return them as written; nothing is written where there are none."""
+        arrow = self._to_arrow(name, rows)
         if arrow.num_rows:
             _check_vectors(arrow)
-            with storage_errors(self.uri):
-                retry_on_conflict(lambda: self.to_write(name).insert(arrow))
+            self.commit(name, lambda newest: newest.insert(arrow))
+        return arrow
 
     def upsert(self, name: str, keys: Sequence[str], rows: Sequence[dict[str, Any]] | pa.Table) -> None:
         """Write rows in one commit, each in place of the one with the same keys."""
-        arrow = rows if isinstance(rows, pa.Table) else self._to_arrow(name, rows)
+        arrow = self._to_arrow(name, rows)
         if arrow.num_rows:
-            with storage_errors(self.uri):
-                retry_on_conflict(lambda: self._merge(name, keys).when_matched_update_all().execute(arrow))
+            self.commit(name, lambda newest: self._merge(newest, name, keys).when_matched_update_all().execute(arrow))
 
     def insert(self, name: str, keys: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
         """Write those rows whose keys are not there yet."""
         arrow = self._to_arrow(name, rows)
-        with storage_errors(self.uri):
-            retry_on_conflict(lambda: self._merge(name, keys).execute(arrow))
+        self.commit(name, lambda newest: self._merge(newest, name, keys).execute(arrow))
 
-    def _merge(self, name: str, keys: Sequence[str]) -> MergeInsertBuilder:
-        return self.to_write(name).merge_insert(list(keys)).when_not_matched_insert_all()
+    def _merge(self, newest: LanceDataset, name: str, keys: Sequence[str]) -> MergeInsertBuilder:
+        return newest.merge_insert(list(keys)).when_not_matched_insert_all().conflict_retries(self._retries(name))
 
-    def _to_arrow(self, name: str, rows: Sequence[dict[str, Any]]) -> pa.Table:
-        return pa.Table.from_pylist(list(rows), schema=self.schema(name))
+    def _to_arrow(self, name: str, rows: Sequence[dict[str, Any]] | pa.Table) -> pa.Table:
+        """Make rows what is written: lines with their terms, and rows with their digests where the table has these."""
+        if isinstance(rows, pa.Table):
+            return with_terms(rows)
+        schema = self.schema(name)
+        arrow = with_terms(pa.Table.from_pylist(list(rows), schema=schema))
+        return with_row_digests(arrow) if ROW_DIGEST in schema.names else arrow
 
     def schema(self, name: str) -> pa.Schema:
         """Return the columns of a table, which never change: so its newest state need not be looked for."""
@@ -343,14 +439,36 @@ class Tables:
     def update(self, name: str, where: Filter, values: Mapping[str, Value]) -> int:
         """Set columns of the rows that match a filter at the time of the commit; return how many rows changed."""
         changes = {column: sql_value(value) for column, value in values.items()}
-        with storage_errors(self.uri):
-            return int(retry_on_conflict(lambda: self.to_write(name).update(changes, where.sql))["num_rows_updated"])
+        retries = self._retries(name)
+        done = self.commit(name, lambda newest: newest.update(changes, where.sql, conflict_retries=retries))
+        return int(done["num_rows_updated"])
 
     def delete(self, name: str, where: Filter) -> None:
         """Delete rows; nothing is written where there are none."""
         if self.count(name, where):
-            with storage_errors(self.uri):
-                retry_on_conflict(lambda: self.to_write(name).delete(where.sql))
+            self.commit(name, lambda newest: newest.delete(where.sql, conflict_retries=self._retries(name)))
+
+    def delete_doubles(self, name: str, keys: Sequence[str], where: Filter | None = None) -> None:
+        """Delete all but the first of the rows that have the same values in some columns."""
+
+        def all_but_first(rows: pa.Table) -> list[int]:
+            first = rows.group_by(list(keys)).aggregate([("_rowid", "min")])["_rowid_min"].combine_chunks()
+            others: list[int] = rows["_rowid"].filter(pc.invert(pc.is_in(rows["_rowid"], value_set=first))).to_pylist()
+            return others
+
+        self.delete_chosen(name, keys, where, all_but_first)
+
+    def delete_chosen(
+        self, name: str, columns: Sequence[str], where: Filter | None, choose: Callable[[pa.Table], Sequence[int]]
+    ) -> None:
+        """Delete the rows whose `_rowid` is chosen, of those that match a filter."""
+
+        def delete(newest: LanceDataset) -> None:
+            rows = newest.to_table(list(columns), None if where is None else where.sql, with_row_id=True)
+            if chosen := choose(rows):  # these numbers are of this state alone
+                newest.delete(one_of("_rowid", chosen).sql, conflict_retries=0)
+
+        self.commit(name, delete)
 
     def count(self, name: str, where: Filter | None = None) -> int:
         """Count the rows that match a filter, or all."""
@@ -360,7 +478,20 @@ class Tables:
     def rows(
         self, name: str, where: Filter | None = None, columns: Sequence[str] | None = None, **options: Any
     ) -> pa.Table:
-        """Read all rows that match a filter, in no particular order; `options` are further ones of Lance's scanner."""
+        """Read all rows that match a filter, in no particular order; `options` are further ones of Lance's scanner.
+
+        Raises LibraryDamaged for times that are none.
+        """
+        rows = self.rows_as_stored(name, where, columns, **options)
+        wanted = None if self._own is None else wanted_schema(name, self.schema(name), self._own)
+        if wanted is not None:
+            check_values(rows, wanted, f"the table {name} of {self.uri}")
+        return rows
+
+    def rows_as_stored(
+        self, name: str, where: Filter | None = None, columns: Sequence[str] | None = None, **options: Any
+    ) -> pa.Table:
+        """Read the same rows for a check, whatever their values are."""
         with storage_errors(self.uri):
             return self._scanner(name, where, columns, **options).to_table()
 
@@ -637,7 +768,12 @@ def _codes(meaning: Meaning, *codes: str) -> tuple[Sign, ...]:
 
 SIGNS = (
     *_of(
-        "Lance", Meaning.CONFLICT, "commit conflict", "concurrent writers", "incompatible with concurrent transaction"
+        "Lance",
+        Meaning.CONFLICT,
+        "commit conflict",
+        "Commit conflict",
+        "concurrent writers",
+        "incompatible with concurrent transaction",
     ),
     *_of("libc", Meaning.DISK_FULL, "No space left", "Disk quota exceeded"),
     *_of("Rust", Meaning.DISK_FULL, "os error 28", "os error 122", "os error 27"),

@@ -6,11 +6,17 @@ videos it gives 98 of 100 true nearest frames (measured on a million). It is bui
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from operator import methodcaller
+from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -18,10 +24,14 @@ import pyarrow as pa
 from kinodex.index.store.database import (
     Tables,
     free_memory_bytes,
+    is_local,
+    open_files,
     own_tables,
     retry_on_conflict,
     space_tables,
+    state_mark,
     storage_errors,
+    table_place,
 )
 from kinodex.index.store.leases import awaited_lease
 from kinodex.index.store.schema import (
@@ -32,26 +42,24 @@ from kinodex.index.store.schema import (
     SENTENCES_PREFIX,
     VECTORS_PREFIX,
 )
+from kinodex.index.terms import TERMS
 
 if TYPE_CHECKING:
-    from lance import LanceDataset
+    from lance import CleanupCandidateFile, LanceDataset
     from lance.dataset import Index
+    from lance.file import LanceFileSession
     from lance.lance.indices import IndexDescription
 
 OF_VIDEOS = ("clips", "screen_text", "scenes")
 """Those of the late tables that hold rows of videos."""
 WORDED = ("transcript", "captions", "screen_text", "scenes")
 """Tables that are searched by words."""
-WORDS = ("text", "title")
-"""Their columns that are: the second of scenes alone."""
 FORGIVING = ("screen_text",)
 """Those of them that are searched for words with typos too."""
 BY_VIDEO = ("frames", "segments", "captions", "detections", "transcript", "videos", "additions")
 """Tables that are queried for the rows of a video."""
 SMALL = ("segments", "captions", "detections", "transcript", "videos", "additions", "sources", "failures", "runs")
 """Tables whose fragments are quickly joined."""
-MIN_KEEP_S = 0.001
-"""As good as 0, which Lance takes for its own limit of two weeks."""
 MOST_SEGMENTS = 8
 """Segments of an index, each with the rows that were new at its time. A search looks into all of them."""
 MOST_MERGED_LINES = 500_000
@@ -130,20 +138,19 @@ def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
         for name in written:
             # Searches that forgive typos look into the index alone: it may lack no line.
             stale_lines = 0 if name in FORGIVING and not when.joins_only else when.stale_lines
-            if not _indexes(tables[name], "text"):  # a process that was killed while it joined fragments left none
+            if not _indexes(tables[name], TERMS):  # a process that was killed while it joined fragments left none
                 index_text(tables, name)
-            elif _is_stale(tables[name], "text", stale_lines, when.stale_share):
-                _take_in(tables, name, "text", when)
+            elif _is_stale(tables[name], TERMS, stale_lines, when.stale_share):
+                _take_in(tables, name, TERMS, when)
         if not when.joins_only:
             optimize(tables, "leases", when)  # renewed every few seconds, each time as a new version of the table
 
 
-def delete_old_states(tables: Tables, when: Thresholds) -> None:
+def clean(tables: Tables, when: Thresholds) -> None:
     """Delete what only old states of any table hold; that reads the list of files of each state."""
-    with storage_errors(tables.uri):
-        for name in tables.names():
-            if tables.has(name):
-                _clean(tables, name, when)
+    for name in tables.names():
+        if tables.has(name):
+            delete_old_states(tables, name, when.keep_s)
 
 
 def is_worded(name: str) -> bool:
@@ -152,15 +159,14 @@ def is_worded(name: str) -> bool:
 
 
 def index_text(tables: Tables, name: str) -> None:
-    """Build a word index over `text`, and titles, for any script, with positions for "quoted phrases"."""
-    tokens: dict[str, Any] = {"base_tokenizer": "icu", "with_position": True, "stem": False, "remove_stop_words": False}
-
-    def build(table: LanceDataset, column: str) -> None:
-        table.create_scalar_index(column, "INVERTED", f"by_{column}", **tokens)
-
-    names = tables[name].schema.names
-    for column in (each for each in WORDS if each in names):
-        _build(tables, name, partial(build, column=column))
+    """Build a word index over the terms of lines as they are stored, with positions for "quoted phrases"."""
+    as_they_are: dict[str, Any] = {
+        "base_tokenizer": "whitespace",
+        "with_position": True,
+        **dict.fromkeys(("lower_case", "ascii_folding", "stem", "remove_stop_words"), False),
+        "max_token_length": None,
+    }
+    _build(tables, name, lambda table: table.create_scalar_index(TERMS, "INVERTED", f"by_{TERMS}", **as_they_are))
 
 
 def forget_deleted(tables: Tables, name: str) -> None:
@@ -169,7 +175,7 @@ def forget_deleted(tables: Tables, name: str) -> None:
         by, column = index.name, index.field_names[0]
         if column == "vector":
             _build(tables, name, methodcaller("drop_index", by))
-        elif column in WORDS:
+        elif column == TERMS:
             index_text(tables, name)
         else:
             _index_column(tables, name, column, by)
@@ -204,8 +210,8 @@ def join_fragments(tables: Tables, name: str, many: int, when: Thresholds) -> No
 def optimize(tables: Tables, name: str, when: Thresholds) -> None:
     """Join fragments, delete what only old states hold, and bring the table's indexes up to date, in this order."""
     _join(tables, name, when)
-    _clean(tables, name, when)
-    rebuilt = [[column] for column in WORDS] if _has_many_lines(tables, name) else []
+    delete_old_states(tables, name, when.keep_s)
+    rebuilt = [[TERMS]] if _has_many_lines(tables, name) else []
     # The parts of the vectors' index are chosen by `plan_parts`.
     others = [each.name for each in tables[name].describe_indices() if each.field_names not in ([COLUMN], *rebuilt)]
     if others:
@@ -226,13 +232,8 @@ def _has_many_lines(tables: Tables, name: str) -> bool:
 
 
 def _drop_words(table: LanceDataset) -> None:
-    for index in (index for column in WORDS for index in _indexes(table, column)):
+    for index in _indexes(table, TERMS):
         table.drop_index(index.name)
-
-
-def _clean(tables: Tables, name: str, when: Thresholds) -> None:
-    keep = timedelta(seconds=max(when.keep_s, MIN_KEEP_S))
-    _build(tables, name, lambda table: table.cleanup_old_versions(keep))
 
 
 def _index_values(tables: Tables, name: str, column: str, when: Thresholds) -> None:
@@ -250,7 +251,7 @@ def _take_in(tables: Tables, name: str, column: str, when: Thresholds) -> None:
     (index,) = _indexes(tables[name], column)
     segments = len(index.segments)
     merged = 0 if when.joins_only and segments < MOST_SEGMENTS else segments
-    if merged and column in WORDS and _has_many_lines(tables, name):
+    if merged and column == TERMS and _has_many_lines(tables, name):
         index_text(tables, name)
         return
     _build(
@@ -421,3 +422,86 @@ def create_table(tables: Tables, name: str, schema: pa.Schema) -> None:
 def present(tables: Tables, names: Iterable[str]) -> list[str]:
     """Those of some tables that the library has."""
     return [name for name in names if not (name in LATE_TABLES or name.startswith(MAPPED_PREFIX)) or tables.has(name)]
+
+
+# Deletion of what only old states of a table hold, beside writers at work.
+#
+# Lance's own cleanup also deletes files that no state names once they are seven days old by this machine's clock. Where
+# that clock is ahead, these are the files that a writer is about to commit. So here only files go that some old state
+# names; others go while nobody writes (`delete_uncommitted`). A state's age is by the clock of the disk it lies on; an
+# object store does not tell its clock, so there the last `KEPT_STATES` stay, whatever their age.
+
+KEPT_STATES = 20
+"""A writer that began at one of these may still commit: it reads what came after."""
+MOST_FILES = 1 << 31
+DELETIONS_AT_ONCE = 16
+NEVER = timedelta(days=365_000)
+"""Older than any state."""
+
+
+def delete_old_states(tables: Tables, name: str, keep_s: float) -> None:
+    """Delete states of a table that are older than `keep_s`, and the files that only they name; tagged ones stay."""
+    with storage_errors(tables.uri):
+        table = tables[name]
+        old = _old_versions(tables.uri, name, table, keep_s)
+        if old:
+            found = table.explain_cleanup_old_versions(
+                versions=old, include_files=True, max_files=MOST_FILES, error_if_tagged_old_versions=False
+            )
+            _delete_files(tables.uri, name, [each for each in found.candidate_files if not each.unverified])
+
+
+def has_uncommitted(tables: Tables, name: str) -> bool:
+    """True if there are files that no state names, and that a killed writer left long ago, by this machine's clock."""
+    with storage_errors(tables.uri):
+        found = tables[name].explain_cleanup_old_versions(NEVER, include_files=True, error_if_tagged_old_versions=False)
+    return any(each.unverified for each in found.candidate_files)
+
+
+def delete_uncommitted(tables: Tables, name: str) -> None:
+    """Delete these files; only for who holds the leases of all who write the table."""
+    with storage_errors(tables.uri):
+        tables[name].cleanup_old_versions(NEVER, error_if_tagged_old_versions=False)
+
+
+def _old_versions(uri: str, name: str, table: LanceDataset, keep_s: float) -> list[int]:
+    """List the states that are older than so many seconds, all but the newest for 0."""
+    versions = sorted(ref["version"] for ref in table.version_refs())[:-1]
+    if not keep_s:
+        return versions
+    if is_local(uri):
+        before_s = disk_time_s(uri) - keep_s
+        marks = ((version, state_mark(table_place(uri, name), version)) for version in versions)
+        return [version for version, mark in marks if mark is not None and mark[0] / 1e9 < before_s]
+    before_s = time.time() - keep_s
+    committed_s = {each["version"]: each["timestamp"].timestamp() for each in table.versions()}
+    return [version for version in versions[: 1 - KEPT_STATES] if committed_s.get(version, before_s) < before_s]
+
+
+def disk_time_s(folder: str) -> float:
+    """Read the clock by which the files of a folder are dated, that of a server where it lies on one."""
+    with TemporaryFile(dir=folder, buffering=0) as file:
+        file.write(b" ")
+        return os.fstat(file.fileno()).st_mtime
+
+
+def _delete_files(uri: str, name: str, files: Iterable[CleanupCandidateFile]) -> None:
+    """Delete files of a table, the states themselves last: so one whose files are gone is found again."""
+    folder = table_place(uri, name)
+    session = open_files(folder)
+    inside = [(each.kind, each.path.rpartition(f"/{Path(folder).name}/")[2]) for each in files]
+    with ThreadPoolExecutor(DELETIONS_AT_ONCE) as pool:
+        for are_states in (False, True):
+            chosen = [path for kind, path in inside if (kind == "manifest") == are_states]
+            list(pool.map(lambda path: _delete(session, path), chosen))
+    for parent in {Path(folder, path).parent for kind, path in inside if kind == "index" and is_local(uri)}:
+        with suppress(OSError):  # another file is in it
+            parent.rmdir()
+
+
+def _delete(session: LanceFileSession, path: str) -> None:
+    try:
+        session.delete_file(path)
+    except OSError:
+        if session.contains(path):  # else another process deleted it first
+            raise

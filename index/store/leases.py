@@ -3,8 +3,10 @@
 A lease is a row that its holder renews every few seconds. Another process that finds it held takes it over if the
 holder is dead: at once if its process was on this machine, else after watching the row for a while without seeing it
 change. So clocks of different machines are never compared. A holder that was stopped for so long that another took
-over learns that at its next check. (Gray and Cheriton, "Leases", SOSP 1989, with the writes guarded by the
-token, since a lease that is timed alone cannot stop a holder that sleeps.)
+over learns that at its next commit, however short before it was stopped: each is one to the state of a table that was
+the newest before the lease was checked, and who takes a lease over first commits something to every table beside which
+no such commit passes (`Tables.fence`). (Gray and Cheriton, "Leases", SOSP 1989, with the writes guarded by the token,
+since a lease that is timed alone cannot stop a holder that sleeps.)
 
 A process is identified by more than its number, which may be given to another process later. psutil is not used for
 that: its `create_time` is in the clock's seconds, so that it changes when the clock is set, and it knows neither the
@@ -23,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -51,6 +54,8 @@ class Pace:
 DEFAULT_LEASE = Pace()
 _unreleased: set[str] = set()
 """Tokens of leases that ended in this process while the store did not take that they did."""
+_unfenced: set[str] = set()
+"""Tokens of leases that were taken over, while what the holder before may be about to commit could not be ended."""
 
 
 class Lease:
@@ -67,14 +72,18 @@ class Lease:
 
     def __enter__(self) -> Lease:
         try:
-            take(self._tables, self.name, self.token, self._owner, self._pace)
+            is_taken_over = take(self._tables, self.name, self.token, self._owner, self._pace)
             self._heart.start()
+            if is_taken_over:
+                _fence(self._tables, self.token)
+            self._tables.guards[self.name] = self.check
         except (StorageError, StorageFull, RuntimeError):  # it may have been taken; or there is no memory for a thread
             self._leave()
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._tables.guards.pop(self.name, None)
         self._ended.set()
         self._heart.join()
         self._leave()
@@ -85,6 +94,8 @@ class Lease:
 
     def _leave(self) -> None:
         """Release it, now or once the store takes that: what was done under it stands, and its own error counts."""
+        if self.token in _unfenced:
+            return
         try:
             self._release()
         except LibraryError:
@@ -131,16 +142,20 @@ def check_lease(tables: Tables, name: str, token: str) -> None:
         raise LeaseLost(f"lost the lease {name!r} of {tables.uri}: {who}; this run was presumed dead and must stop")
 
 
-def take(tables: Tables, name: str, token: str, owner: str, pace: Pace) -> None:
-    """Take the lease for this process, or raise LibraryBusy. Of several that try at once one succeeds."""
+def take(tables: Tables, name: str, token: str, owner: str, pace: Pace) -> bool:
+    """Take the lease for this process, or raise LibraryBusy. Of several that try at once one succeeds.
+
+    Returns True if the holder before never released it: what that may be about to commit has to be fenced off.
+    """
     ours = _claim(name, token, owner)
-    left = frozenset(_unreleased)  # as it was before the row is read: a thread may release it meanwhile
+    left = _unreleased | _unfenced  # as they were before the row is read: a thread may release it meanwhile
     row = _row(tables, name)
     if row is None:
         tables.insert("leases", ["name"], [ours])
         row = _held_row(tables, name)
     if row["token"] not in ("", token) and row["token"] not in left:
         row = _wait_for_end(tables, row, pace)
+    is_taken_over = bool(row["token"])
     for _ in range(2):  # once more, where it was released in between
         if row["token"] != token:
             _update(tables, name, row["token"], ours, beat=row["beat"])
@@ -149,6 +164,21 @@ def take(tables: Tables, name: str, token: str, owner: str, pace: Pace) -> None:
             break
     if row["token"] != token:
         raise _busy(tables, row)
+    return is_taken_over
+
+
+def guard(tables: Tables, name: str, token: str) -> None:
+    """Let no commit to these tables pass once the lease is lost that another process holds for this one."""
+    tables.guards[name] = partial(check_lease, tables, name, token)
+
+
+def _fence(tables: Tables, token: str) -> None:
+    """End what the holder before may be about to commit; where that fails, the next holder has to do it."""
+    try:
+        tables.fence()
+    except LibraryError:
+        _unfenced.add(token)
+        raise
 
 
 def _claim(name: str, token: str, owner: str) -> dict[str, Any]:

@@ -15,9 +15,18 @@ try:
     import lance.file
     from lance.dataset import ColumnOrdering
     from lance.lance import _Session as Session
-    from lance.query import BooleanQuery, MatchQuery, MultiMatchQuery, Occur
+    from lance.query import BooleanQuery, FullTextQuery, MatchQuery, Occur, PhraseQuery
 finally:
     if _LEVEL is None:
         del os.environ["LANCE_LOG"]  # which is for this process alone
 
-__all__ = ["BooleanQuery", "ColumnOrdering", "MatchQuery", "MultiMatchQuery", "Occur", "Session", "lance"]
+__all__ = [
+    "BooleanQuery",
+    "ColumnOrdering",
+    "FullTextQuery",
+    "MatchQuery",
+    "Occur",
+    "PhraseQuery",
+    "Session",
+    "lance",
+]

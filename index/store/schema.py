@@ -1,4 +1,4 @@
-"""Tables of a library, their columns and metadata; and filters of their rows, built from typed values."""
+"""Tables of a library, their columns and metadata; filters of rows, built from typed values; and digests of rows."""
 
 from __future__ import annotations
 
@@ -6,21 +6,39 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from functools import reduce
+from functools import partial, reduce
+from hashlib import blake2b
+from itertools import islice
 from numbers import Integral
 from operator import and_
 from pathlib import PurePath
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kinodex.index.errors import LibraryDamaged, NewerLibrary, NotALibrary, OlderLibrary, checked_text
+from kinodex.index.errors import (
+    LibraryDamaged,
+    NewerLibrary,
+    NotALibrary,
+    OlderLibrary,
+    altered,
+    checked_text,
+    number_of,
+    read_facts,
+    read_json,
+    read_object,
+)
 from kinodex.index.spaces.towers import Fingerprint
+
+if TYPE_CHECKING:
+    from kinodex.index.store.database import Tables
 
 # Filters, built from typed values: these are turned into SQL in one place, and quoted there.
 
@@ -134,8 +152,15 @@ def fits_one_filter(values: Sequence[str]) -> Sequence[str] | None:
 # Pixels and vectors live in different tables, because searching must not read pictures and compaction must not copy
 # them. Library-wide facts are schema metadata of `videos`, which is created last: where it is, all is.
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"
+COLUMNS_KEY = b"kinodex.columns"
+"""Metadata of a table: the names, as JSON, of the columns that kinodex made. Others may have been added since."""
+SETTINGS_OF_NUMBERS = frozenset({"fps", "jpeg_side_px", "jpeg_quality", "window_s"})
+"""Those settings of a library that are read as numbers."""
+FIRST_US, LAST_US = -62_135_596_800_000_000, 253_402_300_800_000_000
+"""The years 1 to 9999, in microseconds since 1970."""
+MOST_DIGITS, MOST_DIMENSIONS = 9, 1 << 20
 LIKENESS_KEY = b"kinodex.likeness"
 """Metadata of a table of sentences: the cosines of texts that have nothing in common (`sentence_model.Likeness`)."""
 VECTORS_PREFIX = "vectors_"
@@ -156,12 +181,14 @@ LAST_FRAME_NO = 2**31 - 1
 CHECKSUM = "jpeg_crc32"
 """Column of `frames` with the CRC-32 of the picture: Lance keeps no checksum of its files."""
 VIDEO_DIGESTS = "digests"
-"""Column of `videos` with the digests of a video's rows (see `kinodex.index.videos.writer`)."""
+"""Column of `videos` with the digests of a video's rows (see below)."""
 ZERO = "zero_s"
 """Column of `videos` with the presentation time of what a player shows as 0:00."""
 ADDED_DIGEST = "digest"
 """Column of `additions` with the digest of the rows that were added."""
-LATE_COLUMNS = (CHECKSUM, VIDEO_DIGESTS, ADDED_DIGEST, ZERO, "words", "mount")
+ROW_DIGEST = "row_digest"
+"""Column of tables whose rows belong to no digest of a video or an addition: of the row itself."""
+LATE_COLUMNS = (CHECKSUM, VIDEO_DIGESTS, ADDED_DIGEST, ZERO, ROW_DIGEST, "words", "mount")
 """Columns that libraries lack which were made before there was one."""
 STAGE_TABLES = {
     "captions": "captions",
@@ -244,8 +271,8 @@ def read_heading(schema: pa.Schema, uri: str) -> Heading:
     heading = read_stored_heading(schema, uri)
     if heading.format_version < FORMAT_VERSION:
         raise OlderLibrary(
-            f"{uri} has format {heading.format_version}, and this kinodex reads {FORMAT_VERSION}; `kinodex upgrade "
-            f"{uri}` brings it there, in place (--dry-run says what that does, and how long it takes)"
+            f"{uri} has format {heading.format_version}, and this kinodex reads {FORMAT_VERSION}; ingest its videos "
+            "into a new library"
         )
     check_columns(schema, VIDEOS, "videos", uri)
     return heading
@@ -257,34 +284,105 @@ def read_stored_heading(schema: pa.Schema, uri: str) -> Heading:
     if FORMAT_KEY not in metadata:
         raise NotALibrary(f"got {uri}, Lance tables that kinodex did not make; give a library")
     if not metadata[FORMAT_KEY].isdigit():
-        raise _altered(f"the format of {uri}", repr(metadata[FORMAT_KEY]))
-    version = int(metadata[FORMAT_KEY])
+        raise altered(f"the format of {uri}", repr(metadata[FORMAT_KEY]))
+    version = int(metadata[FORMAT_KEY][:MOST_DIGITS])
     if version > FORMAT_VERSION:
         raise NewerLibrary(f"{uri} has format {version}, and this kinodex reads {FORMAT_VERSION}; update kinodex")
-    try:
-        settings: dict[str, Any] = json.loads(metadata[SETTINGS_KEY])
-    except (KeyError, ValueError) as error:
-        raise _altered(f"the settings of {uri}", str(error)) from error
+    what = f"the settings of {uri}"
+    settings = read_object(metadata.get(SETTINGS_KEY, ""), what)
+    for name in SETTINGS_OF_NUMBERS & settings.keys():
+        number_of(settings, name, 1.0, what)
     return Heading(version, settings, read_space(schema, uri))
 
 
 def check_columns(found: pa.Schema, wanted: pa.Schema, name: str, uri: str) -> None:
-    """Raise LibraryDamaged if a table lacks a column that it has in every library."""
+    """Raise LibraryDamaged if a table lacks a column that it has in every library, or has one of another type."""
     lacks = sorted(set(wanted.names).difference(found.names, LATE_COLUMNS))
     if lacks:
-        raise _altered(f"the table {name} of {uri}", f"it has no column {lacks[0]}")
+        raise altered(f"the table {name} of {uri}", f"it has no column {lacks[0]}")
+    if unnamed := sorted({*wanted.names}.intersection(found.names).difference(own_columns(found))):
+        raise altered(f"the table {name} of {uri}", f"its metadata do not name its column {unnamed[0]}")
+    for column in (each for each in wanted if each.name in found.names):
+        held = found.field(column.name).type
+        if held != column.type and not (name == "captions" and column.name == "vector"):  # of any space's length
+            raise altered(
+                f"the table {name} of {uri}", f"its column {column.name} is of type {held}, not {column.type}"
+            )
+
+
+def check_values(rows: pa.Table | pa.RecordBatch, wanted: pa.Schema, what: str) -> None:
+    """Raise LibraryDamaged for a time that is none, as no clock and no file has it."""
+    for column in (rows.schema.field(name) for name in wanted.names if name in rows.schema.names):
+        values = rows[column.name]
+        if pa.types.is_timestamp(column.type):
+            ends = pc.min_max(values.cast(pa.int64()))
+            is_wrong = ends["min"].is_valid and not FIRST_US <= ends["min"].as_py() <= ends["max"].as_py() < LAST_US
+        else:
+            is_wrong = pa.types.is_float64(column.type) and pc.all(pc.is_finite(values)).as_py() is False
+        if is_wrong:
+            raise altered(
+                what, f"a value of its column {column.name} is none; `kinodex maintain --check` names its row"
+            )
+
+
+def check_additions(found: pa.Schema, wanted: pa.Schema, name: str, uri: str) -> None:
+    """Raise LibraryDamaged for a column that somebody added and that may hold no null: no row could be written."""
+    for column in found:
+        if column.name not in wanted.names and not column.nullable:
+            raise LibraryDamaged(
+                f"cannot write to the table {name} of {uri}: somebody added the column {column.name}, which may hold "
+                "no null; nothing was written: drop the column, or add it again as one that may"
+            )
+
+
+def wanted_schema(name: str, found: pa.Schema, own: Mapping[str, pa.Schema]) -> pa.Schema | None:
+    """The columns that a table of this name has, by the `own` tables of its library; None for what a user's has."""
+    if name in own:
+        return own[name]
+    if name in LATE_TABLES:
+        return LATE_TABLES[name]
+    if name.startswith(EXTRACTS_PREFIX):
+        return extracts_schema(pa.schema([]))
+    made = {
+        VECTORS_PREFIX: vectors_schema,
+        SENTENCES_PREFIX: partial(sentences_schema, likeness={}),
+        CLIPS_PREFIX: clips_schema,
+    }
+    for prefix, schema_of in made.items():
+        if name.startswith(prefix):
+            return schema_of(read_space(found, f"the table {name}"))
+    return None
 
 
 def read_space(schema: pa.Schema, name: str) -> Fingerprint:
     """Read the space from the metadata of `videos` or of a table of vectors; raises LibraryDamaged, naming it."""
-    try:
-        return Fingerprint(**json.loads(schema.metadata[SPACE_KEY]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise _altered(f"the space of {name}", str(error)) from error
+    what = f"the space of {name}"
+    space = read_facts(Fingerprint, (schema.metadata or {}).get(SPACE_KEY, ""), what)
+    if not 0 < space.dim <= MOST_DIMENSIONS:
+        raise altered(what, f"it has {space.dim} dimensions")
+    return space
 
 
-def _altered(what: str, why: str) -> LibraryDamaged:
-    return LibraryDamaged(f"cannot read {what}: it is not what was written ({why[:200]}); restore it from a copy")
+def naming_columns(schema: pa.Schema) -> pa.Schema:
+    """Note the columns of a table that kinodex makes in its metadata."""
+    return schema.with_metadata({**(schema.metadata or {}), COLUMNS_KEY: json.dumps(schema.names)})
+
+
+def own_columns(schema: pa.Schema) -> list[str]:
+    """List the columns that kinodex made, of those that a table has; all where nothing is noted."""
+    noted = (schema.metadata or {}).get(COLUMNS_KEY)
+    if noted is None:
+        return schema.names
+    own = read_json(noted, "the list of a table's columns")
+    if not isinstance(own, list):
+        raise altered("the list of a table's columns", f"it is {str(own)[:80]!r}")
+    return [name for name in schema.names if name in own]
+
+
+def primary_key(schema: pa.Schema) -> list[str]:
+    """List the columns of a table's key, in order; none where it has no key."""
+    marked = [each for each in schema if KEY_POSITION in (each.metadata or {})]
+    return [each.name for each in sorted(marked, key=lambda each: int(each.metadata[KEY_POSITION]))]
 
 
 def vectors_schema(fingerprint: Fingerprint) -> pa.Schema:
@@ -336,7 +434,7 @@ def extract_table(key: str) -> str:
 
 COMMON_COLUMNS = (
     *("video_id", "part_no", "row_no", "start_s", "end_s"),
-    *("evidence_start_s", "evidence_end_s", "text", "model", "cost", "fault"),
+    *("evidence_start_s", "evidence_end_s", "text", "terms", "model", "cost", "fault"),
 )
 """Columns that every extract has."""
 
@@ -348,6 +446,7 @@ def extracts_schema(columns: pa.Schema) -> pa.Schema:
         evidence_start_s=nullable(FLOAT64),
         evidence_end_s=nullable(FLOAT64),
         text=TEXT,  # all texts of the row, by which it is found
+        terms=TEXT,
         model=TEXT,
         cost=FLOAT64,  # of its reply, divided among the rows of that
         fault=nullable(TEXT),  # why the part has no row: no reply could be used
@@ -369,6 +468,7 @@ def captions_schema(dim: int) -> pa.Schema:
         start_s=FLOAT64,
         end_s=FLOAT64,
         text=TEXT,
+        terms=TEXT,  # of the text, as searches compare them (see `kinodex.index.terms`); so in all tables of lines
         confidence=nullable(pa.float32()),
         model=TEXT,
         vector=nullable(pa.list_(pa.float16(), dim)),
@@ -386,12 +486,12 @@ def nullable(kind: pa.DataType) -> pa.Field:
     return pa.field("", kind)
 
 
+KEY_POSITION = b"lance-schema:unenforced-primary-key:position"
+
+
 def key(position: int) -> pa.Field:
     """Make a column of the primary key, without which concurrent upserts of one row leave it there twice."""
-    marks = {
-        "lance-schema:unenforced-primary-key": "true",
-        "lance-schema:unenforced-primary-key:position": str(position),
-    }
+    marks = {b"lance-schema:unenforced-primary-key": "true", KEY_POSITION: str(position)}
     return pa.field("", TEXT, nullable=False, metadata=marks)
 
 
@@ -426,7 +526,9 @@ VIDEOS = _table(
     digests=nullable(TEXT),  # JSON; missing in libraries that were made before there was one
     zero_s=nullable(FLOAT64),  # as above
 )
-FAILURES = _table(uri=key(1), stage=key(2), error_class=TEXT, message=TEXT, attempts=INT32, failed_at=TIME)
+FAILURES = _table(
+    uri=key(1), stage=key(2), error_class=TEXT, message=TEXT, attempts=INT32, failed_at=TIME, row_digest=nullable(TEXT)
+)
 SOURCES = _table(
     uri=key(1),
     video_id=TEXT,
@@ -434,8 +536,17 @@ SOURCES = _table(
     stamp=TEXT,  # empty: its file system gives none
     seen_at=TIME,
     mount=nullable(TEXT),  # missing in libraries that were made before there was one
+    row_digest=nullable(TEXT),  # missing there too, as in the other tables that have it
 )
-RUNS = _table(run_id=key(1), kind=TEXT, state=TEXT, started_at=TIME, ended_at=nullable(TIME), report=TEXT)
+RUNS = _table(
+    run_id=key(1),
+    kind=TEXT,
+    state=TEXT,
+    started_at=TIME,
+    ended_at=nullable(TIME),
+    report=TEXT,
+    row_digest=nullable(TEXT),
+)
 LEASES = _table(
     name=key(1),
     token=TEXT,  # empty: nobody holds it
@@ -474,6 +585,7 @@ TRANSCRIPT = _table(
     start_s=FLOAT64,
     end_s=FLOAT64,
     text=TEXT,
+    terms=TEXT,
     source=TEXT,
     language=nullable(TEXT),
     speaker=nullable(TEXT),
@@ -505,12 +617,14 @@ CLIPS = _table(
     text=TEXT,
     confidence=nullable(FLOAT64),
     frames=INT32,  # that the model was shown
+    row_digest=nullable(TEXT),
 )
 SCREEN_TEXT = _table(
     video_id=TEXT,
     start_s=FLOAT64,
     end_s=FLOAT64,
     text=TEXT,  # the best of its readings
+    terms=TEXT,
     confidence=pa.float32(),
     box=BOX,
     frames=INT32,  # in which it was read
@@ -527,6 +641,7 @@ SCENES = _table(
     segments=INT32,
     title=TEXT,
     text=TEXT,  # its summary
+    terms=TEXT,  # of title and summary
     model=TEXT,
 )
 SPEAKERS = _table(
@@ -535,9 +650,12 @@ SPEAKERS = _table(
     vector=pa.list_(pa.float32(), 256),  # the mean voice, unit length
     seconds=FLOAT64,  # of speech in the mean
     model=TEXT,
+    row_digest=nullable(TEXT),
 )
-UNDRAWN = _table(video_id=key(1))  # a film with vectors of the built-in space, which kinodex did not draw
-METADATA = _table(video_id=key(1))  # and the library's own columns: see `kinodex.index.metadata`
+# A film with vectors of the built-in space, which kinodex did not draw:
+UNDRAWN = _table(video_id=key(1), row_digest=nullable(TEXT))
+# And the library's own columns, see `kinodex.index.metadata`:
+METADATA = _table(video_id=key(1), row_digest=nullable(TEXT))
 SHOTS = _table(
     video_id=TEXT,
     segment_no=INT32,
@@ -557,3 +675,138 @@ LATE_TABLES = {
     "undrawn": UNDRAWN,
     "metadata": METADATA,
 }
+
+
+# Digests of rows: numbers by which a check finds values that changed on the disk, for Lance keeps no checksum.
+#
+# A video has one for its rows in each table that ingest fills, an addition one for its rows; rows that belong to
+# neither have one each (`ROW_DIGEST`). They hold the columns that kinodex made: somebody may add others to any table.
+
+HASH_BYTES = 16
+LEFT_OUT = frozenset({"jpeg", VIDEO_DIGESTS, ADDED_DIGEST, ROW_DIGEST, "ingested_at", "added_at"})
+"""Columns that no digest holds: pictures, digests, and times of writing, in which two runs differ."""
+ROWS_AT_ONCE = 4096
+OWN_ROW = "videos"
+"""Name of the digest of a video's row in `videos` itself."""
+
+Digests = Mapping[str, Mapping[str, int]]
+"""Digests by table and video."""
+
+
+def row_hashes(rows: pa.Table | pa.RecordBatch) -> list[int]:
+    """Compute the hash of each row."""
+    names = sorted(set(rows.schema.names) - LEFT_OUT)
+    chosen = rows.select(names)
+    batches = chosen.combine_chunks().to_batches() if isinstance(chosen, pa.Table) else [chosen]
+    columns = [_labelled(name, [each for batch in batches for each in _values(batch.column(name))]) for name in names]
+    return [
+        int.from_bytes(blake2b(b"".join(values), digest_size=HASH_BYTES).digest())
+        for values in zip(*columns, strict=True)
+    ]
+
+
+def own_hashes(schema: pa.Schema, rows: pa.Table | pa.RecordBatch) -> list[int]:
+    """Compute the hash of each row of a table with this schema, without columns that somebody added to it."""
+    return row_hashes(rows.select([name for name in own_columns(schema) if name in rows.schema.names]))
+
+
+def digests_by_video(rows: pa.Table | pa.RecordBatch) -> Counter[str]:
+    """Sum the hashes of the rows by video."""
+    found: Counter[str] = Counter()
+    for video_id, row_hash in zip(rows.column("video_id").to_pylist(), row_hashes(rows), strict=True):
+        found[video_id] += row_hash
+    return found
+
+
+def read_batches(tables: Tables, name: str, where: Sequence[Filter]) -> Iterator[pa.RecordBatch]:
+    """Read all columns of a table that digests hold, a few rows at a time."""
+    columns = [column for column in own_columns(tables.schema(name)) if column not in LEFT_OUT]
+    yield from tables.batches(name, all_of(where), columns, rows=ROWS_AT_ONCE)
+
+
+def read_digests(tables: Tables, name: str, where: Sequence[Filter]) -> Counter[str]:
+    """Compute the digests of the rows that match some filters, by video."""
+    found: Counter[str] = Counter()
+    for batch in read_batches(tables, name, where):
+        found.update(digests_by_video(batch))
+    return found
+
+
+def read_video_digests(text: str | bytes) -> dict[str, Any]:
+    """Read the digests in the row of a video; none where they are damaged themselves."""
+    try:
+        return read_object(text, "the digests of a video")
+    except LibraryDamaged:
+        return {}
+
+
+def as_text(digest: int) -> str:
+    return f"{digest % (1 << 8 * HASH_BYTES):0{2 * HASH_BYTES}x}"
+
+
+def _labelled(name: str, values: Iterable[bytes | None]) -> list[bytes]:
+    label = name.encode() + b"\0"
+    return [b"" if value is None else label + value for value in values]
+
+
+def _values(array: pa.Array) -> list[bytes | None]:
+    """Write each value as bytes; None for a null."""
+    if not array.null_count:
+        return list(_bytes(array))
+    present = iter(_bytes(array.drop_null()))
+    return [next(present) if is_there else None for is_there in array.is_valid().to_pylist()]
+
+
+def _bytes(array: pa.Array) -> Iterable[bytes]:
+    """Write the values of an array without nulls as bytes, of which none begins another."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        fields = [_labelled(field.name, _values(part)) for field, part in zip(kind, array.flatten(), strict=True)]
+        return [b"".join(parts) for parts in zip(*fields, strict=True)]
+    if pa.types.is_list(kind):
+        parts = iter(_values(array.flatten()))
+        counts = pc.list_value_length(array).to_pylist()
+        return [count.to_bytes(4) + b"".join(part or b"" for part in islice(parts, count)) for count in counts]
+    if pa.types.is_fixed_size_list(kind):
+        return _cut(array.flatten(), kind.list_size)
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):  # damaged letters may be no UTF-8
+        values = array.cast(pa.binary()).to_pylist()
+        return [len(value).to_bytes(8) + value for value in values]
+    return _cut(array.cast(pa.int64()) if pa.types.is_timestamp(kind) else array, 1)
+
+
+def _cut(numbers: pa.Array, size: int) -> list[bytes]:
+    """Cut numbers into the bytes of so many each, bit by bit as they are stored."""
+    values = np.ascontiguousarray(numbers.to_numpy(zero_copy_only=False))
+    content, step = values.tobytes(), size * values.itemsize
+    return [content[first : first + step] for first in range(0, len(content), step)]
+
+
+# Digests of rows that are written one by one.
+
+
+def with_row_digests(rows: pa.Table, altered: Collection[str] = ()) -> pa.Table:
+    """Give each row its digest, in the column for it; those of altered rows stay, which still show it."""
+    pairs = zip(texts(rows[ROW_DIGEST]), own_hashes(rows.schema, rows), strict=True)
+    digests = pa.array([held if held in altered else as_text(row_hash) for held, row_hash in pairs], pa.string())
+    return rows.set_column(rows.schema.get_field_index(ROW_DIGEST), rows.schema.field(ROW_DIGEST), digests)
+
+
+def are_altered(rows: pa.Table | pa.RecordBatch) -> list[bool]:
+    """Say for each row, all of whose columns are there, if it is not as it was written."""
+    pairs = zip(texts(rows[ROW_DIGEST]), own_hashes(rows.schema, rows), strict=True)
+    return [digest is not None and digest != as_text(row_hash) for digest, row_hash in pairs]
+
+
+def altered_digests(rows: pa.Table | pa.RecordBatch) -> set[str]:
+    """List the digests of altered rows; none where the table has no column for them."""
+    if ROW_DIGEST not in rows.schema.names:
+        return set()
+    pairs = zip(texts(rows[ROW_DIGEST]), are_altered(rows), strict=True)
+    return {digest for digest, is_altered in pairs if is_altered and digest is not None}
+
+
+def texts(column: pa.Array | pa.ChunkedArray) -> list[str | None]:
+    """Read texts that damage may have left without UTF-8."""
+    values = column.cast(pa.binary()).to_pylist()
+    return [None if value is None else value.decode(errors="replace") for value in values]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
@@ -39,6 +40,7 @@ from kinodex.index.text import composed, redact_uri
 MANY = 500
 """More ids than this are not looked up one by one: everything is read."""
 
+NEVER = datetime.fromtimestamp(0, UTC)
 MIN_PREFIX = 4
 MIN_PART = 3
 NAMES_SHOWN = 5
@@ -55,11 +57,21 @@ class Readable(Protocol):
     def schema(self, name: str) -> pa.Schema: ...
 
 
-def complete_videos(tables: Tables, ids: Sequence[str] | None = None) -> dict[str, VideoRow]:
-    """Read the rows of the complete videos among these, or of all, by id."""
+def complete_videos(
+    tables: Tables, ids: Sequence[str] | None = None, *, as_stored: bool = False
+) -> dict[str, VideoRow]:
+    """Read the rows of the complete videos among these, or of all, by id.
+
+    Raises LibraryDamaged for times that are none, but where a check reads them `as_stored`.
+    """
     chosen = [] if ids is None else [one_of("video_id", ids)]
     columns = _there(tables, [*VideoRow.__slots__])
-    rows = tables.rows("videos", all_of([*chosen, equal("state", "complete")]), columns).to_pylist()
+    where = all_of([*chosen, equal("state", "complete")])
+    if as_stored:
+        columns.remove("ingested_at")  # which may be beyond what a clock has
+        rows = [row | {"ingested_at": NEVER} for row in tables.rows_as_stored("videos", where, columns).to_pylist()]
+    else:
+        rows = tables.rows("videos", where, columns).to_pylist()
     return {
         row["video_id"]: VideoRow(**moved(row, -zero_s) | {ZERO: zero_s}) for row in rows for zero_s in [_zero(row)]
     }

@@ -18,6 +18,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kinodex.index.errors import read_object
+from kinodex.index.languages import language_tag
 from kinodex.index.rows import (
     AddedSource,
     FailureRow,
@@ -32,118 +34,30 @@ from kinodex.index.store.schema import (
     CHECKSUM,
     FRAME_NO_BITS,
     LAST_FRAME_NO,
+    OWN_ROW,
     OWN_TABLES,
     STAGE_TABLES,
     VIDEO_DIGESTS,
+    Digests,
     Filter,
     all_of,
+    as_text,
     at_least,
     below,
     chunked,
+    digests_by_video,
     equal,
     frame_keys,
     one_of,
     other_than,
+    own_hashes,
+    read_digests,
+    row_hashes,
 )
 from kinodex.index.text import composed, redact, redact_uri, redact_values
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceFragment
-from collections.abc import Iterator
-from hashlib import blake2b
-from itertools import islice
-
-import pyarrow.compute as pc
-
-from kinodex.index.store.schema import ADDED_DIGEST
-
-# Digests of the rows of videos: a number for each table, by which a check finds values that changed on the disk.
-
-HASH_BYTES = 16
-LEFT_OUT = frozenset({"jpeg", VIDEO_DIGESTS, ADDED_DIGEST, "ingested_at", "added_at"})
-"""Columns that no digest holds: pictures, digests, and times of writing, in which two runs differ."""
-ROWS_AT_ONCE = 4096
-OWN_ROW = "videos"
-"""Name of the digest of a video's row in `videos` itself."""
-
-Digests = Mapping[str, Mapping[str, int]]
-"""Digests by table and video."""
-
-
-def row_hashes(rows: pa.Table | pa.RecordBatch) -> list[int]:
-    """Compute the hash of each row."""
-    names = sorted(set(rows.schema.names) - LEFT_OUT)
-    chosen = rows.select(names)
-    batches = chosen.combine_chunks().to_batches() if isinstance(chosen, pa.Table) else [chosen]
-    columns = [_labelled(name, [each for batch in batches for each in _values(batch.column(name))]) for name in names]
-    return [
-        int.from_bytes(blake2b(b"".join(values), digest_size=HASH_BYTES).digest())
-        for values in zip(*columns, strict=True)
-    ]
-
-
-def digests_by_video(rows: pa.Table | pa.RecordBatch) -> Counter[str]:
-    """Sum the hashes of the rows by video."""
-    found: Counter[str] = Counter()
-    for video_id, row_hash in zip(rows.column("video_id").to_pylist(), row_hashes(rows), strict=True):
-        found[video_id] += row_hash
-    return found
-
-
-def read_batches(tables: Tables, name: str, where: Sequence[Filter]) -> Iterator[pa.RecordBatch]:
-    """Read all columns of a table that digests hold, a few rows at a time."""
-    columns = [column for column in tables.schema(name).names if column not in LEFT_OUT]
-    yield from tables.batches(name, all_of(where), columns, rows=ROWS_AT_ONCE)
-
-
-def read_digests(tables: Tables, name: str, where: Sequence[Filter]) -> Counter[str]:
-    """Compute the digests of the rows that match some filters, by video."""
-    found: Counter[str] = Counter()
-    for batch in read_batches(tables, name, where):
-        found.update(digests_by_video(batch))
-    return found
-
-
-def as_text(digest: int) -> str:
-    return f"{digest % (1 << 8 * HASH_BYTES):0{2 * HASH_BYTES}x}"
-
-
-def _labelled(name: str, values: Iterable[bytes | None]) -> list[bytes]:
-    label = name.encode() + b"\0"
-    return [b"" if value is None else label + value for value in values]
-
-
-def _values(array: pa.Array) -> list[bytes | None]:
-    """Write each value as bytes; None for a null."""
-    if not array.null_count:
-        return list(_bytes(array))
-    present = iter(_bytes(array.drop_null()))
-    return [next(present) if is_there else None for is_there in array.is_valid().to_pylist()]
-
-
-def _bytes(array: pa.Array) -> Iterable[bytes]:
-    """Write the values of an array without nulls as bytes, of which none begins another."""
-    kind = array.type
-    if pa.types.is_struct(kind):
-        fields = [_labelled(field.name, _values(part)) for field, part in zip(kind, array.flatten(), strict=True)]
-        return [b"".join(parts) for parts in zip(*fields, strict=True)]
-    if pa.types.is_list(kind):
-        parts = iter(_values(array.flatten()))
-        counts = pc.list_value_length(array).to_pylist()
-        return [count.to_bytes(4) + b"".join(part or b"" for part in islice(parts, count)) for count in counts]
-    if pa.types.is_fixed_size_list(kind):
-        return _cut(array.flatten(), kind.list_size)
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):  # damaged letters may be no UTF-8
-        values = array.cast(pa.binary()).to_pylist()
-        return [len(value).to_bytes(8) + value for value in values]
-    return _cut(array.cast(pa.int64()) if pa.types.is_timestamp(kind) else array, 1)
-
-
-def _cut(numbers: pa.Array, size: int) -> list[bytes]:
-    """Cut numbers into the bytes of so many each, bit by bit as they are stored."""
-    values = np.ascontiguousarray(numbers.to_numpy(zero_copy_only=False))
-    content, step = values.tobytes(), size * values.itemsize
-    return [content[first : first + step] for first in range(0, len(content), step)]
 
 
 class IngestLog:
@@ -231,7 +145,8 @@ class IngestLog:
     def runs(self) -> list[RunRow]:
         """Read the report of every run, the latest first."""
         rows = self._tables.rows("runs").to_pylist()
-        loaded = [known(RunRow, row | {"report": json.loads(row["report"])}) for row in rows]
+        what = f"the report of a run of {self._tables.uri}"
+        loaded = [known(RunRow, row | {"report": read_object(row["report"], what)}) for row in rows]
         return sorted(loaded, key=lambda row: (row.started_at, row.run_id), reverse=True)
 
     def add_run(self, row: RunRow) -> None:
@@ -302,9 +217,7 @@ class VideoWriter:
             "vector": vectors,
         }
         written = {name: _table(columns, self._tables.schema(name)) for name in ("frames", self._vectors_table)}
-        for name, table in written.items():
-            self._tables.append(name, table)
-        return {name: digests_by_video(table) for name, table in written.items()}
+        return {name: digests_by_video(self._tables.append(name, table)) for name, table in written.items()}
 
     def add_segments(self, videos: Mapping[str, Iterable[Any]], first_no: int = 0) -> Counter[str]:
         """Append the segments of videos, in order and numbered from `first_no`, by video id; returns their digests."""
@@ -327,15 +240,14 @@ class VideoWriter:
         columns = {
             "video_id": [video_id for video_id, _ in rows],
             **{name: [getattr(line, name) for _, line in rows] for name in LINE_COLUMNS},
+            "language": [language_tag(line.language) for _, line in rows],
             "model": nothing,
             "words": nothing,
         }
         return self._append("transcript", columns)
 
     def _append(self, name: str, columns: Mapping[str, Any]) -> Counter[str]:
-        table = _table(columns, self._tables.schema(name))
-        self._tables.append(name, table)
-        return digests_by_video(table)
+        return digests_by_video(self._tables.append(name, _table(columns, self._tables.schema(name))))
 
     def complete(
         self,
@@ -384,7 +296,7 @@ class VideoWriter:
                 row |= {"uri": redact_uri(uri), "title": composed(title)}
             after = pa.Table.from_pylist(rows, schema)
             if VIDEO_DIGESTS in schema.names:
-                texts = map(_own_digest, rows, row_hashes(before), row_hashes(after))
+                texts = map(_own_digest, rows, own_hashes(schema, before), own_hashes(schema, after))
                 column = pa.array(texts, schema.field(VIDEO_DIGESTS).type)
                 after = after.set_column(schema.get_field_index(VIDEO_DIGESTS), schema.field(VIDEO_DIGESTS), column)
             parts.append(after)
@@ -729,7 +641,7 @@ def _keys(batch: pa.RecordBatch, positions: dict[str, int]) -> NDArray[np.int64]
     known = [positions.setdefault(video_id, len(positions)) for video_id in ids.dictionary.to_pylist()]
     keys: NDArray[np.int64] = np.array(known, np.int64)[ids.indices.to_numpy()] << FRAME_NO_BITS
     for column in numbers:
-        keys |= column.to_numpy()
+        keys |= column.to_numpy().astype(np.int64) & ((1 << FRAME_NO_BITS) - 1)  # a damaged one may be below 0
     return keys
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kinodex.agent.errors import ModelRejected
+from kinodex.agent.nesting import parse_json
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.endpoint import (
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
 POLL_S = 30.0
+TRANSFER_S, MOST_REPLIES_BYTES = 1800.0, 1 << 30
+"""Limits of one transfer: a file goes there, or comes back, whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +119,13 @@ def work_off(
     import openai
 
     from kinodex.agent.models.roles import api_key
+    from kinodex.jobs.blocking_http import BlockingClient
 
     role = addition.role
+    timeout_s = max(role.timeout_s, TRANSFER_S)
+    http = BlockingClient(most_bytes=MOST_REPLIES_BYTES)
     with (
-        openai.OpenAI(base_url=role.base_url, api_key=api_key(role), timeout=role.timeout_s) as client,
+        openai.OpenAI(base_url=role.base_url, api_key=api_key(role), timeout=timeout_s, http_client=http) as client,
         _explained(role, folder),
     ):
         folder.work(client, report)  # those of a run that was killed
@@ -269,7 +275,7 @@ class JobFolder:
             for path in (self._file(job, "replies"), self._file(job, "errors")):
                 for line in path.read_bytes().split(b"\n") if path.exists() else ():
                     if line.strip():
-                        _read_line(json.loads(line), replies)
+                        _read_line(parse_json(line), replies)
         return replies
 
     def _send(self, job: Job, client: openai.OpenAI) -> None:

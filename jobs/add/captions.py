@@ -15,7 +15,7 @@ from kinodex.agent.protocol import Request, Segment
 from kinodex.agent.requests.describe import DescribeSegment, Description
 from kinodex.index.library import Library
 from kinodex.index.rows import SegmentRow, VideoRow
-from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, refusals
+from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, reasons
 from kinodex.jobs.add.run import AddedRows, check_settings, hub_for
 from kinodex.jobs.library import batched, picture_of, shown_between
 
@@ -69,7 +69,7 @@ class Captions(EndpointAddition):
             if reply is not None and reply.caption.strip()
         ]
         missing = len(lacking) - len(rows)
-        problem = f"{missing} of {len(segments)} segments got no caption that could be used{refusals(outcomes)}"
+        problem = f"{missing} of {len(segments)} segments got no caption that could be used{reasons(outcomes)}"
         # Those held are perhaps of segments whose cuts were moved since.
         return AddedRows(rows, len(held) + len(rows), problem if missing else None)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.run import AddedRows, check_settings, hub_for
+from kinodex.jobs.errors import check_packages
 from kinodex.jobs.library import BATCHES_AHEAD, stored_pictures
 from kinodex.pipeline.sample import prefetch
 
@@ -51,6 +52,7 @@ class Detections:
         return {"detector": self.detector, "labels": list(self.labels), "min_score": self.min_score}
 
     def prepare(self, library: Library) -> None:
+        check_packages("scipy")  # which follows things from frame to frame
         check_settings(library, self, "min_score")
         _detector(self.detector, self.labels, self.min_score, self.device)
 

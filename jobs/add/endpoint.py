@@ -46,7 +46,8 @@ R = TypeVar("R", bound=Reply)
 class Outcome(Generic[R]):
     """Outcome of asking: the reply, None if none could be used; `refused` is the error if the request was rejected.
 
-    Of `calls` that were sent, or found in the cache, the replies to `invalid` could not be used.
+    Of `calls` that were sent, or found in the cache, the replies to `invalid` could not be used; `complaint` says what
+    was wrong with the last of them.
     """
 
     reply: R | None
@@ -54,6 +55,7 @@ class Outcome(Generic[R]):
     refused: ModelRejected | None = None
     calls: int = 0
     invalid: int = 0
+    complaint: str = ""
 
 
 UNSENT: Outcome[Any] = Outcome(None)
@@ -102,10 +104,13 @@ def run_rounds(rounds: Rounds, answer: Answer) -> AddedRows:
         return replace(made, usage=usage, calls=calls, invalid=invalid)
 
 
-def refusals(outcomes: Iterable[Outcome[Any]]) -> str:
-    """The end of a sentence about parts without a reply, if requests were refused."""
-    refused = [each.refused for each in outcomes if each.refused is not None]
-    return f"; requests refused: {len(refused)}, the last because {refused[-1]}" if refused else ""
+def reasons(outcomes: Iterable[Outcome[Any]]) -> str:
+    """Return the end of a sentence about parts without a reply: what requests were refused for, or replies lacked."""
+    unanswered = [outcome for outcome in outcomes if outcome.reply is None]
+    refused = [outcome.refused for outcome in unanswered if outcome.refused is not None]
+    complaints = [outcome.complaint for outcome in unanswered if outcome.complaint]
+    said = f"; requests refused: {len(refused)}, the last because {refused[-1]}" if refused else ""
+    return said + (f"; the last reply could not be used: {complaints[-1]}" if complaints else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,7 +371,7 @@ async def ask_again(model: OpenAIModel, request: Request[R]) -> Outcome[R]:
 
     A rejected request is an outcome: it may be for what it holds, and others may succeed. Raises `AllRejected`.
     """
-    usage, attempts, calls = Usage(), 0, 0
+    usage, attempts, calls, complaint = Usage(), 0, 0, ""
     while attempts < ATTEMPTS:
         try:
             exchange = await model.ask(request)
@@ -381,4 +386,4 @@ async def ask_again(model: OpenAIModel, request: Request[R]) -> Outcome[R]:
             return Outcome(exchange.reply, usage, None, calls, calls - 1)
         complaint = exchange.invalid or ""
         request = replace(request, attempt=request.attempt + 1, complaint=complaint, bad_reply=exchange.raw)
-    return Outcome(None, usage, None, calls, calls)
+    return Outcome(None, usage, None, calls, calls, complaint)

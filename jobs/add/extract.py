@@ -29,7 +29,7 @@ from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import Scope, VideoRow
 from kinodex.index.store.schema import COMMON_COLUMNS
 from kinodex.jobs.add.captions import EMBEDDING, text_tower
-from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, ask_again, refusals
+from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, ask_again, reasons
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.summaries import read_film, thinned
 from kinodex.jobs.errors import UsageError
@@ -135,8 +135,9 @@ class Extraction(EndpointAddition):
         ]
         held = [row for row in before if not row["fault"]]
         missing = len(chosen) - sum(each.reply is not None for each in outcomes)
-        problem = f"{missing} of {len(parts)} parts got no reply that could be used{refusals(outcomes)}"
-        return AddedRows([*held, *rows], len(held) + len(rows), problem if missing else None)
+        problem = f"{missing} of {len(parts)} parts got no reply that could be used{reasons(outcomes)}"
+        faults = sum(row["fault"] is not None for row in rows)
+        return AddedRows([*held, *rows], len(held) + len(rows), problem if missing else None, faults=faults)
 
     def replies_here(self, requests: Sequence[Request[Any]]) -> list[Outcome[Any]]:
         model = cast(Any, local_model(self.asks))
@@ -191,7 +192,8 @@ class Extraction(EndpointAddition):
         names = self.rows_schema.columns
         common = {"part_no": number, "start_s": part.start_s, "end_s": part.end_s, "model": self.asks}
         if outcome.reply is None or shown_s is None:
-            known = "no reply could be used" if shown_s is not None else "no frame and no line is known of it"
+            unusable = f"no reply could be used: {outcome.complaint}" if outcome.complaint else "no reply could be used"
+            known = unusable if shown_s is not None else "no frame and no line is known of it"
             why = known if outcome.refused is None else str(outcome.refused)
             empty = dict.fromkeys([*names, "evidence_start_s", "evidence_end_s"])
             return [common | empty | {"row_no": 0, "text": "", "cost": outcome.usage.cost, "fault": why}]

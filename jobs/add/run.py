@@ -41,8 +41,8 @@ T = TypeVar("T")
 class AddedRows:
     """Rows of one video before they are written; `problem` says which of them are missing.
 
-    `count` is the number of rows that the video then has, with those that stay of an earlier run. `failed` says why
-    there are none, although `usage` was spent.
+    `count` is the number of rows that the video then has, with those that stay of an earlier run; `faults` of them
+    only say why a part has none. `failed` says why there are none at all, although `usage` was spent.
     """
 
     rows: Any
@@ -54,6 +54,7 @@ class AddedRows:
     calls: int = 0
     invalid: int = 0
     """Requests to a model, and those whose reply could not be used."""
+    faults: int = 0
 
 
 RowsOf = Callable[[Library, VideoRow], AddedRows]
@@ -101,7 +102,10 @@ class ConcurrentAddition(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VideoOutcome:
-    """Outcome of one video: `rows` written, perhaps not all for a `problem`, or none for an `error_class`."""
+    """Outcome of one video: `rows` written, perhaps not all for a `problem`, or none for an `error_class`.
+
+    `faults` of the rows only say why a part has none.
+    """
 
     video_id: str
     uri: str
@@ -113,6 +117,7 @@ class VideoOutcome:
     arithmetic: str = ""
     calls: int = 0
     invalid: int = 0
+    faults: int = 0
 
     @property
     def is_failed(self) -> bool:
@@ -142,7 +147,12 @@ class AddReport:
 
     @property
     def rows(self) -> int:
-        return sum(outcome.rows for outcome in self.outcomes)
+        return sum(outcome.rows - outcome.faults for outcome in self.outcomes)
+
+    @property
+    def incomplete(self) -> int:
+        """Videos of which a part is missing; `--retry-failed` tries it again."""
+        return sum(bool(outcome.problem) and not outcome.is_failed for outcome in self.outcomes)
 
     @property
     def usage(self) -> Usage:
@@ -299,13 +309,13 @@ def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> Made:
         failed = VideoOutcome.failed(video, str(made.failed), type(made.failed).__name__, made.usage)
         return replace(failed, calls=made.calls, invalid=made.invalid), None
     facts: dict[str, Any] = {
-        name: getattr(made, name) for name in ("problem", "usage", "arithmetic", "calls", "invalid")
+        name: getattr(made, name) for name in ("problem", "usage", "arithmetic", "calls", "invalid", "faults")
     }
     return VideoOutcome(video.video_id, video.uri, video.title, made.count, **facts), made
 
 
 def _write(library: Library, addition: Addition, waiting: Sequence[Made], lease: LeaseKey) -> list[VideoOutcome]:
-    library.check_lease(*lease)
+    library.guard(*lease)
     rows = {outcome.video_id: made.rows for outcome, made in waiting if made is not None and made.count}
     if rows:
         addition.write(library, rows)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow, player_s
 from kinodex.jobs.add.run import AddedRows, check_settings, hub_for
+from kinodex.jobs.errors import check_packages
 from kinodex.jobs.library import source_of
 from kinodex.pipeline.fetch import check_unchanged
 
@@ -57,6 +58,7 @@ class Speech:
         if self.vad:
             _voice_detector()
         if self.speakers:
+            check_packages("scipy")
             _voice_encoder(self.device)
 
     def rows_of(self, library: Library, video: VideoRow) -> AddedRows:

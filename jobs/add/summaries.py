@@ -24,7 +24,7 @@ from kinodex.agent.requests.answer import check_not_echoed
 from kinodex.agent.requests.describe import PartSummary, SummarizePart
 from kinodex.index.library import Library
 from kinodex.index.rows import SceneRow, SegmentRow, VideoRow
-from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, refusals
+from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, reasons
 from kinodex.jobs.add.run import AddedRows, check_settings, hub_for
 from kinodex.jobs.library import picture_of, shown_between
 from kinodex.pipeline.scenes import find_structure
@@ -241,7 +241,7 @@ def _problem(outcomes: Sequence[Outcome[PartSummary]], asked: Sequence[Outcome[P
     unknown = sum(each is NOTHING_KNOWN for each in outcomes)
     why = f"; of {unknown} nothing is known in words, and the model reads no pictures: add captions first"
     told = f"{missing} of {len(outcomes)} scenes and chapters got no title that could be used"
-    return f"{told}{why if unknown else ''}{refusals(asked)}"
+    return f"{told}{why if unknown else ''}{reasons(asked)}"
 
 
 def _row(film: Film, part: FilmPart, text: PartSummary | None, model: str) -> SceneRow:

@@ -27,7 +27,7 @@ from kinodex.agent.errors import GONE_AFTER, ModelUnreachable
 from kinodex.index.errors import KinodexError, SpaceError
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow
-from kinodex.jobs.errors import UsageError
+from kinodex.jobs.errors import UsageError, check_packages
 from kinodex.jobs.eval.benchmarks import read_moment_benchmark
 from kinodex.jobs.eval.folder import adapter_of, first_defect
 from kinodex.jobs.eval.items import MissingVideo, MomentBenchmark, MomentQuery, SearchItem, check_own, match_names
@@ -82,6 +82,7 @@ def run_moments(
     request: MomentRequest, announce: Callable[[ModelChoice], object], report: Callable[[int, int], object]
 ) -> MomentRun:
     """Solve the searches of a benchmark, or go on with them; `announce` gets the models before they are asked."""
+    check_packages("scipy")
     names = check_contenders(request.contenders)
     benchmark = read_moment_benchmark(request.benchmark, request.file)
     whole = Library.open(request.library)

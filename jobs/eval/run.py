@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean
 
@@ -28,7 +27,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.text import duration
-from kinodex.jobs.errors import CostReached, UsageError
+from kinodex.jobs.errors import CostReached, UsageError, check_packages
 from kinodex.jobs.eval import folder
 from kinodex.jobs.eval.benchmarks import annotation_files, read_benchmark
 from kinodex.jobs.eval.contenders import Contender, ItemInput, ItemResult, RunContext, Solve, SolvedItem
@@ -45,6 +44,7 @@ from kinodex.jobs.eval.items import (
 from kinodex.jobs.models import (
     ModelChoice,
     check_known_world,
+    check_sight,
     describe_models,
     describe_prices,
     local_contents,
@@ -173,6 +173,7 @@ def check_same(begun: folder.RunPlan, now: folder.RunPlan, run: Path) -> None:
 def _check_system(contender: Contender, choice: ModelChoice, space: Fingerprint, videos: Sequence[VideoRow]) -> None:
     """Refuse at once what would end the run in the middle of it, or make its answers nonsense."""
     agent = contender.find_variant()
+    check_sight(choice, agent)
     if agent.roles:
         check_known_world(choice, space, has_pictures=any(row.frames for row in videos))
     with_settings(agent.parameters(max(row.duration_s for row in videos)), contender.settings)
@@ -538,8 +539,6 @@ def run_plan(
     page: bool = False,
 ) -> None:
     """Plan a run and solve its items, or continue it; raises as `make_plan` and `run` do, or for a missing package."""
-    for package in ("scipy", *(["matplotlib"] if page else [])):
-        if find_spec(package) is None:  # before a run begins, not at its end
-            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+    check_packages("scipy", *(["matplotlib"] if page else []))
     plan, items = make_plan(request, context)
     run(plan, items, workers.open_solver(context), out, options, show)

@@ -19,7 +19,7 @@ from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Model
 from kinodex.agent.requests.describe import JudgeAnswer
 from kinodex.agent.session import ATTEMPTS
-from kinodex.jobs.errors import UsageError
+from kinodex.jobs.errors import UsageError, check_packages
 from kinodex.jobs.eval.contenders import ItemResult, Judgement
 from kinodex.jobs.eval.folder import JUDGED, RunPlan, open_for_append, read_items, read_judgements, read_plan, read_run
 from kinodex.jobs.eval.items import Item, Scoring, by_number
@@ -437,6 +437,7 @@ def judge_answers(run: Path, choice: ModelChoice, on_progress: Callable[[int, in
     `on_progress` gets the numbers of done and all. Raises `UsageError` for a run that needs no judge or a model that
     cannot be one, and `ModelError` if the endpoint is gone or refuses too much; what was judged is kept.
     """
+    check_packages("scipy")
     if read_plan(run).scoring != "judge":
         raise UsageError(f"got {run}, whose answers are options and need no judge; `kinodex eval report` scores them")
     if choice.is_replay or not choice.has_language:

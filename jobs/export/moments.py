@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kinodex.agent.trace import read_trace
-from kinodex.index.errors import UnknownVideo
+from kinodex.index.errors import QueryError, UnknownVideo
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import Basis, Scope, SegmentRow, VideoRow, presentation_s
+from kinodex.index.times import parse_time
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.open import load_text_tower
 
@@ -313,7 +314,6 @@ NAMES = {
 """Columns, and the names under which they are read, the first that a row has; other columns are left out."""
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 """Beginnings of a text that a spreadsheet would compute, or that already stands behind an apostrophe for that."""
-CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)")
 
 
 def read_ranges(path: Path, library: LibraryReader) -> list[Moment]:
@@ -397,19 +397,13 @@ def _object(line: str, path: Path, number: int) -> Mapping[str, Any]:
 
 
 def _time_s(value: object, name: str) -> float:
-    """Read a time: seconds, or a clock with colons."""
+    """Read a time of a row."""
     if value is None:
         raise ValueError(f"it has no {name}")
-    text = str(value).strip()
-    clock = CLOCK.fullmatch(text)
     try:
-        hours, minutes, seconds = (float(part or 0) for part in clock.groups()) if clock else (0.0, 0.0, float(text))
-    except ValueError:
-        raise ValueError(f"got {name} {text!r}; give seconds, or a clock such as 1:02:03.5") from None
-    time_s = 3600 * hours + 60 * minutes + seconds
-    if not math.isfinite(time_s):
-        raise ValueError(f"got {name} {text!r}; give seconds")
-    return time_s
+        return parse_time(str(value))
+    except QueryError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 # Moments from what a library holds of a video: its shots, scenes and chapters, words, detections, or all as one.

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from kinodex.index.rows import VideoRow
-from kinodex.index.text import redact_uri
+from kinodex.index.text import redact_uri, visible_lines
+from kinodex.index.times import cue_clock
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment, in_time_order, plain_cell
 
@@ -195,7 +196,7 @@ def vtt_text(moments: Iterable[Moment]) -> str:
     cues = []
     for cue in _cues(ordered):
         voice = f"<v {_escaped(_plain(cue.speaker)).replace('&gt;', '')}>" if cue.speaker else ""
-        times = f"{_clock(cue.start_ms, '.')} --> {_clock(cue.end_ms, '.')}"
+        times = f"{cue_clock(cue.start_ms / 1000)} --> {cue_clock(cue.end_ms / 1000)}"
         cues.append(f"\n{times}\n{voice}{_escaped(cue.text)}\n")
     return head + "".join(cues)
 
@@ -205,7 +206,7 @@ def srt_text(moments: Iterable[Moment]) -> str:
     cues = []
     for number, cue in enumerate(_cues(in_time_order(moments)), start=1):
         text = f"{_plain(cue.speaker)}: {cue.text}" if cue.speaker else cue.text
-        times = f"{_clock(cue.start_ms, ',')} --> {_clock(cue.end_ms, ',')}"
+        times = f"{cue_clock(cue.start_ms / 1000, ',')} --> {cue_clock(cue.end_ms / 1000, ',')}"
         cues.append(f"{number}\n{times}\n{text.replace('-->', '→')}\n\n")
     return "".join(cues)
 
@@ -226,13 +227,6 @@ def _escaped(text: str) -> str:
 def _plain(text: str) -> str:
     """One line without what would begin the times of a cue."""
     return _line(text).replace("-->", "→")
-
-
-def _clock(time_ms: int, point: str) -> str:
-    seconds, milliseconds = divmod(time_ms, 1000)
-    minutes, seconds = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours:02}:{minutes:02}:{seconds:02}{point}{milliseconds:03}"
 
 
 # Moments as a table: CSV with a heading, or JSON lines. `kinodex export --ranges` reads both again.
@@ -279,7 +273,7 @@ STANDARD_OUTPUT = "-"
 def write_text(out: str, text: str, overwrite: bool = False) -> None:
     """Write `text` in UTF-8 to the file `out`, whole or not at all, over another only with `overwrite`; "-" prints."""
     if out == STANDARD_OUTPUT:
-        sys.stdout.write(text)
+        sys.stdout.write(visible_lines(text) if sys.stdout.isatty() else text)
         return
     path = Path(out)
     check_free(path, overwrite)

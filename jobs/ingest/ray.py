@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -52,6 +52,7 @@ class Embedder:
 
     def __init__(self, space: str, device: str) -> None:
         self._name, self._device = space, device
+        self._carried: Callable[[], list[str]] | None = None
 
     @cached_property
     def _space(self) -> ImageEmbedder:
@@ -75,7 +76,11 @@ class Embedder:
 
         self._carried = begin_carrying(uri, self._space.fingerprint, kinds)
 
-    def carried(self) -> list[str]:
+    def carried(self, uri: str, kinds: Sequence[TowerKind]) -> list[str]:
+        """Wait until the towers are carried, and note what was done; an actor that was made again begins again."""
+        if self._carried is None:
+            self.begin_carrying(uri, kinds)
+        assert self._carried is not None
         return self._carried()
 
     def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:

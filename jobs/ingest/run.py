@@ -25,7 +25,7 @@ from kinodex.index.spaces.cpu import ImageTower
 from kinodex.index.spaces.space import absolute_name
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import is_local
-from kinodex.index.store.indexes import DURING_RUN, delete_old_states, refresh
+from kinodex.index.store.indexes import DURING_RUN, clean, refresh
 from kinodex.index.store.leases import Lease
 from kinodex.index.sweep import sweep
 from kinodex.jobs.errors import UsageError
@@ -242,7 +242,7 @@ def _load_on_ray(config: IngestConfig) -> Iterator[_Models]:
 
         def carry(uri: str) -> Callable[[], list[str]]:
             ask("begin_carrying", uri, config.towers)
-            return partial(ask, "carried")
+            return partial(ask, "carried", uri, config.towers)
 
         arithmetic = partial(ask, "arithmetic")
         yield _Models(fingerprint, executor.is_on_gpu, executor.start_workers, carry, arithmetic, ray_watch())
@@ -292,7 +292,7 @@ def refreshing_indexes(uri: str, look_every_s: float = LOOK_EVERY_S) -> Iterator
         while not over.wait(look_every_s):
             refresh(tables, DURING_RUN)
             if time.monotonic() - cleaned > CLEAN_EVERY_S:
-                delete_old_states(tables, DURING_RUN)
+                clean(tables, DURING_RUN)
                 cleaned = time.monotonic()
 
     with ThreadPoolExecutor(1, "refresh") as pool:

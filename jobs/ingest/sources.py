@@ -189,7 +189,7 @@ def read_manifest(manifest: str) -> list[Source]:
         manifest = os.path.normpath(Path(manifest).expanduser().absolute())
     found: dict[str, Source] = {}
     problems: list[str] = []
-    with local_copy(Source(manifest, manifest)) as path:
+    with local_copy(Source(manifest, manifest, is_named=True)) as path:
         for number, row in _rows(path, manifest):
             try:
                 source = _source(row, manifest)

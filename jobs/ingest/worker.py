@@ -339,6 +339,7 @@ class ChunkWriter:
     """Collects the rows of chunks, numbered in their order, and appends them a large commit at a time."""
 
     def __init__(self, library: Library, assignment: messages.Assignment, chunks: Sequence[Chunk]) -> None:
+        library.guard(*assignment.lease)
         self._library = library
         self._assignment = assignment
         self._states = [_ChunkState(chunk) for chunk in chunks]
@@ -386,7 +387,6 @@ class ChunkWriter:
         self._waiting.clear()
         self._waiting_bytes = 0
         if by_video:
-            self._library.check_lease(*self._assignment.lease)
             for name, of_video in self._library.writer.add_frames(by_video).items():
                 for video_id, digest in of_video.items():
                     states[video_id].digests[name] += digest

@@ -63,7 +63,7 @@ def make_trainer(
     library: Any = trl
     with known_model(model) as place:
         config_of: Any = transformers.AutoConfig
-        config_of.from_pretrained(place)
+        config_of.from_pretrained(place, trust_remote_code=False)
     columns: list[Callable[..., list[float]]] = [structure, answer]
     trainer = library.GRPOTrainer(
         place,

@@ -18,8 +18,8 @@ from functools import partial
 from pathlib import Path
 
 from kinodex.bench.ingest import Lost, run_alone_within
+from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
-from kinodex.output import clock
 from kinodex.pipeline.decoding.open import DECODERS, open_video, probe
 from kinodex.pipeline.decoding.stream import VideoMetadata, VideoReader
 from kinodex.pipeline.errors import PipelineError

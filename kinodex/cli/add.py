@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -12,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 import typer
 
 from kinodex.cli import options
-from kinodex.index.text import visible
+from kinodex.cli.meant import Group
+from kinodex.index.text import counted, visible
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
-from kinodex.output import console, error_console, print_json, tell
+from kinodex.output import console, error_console, print_json, say, tell
 
 if TYPE_CHECKING:
     from kinodex.index.library import Library
@@ -71,7 +71,7 @@ def run_at_model(
 
         videos = pending_videos(library, stage.model, ids, repeated, stage.name)
         share = PRICE_SHARE if writing.batch_api else 1.0
-        print(table([forecast_addition(library, stage, videos, share)], unit))
+        say(table([forecast_addition(library, stage, videos, share)], unit))
         return
     from kinodex.jobs.add.batch_api import by_batches
 
@@ -269,7 +269,7 @@ def text_tower(
     else:
         for kind in kinds:
             made = f", exported in {carried.seconds:.1f} s" if kind in carried.exported else ""
-            print(f"{kind} tower of {carried.towers.space.name}: {describe_tower(carried.towers, kind)}{made}")
+            say(f"{kind} tower of {carried.towers.space.name}: {describe_tower(carried.towers, kind)}{made}")
     raise typer.Exit(OK if all(carried.towers.tower(kind) for kind in kinds) else SOME_FAILED)
 
 
@@ -341,7 +341,7 @@ def clips(
         opened = options.open_library(library)
         chosen = _chosen(opened, adding, frames_needed=True)
         videos = [row for row in stage.pending(opened) if chosen is None or row.video_id in chosen]
-        print(table([forecast_clips(opened, stage, videos)], "windows"))
+        say(table([forecast_clips(opened, stage, videos)], "windows"))
         return
     if base_url:
         options.announce(ModelChoice(name, base_url))
@@ -377,6 +377,7 @@ def map_function(
 # `kinodex add`: results of more models for the videos of a library.
 
 app = typer.Typer(
+    cls=Group,
     help="Add captions, detections, speech, text on screen, another space and so on to the videos of a library that "
     "lack them. Run again, it does only what is new; it may run beside an ingest.",
     no_args_is_help=True,
@@ -475,12 +476,15 @@ def _show(rows: Sequence[SpeakerRow], as_json: bool) -> None:
         print_json([asdict(row) for row in rows])
         return
     for row in rows:
-        print(f"{row.speaker:<12} {visible(row.name or '(no name)'):<24} heard for {row.seconds:,.0f} s in one video")
+        say(f"{row.speaker:<12} {visible(row.name or '(no name)'):<24} heard for {row.seconds:,.0f} s in one video")
     if not rows:
-        print("no voices are known; kinodex add speech --speakers tells them apart")
+        say("no voices are known; kinodex add speech --speakers tells them apart")
 
 
 # Show what a stage did: as text or as JSON.
+
+RETRIED = ("captions", "summaries", "extracts")
+"""Stages whose commands take --retry-failed."""
 
 
 def _end(report: AddReport, as_json: bool) -> NoReturn:
@@ -488,11 +492,11 @@ def _end(report: AddReport, as_json: bool) -> NoReturn:
         print_json(report_json(report))
     else:
         show_report(report)
-    raise typer.Exit(SOME_FAILED if report.failed else OK)
+    raise typer.Exit(SOME_FAILED if report.failed or report.incomplete else OK)
 
 
 def report_json(report: AddReport) -> dict[str, Any]:
-    counts = {"added": report.added, "failed": report.failed, "rows": report.rows}
+    counts = {"added": report.added, "failed": report.failed, "incomplete": report.incomplete, "rows": report.rows}
     return {**asdict(report), **counts, "usage": asdict(report.usage), "arithmetic": report.arithmetic}
 
 
@@ -515,6 +519,9 @@ def show_report(report: AddReport) -> None:
     videos = f"{report.added} video{'s' * (report.added != 1)}"
     rows = {"speech": "lines of speech", "text": "lines of text", "shots": "segments"}.get(report.stage, report.stage)
     out.print(f"added {report.rows} {rows} to {videos} in {report.seconds:.1f} s{tokens}{cost}")
+    if report.incomplete and report.stage in RETRIED:
+        lacking = counted(report.incomplete, "video")
+        out.print(f"{lacking} in part: run the same command with --retry-failed to ask about the rest again")
 
 
 def run(
@@ -569,5 +576,5 @@ def with_frames(library: Library, adding: options.Adding) -> list[str] | None:
     if without:
         several = "videos that were imported as text are left out: they have no frames"
         one = "video that was imported as text is left out: it has no frames"
-        print(f"{len(without):,} {one if len(without) == 1 else several}", file=sys.stderr)
+        tell(f"{len(without):,} {one if len(without) == 1 else several}")
     return [row.video_id for row in rows if row.frames] if without or adding.video or adding.where is not None else None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -13,8 +14,9 @@ import typer
 from kinodex.cli import options
 from kinodex.cli.options import JsonOption, LibraryArgument, OtlpOption, VideoOption, WhereOption, open_library
 from kinodex.index.text import visible, visible_lines
+from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
-from kinodex.output import clock, console, error_console, print_every, print_json, tell
+from kinodex.output import console, error_console, print_every, print_json, say, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,6 +62,7 @@ def ask(
         options.rare(metavar="FILE.json", help="With --all: this plan, as --json prints it, not the model's."),
     ] = None,
     dry_run: options.DryRunOption = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show each step of the search, too.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Ask a question about a library's videos. Exits with 0 if the run ended in order, whatever the answer.
@@ -71,7 +74,6 @@ def ask(
     from kinodex.agent.errors import NoUsableReply
     from kinodex.agent.protocol import Question
     from kinodex.answers import AskRequest, answer_now, check_world, videos_left_out
-    from kinodex.cli.tree_view import TreeView
     from kinodex.jobs.open import open_environment
 
     asked = Question(question, tuple(option or ()))
@@ -95,11 +97,32 @@ def ask(
     if some := videos_left_out(agent, request.settings or {}, len(environment.videos)):
         tell(f"{some}; --all asks about each")
     options.announce(choice)
-    answer = answer_now(environment, asked, request if json else replace(request, on_event=TreeView(console())))
+    with _watch(quiet=json, verbose=verbose) as on_event:
+        answer = answer_now(environment, asked, replace(request, on_event=on_event))
     clips = [] if clip is None else _cut(answer, asked, environment, clip)
     _show(answer, environment, trace, clips, as_json=json)
     if answer.senseless:
         raise NoUsableReply(answer.reason)
+
+
+@contextmanager
+def _watch(*, quiet: bool, verbose: bool) -> Iterator[Callable[[Event], None] | None]:
+    """Show how a run goes: every step if `verbose`, else which round it is in, on a terminal alone."""
+    from kinodex.cli.tree_view import TreeView
+
+    err = error_console()
+    if quiet or not (verbose or err.is_terminal):
+        yield None
+    elif verbose:
+        yield TreeView(console())
+    else:
+        with err.status("searching") as line:
+
+            def show_round(event: Event) -> None:
+                if number := getattr(event, "round", 0):
+                    line.update(f"searching, round {number}")
+
+            yield show_round
 
 
 def _ask_all(
@@ -124,10 +147,10 @@ def _ask_all(
             rows = [asdict(each) for each in costs]
             print_json({"plan": plan_facts(known), "plan_from": plan_from, "films": len(films), "costs": rows})
             return
-        print(visible(plan_words(known, plan_from)))
+        say(visible(plan_words(known, plan_from)))
         if plan_from == "default":
-            print("The model writes a plan of its own first, which may cost more or less.")
-        print(table(costs, "requests"))
+            say("The model writes a plan of its own first, which may cost more or less.")
+        say(table(costs, "requests"))
         return
     options.announce(cast("ModelChoice", request.models))
     answer = answer_all(library, asked, request if as_json else replace(request, on_event=_steps()), given, videos)
@@ -135,14 +158,14 @@ def _ask_all(
         facts = asdict(replace(answer, plan=None)) | {"plan": answer.plan and plan_facts(answer.plan)}
         print_json(facts | {"trace": request.trace and str(request.trace)})
         return
-    print(visible_lines(answer.text or f"no film was looked at; {answer.reason}"))
+    say(visible_lines(answer.text or f"no film was looked at; {answer.reason}"))
     for film in answer.films[:FILMS_SHOWN]:
         moments = ", ".join(f"{clock(each.start_s)} to {clock(each.end_s)}" for each in film.moments)
-        print(f"  {visible(film.title)}: {film.times} ({moments})")
+        say(f"  {visible(film.title)}: {film.times} ({moments})")
     ledger = answer.ledger
     replies = f"{ledger.calls:,} calls, {ledger.invalid_replies:,} of them without a usable reply"
-    print(f"{replies}, {ledger.tokens:,} tokens, cost {ledger.cost:.4g}")
-    print(f"rows      kinodex sql {shlex.quote(library.uri)} 'SELECT * FROM {answer.extract.partition('@')[0]}'")
+    say(f"{replies}, {ledger.tokens:,} tokens, cost {ledger.cost:.4g}")
+    say(f"rows      kinodex sql {shlex.quote(library.uri)} 'SELECT * FROM {answer.extract.partition('@')[0]}'")
 
 
 FILMS_SHOWN = 50
@@ -225,7 +248,7 @@ def _show_forecast(
     if as_json:
         print_json(asdict(forecast))
     else:
-        print(table([forecast]))
+        say(table([forecast]))
 
 
 def _show(
@@ -239,12 +262,12 @@ def _show(
         return
     show_answer(answer, environment.videos, console())
     if trace is not None:
-        print(f"trace     {trace}")
+        say(f"trace     {trace}")
     for each in clips:
         if each.error:
-            print(f"no clip: {visible_lines(each.error)}", file=sys.stderr)
+            tell(f"no clip: {visible_lines(each.error)}")
         else:
-            print(f"clip      {visible(str(each.path))}")
+            say(f"clip      {visible(str(each.path))}")
 
 
 # `kinodex agents`: list the agents with their needs and parameters.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
+import shlex
 import shutil
 import sys
 import time
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -14,22 +15,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
-from kinodex.agent.answer import Answer
-from kinodex.agent.ask import ask
-from kinodex.agent.environment import Environment
-from kinodex.agent.models.rules import RuleBasedModel
-from kinodex.agent.trace import Event, trace_to
-from kinodex.cli.show import progress_bar, show_report
-from kinodex.cli.tables import show_hits
-from kinodex.cli.tree_view import TreeView, show_answer
+from kinodex.agent.answer import Evidence
+from kinodex.agent.trace import read_trace
 from kinodex.index.library import Library
-from kinodex.index.spaces.load import load_text_tower
+from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.ingest.config import IngestConfig
-from kinodex.jobs.ingest.run import run_ingest
 from kinodex.jobs.known_answers import KnownQuestion, read_known
-from kinodex.output import clock, console, error_console
-from kinodex.pipeline.sources import list_sources
+from kinodex.output import console, error_console, say
 from kinodex.sketch import sample as sketch
 
 
@@ -58,14 +50,16 @@ def sample(
             directory, hours, seed, lambda part: bar.update(task, completed=part), form=form, minutes=minutes
         )
     for film in films:
-        print(film)
-    print(directory / "questions.jsonl")
+        say(film)
+    say(directory / "questions.jsonl")
 
 
 HOURS, SEED = 0.1, 1
 KINDS = ("colour", "needle", "after")
 """One question of each kind, each about another film. The sample is one where all goes well; how often it does
 is what `kinodex eval sketch` measures."""
+QUERY = "a purple ball in the meadow"
+"""What is on screen for three seconds of one film."""
 
 
 def demo(
@@ -74,32 +68,25 @@ def demo(
     ),
 ) -> None:
     """Make films and a library, search it and ask three questions: the whole job, offline, in minutes."""
-    out, began = console(), time.monotonic()
+    out, began, steps = console(), time.monotonic(), count(1)
     films, place = directory / "films", directory / "library"
-    _step(out, 1, f"kinodex sample {films} --hours {HOURS} --seed {SEED} --form independent")
     if (films / "questions.jsonl").exists():
-        out.print("the films are there already")
+        out.print(f"\nthe films are in {films} already")
     else:
-        sketch.sample(films, HOURS, SEED)
-    known = read_known(films / "questions.jsonl")
-    out.print(f"{len(list(films.glob('*.mp4')))} films and {len(known)} questions with known answers in {films}")
-
-    _step(out, 2, f"kinodex ingest {films} --library {place} --space builtin")
-    library = _make_library(films, place)
-
-    query = "an orange anchor at sea"
-    _step(out, 3, f'kinodex search {place} "{query}" -k 5 --min-gap 5 --in pictures')
-    text_space = load_text_tower("builtin")
-    show_hits(library.search.frames(text_space.embed_text([query])[0], k=5, min_gap_s=5.0), library, as_json=False)
-
+        _run(out, next(steps), "sample", films, "--hours", HOURS, "--seed", SEED, "--form", "independent")
+    _run(out, next(steps), "ingest", films, "--library", place, "--space", "builtin")
+    library = Library.open(str(place))
+    _run(out, next(steps), "search", place, QUERY, "-k", 3, "--min-gap", 5)
     right = 0
-    for number, each in enumerate(_chosen(known), 1):
-        options = " ".join(f'--option "{option}"' for option in each.question.options)
-        _step(out, 3 + number, f'kinodex ask {place} "{each.question.text}" {options} --video {each.film}')
-        environment = Environment.of(library, [library.video(each.film)], text_space.embed_text)
-        answer = _ask(each, environment, directory / f"trace_{number}.jsonl", out)
-        right += _compare_with_truth(answer, each, out)
-        _save_evidence(answer, library, directory / "evidence")
+    for number, known in enumerate(_chosen(read_known(films / "questions.jsonl")), 1):
+        trace = directory / f"trace_{number}.jsonl"
+        options = [part for option in known.question.options for part in ("--option", option)]
+        asked = known.question.text, *options, "--video", known.film, "--trace", trace
+        _run(out, next(steps), "ask", place, *asked)
+        answer = read_trace(trace)[-1]["answer"]
+        evidence = [Evidence(**part) for part in answer["evidence"]]
+        right += _compare_with_truth(answer["option"], evidence, known, out)
+        _save_evidence(evidence, library, directory / "evidence")
     out.print(
         f"\n{right} of {len(KINDS)} right, in {time.monotonic() - began:.0f} s. Traces: {directory}/trace_*.jsonl, "
         f"frames that the answers rest on: {directory}/evidence, library: {place}\n"
@@ -115,51 +102,37 @@ def _command() -> str:
     return "kinodex" if shutil.which("kinodex") else sys.argv[0]
 
 
-def _step(out: Console, number: int, command: str) -> None:
-    out.print(f"\n[bold]{number}. {escape(command)}[/]", soft_wrap=True)
+def _run(out: Console, number: int, *arguments: object) -> None:
+    """Print a command and run it, so that what follows is what it prints for whoever types it."""
+    from kinodex.cli.main import app
 
-
-def _make_library(films: Path, place: Path) -> Library:
-    with progress_bar(error_console()) as watch:
-        report = run_ingest(IngestConfig(space="builtin"), list_sources([str(films)]), str(place), watch)
-    library = Library.open(str(place))
-    show_report(report, library, as_json=False)
-    return library
+    words = [str(argument) for argument in arguments]
+    out.print(f"\n[bold]{number}. {escape(shlex.join(['kinodex', *words]))}[/]", soft_wrap=True)
+    if code := app(words, standalone_mode=False):
+        raise typer.Exit(code)
 
 
 def _chosen(known: list[KnownQuestion]) -> list[KnownQuestion]:
     """Choose the first question of each kind, of the first film, the second, the third."""
-    films = sorted({each.film for each in known})
+    films = sorted({question.film for question in known})
     return [
-        next(each for each in known if each.kind == kind and each.film == film)
+        next(question for question in known if question.kind == kind and question.film == film)
         for kind, film in zip(KINDS, films, strict=True)
     ]
 
 
-def _ask(known: KnownQuestion, environment: Environment, trace: Path, out: Console) -> Answer:
-    view = TreeView(out)
-    with trace_to(trace) as write:
-
-        def tell(event: Event) -> None:
-            view(event)
-            write(event)
-
-        answer = asyncio.run(ask(known.question, environment, RuleBasedModel(environment), on_event=tell))
-    show_answer(answer, environment.videos, out)
-    return answer
-
-
-def _compare_with_truth(answer: Answer, known: KnownQuestion, out: Console) -> bool:
-    place = "the evidence lies there" if known.is_shown_by(answer.evidence) else "the evidence lies elsewhere"
-    verdict = "[green]right[/]" if known.is_right(answer) else "[red]wrong[/]"
-    truth = known.question.options[known.answer]
+def _compare_with_truth(option: int | None, evidence: list[Evidence], known: KnownQuestion, out: Console) -> bool:
+    is_right = option == known.answer
+    place = "the evidence lies there" if known.is_shown_by(evidence) else "the evidence lies elsewhere"
+    verdict = "[green]right[/]" if is_right else "[red]wrong[/]"
     span = f"{clock(known.start_s)} to {clock(known.end_s)}"
-    out.print(f"[bold]truth[/]     {escape(truth)}, shown {span}: {verdict}, {place}", soft_wrap=True)
-    return known.is_right(answer)
+    truth = escape(known.question.options[known.answer])
+    out.print(f"[bold]truth[/]     {truth}, shown {span}: {verdict}, {place}", soft_wrap=True)
+    return is_right
 
 
-def _save_evidence(answer: Answer, library: Library, folder: Path) -> None:
+def _save_evidence(evidence: list[Evidence], library: Library, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
-    for each in answer.evidence:
-        for frame in library.frames_at(each.video_id, [each.start_s], mode="nearest"):
-            (folder / f"{each.video_id[:12]}_{frame.time_s:.2f}.jpg").write_bytes(frame.jpeg)
+    for part in evidence:
+        for frame in library.frames_at(part.video_id, [part.start_s], mode="nearest"):
+            (folder / f"{part.video_id[:12]}_{frame.time_s:.2f}.jpg").write_bytes(frame.jpeg)

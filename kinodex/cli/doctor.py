@@ -11,7 +11,7 @@ import typer
 from kinodex.cli.options import JsonOption
 from kinodex.index.text import visible_lines
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
-from kinodex.output import console, plain_table, print_json
+from kinodex.output import console, plain_table, print_json, say
 
 if TYPE_CHECKING:
     from kinodex.doctor.machine import CheckResult
@@ -107,4 +107,4 @@ def clean(
         beyond = f"{each.beyond:,}, {each.beyond_bytes / 1e6:,.1f} MB" if each.beyond else "nothing"
         table.add_row(each.kind, f"{each.count:,}", f"{each.bytes / 1e6:,.1f}", oldest, beyond, each.place)
     console().print(table)
-    print(f"each kind may take {limits.bytes / 1e9:g} GB, and stays {limits.days:g} days")
+    say(f"each kind may take {limits.bytes / 1e9:g} GB, and stays {limits.days:g} days")

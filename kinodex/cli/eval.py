@@ -9,12 +9,14 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kinodex.cli import options
+from kinodex.cli.meant import Group
 from kinodex.cli.options import (
     BaseUrlOption,
     CacheOption,
@@ -24,7 +26,7 @@ from kinodex.cli.options import (
     WhereOption,
     open_library,
 )
-from kinodex.output import console, plain_table, print_json, tell
+from kinodex.output import console, plain_table, print_json, say, tell, tell_count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from kinodex.jobs.eval.tables import Scores
 
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     help="Compare agents on a benchmark. `eval BENCHMARK LIBRARY` is short for `eval run BENCHMARK LIBRARY`.",
 )
@@ -144,7 +147,7 @@ def eval_run(
         from kinodex.jobs.forecast import forecast_run, table
 
         better = "`--limit 10` without --dry-run gives a past run, whose figures are better."
-        print(table(forecast_run(request, context, out), advice=better))
+        say(table(forecast_run(request, context, out), advice=better))
         return
     options.announce(choice)
     limits = RunOptions(items_for(at_once), max_errors, retry_errors, stop_at_cost, max_senseless)
@@ -167,7 +170,7 @@ def report(
 
     made = report_run(run)
     if json:
-        print(as_json(made).decode(), end="")
+        print_json(loads(as_json(made)))
     else:
         print_all([*facts(made), NOTES], tables(made), markdown)
     if page:
@@ -360,7 +363,7 @@ def import_answers(
     request = ImportRequest(predictions, name, id_field, prediction_field, first, partial, replace)
     found = import_predictions(run, request)
     for note in found.notes:
-        print(note, file=sys.stderr)
+        tell(note)
     report(run, markdown, page=page)
 
 
@@ -396,7 +399,7 @@ def judge(
     options.announce(choice)
     unscored = judge_answers(run, choice, on_progress)
     if unscored:
-        print(f"{unscored:,} answers got no valid score; the same command asks for those again", file=sys.stderr)
+        tell(f"{unscored:,} answers got no valid score; the same command asks for those again")
     report(run, markdown, page=page)
 
 
@@ -501,7 +504,7 @@ def _score(request: MomentRequest, chosen: MomentRunOptions, scores: Scores) -> 
 
 def _show_progress(done: int, todo: int) -> None:
     if sys.stderr.isatty() and done % 10 == 0:
-        print(f"\r{done:,} of {todo:,}", end="", file=sys.stderr, flush=True)
+        tell_count(f"{done:,} of {todo:,}")
 
 
 def _failures(ran: MomentRun, standings: Sequence[Standing]) -> list[str]:

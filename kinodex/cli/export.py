@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kinodex.cli.meant import Group
 from kinodex.cli.options import (
     FolderArgument,
-    FromOption,
     JsonOption,
     LibraryArgument,
     MomentOptions,
     TextFile,
-    ToOption,
     VideoOption,
     WhereOption,
     open_library,
-    tell_newer,
+    time_option,
     with_groups,
 )
-from kinodex.index.text import counted, visible, visible_lines
+from kinodex.index.text import counted, visible
 from kinodex.jobs.errors import SOME_FAILED, UsageError
-from kinodex.output import error_console, print_every, print_json
+from kinodex.output import error_console, print_every, print_json, say, tell
 
 if TYPE_CHECKING:
     from kinodex.index.library import Library
@@ -105,7 +102,7 @@ def _show(report: dict[str, int], text: str, folder: str, as_json: bool) -> None
     if as_json:
         print_json({"folder": folder, **report})
     else:
-        print(f"{text} in {visible(folder)}")
+        say(f"{text} in {visible(folder)}")
 
 
 def hf(
@@ -140,7 +137,7 @@ def hf(
         print_json({"folder": str(folder.absolute()), **report._asdict()})
         return
     before = f", {counted(report.files_before, 'file')} of an earlier run kept" if report.files_before else ""
-    print(
+    say(
         f"{counted(report.frames, 'frame')} of {counted(report.videos, 'video')} in {counted(report.files, 'file')}, "
         f"{report.stored_bytes / 1e6:,.1f} MB{before}: load_dataset({visible(str(folder))!r})"
     )
@@ -188,14 +185,16 @@ def _show_clips(clips: Sequence[ClipRow | JoinedClip], folder: str, as_json: boo
     if as_json:
         print_json([asdict(each) for each in clips])
     else:
-        print(f"{counted(len(clips) - len(failed), 'clip')} in {visible(folder)}")
+        say(f"{counted(len(clips) - len(failed), 'clip')} in {visible(folder)}")
     for error, count in Counter(failed).items():
-        typer.echo(f"{counted(count, 'clip')} not cut: {visible_lines(error)}", err=True)
+        tell(f"{counted(count, 'clip')} not cut: {error}")
     if failed:
         raise typer.Exit(SOME_FAILED)
 
 
-AtOption = Annotated[list[float] | None, typer.Option(help="The frame at this time in seconds; may be repeated.")]
+AtOption = Annotated[
+    list[float] | None, time_option("--at", help="The frame at this time, 90.5 or 1:30.5; may be repeated.")
+]
 EachOption = Annotated[
     float | None, typer.Option("--every", help="From --from to --to, one frame every so many seconds.")
 ]
@@ -231,23 +230,7 @@ def frames(
     if json:
         print_json(rows)
     else:
-        print(f"{counted(len({row['file'] for row in rows}), 'frame')} in {visible(str(folder))}")
-
-
-def older_frames(
-    library: LibraryArgument,
-    video: Annotated[str, typer.Option(help="The video: its id (or the first digits), title or file.")],
-    at: AtOption = None,
-    from_s: FromOption = None,
-    to_s: ToOption = None,
-    every: EachOption = None,
-    out: Annotated[Path, typer.Option(help="Folder for the JPEGs.")] = Path("frames"),
-    mode: ModeOption = "nearest",
-    json: JsonOption = False,
-) -> None:
-    """`kinodex frames` of version 2: stored frames at given times, or those of a part of the video."""
-    tell_newer("kinodex frames LIBRARY --out FOLDER", "kinodex export frames LIBRARY FOLDER")
-    _write_stills(open_library(library), video, at, from_s, to_s, every, mode, out, as_json=json)
+        say(f"{counted(len({row['file'] for row in rows}), 'frame')} in {visible(str(folder))}")
 
 
 def _write_stills(
@@ -265,20 +248,16 @@ def _write_stills(
 
     if mode not in ("nearest", "exact", "shown"):
         raise UsageError(f"got --mode {mode}; it is nearest, exact or shown")
-    in_part = from_s is not None or to_s is not None or every is not None
-    if bool(at) == in_part:
-        raise UsageError("got " + ("both" if at else "neither") + " --at and --from, --to or --every; give one of them")
+    if at and not from_s is to_s is every is None:
+        raise UsageError("got both --at and --from, --to or --every; give one of them")
     row = opened.video(video)
-    times_s = at or _times(opened, row, from_s, to_s, every)
-    show_frames(row, _stored(opened, row, times_s, "shown" if in_part else mode), out, as_json=as_json)
+    if every is not None:
+        at, mode = _times(opened, row, from_s, to_s, every), "shown"
+    show_frames(row, _stored(opened, row, at or [], mode), out, as_json=as_json)
 
 
-def _times(
-    library: Library, row: VideoRow, from_s: float | None, to_s: float | None, every_s: float | None
-) -> list[float]:
-    """Times in a part of a video from its start on: `every_s` apart, or those of all stored frames."""
-    if any(time_s is not None and isnan(time_s) for time_s in (from_s, to_s)):
-        raise UsageError("got a time that is not a number; without --from and --to the whole video is taken")
+def _times(library: Library, row: VideoRow, from_s: float | None, to_s: float | None, every_s: float) -> list[float]:
+    """Times in a part of a video, `every_s` apart from its start on."""
     start_s = row.start_s if from_s is None else max(row.start_s, from_s)
     end_s = row.end_s if to_s is None else min(row.end_s, to_s)
     if not start_s < end_s:
@@ -286,12 +265,12 @@ def _times(
             f"got times from {start_s:g} to {end_s:g} s of {row.title}, which has frames from {row.start_s:g} to "
             f"{row.end_s:g} s; the end must be after the start and within the video"
         )
-    if every_s is not None and not every_s > 0:
+    if not every_s > 0:
         raise UsageError(f"got --every {every_s:g}; give more than 0 seconds")
     import numpy as np
 
     stored_s = library.vectors(row.video_id).time_s
-    if every_s is None or every_s <= np.diff(stored_s).min(initial=np.inf):  # an interval this short meets every frame
+    if every_s <= np.diff(stored_s).min(initial=np.inf):  # an interval this short meets every frame
         return [start_s, *(time_s for time_s in stored_s.tolist() if start_s < time_s < end_s)]
     # arange may include the end, which is outside
     return [time_s for time_s in np.arange(start_s, end_s, every_s).tolist() if time_s < end_s]
@@ -351,7 +330,7 @@ def edl(
     chosen = moments.choose(open_library(library), "shots", is_watched=True)
     rate = frame_rate((each.video for each in chosen), fps, drop_frame, standard=True)
     if rate.in_place_of is not None:
-        print(f"counted at {rate.fps:.6g} frames a second: no timecode has {rate.in_place_of:.6g}", file=sys.stderr)
+        tell(f"counted at {rate.fps:.6g} frames a second: no timecode has {rate.in_place_of:.6g}")
     file.write(edl_text(chosen, rate, title, _timecodes(library, chosen)))
 
 
@@ -417,7 +396,7 @@ def _write_by_video(
         target.finish(*names)
 
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(cls=Group, no_args_is_help=True)
 
 
 @app.callback()

@@ -18,7 +18,7 @@ from kinodex.cli import options
 from kinodex.cli.options import JsonOption, open_library
 from kinodex.index.text import visible_lines
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
-from kinodex.output import console, error_console
+from kinodex.output import console, error_console, say
 
 if TYPE_CHECKING:
     from kinodex.jobs.ingest.commit import Progress, Watch
@@ -66,7 +66,7 @@ def ingest(
     settings["metadata"] = settings.get("metadata") or None
     resolved = resolve(settings, _pairs(setting or []), os.environ, config, held_settings(library))
     if print_config:
-        print(as_toml(resolved))
+        say(as_toml(resolved))
         return
     manifests = [*filter(is_manifest, sources or []), *(manifest or [])]
     own = [each for each in manifests if has_columns(each)]

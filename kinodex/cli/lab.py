@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from kinodex.cli.options import BaseUrlOption, JsonOption, LibraryArgument, SpaceOption, announce
-from kinodex.output import print_json, tell
+from kinodex.output import print_json, say, tell, tell_count
 
 bench_app = typer.Typer(no_args_is_help=True, help="Measure speed and search on this machine.")
 train_app = typer.Typer(no_args_is_help=True, help="Train models of the agents.")
@@ -99,7 +98,7 @@ def make_space(
     """Write a model with random weights, to measure speed with where no hub can be reached."""
     from kinodex.bench.random_space import make_random_space
 
-    print(make_random_space(directory, model))
+    say(make_random_space(directory, model))
 
 
 @bench_app.command()
@@ -124,7 +123,7 @@ def search(
     from kinodex.bench.search import queries as made_queries
 
     def on_progress(done: int) -> None:
-        print(f"\r{done} of {videos} videos written", end="", file=sys.stderr, flush=True)
+        tell_count(f"{done} of {videos} videos written")
 
     size = Size(videos, frames, lines, dim, jpeg_bytes, cone)
     if conditions:
@@ -143,7 +142,7 @@ def _show(figures: Any, text: str, as_json: bool) -> None:
     if as_json:
         print_json([asdict(each) for each in figures] if isinstance(figures, list | tuple) else asdict(figures))
     else:
-        print(text)
+        say(text)
 
 
 # Train a master, and score its runs.
@@ -197,7 +196,7 @@ def master(
     choice = ModelChoice(frozen, base_url, models)
     tell(describe_helper_calls(settings, known, environments, choice))
     announce(choice)
-    print(train_master(known, environments, model, out, settings, choice, tell))
+    say(train_master(known, environments, model, out, settings, choice, tell))
 
 
 def rollouts(
@@ -223,7 +222,7 @@ def rollouts(
         lines.append(as_line(run))
     text = "".join(f"{line}\n" for line in lines)
     if out is None:
-        print(text, end="")
+        say(text.removesuffix("\n"))
     else:
         out.write_text(text, encoding="utf-8")
-        print(f"{len(lines)} rollouts in {out}")
+        say(f"{len(lines)} rollouts in {out}")

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kinodex.cli.meant import Group
 from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, WhereOption, open_library, with_groups
 from kinodex.index.text import counted, visible
+from kinodex.index.times import clock
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
-from kinodex.output import clock, console, error_console, plain_table, print_json
+from kinodex.output import console, error_console, plain_table, print_json, say, tell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,7 +56,7 @@ def info(
 
 # `kinodex set metadata`: columns about the videos of a library that is there.
 
-set_app = typer.Typer(no_args_is_help=True, help="Set columns about the videos of a library, for --where.")
+set_app = typer.Typer(cls=Group, no_args_is_help=True, help="Set columns about the videos of a library, for --where.")
 
 
 @set_app.callback()
@@ -100,6 +102,7 @@ def metadata(
 # `kinodex remove`: remove videos, the rows that a model added to them, or voices, from a library.
 
 remove_app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     help="Remove videos from a library, the rows that a model added, or voices. `kinodex maintain` frees their space "
     "later, `kinodex maintain --purge` all of it.",
@@ -123,12 +126,12 @@ def videos(
     opened = open_library(library)
     rows = opened.videos_named(video, whole_name=True)  # what is deleted is not guessed
     for row in rows[:LISTED]:
-        print(f"{row.video_id[:12]}  {visible(row.title)}: {row.frames:,} frames of {clock(row.duration_s)}")
+        say(f"{row.video_id[:12]}  {visible(row.title)}: {row.frames:,} frames of {clock(row.duration_s)}")
     if len(rows) > LISTED:
-        print(f"and {len(rows) - LISTED:,} more")
+        say(f"and {len(rows) - LISTED:,} more")
     _confirm(f"Remove {counted(len(rows), 'video')} from {opened.uri}?", yes)
     remove_videos(opened, *(row.video_id for row in rows))
-    print(f"{counted(len(rows), 'video')} removed, {len(opened.video_ids()):,} left")
+    say(f"{counted(len(rows), 'video')} removed, {len(opened.video_ids()):,} left")
 
 
 @remove_app.command()
@@ -155,7 +158,7 @@ def added(
     _confirm(f"Remove {stage} by {model}{of} from {opened.uri} ({before.rows:,} in {before.videos:,} videos)?", yes)
     remove_added(opened, stage, model, *ids)
     after = next((each for each in opened.info().added if (each.stage, each.model) == (stage, model)), None)
-    print(f"{before.rows - (after.rows if after else 0):,} {stage} removed")
+    say(f"{before.rows - (after.rows if after else 0):,} {stage} removed")
 
 
 @remove_app.command()
@@ -171,10 +174,10 @@ def speaker(
     opened = open_library(library)
     rows = {row.speaker: row for each in speaker for row in opened.speakers.find(each)}
     for row in rows.values():
-        print(f"{row.speaker}  {visible(row.name or '(no name)')}")
+        say(f"{row.speaker}  {visible(row.name or '(no name)')}")
     _confirm(f"Forget {counted(len(rows), 'voice')} of {opened.uri}?", yes)
     opened.speakers.forget([*rows])
-    print(f"{counted(len(rows), 'voice')} forgotten, {len(opened.speakers.rows()):,} left")
+    say(f"{counted(len(rows), 'voice')} forgotten, {len(opened.speakers.rows()):,} left")
 
 
 def _facts(library: Library, stage: str, model: str) -> AddedFacts:
@@ -269,34 +272,6 @@ def maintain(
     raise typer.Exit(SOME_FAILED if health.problems or (repaired and repaired.lost) else OK)
 
 
-def upgrade(
-    library: LibraryArgument,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what it would do, and about how long that takes.")
-    ] = False,
-    json: JsonOption = False,
-) -> None:
-    """Bring a library of an earlier version of kinodex to this one's format, in place.
-
-    No row is written again. Interrupted, it goes on when it is run again; nobody else may write meanwhile.
-    """
-    from kinodex.index.upgrade import upgrade as upgrade_library
-
-    done = upgrade_library(library, dry_run=dry_run, on_step=_tell)
-    if json:
-        print_json(asdict(done))
-        return
-    out = console()
-    for step in done.steps if dry_run else ():
-        out.print(step, markup=False)
-    if not done.steps:
-        out.print(f"{library} has all of format {done.format_version}: nothing is to be done", markup=False)
-        return
-    verb, about = ("takes", "about ") if dry_run else ("took", "")
-    what = f"{counted(len(done.steps), 'step')} from format {done.found} to {done.format_version}"
-    out.print(f"{what}: {verb} {about}{done.seconds:.1f} s", markup=False)
-
-
 def use_space(
     library: LibraryArgument,
     space: Annotated[str, typer.Argument(help="A space that `kinodex add vectors` added: its name or digest.")],
@@ -318,7 +293,7 @@ def use_space(
         command = f"kinodex remove added {library} vectors {changed.before_digest}"
         out.print(f"its old vectors are kept; `{command}` removes them", markup=False)
     if changed.note:
-        print(changed.note, file=sys.stderr)
+        tell(changed.note)
 
 
 def _repair(uri: str) -> Repair:
@@ -330,7 +305,7 @@ def _repair(uri: str) -> Repair:
 
 
 def _tell(step: str) -> None:
-    print(f"{step} ...", file=sys.stderr, flush=True)
+    tell(f"{step} ...")
 
 
 def _plain(uri: str, health: Health, upkeep: Upkeep | None, repaired: Repair | None) -> dict[str, Any]:
@@ -441,11 +416,15 @@ def _removed(gone: Audit) -> list[str]:
     broken = {f"broken {each.stage} by {each.model}, to be added again, of videos": each for each in gone.added.broken}
     counts = {line: len(ids) for line, ids in of_videos.items() if ids}
     counts |= {line: len(each.video_ids) for line, each in (leftovers | broken).items()}
+    for each in gone.keyed:
+        counts |= {f"second rows of a key in {each.table}": len(each.doubled)} if each.doubled else {}
+        counts |= {f"altered rows of {each.table}": len(each.altered)} if each.altered else {}
     return [f"{line}: {count:,}" for line, count in counts.items()]
 
 
 def _advice(uri: str, found: Audit, deep: bool) -> str:
-    if found.damaged or found.altered or found.broken or found.added.broken:
+    altered = any(each.altered for each in found.keyed)
+    if found.damaged or found.altered or found.broken or found.added.broken or altered:
         how = "--deep --discard-broken" if deep else "--discard-broken"
         return f"`kinodex maintain {uri} {how}` deletes what lost rows or has altered ones; then ingest or add it again"
     return f"`kinodex maintain {uri}` removes them"
@@ -470,17 +449,18 @@ def relocate(
         print_json({"uri": opened.uri, **asdict(done)})
         return
     for each in done.videos[:LISTED]:
-        print(f"{each.video_id[:12]}  {visible(each.old_uri)} -> {visible(each.new_uri)}")
+        say(f"{each.video_id[:12]}  {visible(each.old_uri)} -> {visible(each.new_uri)}")
     if len(done.videos) > LISTED:
-        print(f"and {len(done.videos) - LISTED:,} more; --json has all")
+        say(f"and {len(done.videos) - LISTED:,} more; --json has all")
     would = "would be relocated" if dry_run else "relocated"
-    print(f"{counted(len(done.videos), 'video')} {would}; {counted(done.other_places, 'other place')} of files too")
-    print(f"at the new addresses: {done.there:,} there, {done.gone:,} gone, {done.unknown:,} not known")
+    say(f"{counted(len(done.videos), 'video')} {would}; {counted(done.other_places, 'other place')} of files too")
+    say(f"at the new addresses: {done.there:,} there, {done.gone:,} gone, {done.unknown:,} not known")
 
 
 # `kinodex import captions|speech`: text made elsewhere, for videos of a library or instead of them.
 
 import_app = typer.Typer(
+    cls=Group,
     help="Bring captions or transcripts that were made elsewhere into a library. A video that it lacks is made of its "
     "text alone. Run again, it does only what is new.",
     no_args_is_help=True,
@@ -580,7 +560,7 @@ def _run(
     with add_progress_bar(error_console(), kind) as watch:
         imported = import_text(library, kind, model, str(source.absolute()), texts, settings, target.replace, watch)
     _show_import(imported, as_json)
-    raise typer.Exit(SOME_FAILED if imported.report.failed else OK)
+    raise typer.Exit(SOME_FAILED if imported.report.failed or imported.report.incomplete else OK)
 
 
 def _checked(texts: list[ReadResult], duration_s: float | None) -> list[ReadResult]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from errno import EDQUOT, ENOSPC, EROFS
 from importlib import import_module
@@ -12,7 +13,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
-from kinodex.cli.options import spelt_as_now, spread_ray
+from kinodex.cli.meant import Group
+from kinodex.cli.options import spread_ray
+from kinodex.output import say, tell
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter, Parameter
@@ -44,7 +47,6 @@ COMMANDS = {
     "export": Place("kinodex.cli.export:app", "Write clips, frames, subtitles, data sets.", MORE),
     "remove": Place("kinodex.cli.library:remove_app", "Remove videos, what was added, or voices.", MORE),
     "maintain": Place("kinodex.cli.library:maintain", "Clean up a library, or check it.", MORE),
-    "upgrade": Place("kinodex.cli.library:upgrade"),
     "use-space": Place("kinodex.cli.library:use_space"),
     "set": Place("kinodex.cli.library:set_app", "Set columns about the videos: metadata.", MORE),
     "relocate": Place("kinodex.cli.library:relocate", "Say where moved files are by now.", MORE),
@@ -54,9 +56,8 @@ COMMANDS = {
     "mcp": Place("kinodex.cli.serve:mcp", "Serve a library to an assistant.", TRY),
     "doctor": Place("kinodex.cli.doctor:doctor", "Try each part of this machine.", TRY),
     "demo": Place("kinodex.cli.demo:demo", "The whole job on drawn films, offline, in minutes.", TRY),
-    "sample": Place("kinodex.cli.demo:sample"),
-    "view": Place("kinodex.cli.serve:view"),
-    "frames": Place("kinodex.cli.export:older_frames"),
+    "view": Place("kinodex.cli.serve:view", "Look at traces, runs and libraries in a browser.", TRY),
+    "sample": Place("kinodex.cli.demo:sample", "Draw films with questions and known answers.", TRY),
     "lab": Place("kinodex.cli.main:lab"),
 }
 """All commands, in the order of `--help`."""
@@ -68,7 +69,7 @@ LAB = {
 """The commands of `kinodex lab`, which measure and train."""
 
 
-class Commands(TyperGroup):
+class Commands(Group):
     """A group whose commands are imported when they are first used, so that no command pays for the others."""
 
     table: ClassVar[dict[str, Place]] = COMMANDS
@@ -125,12 +126,16 @@ def _show_version(requested: bool) -> None:
     if requested:
         from importlib.metadata import version
 
-        print(f"kinodex {version('kinodex')}")
+        say(f"kinodex {version('kinodex')}")
         raise typer.Exit
 
 
 UNWRITABLE = (ENOSPC, EDQUOT, EROFS)
 """Errors of a write that are no fault of the program: a full disk, or one that is read-only."""
+
+LEAST_FILES, MOST_FILES = 64, 4096
+"""Files that a process may have open: fewer are refused at once, and as many are allowed where the system lets them."""
+NO_FILES = "no further file can be opened; raise the limit (ulimit -n 1024), or end what has files open"
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 lab = typer.Typer(cls=Lab, no_args_is_help=True, help="Measure this machine and train models: rarely needed.")
@@ -148,46 +153,77 @@ def kinodex(
 
 def main() -> None:
     """Run the command line. An error of the tree in jobs/errors.py becomes one line on stderr and an exit code."""
+    from typer._click.exceptions import ClickException, NoArgsIsHelpError
+
     from kinodex.index.errors import KinodexError
-    from kinodex.index.text import visible_lines
     from kinodex.jobs.child_processes import isolated_children
-    from kinodex.jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED, PIPE_CLOSED, lacks_memory
-    from kinodex.output import notes_on_stderr, write_any_text
+    from kinodex.jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED, PIPE_CLOSED, lacks_files, lacks_memory
+    from kinodex.output import notes_on_stderr, open_closed_streams, write_any_text
     from kinodex.pipeline.errors import PipelineError
 
+    open_closed_streams()
     write_any_text(sys.stdout, sys.stderr)
+    if allow_files() < LEAST_FILES:
+        tell(f"error: {NO_FILES}")
+        raise SystemExit(BAD_INPUT)
     try:
         with isolated_children(), notes_on_stderr():
-            app(_spelt_out(sys.argv[1:]))
+            code = app(_spelt_out(sys.argv[1:]), prog_name="kinodex", standalone_mode=False)
+        raise SystemExit(code or 0)
+    except NoArgsIsHelpError as error:
+        error.show()
+        raise SystemExit(BAD_INPUT) from None
+    except ClickException as error:
+        context = getattr(error, "ctx", None)
+        more = "" if context is None else f"; see `{context.command_path} --help`"
+        tell(f"error: {error.format_message().rstrip('.')}{more}")
+        raise SystemExit(BAD_INPUT) from None
+    except typer.Abort:
+        tell("stopped: nothing was answered, and nothing was done")
+        raise SystemExit(INTERRUPTED) from None
     except ModuleNotFoundError as error:
         if error.name not in EXTRAS:
             raise
         remedy = f"pip install 'kinodex[{EXTRAS[error.name]}]'"
-        print(f"error: this needs the package {error.name}, which is not installed; {remedy}", file=sys.stderr)
+        tell(f"error: this needs the package {error.name}, which is not installed; {remedy}")
         raise SystemExit(BAD_INPUT) from None
     except (KinodexError, PipelineError) as error:
         from kinodex.jobs.errors import exit_code
 
-        print(f"error: {visible_lines(str(error))}", file=sys.stderr)
-        raise SystemExit(exit_code(error)) from None
+        short = lacks_files(error)
+        tell(f"error: {NO_FILES if short else error}")
+        raise SystemExit(BAD_INPUT if short else exit_code(error)) from None
     except BrokenPipeError:
         _forget_output()
         raise SystemExit(PIPE_CLOSED) from None
     except Exception as error:
         if lacks_memory(error):
-            print("error: no memory is left; completed work is kept: free some, and run it again", file=sys.stderr)
+            tell("error: no memory is left; completed work is kept: free some, and run it again")
+            raise SystemExit(BAD_INPUT) from None
+        if lacks_files(error):
+            tell(f"error: {NO_FILES}")
             raise SystemExit(BAD_INPUT) from None
         if not isinstance(error, OSError) or error.errno not in UNWRITABLE:
             raise
         where = error.filename or "a file or the output"
-        print(f"error: cannot write {where}: {error.strerror}; free some space or use another place", file=sys.stderr)
+        tell(f"error: cannot write {where}: {error.strerror}; free some space or use another place")
         raise SystemExit(BAD_INPUT) from None
     except SystemExit as done:
         if _reader_left(done):
             raise SystemExit(PIPE_CLOSED) from None
         if done.code == INTERRUPTED:  # typer turns a KeyboardInterrupt into this, without a message
-            print("interrupted: completed work is kept; run the command again to continue", file=sys.stderr)
+            tell("interrupted: completed work is kept; run the command again to continue")
         raise
+
+
+def allow_files() -> int:
+    """Raise the number of files that this process may have open, up to `MOST_FILES`; return what it is then."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        return most
+    return MOST_FILES if soft == resource.RLIM_INFINITY else soft
 
 
 def _reader_left(done: SystemExit) -> bool:
@@ -206,10 +242,13 @@ def _forget_output() -> None:
 
 
 def _spelt_out(arguments: list[str]) -> list[str]:
-    """A command line with its short forms written out: `eval BENCHMARK`, `--ray ADDRESS`, spellings of version 2."""
-    arguments = spelt_as_now(arguments)
+    """A command line with its short forms written out: `eval BENCHMARK`, `--ray ADDRESS`."""
     if arguments[:1] == ["eval"]:
         from kinodex.cli.eval import with_run
 
         arguments = with_run(arguments)
+        if arguments[1:2] == ["run"] and arguments[2:] and not arguments[2].startswith("-"):
+            from kinodex.jobs.eval.benchmarks import find_benchmark
+
+            find_benchmark(arguments[2])  # an unknown one is said before any option that it lacks
     return spread_ray(arguments)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import partial, wraps
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_
 
 import typer
 
+from kinodex.index.times import parse_time
 from kinodex.output import tell
 
 if TYPE_CHECKING:
@@ -25,61 +25,7 @@ if TYPE_CHECKING:
     from kinodex.jobs.export.moments import Moment
     from kinodex.jobs.models import ModelChoice
 
-# Spellings of version 2, which this version still takes.
-
-OLDER_COMMANDS = {
-    "name": "speakers",
-    "report": "info --runs",
-    "bench": "lab bench",
-    "rollouts": "lab rollouts",
-    "train": "lab train",
-    "add text": "add screen-text",
-    "add summaries": "add chapters",
-    "import transcript": "import speech",
-}
-"""By an older command the present one; a flag in it stands in front of the older command's own arguments."""
-OLDER_OPTIONS: dict[str, dict[str, str]] = {
-    "search": {"--only": "--in"},
-    "ground": {"--from": "--in", "--most": "-k"},
-    "ask": {"--continue": "--follow-up"},
-    "eval": {"--sample": "--repetition"},
-    "eval search": {"--system": "--contender", "--most": "-k"},
-    "eval ground": {"--system": "--contender", "--most": "-k"},
-    "export coco": {"--text": "--screen-text"},
-    "export clips": {},  # and --join without a number, which is --reel
-}
-"""By command and its older option the present one."""
-NUMBER = re.compile(r"[-+]?\d*\.?\d+")
-
-
-def spelt_as_now(arguments: Sequence[str]) -> list[str]:
-    """A command line without spellings of version 2, each of which is named on standard error once with the new one."""
-    words = list(arguments)
-    for older, newer in OLDER_COMMANDS.items():
-        count = len(older.split())
-        if words[:count] == older.split():
-            tell_newer(f"kinodex {older}", f"kinodex {newer}")
-            words[:count] = newer.split()
-    for command, spellings in OLDER_OPTIONS.items():
-        if words[: len(command.split())] != command.split():
-            continue
-        for at, word in enumerate(words):
-            if word == "--join" and command == "export clips" and not NUMBER.fullmatch("".join(words[at + 1 : at + 2])):
-                tell_newer("--join without a number", "--reel")
-                words[at] = "--reel"
-            if word == "--":
-                break
-            name, equals, value = word.partition("=")
-            if name in spellings:
-                tell_newer(name, spellings[name])
-                words[at] = f"{spellings[name]}{equals if spellings[name].startswith('--') else ''}{value}"
-    return words
-
-
-def tell_newer(older: str, newer: str) -> None:
-    print(f"note: {older} is called {newer} now; the older spelling goes with the next version", file=sys.stderr)
-
-
+time_option = partial(typer.Option, parser=parse_time, metavar="TIME")
 MORE = "More"
 """Panel of `--help` with the options that few need."""
 rare = partial(typer.Option, rich_help_panel=MORE)
@@ -198,8 +144,8 @@ WhereOption = Annotated[
         "lists the columns.",
     ),
 ]
-FromOption = Annotated[float | None, typer.Option("--from", help="Only from this time on, in seconds.")]
-ToOption = Annotated[float | None, typer.Option("--to", help="Only before this time, in seconds.")]
+FromOption = Annotated[float | None, time_option("--from", help="Only from this time on: 90.5 or 1:30.5.")]
+ToOption = Annotated[float | None, time_option("--to", help="Only before this time.")]
 
 
 # Options of commands that ask models: models, prices and budgets.
@@ -395,7 +341,7 @@ class MomentOptions:
         given = {**vars(self), "video": tuple(self.video or ())}
         given["of"] = {"speech": "transcript", "screen-text": "text"}.get(self.of or "", self.of)  # as they are stored
         if self.search is not None and (noise := library.noise()):
-            print(f"note: {noise}", file=sys.stderr)
+            tell(f"note: {noise}")
         return choose_moments(library, MomentChoice(*given.values()), usual_rows, is_watched)
 
 
@@ -451,7 +397,11 @@ class Writing(Adding):
     """The model that writes of parts of videos, and how it is asked, for `with_groups`."""
 
     base_url: Annotated[
-        str | None, typer.Option(help="An OpenAI-compatible endpoint, http://HOST:PORT/v1, instead of a local model.")
+        str | None,
+        typer.Option(
+            help="An OpenAI-compatible endpoint, http://HOST:PORT/v1. Without it a folder or a hub id is loaded here, "
+            "and any other name is a model of OpenAI's, or of OPENAI_BASE_URL."
+        ),
     ] = None
     batch: Annotated[
         int | None,
@@ -479,7 +429,8 @@ class Writing(Adding):
         from kinodex.jobs.models import ModelChoice
 
         on_ray = self.ray or self.ray_address is not None
-        if self.base_url is None and (self.batch_api or self.dry_run):
+        base_url = self.base_url or endpoint_of(model)
+        if base_url is None and (self.batch_api or self.dry_run):
             raise UsageError("got --batch-api or --dry-run for a local model, which costs nothing; give --base-url")
         if self.batch_api and on_ray:
             raise UsageError(
@@ -489,19 +440,32 @@ class Writing(Adding):
             other = "--batch-api, which sends all requests before one is paid" if self.batch_api else "--ray"
             raise UsageError(f"got --stop-at-cost with {other}; leave one out, and see the bill with --dry-run")
         prices = {"input_price": self.input_price, "output_price": self.output_price}
-        choice = ModelChoice(model, self.base_url, input_price=self.input_price, output_price=self.output_price)
+        choice = ModelChoice(model, base_url, input_price=self.input_price, output_price=self.output_price)
         check_cost(choice, None, self.stop_at_cost)
         return {
-            "model": model if self.base_url else local_name(model),
-            "base_url": self.base_url,
-            "batch": self.batch or default_batch(self.base_url),
-            "device": "cpu" if self.base_url else self.device,
+            "model": model if base_url else local_name(model),
+            "base_url": base_url,
+            "batch": self.batch or default_batch(base_url),
+            "device": "cpu" if base_url else self.device,
             **prices,
             "stop_at_cost": self.stop_at_cost,
         }
 
 
 WRITING = Writing()
+
+
+def endpoint_of(model: str) -> str | None:
+    """Return the endpoint that serves a model where none is named: that of `ask`, unless it is a folder or a hub id.
+
+    >>> endpoint_of("gpt-4o"), endpoint_of("Qwen/Qwen2.5-VL-3B-Instruct")
+    ('https://api.openai.com/v1', None)
+    """
+    from kinodex.agent.models.roles import default_base_url
+    from kinodex.jobs.models import LOCAL
+
+    is_here = "/" in model or model.startswith(LOCAL) or Path(model).expanduser().is_dir()
+    return None if is_here else default_base_url()
 
 
 def local_name(model: str) -> str:

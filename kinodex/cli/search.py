@@ -12,8 +12,9 @@ import typer
 from kinodex.cli import options
 from kinodex.cli.options import FromOption, JsonOption, LibraryArgument, ToOption, VideoOption, WhereOption
 from kinodex.index.text import counted, visible, visible_lines
+from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
-from kinodex.output import clock, console, error_console, plain_table, print_every, print_json
+from kinodex.output import console, error_console, plain_table, print_every, print_json, say, tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,11 +78,11 @@ def search(
     asked = Query(label or query, image, place, video or (), from_s, to_s, k, min_gap, min_score)
     hits = finder.find(asked, rerank)
     if rerank and hits and all(hit.reranked is None for hit in hits):
-        print("note: no hit has words for the reranker to compare: their order is as before", file=sys.stderr)
+        tell("note: no hit has words for the reranker to compare: their order is as before")
     if finder.clips_missing:
-        print(f"note: clips are not searched: {finder.clips_missing}", file=sys.stderr)
+        tell(f"note: clips are not searched: {finder.clips_missing}")
     if opened.sentences.missing:
-        print(f"note: lines are found by words alone: {opened.sentences.missing}", file=sys.stderr)
+        tell(f"note: lines are found by words alone: {opened.sentences.missing}")
     if choice is not None and looking.verify is not None:
         if looking.dry_run:
             _show_forecast(opened, asked.words, hits, looking.verify, choice, as_json=json)
@@ -103,15 +104,12 @@ def _show_forecast(
     if as_json:
         print_json(asdict(forecast))
     else:
-        print(table([forecast], "moments"))
+        say(table([forecast], "moments"))
 
 
 def _note_invalid(looked: Looked) -> None:
     if looked.invalid:
-        print(
-            f"note: {counted(looked.calls, 'call')} of the model, {looked.invalid} without a usable reply",
-            file=sys.stderr,
-        )
+        tell(f"note: {counted(looked.calls, 'call')} of the model, {looked.invalid} without a usable reply")
 
 
 def _place(library: Library, place: str, query: str, image: Path | None, label: str | None, space: str | None) -> str:
@@ -285,7 +283,7 @@ def _show(found: Grounding, clips: Sequence[JoinedClip], as_json: bool) -> None:
         return
     out = console()
     if found.noise:
-        print(found.noise)
+        say(found.noise)
     out.print(visible_lines(found.claim), soft_wrap=True, markup=False)
     table = plain_table("from", "to", *basis_heads(found.candidates), "score", "video", "found in")
     for each in found.candidates:
@@ -297,7 +295,7 @@ def _show(found: Grounding, clips: Sequence[JoinedClip], as_json: bool) -> None:
     if found.candidates:
         out.print(table)
     for film in clips:
-        print(f"no clip: {visible_lines(film.error)}" if film.error else f"clip  {visible(str(film.path))}")
+        say(f"no clip: {visible_lines(film.error)}" if film.error else f"clip  {visible(str(film.path))}")
 
 
 def sql(
@@ -326,4 +324,4 @@ def sql(
         for row in rows.to_pylist():
             table.add_row(*("" if value is None else visible(str(value)) for value in row.values()))
         console().print(table, markup=False)
-        print(f"{rows.num_rows:,} rows")
+        say(f"{rows.num_rows:,} rows")

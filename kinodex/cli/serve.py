@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import signal
-import sys
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -16,6 +15,7 @@ import typer
 from kinodex.cli import options
 from kinodex.cli.options import LibraryArgument, OtlpOption, open_library
 from kinodex.jobs.errors import UsageError
+from kinodex.output import say, tell
 
 if TYPE_CHECKING:
     import socket
@@ -117,7 +117,7 @@ def _open(site: Site, listener: socket.socket, *, browser: bool) -> None:
 
     token = site.guard.token
     address = http_url(listener, site.guard.host)
-    print(f"{address}{'' if token is None else '?token=…'} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    tell(f"{address}{'' if token is None else ' with ?token=TOKEN behind it'} (Ctrl-C ends it)")
     if browser:
         webbrowser.open(address if token is None else f"{address}?token={quote(token)}")
     serve_site(site, listener)
@@ -148,7 +148,7 @@ def view(
         raise UsageError("got --space with --out, which writes a file that cannot search; leave one of them out")
     inputs = classify_inputs(places)
     for uri in inputs.missing:
-        print(f"no library at {uri}, which a run belongs to: its frames are missing", file=sys.stderr)
+        tell(f"no library at {uri}, which a run belongs to: its frames are missing")
     api = ViewerApi(inputs, space)
     for key in api.trace_keys():
         api.view(key)  # a trace that cannot be read ends the command, not a page in the browser
@@ -158,7 +158,7 @@ def view(
         names = LOOPBACK if host in LOOPBACK else () if host in EVERY_ADDRESS else (host.lower(),)
         with listen(host, port) as listener:
             if host not in LOOPBACK:
-                print(f"warning: anyone who reaches {host} can see all of this; there is no password", file=sys.stderr)
+                tell(f"warning: anyone who reaches {host} can see all of this; there is no password")
             _open(Site(api, None, Guard(host, listener.getsockname()[1], names=names)), listener, browser=browser)
 
 
@@ -170,9 +170,9 @@ def _write(api: ViewerApi, out: Path) -> None:
         out.write_text(page.text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write {out}: {error.strerror}; give --out a file that you can write") from error
-    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB, needs no network")
+    say(f"{out}: {out.stat().st_size / 1e6:.1f} MB, needs no network")
     if page.traces_left_out or page.pictures_left_out:
-        print(f"left out for the file's size: {page.traces_left_out} traces, {page.pictures_left_out} frames")
+        say(f"left out for the file's size: {page.traces_left_out} traces, {page.pictures_left_out} frames")
 
 
 @options.with_groups
@@ -205,7 +205,7 @@ def mcp(
     if can_ask:
         options.announce(choice)
     else:
-        print(NO_MODEL, file=sys.stderr)
+        tell(NO_MODEL)
     look = partial(verified, models=choice) if choice.may_use_endpoints else None
     tools = LibraryTools(opened, asking.detector, asking.space, look)
     listener = listen(host, port) if http else None
@@ -248,8 +248,8 @@ def _announce(library: str, listener: socket.socket | None, host: str) -> None:
     from kinodex.guards import LOOPBACK, http_url
 
     if listener is None:
-        print(f"serving {library} over stdio", file=sys.stderr)
+        tell(f"serving {library} over stdio")
         return
-    print(f"serving {library} at {http_url(listener, host)}mcp", file=sys.stderr)
+    tell(f"serving {library} at {http_url(listener, host)}mcp")
     if host not in LOOPBACK:
-        print(f"warning: anyone who reaches {host} can read this library and ask; no password", file=sys.stderr)
+        tell(f"warning: anyone who reaches {host} can read this library and ask; no password")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import sys
 import time
 from collections import Counter
@@ -20,11 +19,13 @@ from rich.progress import Progress as Bar
 
 from kinodex.index.library import Library
 from kinodex.index.rows import RunRow
-from kinodex.index.text import counted, duration, redact, redact_values, visible, visible_lines
+from kinodex.index.text import counted, duration, redact, visible, visible_lines
+from kinodex.index.times import clock
+from kinodex.jobs.addresses import READING_STAGES
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import plain_cell
 from kinodex.jobs.ingest.commit import STATES, IngestReport, Progress, SourceOutcome, Watch, summary
-from kinodex.output import LINE_EVERY_S, clock, console, plain_table, print_every, print_json
+from kinodex.output import LINE_EVERY_S, console, plain_table, print_every, print_json, say
 
 if TYPE_CHECKING:
     from kinodex.index.rows import VideoRow
@@ -190,7 +191,7 @@ def show_report(report: IngestReport, library: Library, as_json: bool, lines: Ou
     if report.outcomes:
         _show_numbers(numbers, out)
     else:
-        failures = library.info().failures
+        failures = sum(row.stage in READING_STAGES for row in library.ingest_log.failures())
         before = f"; {failures} failed before, --retry-failed tries them again" if failures else ""
         out.print(f"nothing to do: the library knows all {report.left_out} sources{before}", soft_wrap=True)
 
@@ -215,15 +216,14 @@ def show_metadata(report: Mapping[str, Any]) -> None:
 def show_round(report: IngestReport, as_json: bool) -> None:
     if as_json:
         sources = [asdict(outcome) for outcome in report.outcomes]
-        numbers = redact_values(summary(report) | {"sources": sources})
-        print(json.dumps(numbers, default=str, ensure_ascii=False), flush=True)
+        print_json(summary(report) | {"sources": sources}, indent=None)
         return
     counts = ", ".join(_counts(report.numbers.states))
     classes = Counter(outcome.error_class for outcome in report.outcomes if outcome.error_class)
     why = f" ({', '.join(f'{name} {count}' for name, count in classes.most_common())})" if classes else ""
     stopped = f"; stopped: {visible(report.stopped)}" if report.stopped else ""
     took = f"{counted(report.frames, 'frame')} in {duration(report.seconds)}"
-    print(f"{report.started_at:%Y-%m-%d %H:%M:%S} UTC: {counts}{why}; {took}{stopped}", flush=True)
+    say(f"{report.started_at:%Y-%m-%d %H:%M:%S} UTC: {counts}{why}; {took}{stopped}")
 
 
 def _counts(states: Mapping[str, int]) -> list[str]:

@@ -15,9 +15,10 @@ from kinodex.find import FOUND_IN
 from kinodex.index.conditions import quoted
 from kinodex.index.metadata import plain
 from kinodex.index.text import counted, visible, visible_lines
+from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.verdicts import Judged, basis_of, claim
-from kinodex.output import clock, console, plain_table, print_json
+from kinodex.output import console, plain_table, print_json, say
 
 if TYPE_CHECKING:
     from rich.table import Table as Drawn
@@ -59,8 +60,9 @@ def _show_facts(
     if others:
         out.print(f"also in {escape(', '.join(others))}")
     for each in towers:
-        of_space = f" of {each['space']}" if others else ""
-        out.print(f"{each['tower']} tower{of_space}: {each['state']}", soft_wrap=True, markup=False)
+        if each["tower"] == "text" and not each["state"].startswith("carried"):
+            of_space = f" of {each['space']}" if others else ""
+            out.print(f"text tower{of_space}: {each['state']}", soft_wrap=True, markup=False)
     for added in facts.added:
         out.print(f"{added.stage} by {escape(added.model)}: {added.rows:,} in {added.videos:,} videos", soft_wrap=True)
     for facet in library.metadata.facets(library.video_ids()) if facts.columns else ():
@@ -84,10 +86,12 @@ def facet_line(facet: Facet) -> str:
 
 def _show_videos(library: Library, videos: Sequence[VideoRow], limit: int | None, out: Console) -> None:
     table = plain_table("video", "title", "length", "frames", "segments", "lines", "picture")
+    spoken = library.additions.counts("speech")
     for row in videos[:limit]:
         picture = f"{row.width_px}x{row.height_px} {row.codec}" if row.frames else "none, only text"
         length = clock(row.duration_s)
-        counts = (str(row.frames), str(row.segments), str(row.transcript_lines))
+        lines = row.transcript_lines + spoken.get(row.video_id, 0)
+        counts = (str(row.frames), str(row.segments), str(lines))
         table.add_row(row.video_id[:12], escape(visible(row.title)), length, *counts, picture)
     out.print(table)
     _show_more(len(videos), limit, out)
@@ -138,7 +142,7 @@ def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
         judged = [by_clock[number]][: len(clocks)] + basis_cells(hit, hits)
         table.add_row(clock(hit.time_s), *judged, *cells, title, FOUND_IN[hit.source], escape(visible_lines(said)))
     if hits and hits[0].noise:
-        print(hits[0].noise)
+        say(hits[0].noise)
     console().print(claim(hits), soft_wrap=True, markup=False)
     if hits:
         console().print(table)
@@ -177,7 +181,7 @@ def show_frames(row: VideoRow, frames: Iterable[StoredFrame], out: Path, as_json
         print_json(written)
         return
     for each in written:
-        print(f"{each['path']}  {each['time_s']:.3f} s")
+        say(f"{each['path']}  {each['time_s']:.3f} s")
 
 
 # Tables of figures, such as those of an evaluation: drawn for people, or as Markdown for papers.
@@ -190,7 +194,7 @@ def print_all(lines: Sequence[str], tables: Sequence[Table], as_markdown: bool) 
     if as_markdown:
         from kinodex.jobs.eval.tables import markdown
 
-        print("\n\n".join(["  \n".join(lines), *map(markdown, tables)]))
+        say("\n\n".join(["  \n".join(lines), *map(markdown, tables)]))
         return
     out = console()
     for line in lines:

@@ -13,7 +13,7 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.protocol import Segment, Video
 from kinodex.agent.trace import Event
 from kinodex.index.text import counted, visible, visible_lines
-from kinodex.output import clock
+from kinodex.index.times import clock
 
 SHOWN_NOTES = 5
 SHOWN_VIDEOS = 5

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_lines
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,8 +12,9 @@ from kinodex.cli import options
 from kinodex.cli.ask import ask
 from kinodex.cli.options import JsonOption
 from kinodex.index.text import redact, visible, visible_lines
+from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
-from kinodex.output import clock
+from kinodex.output import print_json, say, tell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -147,7 +146,7 @@ def watch(
     if growing != USUAL:
         raise UsageError("got an option of a source that grows without --live; give it too, or leave the option out")
     video = index_page(address, place, **({"space": asking.space} if asking.space else {}))
-    print(f"{visible(video.title)}: {video.frames} frames in {place}", file=sys.stderr)
+    tell(f"{visible(video.title)}: {video.frames} frames in {place}")
     if question is not None:
         chosen = {"video": [video.video_id], "option": option, "agent": agent}
         ask(library=place, question=question, json=json, **chosen, **asdict(asking), **asdict(options.AS_USUAL))
@@ -173,10 +172,10 @@ def _watch_live(
                     "start_s": rows.video.start_s, "end_s": rows.video.end_s, **rows.columns}, True)  # fmt: skip
         elif rows.is_first:
             gap = f", {rows.columns['gap_s']:.1f} s missing before it" if rows.columns["gap_s"] else ""
-            print(f"{visible(rows.video.title)}: begins{gap}", file=sys.stderr, flush=True)
+            tell(f"{visible(rows.video.title)}: begins{gap}")
 
     def wait(reason: str) -> None:
-        print(f"waiting: {visible_lines(redact(reason))}", file=sys.stderr, flush=True)
+        tell(f"waiting: {visible_lines(redact(reason))}")
 
     with stop_on_interrupt() as pause:
         watch_live(
@@ -194,7 +193,10 @@ def _watch_live(
 
 
 def _print(line: Any, as_json: bool) -> None:
-    print(json_lines.dumps(line, default=str, ensure_ascii=False) if as_json else line, flush=True)
+    if as_json:
+        print_json(line, indent=None)
+    else:
+        say(line)
 
 
 def _told(notice: dict[str, Any]) -> str:

@@ -492,8 +492,13 @@ async def _probe(role: Role, model: str | None) -> list[CheckResult]:
 async def _list_models(role: Role) -> tuple[CheckResult, list[str]]:
     import openai
 
+    from kinodex.agent.models.bounded_http import BoundedClient
+    from kinodex.agent.models.endpoint import trusted_certificates
+
     try:
-        async with openai.AsyncOpenAI(base_url=role.base_url, api_key=api_key(role), max_retries=0) as client:
+        http = BoundedClient(verify=trusted_certificates())
+        settings = {"base_url": role.base_url, "api_key": api_key(role), "timeout": role.timeout_s}
+        async with openai.AsyncOpenAI(**settings, max_retries=0, http_client=http) as client:
             names = [each.id async for each in await client.models.list()]
     except openai.APIConnectionError as error:
         raise provider_errors.connection_error(role, error) from error

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from kinodex.index.times import cue_clock
 from kinodex.pipeline.decoding.stream import COMMENT, DRAWN
 from kinodex.pipeline.images import encode_video
 from kinodex.sketch import scenes
@@ -208,14 +209,8 @@ def subtitles(script: Script) -> str:
 def subrip(lines: Sequence[SpokenLine]) -> str:
     blocks = []
     for number, line in enumerate(lines, 1):
-        blocks.append(f"{number}\n{_clock(line.start_s)} --> {_clock(line.end_s)}\n{line.text}\n")
+        blocks.append(f"{number}\n{cue_clock(line.start_s, ',')} --> {cue_clock(line.end_s, ',')}\n{line.text}\n")
     return "\n".join(blocks)
-
-
-def _clock(time_s: float) -> str:
-    milliseconds = round(time_s * 1000)
-    seconds, rest = divmod(milliseconds, 1000)
-    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02},{rest:03}"
 
 
 # Multiple-choice questions about a film, made from its script: one option is true, and nothing is ambiguous.

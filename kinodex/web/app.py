@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.answer import Answer
-from kinodex.guards import LOOPBACK, Guard, answering, guarded_app, json_response
+from kinodex.guards import CLIENT_LEFT, LOOPBACK, Guard, answering, guarded_app, json_response
 from kinodex.index.library import Library
 from kinodex.index.text import redact_uri, visible
 from kinodex.jobs.models import describe_models
@@ -83,6 +83,7 @@ def make_app(site: Site) -> ASGIApp:
 def bare_app(site: Site) -> Starlette:
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
+    from starlette.requests import ClientDisconnect
 
     mcp_apps = _mcp_apps(site)
 
@@ -95,7 +96,8 @@ def bare_app(site: Site) -> Starlette:
 
     site.api.asking = site.questions
     routes = [*_question_routes(site, mcp_apps), *viewer_routes(site.api)]
-    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _refused})
+    handlers: Any = {HTTPException: _refused, ClientDisconnect: _left}
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
 
 
 def _question_routes(site: Site, mcp_apps: dict[str, Starlette]) -> list[Any]:
@@ -119,6 +121,11 @@ async def _refused(request: Request, error: Any) -> Response:
     response = json_response({"error": error.detail}, status=error.status_code)
     response.headers.update(error.headers or {})
     return response
+
+
+async def _left(request: Request, error: Any) -> Response:
+    """A client that left in the middle of its body reads no reply: this is for the log alone."""
+    return json_response({}, status=CLIENT_LEFT)
 
 
 def _metrics(questions: Questions) -> Response:

@@ -29,7 +29,6 @@ from pydantic_core import PydanticCustomError
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import VARIANTS
-from kinodex.agent.prompts import clock
 from kinodex.agent.protocol import MAX_OPTIONS, Question
 from kinodex.agent.variants.base import Variant
 from kinodex.find import Finder, Query
@@ -37,11 +36,13 @@ from kinodex.guards import CLIENT_LEFT, disconnected, json_response, streamed
 from kinodex.index.errors import KinodexError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, VideoRow
+from kinodex.index.times import clock, player_clock
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.items import make_question
 from kinodex.jobs.pictures import decoded
 from kinodex.pipeline.errors import PipelineError
 from kinodex.web.ask_routes import AskFields, first_fault
+from kinodex.web.chat_tasks import refuse_task
 from kinodex.web.kept_traces import KEY
 from kinodex.web.openai_messages import Conversation, RequestRefused, read_options, take_videos
 from kinodex.web.questions import AskRequest, Questions, Running
@@ -143,6 +144,7 @@ async def reply_to(desk: Desk, request: Request, form: type[Body]) -> Response:
         where, message = first_fault(error)
         raise RequestRefused(f"{where or 'the body'}: {message}", where or None) from error
     conversation = body.conversation()
+    refuse_task(conversation)
     asked = await begin(desk, body, conversation, request)
     reply, note = body.reply(asked), partial(remember, desk, asked, conversation)
     if body.stream:
@@ -305,14 +307,16 @@ def _videos(library: Library, names: Sequence[str]) -> list[VideoRow]:
     rows: dict[str, VideoRow] = {}
     for name in names:
         found = next(filter(None, (_find(library, each) for each in names_of(name))), None)
-        if found is None:
+        try:
+            found = found or library.video(name)
+        except UnknownVideo:
             raise RequestRefused(
                 f"got the video {name[:100]!r}, which this library does not hold, or holds more than once; name an "
                 "indexed video by its id, its title or its path: nothing is fetched from an address or read from the "
                 "request",
                 "messages",
                 "video_not_found",
-            )
+            ) from None
         rows[found.video_id] = found
     return list(rows.values())
 
@@ -590,6 +594,6 @@ def read_picture(url: str) -> NDArray[np.uint8]:
 
 def in_words(moments: Sequence[Moment], pictures: int) -> str:
     """The sentence that a question gets: where pictures that came with it are from, as far as a search can say."""
-    named = "; ".join(f"{each.title!r} at {clock(each.time_s)}" for each in moments)
+    named = "; ".join(f"{each.title!r} at {player_clock(each.time_s)}" for each in moments)
     what = "a picture; it is" if pictures == 1 else f"{pictures} pictures; they are"
     return f"With the question came {what} most like these moments: {named}."

@@ -37,10 +37,11 @@ from kinodex.guards import (
 from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow, VideoRow, presentation_s
 from kinodex.index.text import redact, redact_uri
+from kinodex.index.times import cue_clock
 from kinodex.jobs.child_processes import child_environment
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import PipelineError, SourceError, SourceMissing, SourceUnreachable
-from kinodex.web.search import numbers
+from kinodex.web.search import times_s
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -131,7 +132,7 @@ def _video(request: Request) -> tuple[int, str]:
 
 
 def _time(request: Request) -> float | None:
-    return numbers(request.query_params, "from")[0]
+    return times_s(request.query_params, "from")[0]
 
 
 # Choice of the way in which the page plays a video: its file, a stream made of it, or its stored frames; and why.
@@ -543,11 +544,4 @@ def _cue(line: TranscriptRow, zero_s: float) -> str:
     said = f"{line.speaker}: {line.text}" if line.speaker else line.text
     # An empty line would end the cue, and "-->" would begin another; escape() takes care of the latter.
     text = "\n".join(part.strip() for part in escape(said, quote=False).splitlines() if part.strip())
-    return f"{_clock(start_s)} --> {_clock(end_s)}\n{text}"
-
-
-def _clock(time_s: float) -> str:
-    milliseconds = round(time_s * 1000)
-    minutes, rest = divmod(milliseconds, 60_000)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours:02}:{minutes:02}:{rest // 1000:02}.{rest % 1000:03}"
+    return f"{cue_clock(start_s)} --> {cue_clock(end_s)}\n{text}"

@@ -42,7 +42,15 @@ from kinodex.index.text import redact_uri, redact_values
 from kinodex.jobs.collection import PAID
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.kept_files import keep_limits, keep_traces
-from kinodex.jobs.models import BUILTIN, ModelChoice, ModelsFor, check_known_world, chosen_models, describe_models
+from kinodex.jobs.models import (
+    BUILTIN,
+    ModelChoice,
+    ModelsFor,
+    check_known_world,
+    check_sight,
+    chosen_models,
+    describe_models,
+)
 from kinodex.jobs.open import find_space, open_environment
 from kinodex.jobs.telemetry import Watch, unwatched
 from kinodex.jobs.verify import Found, Looked, looking_role, verified
@@ -241,6 +249,7 @@ class Questions:
         rows = rows or library.videos()
         if not rows:
             raise UsageError("the library holds no video to ask about; ingest one first")
+        check_sight(settings.choice, variant)
         if variant.roles:
             space, pictured = find_space(library, settings.space), any(row.frames for row in rows)
             check_known_world(settings.choice, space, has_pictures=pictured)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.environment import AnchorsFrom, Environment
-from kinodex.agent.prompts import clock
 from kinodex.find import (
     FOR_PICTURES,
     Finder,
@@ -23,6 +21,7 @@ from kinodex.find import (
     Parts,
     Picture,
     Query,
+    embedder_key,
     ground_where,
     held_vector,
     is_vector,
@@ -37,6 +36,7 @@ from kinodex.index.rows import Hit, VideoRow
 from kinodex.index.search.fusion import is_same_moment
 from kinodex.index.sentences import Meaning
 from kinodex.index.spaces.towers import Fingerprint, TextEmbedder
+from kinodex.index.times import clock, parse_time
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import watched
 from kinodex.jobs.ground import MOST, Grounding, as_json, ground
@@ -131,7 +131,7 @@ def read_request(query: Mapping[str, str], library: Library | None = None) -> Se
 
     The extracts of the library are places to search in.
     """
-    start_s, end_s = numbers(query, "from", "to")
+    start_s, end_s = times_s(query, "from", "to")
     text, like = query.get("text", ""), query.get("like")
     where = known_where(query.get("in") or query.get("kind") or "all", library)
     if len(text) > LONGEST_TEXT:
@@ -148,19 +148,19 @@ def read_request(query: Mapping[str, str], library: Library | None = None) -> Se
     )
 
 
-def numbers(query: Mapping[str, str], *names: str) -> list[float | None]:
-    """Read numbers of a query string, None where one is missing; raises UsageError for a value that is no number."""
-    return [_number(name, query[name]) if query.get(name) else None for name in names]
+def times_s(query: Mapping[str, str], *names: str) -> list[float | None]:
+    """Read times of a query string, None where one is missing; raises UsageError for a value that is no time."""
+    return [_time_s(name, query[name]) if query.get(name) else None for name in names]
 
 
-def _number(name: str, text: str) -> float:
+def _time_s(name: str, text: str) -> float:
     try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not abs(value) <= MOST_S:
-        raise UsageError(f"got {name} {text[:SHOWN]!r}; give a number of seconds")
-    return value
+        time_s = parse_time(text)
+    except QueryError as error:
+        raise UsageError(f"{name}: {error}") from None
+    if not abs(time_s) <= MOST_S:
+        raise UsageError(f"got {name} {text[:SHOWN]!r}; give a time within {MOST_S:.0f} s")
+    return time_s
 
 
 def whole_number(text: str, name: str, advice: str, least: int = 0, most: int = MOST_NUMBER) -> int:
@@ -482,7 +482,7 @@ def open_text_tower(uri: str, digest: str) -> TextEmbedder:
 
 
 class TextTowers:
-    """Text towers by library and space, loaded once, those of one space once for all libraries. For any thread."""
+    """Text towers by library and space, loaded once, the built-in one once for all libraries. For any thread."""
 
     def __init__(self, load: Callable[[str, str], TextEmbedder] = open_text_tower) -> None:
         self._load = load
@@ -507,7 +507,8 @@ class TextTowers:
 
     def embed(self, uri: str, space: Fingerprint, text: str) -> Floats:
         """The vector of a text, by the tower of a library's URI and space; it waits until that is loaded."""
-        return kept_vector(space.digest, text, lambda words: self.begin(uri, space).result().embed_text([words])[0])
+        key = embedder_key(uri, space.digest)
+        return kept_vector(key, text, lambda words: self.begin(uri, space).result().embed_text([words])[0])
 
     def begin_text(self, uri: str, space: Fingerprint, text: str) -> Future[None]:
         """Begin to embed a text by a tower that is loaded, for `embed` to find it.
@@ -516,7 +517,7 @@ class TextTowers:
         are read from memory once.
         """
         done = Future[None]()
-        if held_vector(space.digest, text) is not None:
+        if held_vector(embedder_key(uri, space.digest), text) is not None:
             done.set_result(None)
             return done
         with self._lock:
@@ -527,11 +528,12 @@ class TextTowers:
     def _embed_waiting(self, uri: str, space: Fingerprint) -> None:
         with self._lock:
             waiting = self._waiting.pop((uri, space.digest), [])
-        texts = [text for text in dict.fromkeys(text for text, _ in waiting) if held_vector(space.digest, text) is None]
+        key = embedder_key(uri, space.digest)
+        texts = [text for text in dict.fromkeys(text for text, _ in waiting) if held_vector(key, text) is None]
         try:
             vectors = self.begin(uri, space).result().embed_text(texts) if texts else ()
             for text, vector in zip(texts, vectors, strict=True):
-                keep_vector(space.digest, text, vector)
+                keep_vector(key, text, vector)
         except Exception as error:  # it is that of each search
             for _, done in waiting:
                 done.set_exception(error)
@@ -546,6 +548,7 @@ class TextTowers:
 
     def _loaded_once(self, uri: str, digest: str) -> TextEmbedder:
         """In the worker alone."""
-        if digest not in self._loaded:
-            self._loaded[digest] = self._load(uri, digest)
-        return self._loaded[digest]
+        key = embedder_key(uri, digest)
+        if key not in self._loaded:
+            self._loaded[key] = self._load(uri, digest)
+        return self._loaded[key]

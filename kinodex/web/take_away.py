@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import shutil
 import sys
 import tempfile
@@ -28,7 +27,9 @@ from kinodex.guards import (
     numbered_route,
     unless_left,
 )
+from kinodex.index.errors import QueryError
 from kinodex.index.library import Library
+from kinodex.index.times import parse_time
 from kinodex.jobs.child_processes import child_environment
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment
@@ -133,10 +134,10 @@ def _moments(library: Library, kind: str, request: Request) -> list[Moment]:
 def _range(part: str) -> tuple[float, float]:
     start, _, end = part.partition("-")
     try:
-        start_s, end_s = float(start), float(end)
-    except ValueError:
-        raise UsageError(f"got range {part[:40]!r}; write it as 12.5-20, in seconds") from None
-    if not (math.isfinite(start_s) and math.isfinite(end_s) and start_s < end_s):
+        start_s, end_s = parse_time(start), parse_time(end)
+    except QueryError:
+        raise UsageError(f"got range {part[:40]!r}; write it as 12.5-20 or 0:12.5-0:20") from None
+    if not start_s < end_s:
         raise UsageError(f"got range {part[:40]!r}; its end has to come after its beginning")
     return start_s, end_s
 

@@ -53,9 +53,11 @@ def load_model(kind: Kind, name: str, device: str = "auto", *, half_on_cuda: boo
     dtype = (torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16) if half else torch.float32
     _check_folder(name)
     with quiet(), _explain_errors(name, kind):
-        processor = transformers.AutoProcessor.from_pretrained(name)
+        processor = transformers.AutoProcessor.from_pretrained(name, trust_remote_code=False)
         load = getattr(transformers, f"AutoModelFor{kind}").from_pretrained
-        model, loading = load(name, dtype=dtype, output_loading_info=True)
+        model, loading = load(
+            name, dtype=dtype, output_loading_info=True, trust_remote_code=False, use_safetensors=True
+        )
     _check_words(name, processor)
     if missing := sorted(loading["missing_keys"]):
         raise WrongModel(
@@ -83,7 +85,7 @@ def reads_pictures(name: str) -> bool:
     name = str(Path(name).expanduser())
     _check_folder(name)
     with quiet(), _explain_errors(name, "CausalLM"):
-        config = transformers.AutoConfig.from_pretrained(name)
+        config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=False)
     return type(config) in transformers.AutoModelForImageTextToText._model_mapping
 
 

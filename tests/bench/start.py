@@ -112,11 +112,11 @@ def prepare(directory: Path, space: str) -> str:
 def commands(libraries: dict[str, str], scratch: Path) -> list[StartCommand]:
     """List the commands: those that load no tower on the first library, the searches on each."""
     first = next(iter(libraries.values()))
-    frame = ("--video", "film-01", "--at", "10", "--out", str(scratch))
+    frame = (str(scratch), "--video", "film-01", "--at", "10")
     listed = [
         StartCommand("kinodex --help", ("-c", RUN, "--help")),
         StartCommand("kinodex info", ("-c", RUN, "info", first), 0.7),
-        StartCommand("kinodex frames", ("-c", RUN, "frames", first, *frame), 0.8),
+        StartCommand("kinodex export frames", ("-c", RUN, "export", "frames", first, *frame), 0.8),
         StartCommand("kinodex agents", ("-c", RUN, "agents"), 0.8),
         StartCommand("import kinodex; kinodex.open(...)", ("-c", OPEN, first), 0.6),
     ]

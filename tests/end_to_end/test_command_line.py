@@ -33,12 +33,12 @@ def test_ingest_again_info_and_report(kinodex: Kinodex, short_films: Path, tmp_p
     assert again.code == 0
     assert "nothing to do: the library knows all 3 sources; 1 failed before" in again.out
 
-    runs = json.loads(kinodex("report", library, "--json").out)
+    runs = json.loads(kinodex("info", library, "--runs", "--json").out)
     assert [(run["kind"], run["state"], run["report"]["counts"]["indexed"]) for run in runs] == [
         ("ingest", "done", 0),
         ("ingest", "done", 3),
     ]
-    assert "3 indexed, 0 already there, 1 failed" in kinodex("report", library, "--run", runs[1]["run_id"]).out
+    assert "3 indexed, 0 already there, 1 failed" in kinodex("info", library, "--run", runs[1]["run_id"]).out
 
 
 @pytest.mark.slow

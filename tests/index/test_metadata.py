@@ -85,7 +85,7 @@ def test_a_condition_that_is_no_lone_expression_over_the_columns_is_an_error_of_
         ("camera = 'front", "a ' that has no end"),
         ("_rowid = 0", "no column _rowid"),
         ("takes = (SELECT 1)", "no column SELECT"),
-        ("no_such(camera)", "Invalid function"),
+        ("no_such(camera)", "no_such is no function of conditions, which are abs"),
         ("takes > 'many'", "could not convert"),
         ("recorded_at > 'soon'", "could not convert"),
         ("camera", "does not return a boolean"),

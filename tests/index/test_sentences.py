@@ -123,10 +123,14 @@ def test_a_query_is_embedded_by_the_model_that_the_library_carries(embedded, tmp
 
 
 @pytest.mark.slow
-def test_a_model_that_is_damaged_since_is_said_and_another_is_tried(embedded, tmp_path):
+def test_a_model_that_is_damaged_since_is_said_and_another_is_tried(embedded, tmp_path, monkeypatch):
     from kinodex.index.spaces.sentence_model import load_sentence_model
 
     add_sentences(embedded, ConceptModel("/no/such/folder"), "aaaa")
+    unnamed = Library.open(embedded.uri)
+    assert unnamed.sentences.meaning("car") is None
+    assert "the model '/no/such/folder', which was never named here" in unnamed.sentences.missing
+    monkeypatch.setenv("KINODEX_MODELS", "/no/such/folder")
     assert embedded.sentences.meaning("car") is None
     assert "/no/such/folder cannot be had" in embedded.sentences.missing
     assert [hit.text for hit in embedded.search.words("car", k=1)] == ["we drove the car"]

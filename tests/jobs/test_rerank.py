@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -67,3 +68,16 @@ def test_what_gives_no_scores_is_said_without_secrets(lines: Library, monkeypatc
     ):
         with RerankServer("tei", answer=answer) as server, pytest.raises((ModelUnreachable, ModelRejected), match=says):
             finder.find(query, server.url)
+
+
+def test_a_busy_reranker_is_asked_again_when_it_says_and_not_if_that_is_too_late(lines: Library) -> None:
+    hits = lines.search.words("kite", k=5)
+    busy = (429, {"error": {"message": "Please retry in 1.2s"}})
+    with RerankServer("vllm", answer=busy, busy=2) as server:
+        began_s = time.monotonic()
+        assert reranked(lines, "kite", hits, server.url)
+        assert time.monotonic() - began_s >= 2.4 and len(server.texts) == 3
+    late = (429, {"error": {"message": "Please retry in 3600s"}})
+    with RerankServer("vllm", answer=late) as server, pytest.raises(ModelRejected, match="429"):
+        reranked(lines, "kite", hits, server.url)
+    assert len(server.texts) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.open import find_filled_space, find_space, load_text_tower, open_environment
 from kinodex.web.openai_question import read_picture
+from tests.support.libraries.random_library import SETTINGS, empty_library
 
 ORIENTATION = 0x0112
 
@@ -75,6 +77,15 @@ def test_a_query_is_embedded_once_in_a_process_however_it_is_written(library: Pa
     for number in range(VECTORS_KEPT):
         first.embed(f"word {number}")
     assert held_vector(finder.library.fingerprint.digest, "a red kite") is None
+
+
+def test_a_vector_of_words_serves_the_library_whose_tower_made_it(library: Path, tmp_path: Path) -> None:
+    """Two libraries may say that they are of one space: one of them may lie."""
+    space = replace(Library.open(str(library)).fingerprint, weights_sha256="1" * 64)
+    honest, other = (empty_library(tmp_path / each, SETTINGS, space) for each in ("honest", "other"))
+    by_other = Finder(other, embed_text=lambda text: np.full(space.dim, -1, np.float32)).embed("a red kite")
+    by_own = Finder(honest, embed_text=lambda text: np.full(space.dim, 1, np.float32)).embed("a red kite")
+    assert (by_other[0], by_own[0]) == (-1, 1)
 
 
 def test_a_photograph_is_turned_as_its_camera_was_held(tmp_path: Path) -> None:

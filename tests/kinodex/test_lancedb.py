@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 import kinodex
+import kinodex.lancedb
 from kinodex.find import Finder, Query
 from kinodex.index.errors import NotALibrary, WeightsMissing
 from kinodex.index.library import Library
@@ -70,9 +71,9 @@ def test_a_picture_and_words_in_lines_and_both_by_their_rank(opened: Library, fr
     lines = kinodex.open(library).lancedb().open_table("transcript")
     said = next(row["text"] for row in lines.search().limit(1).to_list())
     word = max(said.split(), key=len).strip(".,!?")
-    assert any(
-        word in row["text"] for row in lines.search(word, query_type="fts", fts_columns="text").limit(5).to_list()
-    )
+    query = kinodex.lancedb.terms(word)
+    found_lines = lines.search(query, query_type="fts", fts_columns="terms").limit(5).to_list()
+    assert any(word in row["text"] for row in found_lines)
 
 
 def test_captions_by_words_and_vectors_reranked_by_lancedb(tmp_path: Path) -> None:
@@ -86,7 +87,7 @@ def test_captions_by_words_and_vectors_reranked_by_lancedb(tmp_path: Path) -> No
     texts = ["a red boat at sea", "snow on a roof", "a boat in the harbour", "two dogs"]
     library.additions.add_captions({"aaaa": [caption(n, text, vectors[n]) for n, text in enumerate(texts)]}, "m")
     table = lancedb.connect(library.uri).open_table("captions")
-    asked = table.search(query_type="hybrid", vector_column_name="vector", fts_columns="text")
+    asked = table.search(query_type="hybrid", vector_column_name="vector", fts_columns="terms")
     rows = asked.vector(vectors[2].astype(np.float32)).text("boat").rerank(RRFReranker()).limit(2).to_list()
     assert [row["text"] for row in rows] == [texts[2], texts[0]] or rows[0]["text"] == texts[2]
 

@@ -27,6 +27,7 @@ from pydantic import (
 
 from kinodex.agent.protocol import Question
 from kinodex.index.text import composed
+from kinodex.index.times import parse_time
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.items import (
     AS_PUBLISHED,
@@ -300,18 +301,11 @@ def _split_lvbench(text: str) -> tuple[str, list[str]]:
 def _clock_range(time_reference: str, note: AddNote) -> tuple[Range, ...]:
     """Parse a range of whole seconds, of which the last may be the first."""
     match = _CLOCK_RANGE.fullmatch(time_reference)
-    start_s, end_s = map(_seconds, match.groups()) if match else (0.0, -1.0)
+    start_s, end_s = map(parse_time, match.groups()) if match else (0.0, -1.0)
     if end_s < start_s:
         note(f"time_reference: got {time_reference!r}, not MM:SS-MM:SS; the question is kept without evidence")
         return ()
     return ((start_s, max(end_s, start_s + 1)),)
-
-
-def _seconds(clock: str) -> float:
-    seconds = 0.0
-    for part in clock.split(":"):
-        seconds = seconds * 60 + int(part)
-    return seconds
 
 
 # Video-MME: 900 films of seconds to an hour, four options (Fu et al. 2024, arXiv 2405.21075).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from kinodex.agent.errors import (
 from kinodex.agent.models import provider_errors
 from kinodex.agent.models.roles import Role
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing
-from tests.support.servers.wire import QUERIES, ask, discover, one_line
+from tests.support.servers.wire import QUERIES, SCORES, ask, discover, frame, one_line, score
 
 RATE_LIMIT = {"error": {"message": "Provider returned error", "metadata": {"raw": "rate-limited upstream"}}}
 TOO_LONG = "This model's maximum context length is 8192 tokens (64 in the messages, 20 in the functions)."
@@ -40,7 +41,7 @@ def test_a_refusal_is_told_in_the_servers_words_with_advice_that_fits() -> None:
         (400, {"error": {"code": "content_filter"}}, ModelRejected, "a filter at nowhere refuses this request"),
         (500, {"error": {"message": "image input is not supported"}}, TakesNoPictures, "takes no pictures (500:"),
         (400, {"error": {"message": TOO_LONG}}, ContextSpent, "lower the role's max_tokens (4096)"),
-        (413, "", ModelRejected, "finds the request too large (413); lower the role's image_side_px"),
+        (413, "", ContextSpent, "can hold (413); lower the role's max_tokens (4096) or image_side_px"),
         (400, {"detail": "temperature is odd"}, ModelRejected, "is odd); change the role's temperature"),
         (422, {"detail": "no top_k here"}, ModelRejected, "(422: no top_k here); take top_k out of the role's extra"),
         (400, "<html>no</html>", ModelRejected, "refuses the request to 'tester' (400); its log may say more"),
@@ -164,6 +165,42 @@ def test_what_a_real_server_objects_to_is_recognised() -> None:
             recorded
         )
         assert provider_errors.most_images(error, 0) is None, "a request without pictures is not refused for them"
+
+
+TOKENS_A_PICTURE = 700
+
+
+def too_long(recorded: dict[str, Any], limit_tokens: int, needs_max_tokens: bool) -> Callable[[dict[str, Any]], Any]:
+    """A server that takes so many tokens, and refuses more as a recorded one does, with its own limit in the place."""
+    known, given = str(recorded.get("context_limit")), str(limit_tokens)
+    refused = json.loads(json.dumps(recorded["body"]).replace(known, given))
+
+    def reply(body: dict[str, Any]) -> Any:
+        if needs_max_tokens and "max_tokens" not in body:
+            return failing(400, "max_tokens: Field required")
+        parts = [part for message in body["messages"] for part in _parts(message["content"])]
+        pictures = sum("image_url" in part for part in parts)
+        text = sum(len(part.get("text", "")) for part in parts)
+        size = text // 4 + TOKENS_A_PICTURE * pictures + body.get("max_tokens", 0)
+        return Behaviour(status=recorded["status"], body=refused) if size > limit_tokens else SCORES
+
+    return reply
+
+
+def _parts(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"text": content}] if isinstance(content, str) else content
+
+
+@pytest.mark.parametrize(
+    "recorded", [each for each in RECORDED if "context" in causes(each)], ids=lambda each: each["words"] or "code"
+)
+def test_a_request_that_is_refused_for_its_length_is_shortened_and_answered(recorded: dict[str, Any]) -> None:
+    """In the words of each server: some of them speak of pictures too, and some cannot do without `max_tokens`."""
+    server = ChatServer(too_long(recorded, 8192, needs_max_tokens=True))
+    with server:
+        [exchange] = ask(server, score([frame(number, size=(512, 384)) for number in range(10)]))
+    assert exchange.reply is not None
+    assert len(server.seen) > 1 and all(each.frames for each in server.seen), "it was refused, and pictures are shown"
 
 
 def test_each_word_of_the_tables_comes_from_a_recorded_refusal() -> None:

@@ -492,7 +492,7 @@ def test_a_trace_becomes_a_rollout_if_its_answer_is_known(kinodex, tmp_path):
         asked(environment, master, agent, FLYING, trace=path)
 
     known = questions(tmp_path / "questions.jsonl", 1)
-    row = json.loads(kinodex("rollouts", traced, "--questions", known).out)
+    row = json.loads(kinodex("lab", "rollouts", traced, "--questions", known).out)
     assert [message["role"] for message in row["messages"]] == ["user", "assistant"] * 3
     for at, part in ((0, FLYING.text), (2, "<clip_"), (4, "a crow in the air")):
         assert part in row["messages"][at]["content"]
@@ -500,13 +500,13 @@ def test_a_trace_becomes_a_rollout_if_its_answer_is_known(kinodex, tmp_path):
     assert row["rewards"] == pytest.approx([ALPHA, 0, 1 + ALPHA])
     assert (row["answer"], row["total"], row["films"]) == (1, pytest.approx(1 + 2 * ALPHA), ["film-01"])
     out = tmp_path / "rollouts.jsonl"
-    assert kinodex("rollouts", traced, traced, "--questions", known, "--out", out, "--alpha", "0").code == 0
+    assert kinodex("lab", "rollouts", traced, traced, "--questions", known, "--out", out, "--alpha", "0").code == 0
     assert [json.loads(line)["total"] for line in out.read_text().splitlines()] == [1, 1]
 
-    bad(kinodex, "rollouts", blind, "--questions", known, code=2, says="no master spoke")
+    bad(kinodex, "lab", "rollouts", blind, "--questions", known, code=2, says="no master spoke")
     questions(known, 0, 1)
-    bad(kinodex, "rollouts", traced, "--questions", known, code=2, says="different answers are known")
+    bad(kinodex, "lab", "rollouts", traced, "--questions", known, code=2, says="different answers are known")
     known.write_text(known.read_text().replace(FLYING.text, "Another?"))
-    bad(kinodex, "rollouts", traced, "--questions", known, code=2, says="no answer is known")
+    bad(kinodex, "lab", "rollouts", traced, "--questions", known, code=2, says="no answer is known")
     known.write_text("")
-    bad(kinodex, "rollouts", traced, "--questions", known, code=2, says="holds no question")
+    bad(kinodex, "lab", "rollouts", traced, "--questions", known, code=2, says="holds no question")

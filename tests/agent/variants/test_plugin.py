@@ -182,7 +182,7 @@ def test_one_file_is_a_whole_agent_for_every_command(
     assert round_sentences(read_trace(trace))[1].startswith("Round 1: it read 2 lines")
     assert kinodex(*about, "--trace", trace, *at(server)).code == 0
     assert "red" in kinodex(*about, "--model", f"replay:{trace}").out
-    assert kinodex(*about, "--continue", trace, "--trace", then, *at(server)).code == 0
+    assert kinodex(*about, "--follow-up", trace, "--trace", then, *at(server)).code == 0
     assert read_trace(then)[0]["question"]["earlier"][0]["answer"] == "red"
     own.unlink()
     assert kinodex("view", trace, "--out", page).code == 0

@@ -11,7 +11,7 @@ from kinodex.agent.ask import VARIANTS, find_variant
 from kinodex.agent.errors import BadSettings, NeedsLanguage, NeedsPictures, UnknownAgent
 from kinodex.agent.models.rules import RuleBasedModel
 from kinodex.agent.trace import Record
-from kinodex.agent.variants.base import clock, describe_parameters, joined, list_choices, quoted, span, with_settings
+from kinodex.agent.variants.base import describe_parameters, joined, list_choices, quoted, span, with_settings
 from kinodex.agent.variants.baselines import UNIFORM
 from kinodex.agent.variants.eea import EEAParameters
 from kinodex.web.sentences import action_words, step_words
@@ -120,15 +120,15 @@ def acted(action: str, problem: str = "", notes: tuple[Record, ...] = (), /, **a
 
 
 STEPS = [
-    ("videoseek", acted("skim", query="a dog", video=None, **RANGE), "skimmed 0:10 to 1:15.5 for “a dog”"),
-    ("videoseek", acted("focus", query="a dog", **RANGE), "watched 0:10 to 1:15.5 closely for “a dog”"),
+    ("videoseek", acted("skim", query="a dog", video=None, **RANGE), "skimmed 0:10.0 to 1:15.5 for “a dog”"),
+    ("videoseek", acted("focus", query="a dog", **RANGE), "watched 0:10.0 to 1:15.5 closely for “a dog”"),
     ("videoseek", acted("skim", "the range is too short", query="a dog", **RANGE), ", which did not work"),
     ("videoseek", acted("answer", sufficient=True), ""),
-    ("vca", acted("look", video="a", times_s=[3.0, 1.0, 9.0]), "chose frames from 0:01 to 0:09"),
-    ("videoagent2", acted("detect", label="dog", **RANGE), "looked for “dog” in 0:10 to 1:15.5"),
-    ("videoagent2", acted("zoom_caption", start_s=5.0, end_s=None), "zoomed in at 0:05 and had it put into words"),
-    ("videoagent2", acted("track", label=None, **RANGE), "followed a thing from 0:10 to 1:15.5"),
-    ("longvideoagent", acted("request_grounding", "", (NOTE,), query="keys"), "which led to 0:10 to 0:20"),
+    ("vca", acted("look", video="a", times_s=[3.0, 1.0, 9.0]), "chose frames from 0:01.0 to 0:09.0"),
+    ("videoagent2", acted("detect", label="dog", **RANGE), "looked for “dog” in 0:10.0 to 1:15.5"),
+    ("videoagent2", acted("zoom_caption", start_s=5.0, end_s=None), "zoomed in at 0:05.0 and had it put into words"),
+    ("videoagent2", acted("track", label=None, **RANGE), "followed a thing from 0:10.0 to 1:15.5"),
+    ("longvideoagent", acted("request_grounding", "", (NOTE,), query="keys"), "which led to 0:10.0 to 0:20.0"),
     ("longvideoagent", acted("malformed"), "got no step from its model that could be taken"),
     ("videoagent", acted("retrieve", frames=["segment 2: a dog", "segment 3: a cat"]), "for “a dog” and “a cat”"),
     ("videotree", acted("deepen", frames=1), "put 1 more frame like the relevant ones into words"),
@@ -157,5 +157,4 @@ def test_lists_texts_and_times_are_as_a_sentence_holds_them():
     assert quoted(["a", "b", "c", "d", "e"]) == "“a”, “b”, “c”, and 2 more"
     assert quoted(["x" * 200]) == f"“{'x' * 79}…”"
     assert [joined("abc"[:count]) for count in range(4)] == ["", "a", "a and b", "a, b, and c"]
-    assert [clock(each) for each in (0, 75.5, 59.96, 3675)] == ["0:00", "1:15.5", "1:00", "1:01:15"]
-    assert [span({"start_s": 5.0, "end_s": None}), span({"start_s": None})] == ["0:05", ""]
+    assert [span({"start_s": 5.0, "end_s": None}), span({"start_s": None})] == ["0:05.0", ""]

@@ -167,3 +167,17 @@ def test_a_node_joins_and_vanishes_and_the_library_is_the_same(corpus: Path, who
     library = Library.open(str(place))
     assert_same(library, whole)
     assert library.ingest_log.runs()[0].report["retried"] > 0
+
+
+@pytest.mark.timeout(600)  # against a hang
+def test_an_embedder_that_is_made_again_says_what_it_carried(whole: Library, ray_cluster: RayCluster) -> None:
+    from kinodex.jobs.ingest.ray import Sizes, ray_executor
+    from kinodex.jobs.workers import connected
+
+    towers = whole.uri, ("text",)
+    with connected(ray_cluster.address), ray_executor("builtin", "cpu", Sizes(1, 1), "auto") as executor:
+        executor.ask_embedder("begin_carrying", *towers)
+        noted = executor.ask_embedder("carried", *towers)
+        for embedder in named(ray_cluster.head, "ray::Embedder"):
+            kill(embedder)
+        assert executor.ask_embedder("carried", *towers) == noted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from kinodex.index.errors import StorageError, TowersDamaged
-from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON, read_towers
+from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON, cached_place, is_whole, read_towers
 from kinodex.index.store.carried_towers import builtin_tower, find_tower, held_towers, keep_towers
+from kinodex.index.store.database import open_files
 from tests.support.libraries.made_towers import made_towers
 from tests.support.libraries.random_library import fingerprint
 from tests.support.servers.s3_server import environment, s3_server, send
@@ -106,14 +108,38 @@ def test_a_tower_is_fetched_once(uri, tmp_path, monkeypatch):
     assert find_tower("s3://films/elsewhere", DIGEST, "text") is None
     with ThreadPoolExecutor(4) as pool:
         (folder,) = {*pool.map(lambda _: found(uri), range(4))}
-    assert folder == tmp_path / "cache" / "kinodex" / "towers" / DIGEST / "text"
+    assert folder.parent == tmp_path / "cache" / "kinodex" / "towers" / "fetched"
     assert (folder / "text.bin").read_bytes() == b"weightstext.bin"
     assert (find_tower(uri, DIGEST, "image"), held_towers(uri, "0" * 12)) == (None, None)
     both = keep_towers(uri, made_towers(tmp_path / "b", "image", content=b"new"))
     assert held_towers(uri, DIGEST) == both and sorted(both.files) == ["image.bin", "text.bin", "tokenizer.json"]
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")  # where nobody answers
     assert found(uri) == folder
-    assert [each.name for each in folder.parent.iterdir()] == ["text"]
+    assert [each for each in folder.parent.iterdir() if each.is_dir()] == [folder]
+
+
+@pytest.mark.slow
+def test_a_tower_serves_the_libraries_that_carry_its_bytes_and_no_other(uri, tmp_path):
+    """The bytes alone count, and not the space that a library says its tower to be of."""
+    other, same = f"{uri}-other", f"{uri}-same"
+    keep_towers(other, made_towers(tmp_path / "other", "text", content=b"of somebody else"))
+    keep_towers(same, made_towers(tmp_path / "same", "text"))
+    assert (found(other) / "text.bin").read_bytes() == b"of somebody elsetext.bin"
+    assert (found(uri) / "text.bin").read_bytes() == b"weightstext.bin"
+    assert found(same) == found(uri) != found(other)
+    assert not is_whole(cached_place(DIGEST, "text"), "text"), "what an ingest takes for exported here"
+
+
+@pytest.mark.slow
+def test_a_tower_of_another_space_is_no_tower_of_this_one(uri, library, tmp_path):
+    claimed = fingerprint(weights="b" * 64).digest
+    shutil.copytree(tmp_path / "made", Path(library.uri) / "towers" / claimed)
+    with pytest.raises(TowersDamaged, match=DIGEST):
+        find_tower(library.uri, claimed, "text")
+    for name in ("tower.json", "text.bin", "tokenizer.json"):
+        open_files(uri).upload_file(tmp_path / "made" / name, f"towers/{claimed}/{name}")
+    with pytest.raises(TowersDamaged, match=DIGEST):
+        find_tower(uri, claimed, "text")
 
 
 @pytest.mark.slow
@@ -123,4 +149,4 @@ def test_what_is_damaged_here_is_fetched_again(uri):
     assert (found(uri) / "text.bin").read_bytes() == b"weightstext.bin"
     (folder / TOWER_JSON).write_text("")
     assert (found(uri) / "text.bin").read_bytes() == b"weightstext.bin"
-    assert [each.name for each in folder.parent.iterdir()] == ["text"]
+    assert [each for each in folder.parent.iterdir() if each.is_dir()] == [folder]

@@ -17,6 +17,7 @@ from kinodex.index.errors import (
     KinodexError,
     NewerLibrary,
     NotALibrary,
+    OlderLibrary,
     QueryError,
     SpaceMismatch,
     StorageError,
@@ -40,9 +41,8 @@ from kinodex.index.store.database import (
 )
 from kinodex.index.store.indexes import Thresholds, refresh
 from kinodex.index.store.quiet_lance import lance
-from kinodex.index.store.schema import FORMAT_KEY, equal, other_than, table_schemas
+from kinodex.index.store.schema import FORMAT_KEY, FORMAT_VERSION, equal, other_than, table_schemas
 from kinodex.index.sweep import audit
-from kinodex.index.upgrade import upgrade
 from tests.support.late import late
 from tests.support.libraries.random_library import (
     OTHER_DIM,
@@ -74,9 +74,14 @@ def test_a_later_format_is_refused(tmp_path):
     schema = table_schemas(SETTINGS, fingerprint())["videos"]
     marked = schema.with_metadata(schema.metadata | {FORMAT_KEY: b"7"})
     lancedb.connect(tmp_path / "newer").create_table("videos", schema=marked)
-    for use in (Library.open, upgrade):
-        with pytest.raises(NewerLibrary, match="has format 7, and this kinodex reads 2; update"):
-            use(str(tmp_path / "newer"))
+    with pytest.raises(NewerLibrary, match=f"has format 7, and this kinodex reads {FORMAT_VERSION}; update"):
+        Library.open(str(tmp_path / "newer"))
+
+
+def test_an_earlier_format_is_refused(library: Library) -> None:
+    library.tables.to_write("videos").update_schema_metadata({FORMAT_KEY.decode(): "1"})
+    with pytest.raises(OlderLibrary, match=f"has format 1, and this kinodex reads {FORMAT_VERSION}; ingest"):
+        Library.open(library.uri)
 
 
 def _cut(file: Path) -> None:
@@ -217,7 +222,7 @@ def test_lancedb_opens_searches_and_writes_what_is_written_here(library: Library
     assert {each.name: each.num_unindexed_rows for each in theirs.list_indices()} == {"by_vector": 0, "by_video_id": 0}
     lines = database.open_table("transcript")
     for words, count in (("boat", 27), ('"red boat"', 27), ('"boat red"', 0), ('"line 4"', 3)):
-        assert len(lines.search(words, query_type="fts", fts_columns="text").limit(99).to_list()) == count
+        assert len(lines.search(words, query_type="fts", fts_columns="terms").limit(99).to_list()) == count
     lines.add(lines.search().where("video_id = '0002'").to_arrow().slice(0, 1))
     lines.optimize()
     assert library.tables.count("transcript") == 28
@@ -235,8 +240,9 @@ def test_a_library_that_lancedb_wrote_is_read_searched_and_written_on(tmp_path: 
         table = database.create_table(name, schema=schema.with_metadata(known))  # such libraries are older than that
         table.add(source.tables.rows(name))
         if name in ("transcript", "captions"):
-            words = lancedb.index.FTS(with_position=True, base_tokenizer="icu", stem=False, remove_stop_words=False)
-            table.create_index("text", config=words, name="by_text")
+            as_is: dict[str, Any] = dict.fromkeys(("lower_case", "ascii_folding", "stem", "remove_stop_words"), False)
+            words = lancedb.index.FTS(with_position=True, base_tokenizer="whitespace", **as_is)
+            table.create_index("terms", config=words, name="by_terms")
         if name == source.vectors_table:
             table.create_index("vector", config=lancedb.index.HnswSq(distance_type="cosine"), name="by_vector")
     old = Library.open(str(tmp_path / "old"))

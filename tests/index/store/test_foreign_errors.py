@@ -46,6 +46,14 @@ def commit_after_a_delete(folder: Path) -> None:
     other.optimize.compact_files()
 
 
+def replace_an_older_state(folder: Path) -> None:
+    one, other = two_handles(folder)
+    one.insert(ROWS)
+    fragments = lance.fragment.write_fragments(ROWS, other.uri, mode="overwrite")
+    operation = lance.LanceOperation.Overwrite(ROWS.schema, fragments)
+    LanceDataset.commit(other, operation, other.version, max_retries=0)
+
+
 def commit_after_a_replacement(folder: Path) -> None:
     _, other = two_handles(folder)
     lance.write_dataset(pa.table({"new": [1]}), folder / "rows.lance", mode="overwrite")
@@ -81,6 +89,7 @@ def exceed_the_quota(folder: Path) -> None:
 
 LOCAL: dict[str, Callable[[Path], object]] = {
     "commit conflict": commit_after_a_delete,
+    "Commit conflict": replace_an_older_state,
     "incompatible with concurrent transaction": commit_after_a_replacement,
     "No space left": fill_the_disk,
     "Disk quota exceeded": exceed_the_quota,

@@ -22,8 +22,8 @@ from kinodex.index.store.indexes import (
     Part,
     Thresholds,
     build_index,
+    clean,
     count_parts,
-    delete_old_states,
     plan_parts,
     read_state,
     refresh,
@@ -121,7 +121,7 @@ def test_beside_an_ingest_fragments_are_joined_and_nothing_old_is_deleted(librar
     refresh(library.tables, replace(often, fragments=0))
     (index,) = library.tables["videos"].describe_indices()
     assert index.num_rows_indexed == 6  # it waits until the rows that are new to it are more
-    delete_old_states(library.tables, often)
+    clean(library.tables, often)
     table = library.tables["videos"]
     assert len(table.version_refs()) == 1 < table.version
     assert audit(library).problems == ()
@@ -153,9 +153,9 @@ def test_an_index_of_words_outlives_a_million_lines(library):
             library.tables.append("transcript", pa.Table.from_batches([piece]) if first else piece)
         refresh(library.tables, replace(when, fragments=0))
     table = library.tables["transcript"]
-    (index,) = (each for each in table.describe_indices() if each.field_names == ["text"])
+    (index,) = (each for each in table.describe_indices() if each.field_names == ["terms"])
     assert index.num_rows_indexed == table.count_rows() == MANY_LINES
-    found = table.to_table(columns=["start_s", "_score"], full_text_query={"query": "1060000", "columns": ["text"]})
+    found = table.to_table(columns=["start_s", "_score"], full_text_query={"query": "1060000", "columns": ["terms"]})
     assert found["start_s"].to_pylist() == [1_060_000.0]
 
 

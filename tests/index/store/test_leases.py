@@ -18,7 +18,7 @@ import pytest
 from kinodex.index.errors import LeaseLost, LibraryBusy, StorageFull, UnsafeStore
 from kinodex.index.library import Library
 from kinodex.index.store.database import Tables
-from kinodex.index.store.leases import DEFAULT_LEASE, Pace, is_known, is_running, this_process
+from kinodex.index.store.leases import DEFAULT_LEASE, Pace, check_lease, is_known, is_running, this_process
 from kinodex.index.store.schema import equal
 from tests.support.libraries.random_library import SETTINGS, fingerprint, no_room, run_together
 from tests.support.servers.s3_server import environment, s3_server, send
@@ -78,7 +78,7 @@ def seem_far_away(tables: Tables) -> None:
 def test_one_holder_at_a_time(library):
     with library.lease("ingest", "first") as lease:
         lease.check()
-        library.check_lease("ingest", lease.token)
+        check_lease(library.tables, "ingest", lease.token)
         who = rf"ingest is at work already: first on .*, process {os.getpid()}, since 20.* UTC; wait until it ends"
         with pytest.raises(LibraryBusy, match=who), library.lease("ingest", "second"):
             pass
@@ -108,7 +108,7 @@ def test_a_live_process_keeps_its_lease_and_a_killed_one_does_not(library):
             assert time.monotonic() - began < DEFAULT_LEASE.patience_s
             lease.check()
             with pytest.raises(LeaseLost, match=r"lost the lease 'ingest' of .*: second on .* holds it"):
-                library.check_lease("ingest", holder.token)
+                check_lease(library.tables, "ingest", holder.token)
 
 
 @pytest.mark.slow

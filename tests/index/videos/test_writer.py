@@ -17,6 +17,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import FailureRow, RunRow, SegmentRow, SourceRow
 from kinodex.index.store.database import Tables
 from kinodex.index.store.indexes import AFTER_RUN, optimize
+from kinodex.index.store.schema import as_text, digests_by_video, row_hashes
 from kinodex.index.sweep import audit
 from kinodex.index.videos.writer import (
     JOINED_ROWS,
@@ -24,10 +25,7 @@ from kinodex.index.videos.writer import (
     Counts,
     KnownKeys,
     NewRows,
-    as_text,
     count_rows,
-    digests_by_video,
-    row_hashes,
     rows_by_video,
 )
 from kinodex.pipeline.sample import FrameRow

@@ -166,7 +166,8 @@ def test_a_part_without_a_reply_says_so_and_is_asked_about_again_alone(
     unusable = failing(400, "no such scene")
     with ChatServer(lambda body: unusable if "kitchen" in told(body) else row_of(body)) as server:
         ran = kinodex(*command(library, schema, server, "--video", "film aa"))
-        assert ran.code == 0 and "1 of 4 parts got no reply that could be used" in ran.out
+        assert ran.code == 3 and "1 of 4 parts got no reply that could be used" in ran.out
+        assert "added 3 extracts to 1 video" in ran.out and "1 video in part: run the same command with" in ran.out
         fault = library.extracts.rows("places").to_pylist()[1]
         assert fault["place"] is None and "no such scene" in fault["fault"]
         assert json_of(kinodex, "sql", library.uri, "SELECT count(*) AS n FROM places") == [{"n": 3}]
@@ -175,6 +176,25 @@ def test_a_part_without_a_reply_says_so_and_is_asked_about_again_alone(
     assert (retried["added"], retried["rows"], len(server.seen)) == (1, 4, before + 1)
     assert library.extracts.rows("places")["place"].to_pylist() == list(PLACES)
     assert library.ingest_log.failures() == [] and audit(library, deep=True).problems == ()
+
+
+@pytest.mark.slow
+def test_what_was_wrong_with_an_unusable_reply_is_told_to_the_user_and_not_counted_as_an_ingests_failure(
+    kinodex: Kinodex, library: Library, schema: Path
+) -> None:
+    with ChatServer(lambda body: row_of(body) | {"evidence": [57]}) as server:
+        ran = kinodex(*command(library, schema, server, "--video", "film aa"))
+        made = json_of(kinodex, *command(library, schema, server, "--video", "film bb"), code=3)
+        assert ran.code == 3 and "added 0 extracts to 1 video" in ran.out
+        assert re.search(r"the last reply could not be used: .*57", ran.out), ran.out
+        assert (made["rows"], made["incomplete"], made["failed"]) == (0, 1, 0)
+        assert all("57" in row["fault"] for row in library.extracts.rows("places").to_pylist())
+        server.reply = row_of
+        assert json_of(kinodex, *command(library, schema, server, "--retry-failed"))["rows"] == 8
+        server.reply = lambda body: row_of(body) | {"evidence": [57]}
+        failed = kinodex(*command(library, schema, server, "--lines-a-part", 7))
+    assert failed.code == 3 and {row.stage for row in library.ingest_log.failures()} == {"extracts"}
+    assert "--retry-failed" not in kinodex("ingest", "--library", library.uri, "--retry-failed").out
 
 
 def test_a_run_ends_at_its_cost_and_goes_on_with_what_was_paid(

@@ -68,7 +68,8 @@ def test_a_library_of_captions_alone(kinodex, tmp_path):
     assert "none, only text" in kinodex("info", uri).out
     hit = library.search.hybrid("blue car", tower.embed_text(["blue car"])[0])[0]
     assert (hit.text, hit.time_s, hit.source) == ("a blue car in snow", 1.0, "caption")
-    bad(kinodex, "frames", uri, "--video", "q-1", "--at", 0, code=2, says="was imported as text and has no frames")
+    at = ("--video", "q-1", "--at", 0)
+    bad(kinodex, "export", "frames", uri, tmp_path / "out", *at, code=2, says="was imported as text and has no frames")
 
 
 @pytest.mark.slow

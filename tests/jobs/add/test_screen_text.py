@@ -38,14 +38,14 @@ def test_lines_of_stored_frames_with_times_boxes_and_search(kinodex, library):
     says = "got nobody/nothing, which is no folder; give PP-OCRv6-small"
     bad(kinodex, *add_to, "--model", "nobody/nothing", code=2, says=says)
     says = "has no text on screen; `kinodex add screen-text`"
-    bad(kinodex, "search", library.uri, "morning", "--only", "text", code=2, says=says)
+    bad(kinodex, "search", library.uri, "morning", "--in", "screen-text", code=2, says=says)
     made = json_of(kinodex, *add_to, "--language", "en")
     assert (made["stage"], made["added"], made["rows"]) == ("text", 1, 2)
     assert lines(library) == [(0.0, 2.0, "GOOD MORNING"), (3.0, 6.0, "Platform 13")]
     first = library.screen_text.rows(library.video("signs").video_id)[0]
     assert (first.frames, first.language, first.model) == (2, "en", "PP-OCRv6-small for en")
     assert first.confidence > 0.9 and first.box[0] < 0.2 < first.box[2] and first.box[3] < 0.5
-    (hit,) = json_of(kinodex, "search", library.uri, "gud platfrom", "--only", "text")
+    (hit,) = json_of(kinodex, "search", library.uri, "gud platfrom", "--in", "screen-text")
     assert (hit["text"], hit["source"], hit["time_s"]) == ("Platform 13", "text", 3.0)
     assert json_of(kinodex, *add_to, "--language", "EN")["added"] == 0
     other = ("--language", "en", "--min-confidence", 0.5)

@@ -73,7 +73,7 @@ def test_who_speaks_is_known_through_all_videos_and_by_name(kinodex, library, ti
     assert {line.speaker for line in spoken} - {None} == {"speaker 1"}
     assert any(line.words for line in spoken)
     bad(kinodex, *command, code=2, says="got --no-speakers, but")
-    assert kinodex("name", library.uri, "speaker-1", "Anna").code == 0
+    assert kinodex("speakers", library.uri, "speaker-1", "Anna").code == 0
     assert kinodex("remove", "added", library.uri, "speech", tiny_model("whisper"), "--yes").code == 0
     assert json_of(kinodex, *command, "--speakers")["added"] == 3
     assert [(row.speaker, row.name) for row in library.speakers.rows()] == [("speaker-1", "Anna")]

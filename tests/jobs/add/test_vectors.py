@@ -93,7 +93,7 @@ def test_a_query_without_a_common_word_is_found_by_the_real_model(films, kinodex
         (hit, *_) = films.search.words(words, meaning=meaning.every())
         assert (hit.text, hit.bm25) == (text, None) and hit.cosine is not None and hit.cosine > 0.34
     assert films.search.words("volcano", meaning=films.sentences.meaning("volcano")) == []
-    found = json_of(kinodex, "search", films.uri, "car", "--only", "words")
+    found = json_of(kinodex, "search", films.uri, "car", "--in", "words")
     assert found[0]["text"] == SAID["drive"][0][2]
 
 
@@ -106,7 +106,7 @@ def test_another_space_gives_every_frame_a_second_vector(kinodex, library, tiny_
     assert {each["arithmetic"] for each in made["outcomes"]} == {made["arithmetic"]}
     run = library.ingest_log.runs()[0]
     assert (run.kind, run.report["arithmetic"]) == ("add vectors", made["arithmetic"])
-    shown = kinodex("report", library.uri, "--run", run.run_id).out
+    shown = kinodex("info", library.uri, "--run", run.run_id).out
     assert f"vectors made in {made['arithmetic']}\n" in shown
     assert shown.count(made["arithmetic"]) == 1
     space = load_space(name)

@@ -230,7 +230,7 @@ MATTERS: dict[str, tuple[Callable[[Inputs], None], str]] = {
     "model": (of_roles(model="other"), MODELS),
     "temperature": (of_roles(temperature=0.5), MODELS),
     "price": (of_roles(price={"input": 1.0}), "list of prices was none and is now default: input 1"),
-    "repetition": (option("--sample", 2), MODELS),
+    "repetition": (option("--repetition", 2), MODELS),
     "budget": (option("--max-frames", 3), "budget was none and is now 3 frames"),
     "limit": (option("--limit", 2), "limit was 4 and is now 2"),
     "rules": (option("--force-choice"), "rules of answers was usual and is now an answer has to be chosen"),

@@ -140,7 +140,7 @@ def weights(folder: Path) -> dict:
 def train(kinodex, home, steps):
     (home / "changes.toml").write_text(CHANGES)
     return kinodex(
-        "train", "master", home / "library", "--questions", home / "questions.jsonl", "--model", home / "model",
+        "lab", "train", "master", home / "library", "--questions", home / "questions.jsonl", "--model", home / "model",
         "--out", home / "out", "--config", home / "changes.toml", "--steps", steps,
     )  # fmt: skip
 
@@ -180,14 +180,23 @@ def test_a_master_is_trained_and_plays(kinodex, home, tmp_path):
     )  # fmt: skip
     assert played.code == 0, played.err
     assert read_trace(trace)[0]["models"]["policy"] == f"local:{home / 'out' / 'master'}"
-    exported = kinodex("rollouts", trace, "--questions", home / "questions.jsonl")
+    exported = kinodex("lab", "rollouts", trace, "--questions", home / "questions.jsonl")
     right = json.loads(played.out)["option"] == known.answer
     assert json.loads(exported.out)["answer"] == float(right)
 
 
 def test_what_cannot_be_trained_is_refused(kinodex, home, tmp_path):
     wrong = tmp_path / "wrong.toml"
-    ask = ["train", "master", home / "library", "--questions", home / "questions.jsonl", "--out", tmp_path / "out"]
+    ask = [
+        "lab",
+        "train",
+        "master",
+        home / "library",
+        "--questions",
+        home / "questions.jsonl",
+        "--out",
+        tmp_path / "out",
+    ]
     wrong.write_text("learning_rat = 1.0")
     bad(kinodex, *ask, "--model", "x", "--config", wrong, code=2, says="did you mean learning_rate?")
     bad(kinodex, *ask, "--model", tmp_path / "none", code=5, says="holds no config.json")

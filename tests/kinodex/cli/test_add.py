@@ -18,6 +18,7 @@ from kinodex.jobs.add.text_files import VideoText, read_captions
 from tests.support.command import bad, json_of
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.libraries.text_files import written
+from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.model_hub import NOBODY_THERE, hub_at
 
 ENDPOINT = ("--base-url", "http://127.0.0.1:9/v1", "--model", "x")
@@ -28,9 +29,9 @@ def test_models_and_options_that_cannot_be_used_are_refused_in_one_line(kinodex,
     library, detector = Library.open(str(small_library)), tiny_model("rt_detr")
     costs_nothing = "for a local model, which costs nothing; give --base-url"
     for stage, options, says in (
-        ("captions", ("--model", "x", "--dry-run"), costs_nothing),
-        ("captions", ("--model", "x", "--batch-api"), costs_nothing),
-        ("chapters", ("--model", "x", "--dry-run"), costs_nothing),
+        ("captions", ("--model", "some/x", "--dry-run"), costs_nothing),
+        ("captions", ("--model", "some/x", "--batch-api"), costs_nothing),
+        ("chapters", ("--model", "some/x", "--dry-run"), costs_nothing),
         ("captions", (*ENDPOINT, "--batch-api", "--ray"), "so leave one out"),
         ("chapters", ("--model", detector), "it is no model for AutoModelForCausalLM"),
         ("captions", ("--model", detector), "it is no model for AutoModelForImageTextToText"),
@@ -43,6 +44,17 @@ def test_models_and_options_that_cannot_be_used_are_refused_in_one_line(kinodex,
     assert library.additions.pending("captions", str(detector)) == library.videos()
     ran = kinodex("add", "captions", small_library, *ENDPOINT, "--dry-run")
     assert ran.code == 0 and "segments" in ran.out
+
+
+def test_a_model_without_an_endpoint_is_where_ask_looks_for_it(kinodex, small_library, monkeypatch):
+    with ChatServer(lambda body: {"caption": "a boat", "confidence": 90}, models=["gpt-4o"]) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        ran = kinodex("add", "captions", small_library, "--model", "gpt-4o")
+        assert (ran.code, ran.err.splitlines()[0]) == (0, f"asking gpt-4o at {server.base_url}"), ran
+        assert len(server.seen) > 0
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    bad(kinodex, "add", "chapters", small_library, "--model", "gpt-4o", code=5, says="OPENAI_API_KEY is not set")
 
 
 def test_the_folder_of_a_model_is_one_model_from_everywhere(tiny_model, monkeypatch):

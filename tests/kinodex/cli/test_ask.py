@@ -35,9 +35,11 @@ def test_ask_prints_tree_answer_and_writes_a_trace_that_replays(
     trace = tmp_path / "trace.jsonl"
     options = "--option", "a blue boat", "--option", "a pink elephant"
     asked = "ask", library, "What appears in the film?", *options, "--video", "film-01"
-    ran = kinodex(*asked, "--trace", trace)
-    assert ran.code == 0
-    assert all(word in ran.out for word in ("answer", "status", "ledger"))
+    ran, whole = kinodex(*asked, "--trace", trace), kinodex(*asked, "-v")
+    assert ran.code == whole.code == 0
+    titles = [line.split()[0] for line in ran.out.splitlines()]
+    assert titles == ["answer", "status", *["evidence"] * (len(titles) - 4), "ledger", "trace"], "no step of the search"
+    assert whole.out.startswith("kino with builtin on film-01, 30 frames in the index\n  answer")
     live, replayed = json_of(kinodex, *asked), json_of(kinodex, *asked, "--model", f"replay:{trace}")
     for key in ("status", "option", "text", "evidence", "rounds"):
         assert live[key] == replayed[key]
@@ -107,6 +109,11 @@ def test_a_full_disk_is_one_line(kinodex: Kinodex, library: Path) -> None:
         pytest.skip("no /dev/full here")
     asked = ("ask", library, "what?", "--video", "film-01", "--trace", full)
     bad(kinodex, *asked, code=2, says="No space left on device; free some space")
+
+
+def test_a_model_that_reads_text_alone_is_refused_before_it_is_loaded(kinodex: Kinodex, library: Path) -> None:
+    says = "got --model constrained:nowhere, which reads text alone, and the agent kino shows it frames; give --agent"
+    bad(kinodex, "ask", library, "What is it?", "--model", "constrained:nowhere", code=2, says=says)
 
 
 def test_bad_models(kinodex: Kinodex, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

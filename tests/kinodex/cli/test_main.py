@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
 from importlib.metadata import version
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 
 from kinodex.cli import demo
 from kinodex.cli.main import COMMANDS, LAB
-from kinodex.cli.options import OLDER_COMMANDS, OLDER_OPTIONS, spelt_as_now
-from tests.support.command import Kinodex, bad, json_of
+from kinodex.cli.meant import KIND_FIRST, MEANT
+from tests.support.command import Kinodex, bad
 
 HELP = """
 import sys
@@ -37,12 +39,12 @@ def test_help_fits_a_screen_and_imports_no_command() -> None:
         [sys.executable, "-c", HELP], capture_output=True, text=True, check=True, env={"COLUMNS": "80"}
     )
     *page, imported = ran.stdout.splitlines()
-    assert imported.split() == ["kinodex.cli.main", "kinodex.cli.options"]
-    assert len(page) <= 40 and max(map(len, page)) <= 80
+    assert imported.split() == ["kinodex.cli.main", "kinodex.cli.meant", "kinodex.cli.options"]
+    assert len(page) <= 42 and max(map(len, page)) <= 80
     shown = [line.split()[1] for line in page if line.startswith("│") and line.split()[1:2]]
     names = [name for name in shown if not name.startswith("-")]
     assert names == [name for name, place in COMMANDS.items() if place.line]
-    assert not {"lab", "sample", "view", "frames"} & set(names)
+    assert not {"lab", "use-space"} & set(names)
 
 
 def test_h_is_help_everywhere(kinodex: Kinodex) -> None:
@@ -58,33 +60,35 @@ def test_few_options_stand_before_the_panel_of_the_others(kinodex: Kinodex) -> N
         assert rest.count("--") >= 10, command
 
 
-def test_every_spelling_of_version_2_is_rewritten_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    for older, newer in OLDER_COMMANDS.items():
-        assert spelt_as_now([*older.split(), "x", "--json"]) == [*newer.split(), "x", "--json"]
-        assert capsys.readouterr().err.startswith(f"note: kinodex {older} is called kinodex {newer} now")
-    for command, options in OLDER_OPTIONS.items():
-        for older, newer in options.items():
-            words = [*command.split(), "x", older, "y", f"{older}=z", "--", older]
-            joined = f"{newer}=z" if newer.startswith("--") else f"{newer}z"
-            assert spelt_as_now(words) == [*command.split(), "x", newer, "y", joined, "--", older]
-            assert capsys.readouterr().err.count(f"note: {older} is called {newer} now") == 2
-    same = ["ask", "lib", "--only", "--text", "name"]
-    assert spelt_as_now(same) == same and capsys.readouterr().err == ""
-
-
-def test_commands_of_version_2_do_what_they_did(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
-    assert json_of(kinodex, "report", library) == json_of(kinodex, "info", library, "--runs") != []
-    at = ("--video", "film-01", "--at", 3)
-    older = kinodex("frames", library, *at, "--out", tmp_path / "older")
-    newer = kinodex("export", "frames", library, tmp_path / "newer", *at)
-    assert older.err.startswith("note: kinodex frames LIBRARY --out FOLDER is called kinodex export frames")
-    assert (older.out.replace("older", "newer"), newer.err) == (newer.out, "")
-
-
 def test_an_unknown_command_is_refused_with_the_names_near_it(kinodex: Kinodex) -> None:
     ran = kinodex("serch")
     assert ran.code == 2
     assert "No such command 'serch'. Did you mean 'search', 'serve'?" in ran.err
+
+
+def test_a_command_of_habit_is_refused_with_the_one_that_is_meant(
+    kinodex: Kinodex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lib").mkdir()
+    for typed, command in {
+        "index films --library lib": "ingest FILMS --library LIBRARY",
+        "add transcript lib": "add speech LIBRARY",
+        "import subtitles folder lib": "import speech FOLDER LIBRARY",
+        "export mp4 lib out": "export clips LIBRARY FOLDER",
+        "set lib camera=front": "set metadata LIBRARY TABLE",
+        "remove s3://bucket/lib film-01": "remove videos LIBRARY VIDEO",
+    }.items():
+        bad(kinodex, *typed.split(), code=2, says=f"which is no command; did you mean `kinodex {command}`?")
+    bad(kinodex, "eval", "videomme", "lib", code=2, says="video-mme")
+
+
+def test_every_command_that_is_meant_is_there(kinodex: Kinodex) -> None:
+    for typed, command in {**MEANT, **KIND_FIRST}.items():
+        words = list(takewhile(str.islower, command.split()))
+        assert kinodex(*words[:2], "--help").code == 0, (typed, command)
+        if typed not in KIND_FIRST:
+            assert kinodex(*typed.split(), "--help").code == 2, f"{typed} is a command itself"
 
 
 @pytest.mark.usefixtures("ctrl_c")
@@ -131,3 +135,20 @@ def test_a_reader_that_leaves_ends_a_command_silently_as_sigpipe_would(library: 
     finally:
         os.close(writer)
     assert (ran.returncode, ran.stderr) == (141, "")
+
+
+@pytest.mark.slow
+def test_closed_streams_and_few_files_are_no_traceback(library: Path) -> None:
+    command = shlex.join([sys.executable, "-c", "from kinodex.cli.main import main; main()"])
+
+    def ran(line: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+
+    for streams in (">&-", "2>&-", "<&-", ">&- 2>&- <&-"):
+        found = ran(f"{command} info {library} {streams}")
+        assert (found.returncode, found.stderr) == (0, ""), streams
+        assert ran(f"{command} info /nowhere {streams}").returncode == 4, streams
+    for limit in (8, 16, 63):
+        short = ran(f"ulimit -n {limit}; {command} search {library} boat")
+        assert (short.returncode, short.stderr.count("\n")) == (2, 1) and "ulimit -n 1024" in short.stderr, limit
+    assert ran(f"ulimit -S -n 16; {command} search {library} boat").returncode == 0, "what it may raise it raises"

@@ -78,7 +78,7 @@ def test_ctrl_c_ends_it_with_what_its_questions_have(library: Path, tmp_path: Pa
             _, rest = server.communicate()
             assert server.returncode == 0, rest
             gate.open.set()
-    assert said[0].startswith("asking tester") and "?token=…" in said[1]
+    assert said[0].startswith("asking tester") and "?token=TOKEN" in said[1]
     assert TOKEN not in "".join(said) + rest and "POST /data/libraries/0/questions 201" in rest
     (facts,) = tmp_path.glob("traces/*/q1.json")
     assert json.loads(facts.read_text())["state"] == "done"
@@ -180,3 +180,20 @@ def test_what_mcp_refuses(kinodex: Kinodex, mcp_library: Library, tmp_path: Path
             (("--http", "--port", taken.getsockname()[1]), "give another --host or --port"),
         ):
             bad(kinodex, "mcp", mcp_library.uri, *options, code=2, says=says)
+
+
+@pytest.mark.slow
+def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_fault(library: Path, tmp_path: Path) -> None:
+    command = [*COMMAND, "serve", str(library), "--port", "0", "--no-browser"]
+    environment = os.environ | {"KINODEX_STATE": str(tmp_path), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stderr is not None
+        port = next(int(found[1]) for line in server.stderr if (found := re.search(r"http://\S+:(\d+)/", line)))
+        for path in ("/v1/chat/completions", "/data/libraries/0/questions"):
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                client.sendall(f"{head}Content-Length: 999\r\n\r\n{{".encode())
+        lines = [next(line for line in server.stderr if "POST" in line) for _ in range(2)]
+        server.send_signal(signal.SIGINT)
+        _, rest = server.communicate()
+    assert all(" 499 " in line for line in lines) and "Traceback" not in rest, (lines, rest)

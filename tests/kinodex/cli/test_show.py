@@ -17,10 +17,11 @@ from kinodex.index.store.carried_towers import keep_towers
 from kinodex.index.text import counted, duration, visible, visible_lines
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.towers import tower_states
-from kinodex.output import clock, console, error_console, is_utf8, plain_table, print_every, print_json, write_any_text
+from kinodex.output import console, error_console, is_utf8, plain_table, print_every, print_json, write_any_text
+from tests.support.command import Kinodex
 from tests.support.libraries.agent_library import JPEG, make_library
 from tests.support.libraries.made_towers import made_towers
-from tests.support.libraries.random_library import SETTINGS, fingerprint
+from tests.support.libraries.random_library import SETTINGS, add_stage, fingerprint, made, spoken, write
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +30,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Library:
     return make_library(tmp_path_factory.mktemp("output") / "library", films)
 
 
-def test_times_and_counts_as_people_read_them() -> None:
-    for seconds, shown in {0.0: "0:00.0", 75.5: "1:15.5", 59.96: "1:00.0", 3675.0: "1:01:15.0"}.items():
-        assert clock(seconds) == shown
+def test_durations_and_counts_as_people_read_them() -> None:
     for seconds, shown in {2.5: "2.5 s", 40: "40 s", 720: "12 min", 12600: "3.5 h", 260_000: "3.0 days"}.items():
         assert duration(seconds) == shown
     assert [counted(number, "frame") for number in (0, 1, 2000)] == ["0 frames", "1 frame", "2,000 frames"]
@@ -129,7 +128,7 @@ def test_a_title_stays_in_its_line(kinodex, tmp_path):
     assert len([line for line in told.out.splitlines() if SHOWN in line and "8x8" in line]) == 1
     assert "\x1b" not in told.out
 
-    refused = kinodex("frames", library, "--video", "nobody", "--at", 1)
+    refused = kinodex("export", "frames", library, tmp_path, "--video", "nobody", "--at", 1)
     assert SHOWN.split("\\n")[1] in refused.error_line + refused.err.splitlines()[-1]
     assert "\x1b" not in refused.err
 
@@ -187,3 +186,13 @@ def test_towers_are_listed_where_something_is_known_of_them_and_damage_is_a_stat
     library.additions.add_space(other)
     by_digest = {(each["digest"], each["tower"]): each["state"] for each in tower_states(library)}
     assert by_digest[other.digest, "text"] == "not carried" and by_digest[SPACE.digest, "text"] == carried
+
+
+def test_info_counts_the_lines_of_speech_and_names_a_language_once(kinodex: Kinodex, tmp_path: Path) -> None:
+    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    write(library, made("aaaa", 10, seed=1, lines=((0.0, 2.0, "hello"),)))
+    add_stage(library, "speech", "whisper", {"aaaa": [spoken(n, f"line {n}", None, "eng") for n in range(4)]})
+    printed = kinodex("info", library.uri).out
+    assert "said and subtitled in en (5 lines)" in printed
+    (row,) = [line.split() for line in printed.splitlines() if line.startswith("aaaa ")]
+    assert row[6] == "5", "a subtitle and four lines of speech"

@@ -146,7 +146,7 @@ def test_a_stream_says_each_round_then_the_answer(chat):
     assert len(said) == len(set(said)) > 2
     assert "".join(each.choices[0].delta.content or "" for each in chunks[:-1]) == "B. a purple dog"
     cited: Any = [getattr(each.choices[0].delta, "annotations", None) for each in chunks[:-1]][-2]
-    assert [each["url_citation"]["title"] for each in cited] == ["film-01 0:21 to 0:22", "film-01 0:24 to 0:25"]
+    assert [each["url_citation"]["title"] for each in cited] == ["film-01 0:21.0 to 0:22.0", "film-01 0:24.0 to 0:25.0"]
     assert [each.choices[0].finish_reason for each in chunks[:-1]] == [None] * (len(chunks) - 2) + ["stop"]
     assert chunks[-2].kinodex["letter"] == "B"
     assert (chunks[-1].choices, chunks[-1].usage.total_tokens) == ([], 0)
@@ -613,14 +613,20 @@ def test_an_answer_becomes_a_text_with_citations_usage_and_fields(library):
     film = asked.library.video("film-01").video_id
     seen = [Evidence(film, float(n), n + 1.5) for n in range(7)]
     chosen, options = answer_with("answered", "it is two", 1, *seen), ("one", "two")
-    for own, text in (({}, "B. two"), ({"cite": True}, "B. two\n\nSeen in film-01 0:00 to 0:01, film-01 0:01 to 0:02")):
+    for own, text in (
+        ({}, "B. two"),
+        ({"cite": True}, "B. two\n\nSeen in film-01 0:00.0 to 0:01.5, film-01 0:01.0 to 0:02.5"),
+    ):
         written = write(asked_of(library, options, **own), chosen)
         assert written.text.startswith(text), "programs look for the letter, and compare the whole"
-        assert [each.title for each in written.citations[:2]] == ["film-01 0:00 to 0:01", "film-01 0:01 to 0:02"]
+        assert [each.title for each in written.citations[:2]] == [
+            "film-01 0:00.0 to 0:01.5",
+            "film-01 0:01.0 to 0:02.5",
+        ]
     answer, asked = answer_with("answered", "A man.", None, *seen), asked_of(library)
     text, cited = (written := write(asked, answer)).text, written.citations
-    assert text.startswith("A man.\n\nSeen in film-01 0:00 to 0:01, film-01 0:01 to 0:02, ")
-    assert text.endswith("0:04 to 0:05 and 2 more.")
+    assert text.startswith("A man.\n\nSeen in film-01 0:00.0 to 0:01.5, film-01 0:01.0 to 0:02.5, ")
+    assert text.endswith("0:04.0 to 0:05.5 and 2 more.")
     assert [text[each.start_index : each.end_index] for each in cited] == [each.title for each in cited]
     assert cited[1].url == f"http://here/#/library/0/video/{film}/1"
     bare = write(asked_of(library, cite=False), answer)

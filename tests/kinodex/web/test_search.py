@@ -46,9 +46,9 @@ from kinodex.web.search import (
     groups_view,
     moments_like,
     needs_vector,
-    numbers,
     read_ground_request,
     read_request,
+    times_s,
     why,
 )
 from tests.support.libraries.viewer_library import SAID, SCENE_S, SCENES, hits_of, picture, served
@@ -66,12 +66,12 @@ def test_requests_are_read_with_their_limits_and_refused_with_what_is_allowed():
     assert read_ground_request({"text": SNOW}) == GroundRequest(SNOW)
     read = read_ground_request({"text": SNOW, "in": "words", "video": "film", "most": "7"})
     assert read == GroundRequest(SNOW, "film", "words", 7)
-    assert numbers({"from": "1.5", "to": ""}, "from", "to", "k") == [1.5, None, None]
+    assert times_s({"from": "1:01.5", "to": ""}, "from", "to", "k") == [61.5, None, None]
     for read_it, wrong, says in (
         (read_request, {"kind": "smells"}, "all, pictures, clips, words"),
         (read_request, {"most": "0"}, "from 1 to 100"),
         (read_request, {"most": "9" * 40}, "from 1 to 100"),
-        (read_request, {"from": "soon"}, "give a number"),
+        (read_request, {"from": "soon"}, "give seconds"),
         (read_request, {"like": "ab12"}, "ID/FRAME"),
         (read_request, {"like": "ab12/-1"}, "ID/FRAME"),
         (read_request, {"text": "x" * 2001}, "at most 2000"),
@@ -202,10 +202,10 @@ DETECTION = Hit("v", 30.0, 31.0, 30, 0.914, "boat", "detection")
 def test_a_reason_names_what_found_the_moment():
     for moment, says in (
         (Moment(FRAME, frame=FRAME), "its picture is near the words"),
-        (Moment(LINE, line=LINE), "said at 0:31: we are at sea"),
-        (Moment(LINE, line=replace(LINE, speaker="Anna")), "said at 0:31 by Anna: we are at sea"),
+        (Moment(LINE, line=LINE), "said at 0:31.5: we are at sea"),
+        (Moment(LINE, line=replace(LINE, speaker="Anna")), "said at 0:31.5 by Anna: we are at sea"),
         (Moment(CAPTION, caption=CAPTION), "described: a boat at sea"),
-        (Moment(SHOWN, shown=SHOWN), "on screen at 0:31: TO THE SEA"),
+        (Moment(SHOWN, shown=SHOWN), "on screen at 0:31.0: TO THE SEA"),
         (Moment(FRAME, frame=FRAME, shown=SHOWN), "both seen and shown as text: TO THE SEA"),
         (Moment(DETECTION, detection=DETECTION), "a detector found: boat, 91% sure"),
         (Moment(FRAME, frame=FRAME, line=LINE), "both seen and said: we are at sea"),

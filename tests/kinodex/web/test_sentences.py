@@ -21,16 +21,13 @@ SECOND = {"video_id": "b" * 32, "title": "big buck", "start_s": 0.0, "duration_s
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory) -> dict[str, list[Record]]:
-    """Records of the traces of both archives, by archive and name."""
-    records: dict[str, list[Record]] = {}
-    for archive in ("before_the_move", "reasoning_first"):
-        folder = unpack(DATA / f"{archive}.tar.xz", tmp_path_factory.mktemp(archive))
-        records |= {f"{archive}/{name}": read_trace(folder / f"{name}.jsonl") for name in TRACES}
-    return records
+    """Records of the traces of the archive, by name."""
+    folder = unpack(DATA / "reasoning_first.tar.xz", tmp_path_factory.mktemp("archive"))
+    return {name: read_trace(folder / f"{name}.jsonl") for name in TRACES}
 
 
 def sentences(recorded, agent: str) -> list[str]:
-    records = recorded[f"reasoning_first/{trace_name(agent)}"]
+    records = recorded[trace_name(agent)]
     return [*round_sentences(records).values(), end_sentence(records)]
 
 
@@ -42,16 +39,18 @@ def test_a_tree_search_says_what_it_opened_and_why(recorded):
     assert sentences(recorded, "eea") == [
         "At first it searched for “brown keys in the meadow”.",
         "Round 1: it opened the whole video, looked at 4 frames, and judged 2 of 5 parts likely to hold the answer.",
-        "Round 2: it opened 0:14 to 0:24 because it looked most promising, looked at 4 frames, "
+        "Round 2: it opened 0:14.0 to 0:24.0 because it looked most promising, looked at 4 frames, "
         "judged 3 of 3 parts likely to hold the answer, and found enough to answer.",
         "It answered after 2 rounds.",
     ]
-    assert sentences(recorded, "vca")[1].startswith("Round 2: it opened 0:12 to 0:18 because it looked most promising")
+    assert sentences(recorded, "vca")[1].startswith(
+        "Round 2: it opened 0:12.0 to 0:18.0 because it looked most promising"
+    )
 
 
 def test_agents_with_tools_say_what_they_did(recorded):
     assert sentences(recorded, "longvideoagent")[0] == (
-        "Round 1: it searched what is said and described for “brown keys in the meadow”, which led to 0:00 to 0:30."
+        "Round 1: it searched what is said and described for “brown keys in the meadow”, which led to 0:00.0 to 0:30.0."
     )
     assert sentences(recorded, "videoseek")[0] == "Round 1: it looked over the whole video and looked at 30 frames."
     assert sentences(recorded, "videoagent")[2:] == [
@@ -59,7 +58,7 @@ def test_agents_with_tools_say_what_they_did(recorded):
         "It ended after 3 rounds without an answer: what it saw did not suffice, and no further round was allowed.",
     ]
     assert sentences(recorded, "videoagent2")[1] == (
-        "Round 1: it did not know yet (confidence 0 of 5), had 0:17 to 0:21 put into words, and looked at 4 frames."
+        "Round 1: it did not know yet (confidence 0 of 5), had 0:17.0 to 0:21.0 put into words, and looked at 4 frames."
     )
     assert sentences(recorded, "videotree")[0] == "Round 1: it put 8 frames from all over the video into words."
 
@@ -109,7 +108,7 @@ def test_a_choice_against_the_scores_is_said_to_be_the_models():
     scored = {"event": "Scored", "round": 1, "entropy": None, "candidates": scores}
     decided = {"event": "Decided", "round": 1, "action": "explore", "segment": 1, "forced": False}
     opened = {"event": "Expanded", "round": 2, "parent": parts[1], "children": [], "frames": []}
-    assert written(scored, decided, opened)[1] == "Round 2: it opened 0:30 to 1:00 because its model chose it."
+    assert written(scored, decided, opened)[1] == "Round 2: it opened 0:30.0 to 1:00.0 because its model chose it."
 
 
 def test_an_end_is_said_with_its_reason():

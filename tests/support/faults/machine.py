@@ -20,18 +20,14 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     invariant,
-    precondition,
     rule,
     run_state_machine_as_test,
 )
 
-from kinodex.index.errors import KinodexError, OlderLibrary, QueryError
+from kinodex.index.errors import KinodexError, QueryError
 from kinodex.index.library import Library
 from kinodex.index.maintain import maintain, remove_added, remove_videos
-from kinodex.index.store.database import Tables
-from kinodex.index.store.schema import FORMAT_KEY, LATE_TABLES
 from kinodex.index.sweep import audit
-from kinodex.index.upgrade import upgrade
 from kinodex.jobs.add.import_text import Kind, import_text, text_id
 from kinodex.jobs.add.text_files import read_captions
 from kinodex.jobs.addresses import relocate
@@ -85,7 +81,7 @@ def seen(library: Library) -> Model:
 
 
 class Libraries(RuleBasedStateMachine):
-    """`model` is what the library holds, `older` if it waits for an upgrade."""
+    """`model` is what the library holds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,12 +89,10 @@ class Libraries(RuleBasedStateMachine):
         self._files = Path(self._folder.name)
         self.library = new_library(self._files / "library")
         self.model: Model = dict.fromkeys(TITLES, GONE)
-        self.older = False
 
     def teardown(self) -> None:
-        """Without faults: an upgrade, a maintenance, and all is as the model has it."""
-        upgrade(self.library.uri)
-        self.library, self.older = Library.open(self.library.uri), False
+        """Without faults: a maintenance, and all is as the model has it."""
+        self.library = Library.open(self.library.uri)
         assert maintain(self.library, keep_s=0, purge=True).after.problems == ()
         self.as_the_model_has_it()
         self._folder.cleanup()
@@ -116,8 +110,6 @@ class Libraries(RuleBasedStateMachine):
                 whole = True
             except KinodexError:
                 whole = False
-        if self.older:
-            return
         found = seen(Library.open(self.library.uri))
         if whole:
             assert found == after, crash
@@ -131,15 +123,12 @@ class Libraries(RuleBasedStateMachine):
 
     @invariant()
     def as_the_model_has_it(self) -> None:
-        if self.older:
-            return
         for library in (self.library, Library.open(self.library.uri)):  # one that was open all the time, and a new one
             assert seen(library) == self.model
         found = audit(self.library, deep=True)
         wrong = (found.doubled, found.broken, found.damaged, found.altered, found.added.broken)
         assert wrong == ((), (), (), (), ()), found
 
-    @precondition(lambda self: not self.older)
     @rule(names=st.sets(st.sampled_from(sorted(FILMS)), min_size=1), crash=CRASH)
     def ingest(self, names: set[str], crash: tuple[str, int] | None) -> None:
         places = {name: self.model[name].uri or f"{PLACES[0]}/{name}.mp4" for name in names}
@@ -150,7 +139,6 @@ class Libraries(RuleBasedStateMachine):
         }
         self._does(crash, lambda: ingest(self.library, films), **after)
 
-    @precondition(lambda self: not self.older)
     @rule(
         kind=st.sampled_from(("captions", "speech")), titles=st.sets(st.sampled_from(TITLES), min_size=1), crash=CRASH
     )
@@ -171,18 +159,15 @@ class Libraries(RuleBasedStateMachine):
         read = read_captions(source, 1.0)
         self._does(crash, lambda: import_text(self.library, kind, WRITER, str(source), read, {}), **after)
 
-    @precondition(lambda self: not self.older)
     @rule(title=st.sampled_from(TITLES), crash=CRASH)
     def remove(self, title: str, crash: tuple[str, int] | None) -> None:
         self._does(crash, lambda: remove_videos(self.library, _id(title)), **{title: GONE})
 
-    @precondition(lambda self: not self.older)
     @rule(title=st.sampled_from(TITLES), crash=CRASH)
     def remove_captions(self, title: str, crash: tuple[str, int] | None) -> None:
         after = replace(self.model[title], caption=None)
         self._does(crash, lambda: remove_added(self.library, "captions", WRITER, _id(title)), **{title: after})
 
-    @precondition(lambda self: not self.older)
     @rule(there=st.booleans(), crash=CRASH)
     def relocate(self, there: bool, crash: tuple[str, int] | None) -> None:
         old, new = PLACES if there else PLACES[::-1]
@@ -194,7 +179,6 @@ class Libraries(RuleBasedStateMachine):
         if moved:
             self._does(crash, lambda: relocate(self.library, old, new), **moved)
 
-    @precondition(lambda self: not self.older)
     @rule(years=st.dictionaries(st.sampled_from(TITLES), st.sampled_from(YEARS), min_size=1), crash=CRASH)
     def set_metadata(self, years: dict[str, int], crash: tuple[str, int] | None) -> None:
         there = {title: year for title, year in years.items() if self.model[title] != GONE}
@@ -205,34 +189,10 @@ class Libraries(RuleBasedStateMachine):
         after = {title: replace(self.model[title], year=year) for title, year in there.items()}
         self._does(crash, lambda: set_metadata(self.library, read_metadata([table])), **after)
 
-    @precondition(lambda self: not self.older)
     @rule(crash=CRASH, purge=st.booleans())
     def maintain(self, crash: tuple[str, int] | None, purge: bool) -> None:
         self._does(crash, lambda: maintain(self.library, keep_s=0, purge=purge))
 
-    @precondition(lambda self: not self.older)
-    @rule()
-    def older_format(self) -> None:
-        """As an earlier kinodex left it: a number less, and empty tables that it did not know are not there."""
-        tables = Tables(self.library.uri)
-        for name in [name for name in LATE_TABLES if tables.has(name) and not tables.count(name)]:
-            tables.drop(name)
-        tables.to_write("videos").update_schema_metadata({FORMAT_KEY.decode(): "1"})
-        self.older = True
-
-    @rule(crash=CRASH)
-    def upgrade(self, crash: tuple[str, int] | None) -> None:
-        uri = self.library.uri
-        if self.older:
-            with _refused(OlderLibrary):
-                Library.open(uri)
-        self._does(crash, lambda: upgrade(uri))
-        try:
-            self.library, self.older = Library.open(uri), False
-        except OlderLibrary:
-            assert crash is not None
-
-    @precondition(lambda self: not self.older)
     @rule(year=st.sampled_from(YEARS), word=st.sampled_from((*FILMS, "caption", "speech")))
     def find(self, year: int, word: str) -> None:
         """`where`, and words: as one finds them in the model."""

@@ -6,7 +6,6 @@ Each begins with a library of `BASES` (or with nothing), and can be run again on
 from __future__ import annotations
 
 import os
-import tarfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -24,7 +23,6 @@ from kinodex.index.repair import repair
 from kinodex.index.rows import FrameVectors, SceneRow, SegmentRow, VideoRow
 from kinodex.index.spaces.sentence_model import Likeness
 from kinodex.index.spaces.towers import Fingerprint
-from kinodex.index.upgrade import upgrade
 from kinodex.jobs.add.extract import extraction
 from kinodex.jobs.add.import_text import import_text
 from kinodex.jobs.add.map import Map
@@ -199,13 +197,6 @@ def _two(given: Given, place: Path) -> None:
         assert library.writer.complete([replace(video.video_row(), segments=1)]) == ()
 
 
-def _old(given: Given, place: Path) -> None:
-    """A library of format 1."""
-    with tarfile.open(LIBRARIES / "format-1-at-7c22ce07.tar.xz") as archive:
-        archive.extractall(place.parent, filter="data")
-    (place.parent / "library").rename(place)
-
-
 def _stages(given: Given, place: Path) -> None:
     """Two videos with all stages."""
     _two(given, place)
@@ -244,11 +235,10 @@ BASES: Mapping[str, Callable[[Given, Path], None]] = {
     "spaces": _spaces,
     "untidy": _untidy,
     "torn": _torn,
-    "old": _old,
 }
 
 
-UNREADABLE = ("torn", "old")
+UNREADABLE = ("torn",)
 """Libraries that no reader opens before the operation is through."""
 
 # Operations.
@@ -297,10 +287,6 @@ def _use_space(given: Given, uri: str) -> None:
     assert use_space(Library.open(uri), new_space().digest).note is None
 
 
-def _upgrade(given: Given, uri: str) -> None:
-    upgrade(uri)
-
-
 def _repair(given: Given, uri: str) -> None:
     repair(uri, asdict(_CONFIG.settings()), read_facts)
 
@@ -329,6 +315,5 @@ OPERATIONS: Mapping[str, Operation] = {
     ),
     "maintain": Operation("untidy", _maintain),
     "use-space": Operation("spaces", _use_space),
-    "upgrade": Operation("old", _upgrade),
     "repair": Operation("torn", _repair),
 }

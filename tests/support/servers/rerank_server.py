@@ -18,12 +18,20 @@ MOST_TEXTS = 32
 
 
 class RerankServer(Server):
-    """Serves `{url}/rerank` until the `with` ends; `answer` takes the place of scores, as status and JSON."""
+    """Serves `{url}/rerank` until the `with` ends; `answer` takes the place of scores, as status and JSON.
+
+    The first `busy` requests are refused with it.
+    """
 
     def __init__(
-        self, form: Literal["vllm", "tei"], *, key: str | None = None, answer: tuple[int, Any] | None = None
+        self,
+        form: Literal["vllm", "tei"],
+        *,
+        key: str | None = None,
+        answer: tuple[int, Any] | None = None,
+        busy: int | None = None,
     ) -> None:
-        self.form, self.key, self.answer = form, key, answer
+        self.form, self.key, self.answer, self.busy = form, key, answer, busy
         self.texts: list[list[str]] = []
 
     @property
@@ -43,7 +51,7 @@ class RerankServer(Server):
             refusal = {"error": f"batch size {len(texts)}", "error_type": "Validation"}
             return Answer(413 if body.get("truncate") else 422, refusal)
         self.texts.append(texts)
-        if self.answer is not None:
+        if self.answer is not None and (self.busy is None or len(self.texts) <= self.busy):
             return Answer(*self.answer)
         words = set(body["query"].casefold().split())
         scores = [len(words & set(text.casefold().split())) / len(words) for text in texts]

@@ -1,0 +1,88 @@
+"""What README and pages say that a command prints is what it prints, of the demo's library."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kinodex.index.library import Library
+from tests.support.house.once import made_once
+
+pytestmark = pytest.mark.slow
+KINODEX = [sys.executable, "-c", "from kinodex.cli.main import main; main()"]
+PLACE = re.compile(r"(?:/home/me|/dev/shm|/tmp)[\w./-]*/demo/library|(?<![\w/])demo/library")
+VARIES = {r"\b[0-9a-f]{32}\b": "ID", r"\b\d+(?:\.\d+)? s\b": "N s", r'seconds":[\d.]+': 'seconds":N'}
+"""What differs between two runs: ids of films, which their encoder decides, and seconds."""
+
+
+@dataclass(frozen=True)
+class Demo:
+    """The folder that `demo` lies in, and what was printed."""
+
+    folder: Path
+    printed: str
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        (folder / "printed.txt").write_text(printed(folder, [*KINODEX, "demo", "demo"]))
+
+    folder = made_once(tmp_path_factory, "printed", make)
+    return Demo(folder, (folder / "printed.txt").read_text())
+
+
+def printed(folder: Path, command: list[str]) -> str:
+    """Run a command in a folder; return what it prints on standard output."""
+    environment = os.environ | {"COLUMNS": "200", "KINODEX_CACHE": str(folder / "cache")}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def same(text: str) -> str:
+    """Return a text without what differs between two runs."""
+    for pattern, name in VARIES.items():
+        text = re.sub(pattern, name, text)
+    return PLACE.sub("LIBRARY", text)
+
+
+def test_every_command_that_the_demo_prints_gives_what_stands_below_it(demo: Demo) -> None:
+    steps = re.findall(r"^\d+\. kinodex (.+)\n((?:.+\n)+)", demo.printed, re.MULTILINE)
+    assert [step.split()[0] for step, _ in steps] == ["sample", "ingest", "search", "ask", "ask", "ask"]
+    for command, below in steps[2:]:
+        again = printed(demo.folder, [*KINODEX, *shlex.split(command)])
+        assert same(re.sub(r"truth .*\n", "", below)) == same(again), command
+    assert len(Library.open(str(demo.folder / "demo" / "library")).videos()) == 3
+    evidence = demo.folder / "demo" / "evidence"
+    assert all(path.read_bytes()[:2] == b"\xff\xd8" for path in evidence.iterdir())
+    assert "the films are in demo/films already" in printed(demo.folder, [*KINODEX, "demo", "demo"])
+
+
+def test_the_end_of_the_demo_is_as_the_readme_has_it(demo: Demo, root: Path) -> None:
+    (block,) = re.findall(r"```text\n(6\. kinodex ask.*?)```", (root / "README.md").read_text(), re.DOTALL)
+    assert same(block.strip()) in same(demo.printed)
+
+
+def test_the_python_of_the_readme_prints_what_stands_beside_it(demo: Demo, root: Path) -> None:
+    code = (root / "README.md").read_text().split("```python\n")[1].split("```")[0]
+    (beside,) = re.findall(r"print\(.*#\s(.*) \.\.\.$", code, re.MULTILINE)
+    assert printed(demo.folder, [sys.executable, "-c", code]).startswith(beside)
+
+
+def test_the_example_of_the_page_of_mcp_prints_what_stands_below_it(demo: Demo, root: Path) -> None:
+    page = (root / "docs" / "mcp.md").read_text()
+    code = page.partition("Trying it without an assistant")[2].split("```python\n")[1].split("```")[0]
+    below = page.partition("prints (with lines broken here)")[2].split("```")[1]
+    server = {"command": KINODEX[0], "args": [*KINODEX[1:], "mcp", "demo/library"], "cwd": str(demo.folder)}
+    (demo.folder / "films.json").write_text(json.dumps({"mcpServers": {"films": server}}))
+    found = printed(demo.folder, [sys.executable, "-c", code])
+    replies = re.sub(r"\n\s*", "", re.sub(r"serving .*\n", "", below)).replace("}{", "}\n{")
+    assert same(found.strip()) == same(replies)

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial, reduce
@@ -341,7 +341,7 @@ def wanted_schema(name: str, found: pa.Schema, own: Mapping[str, pa.Schema]) -> 
         return LATE_TABLES[name]
     if name.startswith(EXTRACTS_PREFIX):
         return extracts_schema(pa.schema([]))
-    made = {
+    made: dict[str, Callable[[Fingerprint], pa.Schema]] = {
         VECTORS_PREFIX: vectors_schema,
         SENTENCES_PREFIX: partial(sentences_schema, likeness={}),
         CLIPS_PREFIX: clips_schema,
@@ -369,12 +369,13 @@ def naming_columns(schema: pa.Schema) -> pa.Schema:
 def own_columns(schema: pa.Schema) -> list[str]:
     """List the columns that kinodex made, of those that a table has; all where nothing is noted."""
     noted = (schema.metadata or {}).get(COLUMNS_KEY)
+    names: list[str] = schema.names
     if noted is None:
-        return schema.names
+        return names
     own = read_json(noted, "the list of a table's columns")
     if not isinstance(own, list):
         raise altered("the list of a table's columns", f"it is {str(own)[:80]!r}")
-    return [name for name in schema.names if name in own]
+    return [name for name in names if name in own]
 
 
 def primary_key(schema: pa.Schema) -> list[str]:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kinodex.index.additions import append_rows
-from kinodex.index.errors import LibraryBusy, QueryError
+from kinodex.index.errors import LibraryBusy, QueryError, altered
 from kinodex.index.rows import (
     AddedFacts,
     ClipRow,
@@ -179,6 +179,8 @@ def _checked_name(name: str) -> str:
 
 
 def _number(speaker: str) -> int:
+    if not STORED.fullmatch(speaker):
+        raise altered("the table of speakers", f"it names one {speaker!r}")
     return int(speaker.removeprefix("speaker-"))
 
 

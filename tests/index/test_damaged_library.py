@@ -88,6 +88,7 @@ WHOLE: list[tuple[str, Damage]] = [
     ("titles", titles_as_numbers),
     ("duration", with_value("videos", "duration_s", float("nan"))),
     ("start", with_value("videos", "start_s", float("inf"))),
+    ("late start", with_value("videos", "start_s", 1e300)),
     ("ingested_at", with_value("videos", "ingested_at", 2**62)),
 ]
 
@@ -118,6 +119,8 @@ PARTS: list[tuple[str, Damage, tuple[str, ...]]] = [
         with_value("captions", "start_s", float("nan")),
         ("export", "vtt", "{}", "{}.vtt", "--of", "captions"),
     ),
+    ("seen_at", with_value("sources", "seen_at", 2**62), ("info", "{}")),
+    ("speaker", with_value("speakers", "speaker", ""), ("info", "{}")),
     ("added_at", with_value("additions", "added_at", -(2**62)), ("maintain", "{}", "--check")),
 ]
 
@@ -139,6 +142,7 @@ def test_a_part_that_cannot_be_read(
         ("videos", "digests", DEEP),
         ("videos", "digests", "[]"),
         ("frames", "frame_no", -(2**31)),
+        ("sources", "seen_at", 2**62),
         ("additions", "settings", DEEP),
         ("captions", "start_s", float("nan")),
     ],

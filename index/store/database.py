@@ -262,6 +262,8 @@ class Tables:
     def expect(self, own: Mapping[str, pa.Schema]) -> None:
         """Check each table as it is opened, and all before the first commit: `own` are those of the library."""
         self._own = own
+        for name, (table, _) in self._open.items():
+            self._check(name, table.schema)
 
     def limit_caches(self) -> None:
         """Forget what was read, and keep little from now on: for a long run, where Lance would keep 6 GB of indexes."""

@@ -219,7 +219,7 @@ def _altered_in(library: Library, deep: bool, video_ids: Sequence[str] | None) -
     altered: dict[str, set[str]] = defaultdict(set)
     promised: dict[str, dict[str, Any]] = {}
     unchecked = 0
-    for batch in tables.batches("videos", all_of(chosen), rows=ROWS_AT_ONCE):
+    for batch in tables.batches("videos", all_of(chosen), rows=ROWS_AT_ONCE, as_stored=True):
         ids = batch.column("video_id").to_pylist()
         is_older = VIDEO_DIGESTS not in batch.schema.names
         texts = [None] * len(ids) if is_older else batch.column(VIDEO_DIGESTS).cast(pa.binary()).to_pylist()

@@ -190,8 +190,6 @@ ADDED_DIGEST = "digest"
 """Column of `additions` with the digest of the rows that were added."""
 ROW_DIGEST = "row_digest"
 """Column of tables whose rows belong to no digest of a video or an addition: of the row itself."""
-LATE_COLUMNS = (CHECKSUM, VIDEO_DIGESTS, ADDED_DIGEST, ZERO, ROW_DIGEST, "words", "mount")
-"""Columns that libraries lack which were made before there was one."""
 STAGE_TABLES = {
     "captions": "captions",
     "detections": "detections",
@@ -299,7 +297,7 @@ def read_stored_heading(schema: pa.Schema, uri: str) -> Heading:
 
 def check_columns(found: pa.Schema, wanted: pa.Schema, name: str, uri: str) -> None:
     """Raise LibraryDamaged if a table lacks a column that it has in every library, or has one of another type."""
-    lacks = sorted(set(wanted.names).difference(found.names, LATE_COLUMNS))
+    lacks = sorted(set(wanted.names).difference(found.names))
     if lacks:
         raise altered(f"the table {name} of {uri}", f"it has no column {lacks[0]}")
     if unnamed := sorted({*wanted.names}.intersection(found.names).difference(own_columns(found))):
@@ -528,7 +526,7 @@ VIDEOS = _table(
     space=TEXT,
     state=TEXT,
     ingested_at=TIME,
-    digests=nullable(TEXT),  # JSON; missing in libraries that were made before there was one
+    digests=nullable(TEXT),  # JSON; null where a repair wrote the row
     zero_s=nullable(FLOAT64),  # as above
 )
 FAILURES = _table(
@@ -540,7 +538,7 @@ SOURCES = _table(
     size_bytes=nullable(INT64),
     stamp=TEXT,  # empty: its file system gives none
     seen_at=TIME,
-    mount=nullable(TEXT),  # missing in libraries that were made before there was one
+    mount=nullable(TEXT),
     row_digest=nullable(TEXT),  # missing there too, as in the other tables that have it
 )
 RUNS = _table(
@@ -572,7 +570,7 @@ FRAMES = _table(
     width_px=INT32,
     height_px=INT32,
     jpeg=pa.binary(),
-    jpeg_crc32=nullable(pa.uint32()),  # null in libraries that were made before there was one
+    jpeg_crc32=nullable(pa.uint32()),
 )
 SEGMENTS = _table(video_id=TEXT, segment_no=INT32, start_s=FLOAT64, end_s=FLOAT64, kind=TEXT)
 DETECTIONS = _table(
@@ -595,7 +593,6 @@ TRANSCRIPT = _table(
     language=nullable(TEXT),
     speaker=nullable(TEXT),
     model=nullable(TEXT),  # of lines that a speech model wrote
-    # Missing in libraries that were made before there was one:
     words=nullable(pa.list_(pa.struct(list(_table(text=TEXT, start_s=FLOAT64, end_s=FLOAT64))))),
 )
 ADDITIONS = _table(
@@ -605,7 +602,7 @@ ADDITIONS = _table(
     rows=INT32,
     settings=TEXT,
     added_at=TIME,
-    digest=nullable(TEXT),  # missing in libraries that were made before there was one
+    digest=nullable(TEXT),
 )
 
 # Tables that a library gets once something needs them, those of sentences too.

@@ -18,7 +18,7 @@ from kinodex.index.store.carried_towers import held_towers
 from kinodex.index.store.database import Tables
 from tests.support.command import bad, runner
 
-NEWEST = "format-2-at-140b6ceb"
+NEWEST = "format-3"
 DEEP = "[" * 100_000 + "]" * 100_000
 DEEP_OBJECT = '{"a":' * 100_000 + "1" + "}" * 100_000
 

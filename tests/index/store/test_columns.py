@@ -13,7 +13,7 @@ from kinodex.index.maintain import maintain, remove_added, remove_videos
 from kinodex.index.repair import repair
 from kinodex.index.rows import ClipRow, FailureRow, SourceRow
 from kinodex.index.store.database import Tables
-from kinodex.index.store.schema import LATE_COLUMNS, LATE_TABLES, table_schemas
+from kinodex.index.store.schema import LATE_TABLES, table_schemas
 from tests.support.command import bad, runner
 from tests.support.libraries.random_library import (
     SETTINGS,
@@ -79,7 +79,7 @@ REQUIRED = [
     (name, column)
     for name, schema in {**OWN, "clips": LATE_TABLES["clips"]}.items()
     for column in schema.names
-    if column not in LATE_COLUMNS and name != "videos"
+    if name != "videos"
 ]
 
 

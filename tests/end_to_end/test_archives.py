@@ -51,7 +51,7 @@ def test_a_trace_of_another_request_is_not_replayed_but_pointed_to(
 ) -> None:
     trace = tmp_path / "other.jsonl"
     lines = (archive / "videotree-rules.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    trace.write_text("".join(line for line in lines if '"exchange"' not in line), encoding="utf-8")
+    trace.write_text("".join(line for line in lines if '"event": "Exchanged"' not in line), encoding="utf-8")
     ran = run_ask(kinodex, library, trace, "--model", f"replay:{trace}")
     assert (ran.code, ran.out) == (2, "")
     assert f"{trace} holds no " in ran.error_line

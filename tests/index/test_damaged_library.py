@@ -120,7 +120,6 @@ PARTS: list[tuple[str, Damage, tuple[str, ...]]] = [
         ("export", "vtt", "{}", "{}.vtt", "--of", "captions"),
     ),
     ("seen_at", with_value("sources", "seen_at", 2**62), ("info", "{}")),
-    ("speaker", with_value("speakers", "speaker", ""), ("info", "{}")),
     ("added_at", with_value("additions", "added_at", -(2**62)), ("maintain", "{}", "--check")),
 ]
 

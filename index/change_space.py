@@ -107,16 +107,15 @@ def _keep_old(library: Library) -> None:
     if SPACE_KEY not in (tables.schema("captions").metadata or {}):
         tables.commit("captions", partial(_note_space, space=old))
     schema, now = tables.schema("additions"), datetime.now(UTC)
-    columns = ["video_id", "frames", *(name for name in [VIDEO_DIGESTS] if name in tables.schema("videos").names)]
+    columns = ["video_id", "frames", VIDEO_DIGESTS]
     common = {"stage": "vectors", "model": old.digest, "settings": json.dumps({"space": old.name}), "added_at": now}
     for batch in tables.batches("videos", other_than("frames", 0), columns, rows=ROWS_AT_ONCE):
         held = batch.to_pylist()
         rows = [common | {"video_id": row["video_id"], "rows": row["frames"]} for row in held]
-        if ADDED_DIGEST in schema.names:
-            hashes = own_hashes(schema, pa.Table.from_pylist(rows, schema))
-            for row, video, row_hash in zip(rows, held, hashes, strict=True):
-                written = read_video_digests(video.get(VIDEO_DIGESTS) or "").get(library.vectors_table)
-                row[ADDED_DIGEST] = written and as_text(int(written, 16) + row_hash)
+        hashes = own_hashes(schema, pa.Table.from_pylist(rows, schema))
+        for row, video, row_hash in zip(rows, held, hashes, strict=True):
+            written = read_video_digests(video[VIDEO_DIGESTS] or "").get(library.vectors_table)
+            row[ADDED_DIGEST] = written and as_text(int(written, 16) + row_hash)
         tables.upsert("additions", KEY, rows)
 
 
@@ -127,26 +126,24 @@ def _switch(library: Library, space: Fingerprint) -> None:
     of_space = equal("stage", "vectors") & equal("model", space.digest)
     added = tables.rows("additions", of_space)
     hashes = dict(zip(added["video_id"].to_pylist(), own_hashes(tables.schema("additions"), added), strict=True))
-    texts = added[ADDED_DIGEST].to_pylist() if ADDED_DIGEST in added.column_names else [None] * added.num_rows
-    digests = dict(zip(added["video_id"].to_pylist(), texts, strict=True))
+    digests = dict(zip(added["video_id"].to_pylist(), added[ADDED_DIGEST].to_pylist(), strict=True))
 
     def switched(batch: pa.RecordBatch) -> pa.Table:
         names = pa.array([space.name] * batch.num_rows, pa.string())
         after = pa.Table.from_batches([batch]).set_column(schema.get_field_index("space"), schema.field("space"), names)
-        if VIDEO_DIGESTS in schema.names:
-            rows, own = after.to_pylist(), own_hashes(schema, after)
-            for row, row_hash in zip(rows, own, strict=True):
-                written = read_video_digests(row[VIDEO_DIGESTS] or "")
-                if not written:
-                    continue
-                written.pop(library.vectors_table, None)
-                id_, known = row["video_id"], digests.get(row["video_id"])
-                if known:
-                    of_rows = int(known, 16) - hashes[id_]
-                else:  # a video without frames, or vectors of a time before digests
-                    of_rows = read_digests(tables, new, [equal("video_id", id_)])[id_]
-                row[VIDEO_DIGESTS] = json.dumps(written | {new: as_text(of_rows), OWN_ROW: as_text(row_hash)})
-            after = pa.Table.from_pylist(rows, schema)
+        rows, own = after.to_pylist(), own_hashes(schema, after)
+        for row, row_hash in zip(rows, own, strict=True):
+            written = read_video_digests(row[VIDEO_DIGESTS] or "")
+            if not written:
+                continue
+            written.pop(library.vectors_table, None)
+            id_, known = row["video_id"], digests.get(row["video_id"])
+            if known:
+                of_rows = int(known, 16) - hashes[id_]
+            else:  # a video without frames, or one that a repair wrote
+                of_rows = read_digests(tables, new, [equal("video_id", id_)])[id_]
+            row[VIDEO_DIGESTS] = json.dumps(written | {new: as_text(of_rows), OWN_ROW: as_text(row_hash)})
+        after = pa.Table.from_pylist(rows, schema)
         return after.cast(schema).replace_schema_metadata(schema.metadata)
 
     def all_switched(rows: pa.Table) -> pa.Table:
@@ -188,8 +185,6 @@ def _note_space(captions: LanceDataset, space: Fingerprint) -> None:
 def _digest_captions(library: Library) -> None:
     tables = library.tables
     added = tables.rows("additions", equal("stage", "captions"))
-    if ADDED_DIGEST not in added.column_names:
-        return
     rows: list[dict[str, Any]] = added.to_pylist()
     for row, row_hash in zip(rows, own_hashes(tables.schema("additions"), added), strict=True):
         if row[ADDED_DIGEST]:

@@ -111,7 +111,7 @@ def _read(reader: LibraryReader, choice: Choice, group: Group) -> pa.Table:
     """Read a group in order, each frame once."""
     videos, where, count = group
     ids = [video.video_id for video in videos]
-    columns = visibility.with_checksum(choice.stored, reader.tables.schema(choice.base))
+    columns = visibility.with_checksum(choice.stored)
     table = reader.tables.rows(choice.base, where, columns)
     visibility.check_pictures(table, reader.uri)
     keys, first = np.unique(row_keys(table, ids), return_index=True)
@@ -451,7 +451,7 @@ class FrameReader:
         fragment = base.get_fragment(fragment_id)
         if fragment is None:
             raise LibraryError(f"{self._plan.uri} has no fragment {fragment_id} any more; open the library again")
-        columns = visibility.with_checksum(choice.stored, base.schema)
+        columns = visibility.with_checksum(choice.stored)
         stored = fragment.scanner(columns=columns, offset=first, limit=rows).to_table()
         visibility.check_pictures(stored, self._plan.uri)
         table = moved_table(stored, {id_: -zero_s for id_, zero_s in self._plan.zeros_s.items()})

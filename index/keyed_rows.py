@@ -86,7 +86,7 @@ def _altered(tables: Tables, name: str) -> tuple[str, ...]:
 def _digested(tables: Tables, name: str) -> Iterator[pa.RecordBatch]:
     """Read all that digests of rows hold."""
     columns = own_columns(tables[name].schema)
-    return tables.batches(name, None, columns) if ROW_DIGEST in columns else iter(())
+    return tables.batches(name, None, columns, as_stored=True) if ROW_DIGEST in columns else iter(())
 
 
 def _names(rows: pa.Table | pa.RecordBatch, key: Sequence[str]) -> tuple[str, ...]:

@@ -359,7 +359,7 @@ class LibraryReader:
         if not numbers:
             return []
         possible = [number for number in numbers if 0 <= number <= LAST_FRAME_NO]
-        columns = with_checksum(FRAME_COLUMNS, self.tables.schema("frames"))
+        columns = with_checksum(FRAME_COLUMNS)
         table = self.tables.rows("frames", of_frames(video.video_id, possible), columns)
         check_pictures(table, self.uri)
         rows = table.select(FRAME_COLUMNS).to_pylist()

@@ -85,7 +85,7 @@ class AddedAudit:
     broken: tuple[AddedRows, ...] = ()
     """Complete additions with other rows, or other values in them, than were added: discard and add them again."""
     unchecked: int = 0
-    """Complete additions that were made before there were digests: altered values of theirs are not found."""
+    """Complete additions without digests, as a repair writes them: altered values of theirs are not found."""
 
 
 def audit_added(library: Library, stages: Sequence[str] = STAGES, deep: bool = False) -> AddedAudit:
@@ -219,10 +219,9 @@ def _altered_in(library: Library, deep: bool, video_ids: Sequence[str] | None) -
     altered: dict[str, set[str]] = defaultdict(set)
     promised: dict[str, dict[str, Any]] = {}
     unchecked = 0
-    for batch in tables.batches("videos", all_of(chosen), rows=ROWS_AT_ONCE):
+    for batch in tables.batches("videos", all_of(chosen), rows=ROWS_AT_ONCE, as_stored=True):
         ids = batch.column("video_id").to_pylist()
-        is_older = VIDEO_DIGESTS not in batch.schema.names
-        texts = [None] * len(ids) if is_older else batch.column(VIDEO_DIGESTS).cast(pa.binary()).to_pylist()
+        texts = batch.column(VIDEO_DIGESTS).cast(pa.binary()).to_pylist()
         unchecked += sum(text is None for text in texts)
         for video_id, text, row_hash in zip(ids, texts, own_hashes(tables.schema("videos"), batch), strict=True):
             if text is not None:
@@ -257,7 +256,7 @@ class Audit:
     altered: tuple[AlteredRows, ...] = ()
     """Complete videos with other values than were written; frames and vectors only of a deep audit."""
     unchecked: int = 0
-    """Complete videos that were made before there were digests: altered values of theirs are not found."""
+    """Complete videos without digests, as a repair writes them: altered values of theirs are not found."""
     added: AddedAudit = field(default_factory=AddedAudit)
     """The same for the rows of optional stages."""
     keyed: tuple[WrongRows, ...] = ()
@@ -443,12 +442,11 @@ JPEG_START, JPEG_END = b"\xff\xd8", b"\xff\xd9"
 
 
 def damaged_pictures(library: Library) -> tuple[str, ...]:
-    """Find videos with damaged pictures by their checksums, in older libraries by how a JPEG begins and ends."""
-    known = CHECKSUM in library.tables["frames"].schema.names
-    columns = ["video_id", "jpeg", *([CHECKSUM] if known else [])]
+    """Find videos with damaged pictures by their checksums; without one, by how a JPEG begins and ends."""
+    columns = ["video_id", "jpeg", CHECKSUM]
     damaged: set[str] = set()
     for batch in library.tables.batches("frames", None, columns, rows=PICTURES_AT_ONCE):
-        checksums = batch[CHECKSUM].to_pylist() if known else [None] * batch.num_rows
+        checksums = batch[CHECKSUM].to_pylist()
         ids, jpegs = batch["video_id"].to_pylist(), batch["jpeg"].to_pylist()
         for video_id, jpeg, checksum in zip(ids, jpegs, checksums, strict=True):
             begins_and_ends = jpeg.startswith(JPEG_START) and jpeg.endswith(JPEG_END)

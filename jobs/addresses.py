@@ -102,7 +102,8 @@ def check_addresses(library: Library, limit_s: float = LIMIT_S) -> AddressCheck:
 
     Nor is one that needs credentials which this process was not given, for addresses keep none.
     """
-    rows = [row for row in library.videos() if row.frames]
+    held = complete_videos(library.tables, as_stored=True).values()
+    rows = [row for row in sorted(held, key=lambda row: (row.title, row.video_id)) if row.frames]
     found = [
         (seen.state, GoneAddress(row.video_id, row.title, redact_uri(row.uri), redact(seen.why)))
         for row, (_, seen) in zip(rows, address_states(library, rows, limit_s), strict=True)

@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 
 from kinodex.agent.models.bounded_http import MOST_REPLY_BYTES, BoundedClient
+from kinodex.agent.models.endpoint import trusted_certificates
 from kinodex.jobs.models import run_now
 
 
@@ -14,13 +15,13 @@ class BlockingClient(httpx2.Client):
     """A client whose every request is sent by a `BoundedClient`; raises as that does."""
 
     def __init__(self, *, most_bytes: int = MOST_REPLY_BYTES, **options: Any) -> None:
-        super().__init__(**options)
-        self._bounds = {"most_bytes": most_bytes, "verify": options.get("verify", True)}
+        super().__init__(verify=trusted_certificates(), **options)
+        self._most_bytes = most_bytes
 
     def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
         """Send a request, and read the whole reply."""
         return run_now(self._send_bounded(request))
 
     async def _send_bounded(self, request: httpx2.Request) -> httpx2.Response:
-        async with BoundedClient(**self._bounds) as client:
+        async with BoundedClient(most_bytes=self._most_bytes, verify=trusted_certificates()) as client:
             return await client.send(request)

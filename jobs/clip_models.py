@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from kinodex.index.errors import SpaceMismatch
 from kinodex.index.library import LibraryReader
-from kinodex.index.spaces.named_models import OF_TRANSFORMERS, check_named
+from kinodex.index.spaces.named_models import OF_TRANSFORMERS, check_named, is_named
 from kinodex.index.spaces.towers import SERVED, Fingerprint
 from kinodex.index.store.carried_towers import open_text_tower
 from kinodex.index.store.database import space_tables
 from kinodex.index.store.schema import CLIPS_PREFIX
+from kinodex.index.text import redact_uri
 
 if TYPE_CHECKING:
     from kinodex.agent.models.endpoint import Endpoint
@@ -205,17 +206,14 @@ def loaded(name: str, device: str = "auto") -> VideoTextModel:
 def served_of(library: LibraryReader, space: Fingerprint) -> ServedModel:
     """The served model that made a library's clips, where it is served now; raises ModelUnreachable.
 
-    An address that stands in the library, which somebody else may have made, gets no query unless it is on this machine
-    or a private network, and never a key.
+    An address that stands in the library, which somebody else may have made, gets no query unless the user named it on
+    this machine, and never a key.
     """
-    from urllib.parse import urlsplit
-
     from kinodex.agent.errors import ModelUnreachable
-    from kinodex.agent.models.roles import is_private
 
     stored: Mapping[str, Any] = library.additions.settings("clips", space.digest)
     given, held = os.environ.get(ENDPOINT, "").strip(), str(stored.get("base_url") or "")
-    if not given and not is_private(urlsplit(held).hostname or ""):
+    if not given and not is_named(redact_uri(held)):
         raise ModelUnreachable(
             f"the clips of {library.uri} were made by {space.name} at {held}, an address that the library names; to "
             f"have queries sent to it, or to where the model is served now, set {ENDPOINT}"

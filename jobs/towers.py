@@ -57,7 +57,6 @@ from kinodex.index.spaces.towers import (
 )
 from kinodex.index.store.carried_towers import LEASE, builtin_tower, find_tower, held_towers, keep_towers
 from kinodex.index.store.database import free_memory_bytes
-from kinodex.jobs.library import stored_pictures
 
 if TYPE_CHECKING:
     from kinodex.index.spaces.cpu import ImageTower
@@ -134,6 +133,8 @@ stored smaller and compressed, and another tower's vectors have cosines about 0.
 
 def _makes_stored_vectors(tower: ImageTower, library: Library) -> bool:
     """True if a tower makes of stored pictures about the vectors that are stored; False too where none are stored."""
+    from kinodex.jobs.library import stored_pictures
+
     video = next((row for row in library.videos() if row.frames), None)
     if video is None:
         return False

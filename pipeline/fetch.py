@@ -446,8 +446,8 @@ def _is_temporary(error: BaseException) -> bool:
     """Check that a retry may help: after network and server trouble, not after a lasting failure."""
     if _is_timeout(error):
         return True
-    lasting = FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, ImportError, ValueError
-    lasting += (SourceError,)
+    absent = FileNotFoundError, IsADirectoryError, NotADirectoryError
+    lasting = *absent, PermissionError, ImportError, ValueError, SourceError
     status = getattr(error, "status", None)
     if not isinstance(error, Exception) or isinstance(error, Interrupted):
         return False  # Ctrl-C is for the whole

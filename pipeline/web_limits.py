@@ -25,7 +25,7 @@ LOOK_BYTES = 64 << 20
 _RANGE = re.compile(r"bytes=(\d+)-(\d+)")
 
 
-class Pace(Callback):
+class Pace(Callback):  # type: ignore[misc] # fsspec has no types
     """A watch over the fetch of one file into a folder; it ends it by SourceUnreachable, or by what `check` raises."""
 
     def __init__(self, uri: str, folder: Path, patience_s: float, check: Callable[[], None]) -> None:

@@ -68,7 +68,7 @@ class BoundedClient(httpx2.AsyncClient):
                     f"{_server(response.request.url)} sends a reply of more than {self._most_bytes:,} bytes; give the "
                     "address of another server"
                 )
-        if content[:1] in (b"{", b"[") and is_deep(bytes(content)):
+        if content.startswith((b"{", b"[")) and is_deep(bytes(content)):
             raise ReplyRefused(
                 f"{_server(response.request.url)} sends JSON that is nested more than {MOST_DEPTH} deep; give the "
                 "address of another server"

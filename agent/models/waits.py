@@ -1,4 +1,4 @@
-"""How long a server asks to be left alone, wherever it says so: in a header, in a field of its refusal, or in words."""
+"""Waits that a server asks for, wherever it says so: in a header, in a field of its refusal, or in words."""
 
 from __future__ import annotations
 

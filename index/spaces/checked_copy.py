@@ -76,7 +76,7 @@ def copy_config(open_clip: ModuleType, name: str, find: Find, to: Path) -> dict[
     config = _read_config(name, find(CONFIG))
     model: dict[str, Any] = _checked("model_cfg", config.get("model_cfg"), name)
     preprocess = _checked("preprocess_cfg", config.get("preprocess_cfg", {}), name)
-    given = json.loads(json.dumps(model))
+    given: dict[str, Any] = json.loads(json.dumps(model))
     if own := _own_text_model(model, find):
         known = {key: value for key, value in _read_json(name, own).items() if key != "auto_map"}
         (to / "config.json").write_text(json.dumps(known), encoding="utf-8")

@@ -25,12 +25,17 @@ OF_TRANSFORMERS = re.compile("sentence-transformers/all-MiniLM-L6-v2|microsoft/x
 
 def check_named(name: str, uri: str, known: re.Pattern[str] = OF_OPEN_CLIP) -> None:
     """Raise ModelNotNamed for a model that the library at `uri` names, and neither the user nor `known` does."""
-    if known.fullmatch(name) or name in _in_environment() or _note_of(name).is_file():
+    if known.fullmatch(name) or is_named(name):
         return
     raise ModelNotNamed(
         f"{uri} names the model {name!r}, which was never named here; a model may come from anybody: if you trust this "
         f"one, name it too with {MODELS}={name}"
     )
+
+
+def is_named(name: str) -> bool:
+    """True of a model, or of the address of a server of models, that the user named on this machine."""
+    return name in _in_environment() or _note_of(name).is_file()
 
 
 def note_model(name: str) -> None:
@@ -40,7 +45,7 @@ def note_model(name: str) -> None:
     note = _note_of(name)
     with suppress(OSError):  # where nothing can be written, a later command asks for the name again
         note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(f"{name}\n", encoding="utf-8")
+        note.touch()  # its own name is a digest of the model's: an address may hold a password
 
 
 def _in_environment() -> set[str]:

@@ -550,7 +550,7 @@ def _missing(what: str, named: ModelName, error: Exception, online: bool, way_on
 
 
 def _fingerprint(open_clip: ModuleType, named: ModelName, model: Any) -> Fingerprint:
-    config = open_clip.get_model_config(named.model) if named.config is None else named.config
+    config = dict(open_clip.get_model_config(named.model) if named.config is None else named.config)
     if named.quick_gelu:
         config["quick_gelu"] = True
     preprocess = json.dumps(model.visual.preprocess_cfg, sort_keys=True)

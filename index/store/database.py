@@ -256,11 +256,15 @@ class Tables:
         self.guards: dict[str, Callable[[], None]] = {}
         """By the name of a lease that is held for what is written here, a check that raises once it is lost."""
         self._own: Mapping[str, pa.Schema] | None = None
+        self._wanted: dict[str, pa.Schema] = {}
+        """Columns that tables which were opened should have."""
         self._is_whole = False
 
     def expect(self, own: Mapping[str, pa.Schema]) -> None:
         """Check each table as it is opened, and all before the first commit: `own` are those of the library."""
         self._own = own
+        for name, (table, _) in self._open.items():
+            self._check(name, table.schema)
 
     def limit_caches(self) -> None:
         """Forget what was read, and keep little from now on: for a long run, where Lance would keep 6 GB of indexes."""
@@ -305,15 +309,15 @@ class Tables:
         for name in (each for each in self.names() if self.has(each)):
             found = self[name].schema
             self._check(name, found)
-            wanted = wanted_schema(name, found, self._own)
-            if wanted is not None and not name.startswith(EXTRACTS_PREFIX):
-                check_additions(found, wanted, name, self.uri)
+            if name in self._wanted and not name.startswith(EXTRACTS_PREFIX):
+                check_additions(found, self._wanted[name], name, self.uri)
         self._is_whole = True
 
     def _check(self, name: str, found: pa.Schema) -> None:
         wanted = None if self._own is None else wanted_schema(name, found, self._own)
         if wanted is not None:
             check_columns(found, wanted, name, self.uri)
+            self._wanted[name] = wanted
 
     def _retries(self, name: str) -> int:
         """Say how often Lance itself may do a commit again, on a state that is newer than the last check of leases."""
@@ -483,9 +487,7 @@ class Tables:
         Raises LibraryDamaged for times that are none.
         """
         rows = self.rows_as_stored(name, where, columns, **options)
-        wanted = None if self._own is None else wanted_schema(name, self.schema(name), self._own)
-        if wanted is not None:
-            check_values(rows, wanted, f"the table {name} of {self.uri}")
+        self._check_values(name, rows)
         return rows
 
     def rows_as_stored(
@@ -502,11 +504,20 @@ class Tables:
         columns: Sequence[str] | None = None,
         row_ids: bool = False,
         rows: int = ROWS_PER_BATCH,
+        as_stored: bool = False,
     ) -> Iterator[pa.RecordBatch]:
         """Read the same rows batch by batch; with `row_ids` each row has its position in `_rowid`."""
         options = {"batch_size": rows, "with_row_id": row_ids}
         with storage_errors(self.uri):
-            yield from self._scanner(name, where, columns, **options).to_batches()
+            for batch in self._scanner(name, where, columns, **options).to_batches():
+                if not as_stored:
+                    self._check_values(name, batch)
+                yield batch
+
+    def _check_values(self, name: str, rows: pa.Table | pa.RecordBatch) -> None:
+        wanted = self._wanted.get(name)
+        if wanted is not None:
+            check_values(rows, wanted, f"the table {name} of {self.uri}")
 
     def _scanner(self, name: str, where: Filter | None, columns: Sequence[str] | None, **options: Any) -> LanceScanner:
         chosen = None if columns is None else list(columns)

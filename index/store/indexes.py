@@ -474,7 +474,8 @@ def _old_versions(uri: str, name: str, table: LanceDataset, keep_s: float) -> li
         marks = ((version, state_mark(table_place(uri, name), version)) for version in versions)
         return [version for version, mark in marks if mark is not None and mark[0] / 1e9 < before_s]
     before_s = time.time() - keep_s
-    committed_s = {each["version"]: each["timestamp"].timestamp() for each in table.versions()}
+    states: list[Any] = table.versions()
+    committed_s = {each["version"]: each["timestamp"].timestamp() for each in states}
     return [version for version in versions[: 1 - KEPT_STATES] if committed_s.get(version, before_s) < before_s]
 
 

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial, reduce
@@ -160,6 +160,8 @@ SETTINGS_OF_NUMBERS = frozenset({"fps", "jpeg_side_px", "jpeg_quality", "window_
 """Those settings of a library that are read as numbers."""
 FIRST_US, LAST_US = -62_135_596_800_000_000, 253_402_300_800_000_000
 """The years 1 to 9999, in microseconds since 1970."""
+LARGEST_NUMBER = 1e12
+"""No time, rate or cost is as large; NaN is not less either."""
 MOST_DIGITS, MOST_DIMENSIONS = 9, 1 << 20
 LIKENESS_KEY = b"kinodex.likeness"
 """Metadata of a table of sentences: the cosines of texts that have nothing in common (`sentence_model.Likeness`)."""
@@ -188,8 +190,6 @@ ADDED_DIGEST = "digest"
 """Column of `additions` with the digest of the rows that were added."""
 ROW_DIGEST = "row_digest"
 """Column of tables whose rows belong to no digest of a video or an addition: of the row itself."""
-LATE_COLUMNS = (CHECKSUM, VIDEO_DIGESTS, ADDED_DIGEST, ZERO, ROW_DIGEST, "words", "mount")
-"""Columns that libraries lack which were made before there was one."""
 STAGE_TABLES = {
     "captions": "captions",
     "detections": "detections",
@@ -297,7 +297,7 @@ def read_stored_heading(schema: pa.Schema, uri: str) -> Heading:
 
 def check_columns(found: pa.Schema, wanted: pa.Schema, name: str, uri: str) -> None:
     """Raise LibraryDamaged if a table lacks a column that it has in every library, or has one of another type."""
-    lacks = sorted(set(wanted.names).difference(found.names, LATE_COLUMNS))
+    lacks = sorted(set(wanted.names).difference(found.names))
     if lacks:
         raise altered(f"the table {name} of {uri}", f"it has no column {lacks[0]}")
     if unnamed := sorted({*wanted.names}.intersection(found.names).difference(own_columns(found))):
@@ -318,7 +318,9 @@ def check_values(rows: pa.Table | pa.RecordBatch, wanted: pa.Schema, what: str) 
             ends = pc.min_max(values.cast(pa.int64()))
             is_wrong = ends["min"].is_valid and not FIRST_US <= ends["min"].as_py() <= ends["max"].as_py() < LAST_US
         else:
-            is_wrong = pa.types.is_float64(column.type) and pc.all(pc.is_finite(values)).as_py() is False
+            is_wrong = (
+                pa.types.is_float64(column.type) and pc.all(pc.less(pc.abs(values), LARGEST_NUMBER)).as_py() is False
+            )
         if is_wrong:
             raise altered(
                 what, f"a value of its column {column.name} is none; `kinodex maintain --check` names its row"
@@ -343,7 +345,7 @@ def wanted_schema(name: str, found: pa.Schema, own: Mapping[str, pa.Schema]) -> 
         return LATE_TABLES[name]
     if name.startswith(EXTRACTS_PREFIX):
         return extracts_schema(pa.schema([]))
-    made = {
+    made: dict[str, Callable[[Fingerprint], pa.Schema]] = {
         VECTORS_PREFIX: vectors_schema,
         SENTENCES_PREFIX: partial(sentences_schema, likeness={}),
         CLIPS_PREFIX: clips_schema,
@@ -371,12 +373,13 @@ def naming_columns(schema: pa.Schema) -> pa.Schema:
 def own_columns(schema: pa.Schema) -> list[str]:
     """List the columns that kinodex made, of those that a table has; all where nothing is noted."""
     noted = (schema.metadata or {}).get(COLUMNS_KEY)
+    names: list[str] = schema.names
     if noted is None:
-        return schema.names
+        return names
     own = read_json(noted, "the list of a table's columns")
     if not isinstance(own, list):
         raise altered("the list of a table's columns", f"it is {str(own)[:80]!r}")
-    return [name for name in schema.names if name in own]
+    return [name for name in names if name in own]
 
 
 def primary_key(schema: pa.Schema) -> list[str]:
@@ -523,7 +526,7 @@ VIDEOS = _table(
     space=TEXT,
     state=TEXT,
     ingested_at=TIME,
-    digests=nullable(TEXT),  # JSON; missing in libraries that were made before there was one
+    digests=nullable(TEXT),  # JSON; null where a repair wrote the row
     zero_s=nullable(FLOAT64),  # as above
 )
 FAILURES = _table(
@@ -535,7 +538,7 @@ SOURCES = _table(
     size_bytes=nullable(INT64),
     stamp=TEXT,  # empty: its file system gives none
     seen_at=TIME,
-    mount=nullable(TEXT),  # missing in libraries that were made before there was one
+    mount=nullable(TEXT),
     row_digest=nullable(TEXT),  # missing there too, as in the other tables that have it
 )
 RUNS = _table(
@@ -567,7 +570,7 @@ FRAMES = _table(
     width_px=INT32,
     height_px=INT32,
     jpeg=pa.binary(),
-    jpeg_crc32=nullable(pa.uint32()),  # null in libraries that were made before there was one
+    jpeg_crc32=nullable(pa.uint32()),
 )
 SEGMENTS = _table(video_id=TEXT, segment_no=INT32, start_s=FLOAT64, end_s=FLOAT64, kind=TEXT)
 DETECTIONS = _table(
@@ -590,7 +593,6 @@ TRANSCRIPT = _table(
     language=nullable(TEXT),
     speaker=nullable(TEXT),
     model=nullable(TEXT),  # of lines that a speech model wrote
-    # Missing in libraries that were made before there was one:
     words=nullable(pa.list_(pa.struct(list(_table(text=TEXT, start_s=FLOAT64, end_s=FLOAT64))))),
 )
 ADDITIONS = _table(
@@ -600,7 +602,7 @@ ADDITIONS = _table(
     rows=INT32,
     settings=TEXT,
     added_at=TIME,
-    digest=nullable(TEXT),  # missing in libraries that were made before there was one
+    digest=nullable(TEXT),
 )
 
 # Tables that a library gets once something needs them, those of sentences too.
@@ -721,7 +723,7 @@ def digests_by_video(rows: pa.Table | pa.RecordBatch) -> Counter[str]:
 def read_batches(tables: Tables, name: str, where: Sequence[Filter]) -> Iterator[pa.RecordBatch]:
     """Read all columns of a table that digests hold, a few rows at a time."""
     columns = [column for column in own_columns(tables.schema(name)) if column not in LEFT_OUT]
-    yield from tables.batches(name, all_of(where), columns, rows=ROWS_AT_ONCE)
+    yield from tables.batches(name, all_of(where), columns, rows=ROWS_AT_ONCE, as_stored=True)
 
 
 def read_digests(tables: Tables, name: str, where: Sequence[Filter]) -> Counter[str]:

@@ -65,7 +65,7 @@ def complete_videos(
     Raises LibraryDamaged for times that are none, but where a check reads them `as_stored`.
     """
     chosen = [] if ids is None else [one_of("video_id", ids)]
-    columns = _there(tables, [*VideoRow.__slots__])
+    columns = [*VideoRow.__slots__]
     where = all_of([*chosen, equal("state", "complete")])
     if as_stored:
         columns.remove("ingested_at")  # which may be beyond what a clock has
@@ -80,22 +80,17 @@ def complete_videos(
 def late_zeros_s(tables: Readable, ids: Sequence[str] | None = None) -> dict[str, float]:
     """Read the presentation times of 0:00 that are not 0, of these videos or of all: most have none to read."""
     chosen = [] if ids is None else [one_of("video_id", ids)]
-    columns = _there(tables, ["video_id", "uri", "start_s", ZERO])
-    late = any_of([other_than(name, 0) for name in columns if name in ("start_s", ZERO)])
+    columns = ["video_id", "uri", "start_s", ZERO]
+    late = any_of([other_than(name, 0) for name in ("start_s", ZERO)])
     zeros_s = {
         row["video_id"]: _zero(row) for row in tables.rows("videos", all_of([*chosen, late]), columns).to_pylist()
     }
     return {video_id: zero_s for video_id, zero_s in zeros_s.items() if zero_s}
 
 
-def _there(tables: Readable, columns: Sequence[str]) -> list[str]:
-    """Leave out the column that a library lacks which was made before there was one."""
-    return [name for name in columns if name != ZERO or name in tables.schema("videos").names]
-
-
 def _zero(row: Mapping[str, Any]) -> float:
-    """Return the time of 0:00 as it is stored; of a video from before it was, by its pictures."""
-    zero_s: float | None = row.get(ZERO)
+    """Return the time of 0:00 as it is stored; where a repair did not know it, by its pictures."""
+    zero_s: float | None = row[ZERO]
     return first_zero_s(row["uri"], row["start_s"]) if zero_s is None else zero_s
 
 
@@ -327,13 +322,13 @@ HALF_MAGNITUDE, HALF_INFINITE = np.uint16(0x7FFF), 0x7C00
 """Bits of a float16 without its sign; from those of infinity on it is no finite number."""
 
 
-def with_checksum(columns: Sequence[str], schema: pa.Schema) -> list[str]:
-    """Add the column that `check_pictures` needs, where pictures are read and the library has it."""
-    return [*columns, *([CHECKSUM] if "jpeg" in columns and CHECKSUM in schema.names else [])]
+def with_checksum(columns: Sequence[str]) -> list[str]:
+    """Add the column that `check_pictures` needs, where pictures are read."""
+    return [*columns, *([CHECKSUM] if "jpeg" in columns else [])]
 
 
 def check_pictures(rows: pa.Table, uri: str) -> None:
-    """Raise DamagedRows for a picture with another CRC-32 than it was written with, where the library has those."""
+    """Raise DamagedRows for a picture with another CRC-32 than it was written with."""
     if CHECKSUM not in rows.schema.names:
         return
     pairs = zip(rows["jpeg"], rows[CHECKSUM].to_pylist(), strict=True)

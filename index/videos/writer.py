@@ -213,7 +213,7 @@ class VideoWriter:
             "video_id": [video_id for video_id, frames in videos.items() for _ in frames],
             **{name: [getattr(row, name) for row in rows] for name in FRAME_COLUMNS},
             "frame_key": np.concatenate(keys),
-            CHECKSUM: [zlib.crc32(row.jpeg) for row in rows],  # older libraries have no column for it
+            CHECKSUM: [zlib.crc32(row.jpeg) for row in rows],
             "vector": vectors,
         }
         written = {name: _table(columns, self._tables.schema(name)) for name in ("frames", self._vectors_table)}
@@ -295,19 +295,18 @@ class VideoWriter:
                 uri, title = addresses[row["video_id"]]
                 row |= {"uri": redact_uri(uri), "title": composed(title)}
             after = pa.Table.from_pylist(rows, schema)
-            if VIDEO_DIGESTS in schema.names:
-                texts = map(_own_digest, rows, own_hashes(schema, before), own_hashes(schema, after))
-                column = pa.array(texts, schema.field(VIDEO_DIGESTS).type)
-                after = after.set_column(schema.get_field_index(VIDEO_DIGESTS), schema.field(VIDEO_DIGESTS), column)
-            parts.append(after)
+            texts = map(_own_digest, rows, own_hashes(schema, before), own_hashes(schema, after))
+            column = pa.array(texts, schema.field(VIDEO_DIGESTS).type)
+            place = schema.get_field_index(VIDEO_DIGESTS)
+            parts.append(after.set_column(place, schema.field(VIDEO_DIGESTS), column))
         if parts:
             check()
             self._tables.upsert("videos", ["video_id"], pa.concat_tables(parts))
 
     def _add_digests(self, rows: Sequence[dict[str, Any]], digests: Digests | None) -> None:
-        """Add the digests of each video to its row, where the library has a column for them."""
+        """Add the digests of each video to its row."""
         schema = self._tables.schema("videos")
-        if not rows or VIDEO_DIGESTS not in schema.names:
+        if not rows:
             return
         names = expected_rows(self._vectors_table)
         of_videos = one_of("video_id", [row["video_id"] for row in rows])

@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from kinodex.agent.protocol import Usage
 from kinodex.index.library import Library
 from kinodex.index.rows import ClipVectors, VideoRow
+from kinodex.index.spaces.named_models import note_model
+from kinodex.index.text import redact_uri
 from kinodex.jobs.add.endpoint import map_in_order
 from kinodex.jobs.add.run import NO_COST, AddedRows, RowsOf, check_settings
 from kinodex.jobs.clip_models import INSTRUCTION, ServedModel, clip_spaces, loaded
@@ -92,7 +94,9 @@ class Clips:
             raise UsageError(f"got {self.frames} frames a window, and {self.clip_model} takes {model.fixed_frames}")
         check_settings(library, self, "window_s", "stride_s", "fps", "frames")
         library.additions.add_clip_space(model.space)
-        if not isinstance(model, ServedModel):
+        if isinstance(model, ServedModel):
+            note_model(redact_uri(model.base_url))
+        else:
             log_notes(carry_clips(library, model))
 
     def rows_of(self, library: Library, video: VideoRow) -> AddedRows:

@@ -258,7 +258,7 @@ def maintain(
     upkeep = None if check or repair else maintain_library(opened, keep_s, discard_broken, purge, _tell, deep)
     health = check_health(opened, deep) if upkeep is None else upkeep.after
     addresses = None
-    if check:
+    if check and not any(each.altered for each in health.audit.keyed):  # else addresses may be other ones
         from kinodex.jobs.addresses import check_addresses
 
         addresses = check_addresses(opened)

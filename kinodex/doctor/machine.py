@@ -497,8 +497,10 @@ async def _list_models(role: Role) -> tuple[CheckResult, list[str]]:
 
     try:
         http = BoundedClient(verify=trusted_certificates())
-        settings = {"base_url": role.base_url, "api_key": api_key(role), "timeout": role.timeout_s}
-        async with openai.AsyncOpenAI(**settings, max_retries=0, http_client=http) as client:
+        timeout_s, key = role.timeout_s, api_key(role)
+        async with openai.AsyncOpenAI(
+            base_url=role.base_url, api_key=key, timeout=timeout_s, max_retries=0, http_client=http
+        ) as client:
             names = [each.id async for each in await client.models.list()]
     except openai.APIConnectionError as error:
         raise provider_errors.connection_error(role, error) from error

@@ -94,6 +94,10 @@ ALTERED = {
 }
 
 
+def put_back(library: Library, name: str, rows: pa.Table) -> None:
+    library.tables.rewrite(name, lambda _: rows)
+
+
 def test_every_value_of_a_row_that_is_another_is_found(filled: Library) -> None:
     assert health(filled).problems == ()
     for name, columns in ALTERED.items():
@@ -103,7 +107,7 @@ def test_every_value_of_a_row_that_is_another_is_found(filled: Library) -> None:
             alter(filled, name, column)
             (problem,) = [each for each in health(filled).problems if "has other values" in each]
             assert problem.endswith(f"has other values than were written in {name}")
-            filled.tables.rewrite(name, lambda _, before=before: before)
+            put_back(filled, name, before)
     assert health(filled).problems == ()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import fsspec
 import pytest
 
 from kinodex.index.library import Library
@@ -48,7 +49,8 @@ def also_at(library: Library, path: Path, video_id: str) -> None:
 def test_a_remote_source_is_in_a_folder_that_goes(library, tmp_path):
     row = video(tmp_path / "film.mp4", library)
     fields = {name: getattr(row, name) for name in row.__slots__}
-    remote = VideoRow(**(fields | {"uri": f"simplecache::file://{row.uri}"}))
+    fsspec.filesystem("memory").pipe("/remote/film.mp4", BYTES)
+    remote = VideoRow(**(fields | {"uri": "memory://remote/film.mp4"}))
     with source_of(library, remote) as found:
         fetched = Path(found.path)
         assert fetched.read_bytes() == BYTES and found.video_id == row.video_id

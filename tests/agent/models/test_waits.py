@@ -1,4 +1,4 @@
-"""How long a server asks to be left alone: in every form in which servers say it, and what is done with it."""
+"""Waits that a server asks for: in every form in which servers say it, and what is done with them."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_a_model_that_only_a_library_names_is_not_opened(
     library = library_in(tmp_path / "library", named, fingerprint)
     for towers in ("text", "image", "both"):
         with pytest.raises(ModelNotNamed, match="KINODEX_MODELS=") as caught:
-            library.load_space(None, towers)  # type: ignore[call-overload]
+            library.load_space(None, towers)
         assert named in str(caught.value) and "\n" not in str(caught.value)
     if named == name:
         assert library.load_space(named, "text").fingerprint.digest == fingerprint.digest, "the call names it"

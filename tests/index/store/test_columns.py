@@ -13,7 +13,7 @@ from kinodex.index.maintain import maintain, remove_added, remove_videos
 from kinodex.index.repair import repair
 from kinodex.index.rows import ClipRow, FailureRow, SourceRow
 from kinodex.index.store.database import Tables
-from kinodex.index.store.schema import LATE_COLUMNS, LATE_TABLES, table_schemas
+from kinodex.index.store.schema import LATE_TABLES, table_schemas
 from tests.support.command import bad, runner
 from tests.support.libraries.random_library import (
     SETTINGS,
@@ -79,15 +79,19 @@ REQUIRED = [
     (name, column)
     for name, schema in {**OWN, "clips": LATE_TABLES["clips"]}.items()
     for column in schema.names
-    if column not in LATE_COLUMNS and name != "videos"
+    if name != "videos"
 ]
+
+
+def drop(tables: Tables, name: str, column: str) -> None:
+    tables.commit(name, lambda newest: newest.drop_columns([column]))
 
 
 def test_a_column_that_was_dropped(filled: Library) -> None:
     for name, column in REQUIRED:
         before = filled.tables[name].version
         raw = Tables(filled.uri)
-        raw.commit(name, lambda newest, column=column: newest.drop_columns([column]))
+        drop(raw, name, column)
         with pytest.raises(LibraryDamaged, match=f"the table {name} of .*: .*it has no column {column}"):
             ingest(Library.open(filled.uri))
         assert Library.open(filled.uri).tables.version("videos") == filled.tables.version("videos")
@@ -96,7 +100,7 @@ def test_a_column_that_was_dropped(filled: Library) -> None:
 
 @pytest.mark.parametrize("name, column", [("frames", "jpeg"), ("transcript", "text"), ("additions", "model")])
 def test_every_writer_refuses_before_it_writes(filled: Library, name: str, column: str) -> None:
-    Tables(filled.uri).commit(name, lambda newest: newest.drop_columns([column]))
+    drop(Tables(filled.uri), name, column)
     refused(filled.uri, f"it has no column {column}")
 
 
@@ -119,7 +123,7 @@ def test_the_command_line_says_so_with_exit_code_4(
     filled: Library, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kinodex = runner(monkeypatch, capsys)
-    Tables(filled.uri).commit("transcript", lambda newest: newest.drop_columns(["text"]))
+    drop(Tables(filled.uri), "transcript", "text")
     for command in (
         ("search", "{}", "hello", "--in", "speech"),
         ("maintain", "{}"),

@@ -53,6 +53,7 @@ def test_a_film_that_was_removed_meanwhile_does_not_come_back(library: Library) 
     assert health(opened).problems == ()
 
 
+COLUMN = pa.field("x", pa.string())
 Write = Callable[[Tables, pa.Table], object]
 WRITES: dict[str, Write] = {
     "append": lambda tables, rows: tables.append("sources", rows),
@@ -61,10 +62,11 @@ WRITES: dict[str, Write] = {
     "update": lambda tables, rows: tables.update("sources", equal("uri", "/there"), {"stamp": "late"}),
     "delete": lambda tables, rows: tables.delete("sources", equal("uri", "/there")),
     "rewrite": lambda tables, rows: tables.rewrite("sources", lambda _: rows),
-    "a column": lambda tables, rows: tables.commit("sources", lambda newest: newest.add_columns(pa.field("x", TEXT))),
+    "a column": lambda tables, rows: tables.commit(
+        "sources", lambda newest: newest.add_columns(pa.field("x", pa.string()))
+    ),
     "delete doubles": lambda tables, rows: tables.delete_doubles("sources", ["video_id"]),
 }
-TEXT = pa.string()
 
 
 @pytest.mark.parametrize("kind", WRITES)

@@ -283,7 +283,10 @@ def test_an_address_that_a_library_names_gets_no_query_and_no_key(
         ClipQueries(library, space).embed("red moves right")
         assert server.keys == {"Bearer no-key"}
         counts = {each.video_id: each.rows for each in report.outcomes}
-        library.additions.complete("clips", space.digest, counts, {"base_url": "https://models.example.com/v1"})
+        for address in ("https://models.example.com/v1", "http://127.0.0.1:9/v1", "http://192.168.1.1/v1"):
+            library.additions.complete("clips", space.digest, counts, {"base_url": address})
+            with pytest.raises(ModelUnreachable, match=f"an address that the library names; .* set {ENDPOINT}"):
+                ClipQueries(library, space).embed("kite")
         with pytest.raises(ModelUnreachable, match=f"an address that the library names; .* set {ENDPOINT}"):
             ClipQueries(library, space).embed("green moves")
         monkeypatch.setenv(ENDPOINT, server.base_url)

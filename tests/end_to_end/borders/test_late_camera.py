@@ -50,7 +50,7 @@ def test_a_late_camera_keeps_the_clock_of_its_sound(suffix: str, kinodex: Kinode
     assert said.out == SUBTITLES.rstrip() + "\n\n", "what is said before the first picture is there as well"
     (hit,) = json_of(kinodex, "search", library, "hello", "--in", "speech")
     assert (hit["time_s"], hit["end_s"]) == (5.0, 8.0)
-    assert kinodex("frames", library, "--video", "call", "--at", 21, "--out", tmp_path / "frames").code == 0
+    assert kinodex("export", "frames", library, tmp_path / "frames", "--video", "call", "--at", 21).code == 0
 
     clips = tmp_path / "clips"
     kinodex("export", "clips", library, clips, "--video", "call", "--from", 16, "--to", 19, "--exact", "--pad", 0)
@@ -66,7 +66,7 @@ def test_words_that_are_imported_may_be_said_before_the_first_picture(kinodex: K
     film, library = call(tmp_path / "films" / "call.mkv"), tmp_path / "library"
     film.with_suffix(".srt").rename(tmp_path / "call.srt")
     assert kinodex("ingest", film, "--library", library, "--space", "builtin", "--anyway").code == 0
-    assert kinodex("import", "transcript", tmp_path / "call.srt", library).code == 0
+    assert kinodex("import", "speech", tmp_path / "call.srt", library).code == 0
     assert kinodex("export", "srt", library, "-").out == SUBTITLES.rstrip() + "\n\n"
 
 

@@ -135,7 +135,7 @@ FACES: dict[str, Callable[[Twin], Any]] = {
     "search": lambda twin: json_of(twin.kinodex, "search", twin.library, "summer", "--from", 0, "--to", 60),
     "search in words": lambda twin: twin.kinodex("search", twin.library, "summer", "--from", 0, "--to", 60).out,
     "frames": lambda twin: json_of(
-        twin.kinodex, "frames", twin.library, "--video", "harbour", "--at", 30.5, "--out", twin.folder / "frames"
+        twin.kinodex, "export", "frames", twin.library, twin.folder / "frames", "--video", "harbour", "--at", 30.5
     ),
     "ask": ask_with_trace,
     "ground": lambda twin: json_of(twin.kinodex, "ground", twin.library, "a bird at sea"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import heapq
+import json
 import re
 import string
 import unicodedata
@@ -22,7 +23,6 @@ from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from kinodex.agent import nesting
 from kinodex.agent.errors import BadQuestion
 from kinodex.agent.protocol import MAX_OPTIONS, Question
 from kinodex.index.rows import VideoRow
@@ -274,13 +274,13 @@ def json_file(path: Path) -> Any:
     """Parse a JSON file; raise `UsageError` if it holds something else."""
     try:
         return parse_json(_text(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not JSON: {error}; give the file as it is published") from error
 
 
 def parse_json(text: str | bytes) -> Any:
     """Parse JSON; raise ValueError too for an object with two values of one name, of which Python takes the last."""
-    return nesting.parse_json(text, object_pairs_hook=_object)
+    return json.loads(text, object_pairs_hook=_object)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

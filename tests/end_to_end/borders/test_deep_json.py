@@ -13,7 +13,6 @@ from kinodex.collection import read_plan
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.jobs.add.extract import read_schema_file
-from kinodex.jobs.eval.items import parse_json as parse_item
 from kinodex.jobs.export.moments import read_ranges
 from kinodex.jobs.ingest.sources import read_manifest
 from kinodex.jobs.known_answers import read_known
@@ -41,9 +40,6 @@ def test_a_file_of_deep_json_is_refused_in_a_line(name: str, depth: int, tmp_pat
     assert str(path) in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_deep_json_beside_a_download_is_none_and_in_annotations_a_bad_row(tmp_path: Path) -> None:
-    deep = "[" * 100_000 + "]" * 100_000
-    (tmp_path / "film.info.json").write_text(f'{{"tags": {deep}}}')
+def test_deep_json_beside_a_download_is_none(tmp_path: Path) -> None:
+    (tmp_path / "film.info.json").write_text('{"tags": ' + "[" * 100_000 + "]" * 100_000 + "}")
     assert read_download(str(tmp_path / "film.mp4")) == {}
-    with pytest.raises(ValueError, match="nested more than"):
-        parse_item(deep)

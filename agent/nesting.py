@@ -1,4 +1,4 @@
-"""JSON of models and servers, parsed up to a depth: deeper values end the recursion of whoever walks through them."""
+"""JSON of models, servers and files, parsed up to a depth: a deeper value ends the recursion of whoever walks it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _OPENING, _CLOSING = b"[{", b"]}"
 
 
-def parse_json(text: str | bytes) -> Any:
-    """Parse JSON of bounded depth; raises ValueError (json.JSONDecodeError) for a deeper one too."""
+def parse_json(text: str | bytes, **options: Any) -> Any:
+    """Parse JSON of bounded depth by `json.loads`; raises ValueError (json.JSONDecodeError) for a deeper one too."""
     content = text.encode(errors="surrogatepass") if isinstance(text, str) else text
     if is_deep(content):
         raise json.JSONDecodeError(f"nested more than {MOST_DEPTH} deep", "", 0)
-    return json.loads(text)
+    return json.loads(text, **options)
 
 
 def is_deep(content: bytes) -> bool:

@@ -16,6 +16,7 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import NotATrace, NotInTrace
 from kinodex.agent.limits import Budget
+from kinodex.agent.nesting import parse_json
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import (
     LATER,
@@ -368,7 +369,7 @@ def read_trace(path: Path) -> list[Record]:
     """Read all records of a trace, header first; the file may be compressed (.gz). Raises `NotATrace` if it is none."""
     try:
         content = _unpacked(path) if path.suffix == ".gz" else path.read_bytes()
-        records = [json.loads(line) for line in content.splitlines()]  # of bytes: a text knows more line ends
+        records = [parse_json(line) for line in content.splitlines()]  # of bytes: a text knows more line ends
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise NotATrace(f"{path} cannot be read as a trace: {error}; give a file written with --trace") from error
     header = records[0] if records else None

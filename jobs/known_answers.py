@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kinodex.agent.answer import Answer, Evidence
 from kinodex.agent.errors import BadQuestion
+from kinodex.agent.nesting import parse_json
 from kinodex.agent.protocol import Question
 from kinodex.jobs.errors import UsageError
 
@@ -44,7 +44,7 @@ def read_known(path: Path) -> list[KnownQuestion]:
     known = []
     for number, line in enumerate(content.splitlines(), start=1):
         try:
-            known.append(_known(json.loads(line)))
+            known.append(_known(parse_json(line)))
         except (ValueError, BadQuestion) as error:
             raise UsageError(f"{path}, line {number}: {error}; {EXPECTED}") from error
     if not known:

@@ -9,7 +9,6 @@ one), file name, stem or title, in a column of `KEYS`; or by a regular expressio
 from __future__ import annotations
 
 import csv
-import json
 import re
 import unicodedata
 from collections import defaultdict
@@ -22,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from kinodex.agent.nesting import parse_json
 from kinodex.index.library import Library
 from kinodex.index.metadata import OF_VIDEOS, is_column_name
 from kinodex.index.rows import VideoRow
@@ -154,7 +154,7 @@ def _csv_rows(path: Path, delimiter: str = ",") -> list[dict[str, Any]]:
 
 
 def _json_rows(path: Path) -> list[dict[str, Any]]:
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    rows = [parse_json(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     if wrong := next((n for n, row in enumerate(rows, start=1) if not isinstance(row, dict)), None):
         raise ValueError(f"row {wrong} is no object")
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -233,7 +233,7 @@ def has_columns(manifest: str) -> bool:
                     names = read_schema(path).names
                 case ".jsonl":
                     with path.open(encoding="utf-8") as file:
-                        first = json.loads(next(filter(str.strip, file), "{}"))
+                        first = parse_json(next(filter(str.strip, file), "{}"))
                         names = list(first) if isinstance(first, dict) else []
                 case _:
                     with path.open(encoding="utf-8-sig", newline="") as file:

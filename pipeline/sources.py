@@ -135,7 +135,7 @@ def read_download(uri: str) -> dict[str, Any]:
         return {}
     try:
         info = json.loads(Path(uri).with_suffix(".info.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return info if isinstance(info, dict) else {}
 

@@ -196,6 +196,4 @@ def _text_models(open_clip: ModuleType) -> set[str]:
 
 
 def _refused(name: str, key: str, what: str) -> BadCheckpoint:
-    return BadCheckpoint(
-        f"cannot load {name}: its {CONFIG} gives {key}, {what}; take it out if the model needs no such"
-    )
+    return BadCheckpoint(f"cannot load {name}: its {CONFIG} gives {key}, {what}; take it out if the model does without")

@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 import pyarrow as pa
 
 from kinodex.agent.errors import BadSettings
+from kinodex.agent.nesting import parse_json
 from kinodex.agent.prompts import FOLDER
 from kinodex.agent.protocol import Model, Note, Request, Segment
 from kinodex.agent.replies import NAMED, Schema
@@ -245,7 +246,7 @@ def extraction(into: str, schema: object, *, asks: str, **settings: Any) -> Extr
 def read_schema_file(path: Path) -> object:
     """Read a JSON schema; raises UsageError."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read the schema {path}: {error}; give a file with a JSON schema") from error
 

@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
+from kinodex.agent.nesting import parse_json
 from kinodex.agent.trace import read_trace
 from kinodex.index.errors import QueryError, UnknownVideo
 from kinodex.index.library import Library, LibraryReader
@@ -386,7 +387,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 def _object(line: str, path: Path, number: int) -> Mapping[str, Any]:
     try:
-        value = json.loads(line)
+        value = parse_json(line)
     except ValueError as error:
         raise UsageError(
             f"{path}, line {number}: is no JSON ({error}); give an object a line, or a .csv file"

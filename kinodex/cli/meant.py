@@ -1,4 +1,4 @@
-"""What people type from habit, and the command that does it: a refusal names it.
+"""Suggest the command that is meant by a name that people type from habit.
 
 May import typer, and nothing heavy: every start of the command line imports this file.
 """

@@ -1,4 +1,4 @@
-"""What README and pages say that a command prints is what it prints, of the demo's library."""
+"""Examples of README and pages print of the demo's library what stands beside them."""
 
 from __future__ import annotations
 

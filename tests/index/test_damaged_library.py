@@ -1,4 +1,4 @@
-"""Whatever a library's JSON, columns and numbers hold, a command ends in one line and with exit code 4, or says it."""
+"""A command ends in one line and with exit code 4, or says it, whatever JSON, columns and numbers a library holds."""
 
 from __future__ import annotations
 

@@ -156,9 +156,9 @@ def test_no_secret_is_written_or_printed(
     session("doctor", "--base-url", gone, code=None)
     session("view", library, "--out", "library.html")
     session("export", "hf", library, "dataset")
-    for command in ("info", "report"):
-        session(command, library)
-        session(command, library, "--json")
+    for runs in ((), ("--runs",)):
+        session("info", library, *runs)
+        session("info", library, *runs, "--json")
     opened = Library.open(str(library))
     found = leaks(written, session, caplog.text + rows_of(opened))
     assert not found, "\n".join(found)

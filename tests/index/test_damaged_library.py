@@ -1,4 +1,4 @@
-"""Whatever a library's JSON, columns and numbers hold, a command ends in one line and with exit code 4, or says it."""
+"""A command ends in one line and with exit code 4, whatever the JSON, columns and numbers of a library hold."""
 
 from __future__ import annotations
 

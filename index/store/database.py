@@ -295,12 +295,16 @@ class Tables:
 
         def attempt() -> Result:
             newest = self.to_write(name)
-            for check in () if name == UNGUARDED else tuple(self.guards.values()):
-                check()
+            if name != UNGUARDED:
+                self._check_leases()
             return step(newest)
 
         with storage_errors(self.uri):
             return retry_on_conflict(attempt)
+
+    def _check_leases(self) -> None:
+        for check in tuple(self.guards.values()):
+            check()
 
     def _check_all(self) -> None:
         """Raise LibraryDamaged, once, for a table that could not be written as it should be."""
@@ -385,7 +389,8 @@ class Tables:
         self.commit(name, replace_all)
 
     def drop(self, name: str) -> None:
-        """Delete a table and its files."""
+        """Delete a table and its files; raises LeaseLost."""
+        self._check_leases()
         self._open.pop(name, None)
         with storage_errors(self.uri):
             lance.LanceDataset.drop(table_place(self.uri, name))

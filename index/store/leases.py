@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 import pyarrow as pa
@@ -52,6 +52,8 @@ class Pace:
 
 
 DEFAULT_LEASE = Pace()
+BROKEN_OFF = {"beat": -1}
+"""The mark of a lease whose holder ended with an error."""
 _unreleased: set[str] = set()
 """Tokens of leases that ended in this process while the store did not take that they did."""
 _unfenced: set[str] = set()
@@ -86,31 +88,33 @@ class Lease:
         self._tables.guards.pop(self.name, None)
         self._ended.set()
         self._heart.join()
-        self._leave()
+        self._leave(BROKEN_OFF if kind is not None else {})
 
     def check(self) -> None:
         """Raise LeaseLost if another run took over: nothing more may be written then."""
         check_lease(self._tables, self.name, self.token)
 
-    def _leave(self) -> None:
+    def _leave(self, state: Mapping[str, int] = MappingProxyType({})) -> None:
         """Release it, now or once the store takes that: what was done under it stands, and its own error counts."""
         if self.token in _unfenced:
             return
         try:
-            self._release()
+            self._release(state)
         except LibraryError:
             _unreleased.add(self.token)
-            threading.Thread(target=self._release_later, name=f"release of {self.name}", daemon=True).start()
+            threading.Thread(
+                target=self._release_later, args=[state], name=f"release of {self.name}", daemon=True
+            ).start()
 
-    def _release(self) -> None:
-        _update(self._tables, self.name, self.token, {"token": ""})
+    def _release(self, state: Mapping[str, int]) -> None:
+        _update(self._tables, self.name, self.token, {"token": "", **state})
 
-    def _release_later(self) -> None:
+    def _release_later(self, state: Mapping[str, int]) -> None:
         """Release it once the store takes it: other processes see that this one is alive, and would wait for ever."""
         while True:
             time.sleep(self._pace.beat_s)
             with suppress(LibraryError):
-                self._release()
+                self._release(state)
                 _unreleased.discard(self.token)
                 return
 
@@ -145,7 +149,8 @@ def check_lease(tables: Tables, name: str, token: str) -> None:
 def take(tables: Tables, name: str, token: str, owner: str, pace: Pace) -> bool:
     """Take the lease for this process, or raise LibraryBusy. Of several that try at once one succeeds.
 
-    Returns True if the holder before never released it: what that may be about to commit has to be fenced off.
+    Returns True if the holder before never released it, or ended with an error, which its workers may outlive: what
+    they may be about to commit has to be fenced off.
     """
     ours = _claim(name, token, owner)
     left = _unreleased | _unfenced  # as they were before the row is read: a thread may release it meanwhile
@@ -155,7 +160,7 @@ def take(tables: Tables, name: str, token: str, owner: str, pace: Pace) -> bool:
         row = _held_row(tables, name)
     if row["token"] not in ("", token) and row["token"] not in left:
         row = _wait_for_end(tables, row, pace)
-    is_taken_over = bool(row["token"])
+    is_taken_over = bool(row["token"]) or row["beat"] < 0
     for _ in range(2):  # once more, where it was released in between
         if row["token"] != token:
             _update(tables, name, row["token"], ours, beat=row["beat"])

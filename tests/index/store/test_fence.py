@@ -104,6 +104,25 @@ def test_a_worker_of_a_run_that_lost_its_lease_appends_nothing(library: Library)
     assert health(Library.open(library.uri)).problems == ()
 
 
+def test_a_worker_that_outlives_its_run_which_failed_appends_nothing(library: Library) -> None:
+    worker = Library.open(library.uri)
+    lease = library.lease("ingest", "the first run", SLOW)
+    with ExitStack() as runs:
+        lease.__enter__()
+        worker.guard(lease.name, lease.token)
+        check = worker.tables.guards["ingest"]
+
+        def stopped_after_the_check() -> None:
+            check()
+            lease.__exit__(KeyError, KeyError(), None)
+            runs.enter_context(Library.open(library.uri).lease("ingest", "the second run"))
+
+        worker.tables.guards["ingest"] = stopped_after_the_check
+        with pytest.raises(LeaseLost, match="the second run"):
+            worker.writer.add_frames({"bbbb": OTHER.frame_rows()})
+    assert health(Library.open(library.uri)).problems == ()
+
+
 def test_what_others_write_beside_a_takeover_is_kept(library: Library) -> None:
     write(library, FILM)
     columns = library.tables.schema("videos")

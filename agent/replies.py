@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field
 
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.nesting import parse_json
+from kinodex.index.nesting import parse_json
 
 REASONING = "reasoning"
 """The name of the field in which a model thinks before it commits itself."""

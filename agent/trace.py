@@ -16,7 +16,6 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import NotATrace, NotInTrace
 from kinodex.agent.limits import Budget
-from kinodex.agent.nesting import parse_json
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import (
     LATER,
@@ -37,6 +36,7 @@ from kinodex.agent.protocol import (
     request_fields,
     request_key,
 )
+from kinodex.index.nesting import parse_json
 from kinodex.index.rows import moved
 
 # Events of a run, one class each: to show a run live, and to write its trace.

@@ -6,11 +6,11 @@ Each message is one line for a person to read. Other rooms derive their own from
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar, cast, get_type_hints
 
+from kinodex.index.nesting import parse_json
 from kinodex.index.text import redact_values
 
 
@@ -143,8 +143,6 @@ def checked_text(text: str, advice: str = TYPE_IT) -> str:
 
 MOST_CHARACTERS = 256 << 20
 """The report of a run of ten thousand sources that failed has some millions."""
-MOST_DEPTH = 64
-BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 SHOWN_LETTERS = 200
 LARGEST = 1e300
 """Of numbers; NaN is not less either."""
@@ -158,9 +156,7 @@ def read_json(text: str | bytes, what: str) -> Any:
         plain = text.decode() if isinstance(text, bytes) else text
         if len(plain) > MOST_CHARACTERS:
             raise ValueError(f"it has {len(plain):,} characters")
-        if plain.count("[") + plain.count("{") > MOST_DEPTH and max(_depths(plain), default=0) > MOST_DEPTH:
-            raise ValueError(f"it is nested more than {MOST_DEPTH} deep")
-        value = json.loads(plain)
+        value = parse_json(plain)
         if "\\u" in plain:
             json.dumps(value, ensure_ascii=False).encode()  # halves of characters cannot be written again
     except (ValueError, TypeError) as error:
@@ -220,10 +216,3 @@ def _checked(value: Any, kind: Any, what: str) -> Any:
     elif isinstance(value, Mapping):
         return value
     raise altered(what, f"it is {str(value)[:SHOWN_LETTERS]!r}")
-
-
-def _depths(text: str) -> Iterator[int]:
-    depth = 0
-    for found in BRACKETS.finditer(text):
-        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
-        yield depth

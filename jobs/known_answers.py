@@ -8,8 +8,8 @@ from pathlib import Path
 
 from kinodex.agent.answer import Answer, Evidence
 from kinodex.agent.errors import BadQuestion
-from kinodex.agent.nesting import parse_json
 from kinodex.agent.protocol import Question
+from kinodex.index.nesting import parse_json
 from kinodex.jobs.errors import UsageError
 
 EXPECTED = "give a questions.jsonl as `kinodex sample` writes"

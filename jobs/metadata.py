@@ -21,9 +21,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from kinodex.agent.nesting import parse_json
 from kinodex.index.library import Library
 from kinodex.index.metadata import OF_VIDEOS, is_column_name
+from kinodex.index.nesting import parse_json
 from kinodex.index.rows import VideoRow
 from kinodex.index.text import composed, redact_uri
 from kinodex.jobs.errors import UsageError

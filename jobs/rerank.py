@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, ValidationError
 
 from kinodex.agent.errors import ModelRejected, ModelUnreachable, NoCompletion
-from kinodex.agent.nesting import parse_json
 from kinodex.index.library import LibraryReader
+from kinodex.index.nesting import parse_json
 from kinodex.index.rows import Hit
 from kinodex.index.text import redact, redact_uri
 from kinodex.jobs.errors import UsageError

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from kinodex.agent.errors import BadSettings
-from kinodex.agent.nesting import parse_json
 from kinodex.agent.protocol import USUAL, Question
 from kinodex.agent.requests.collection import CollectionPlan, PlanCollection
 from kinodex.agent.requests.extract import ExtractRows
 from kinodex.agent.variants.base import Variant
 from kinodex.answers import AskRequest, watched
 from kinodex.index.library import Library as Tables
+from kinodex.index.nesting import parse_json
 from kinodex.jobs.collection import CollectionAnswer, CollectionRequest, CollectionSettings, ask_collection, bill
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice

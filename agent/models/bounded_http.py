@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 
 from kinodex.agent.errors import ReplyRefused
-from kinodex.agent.nesting import MOST_DEPTH, is_deep
+from kinodex.index.nesting import MOST_DEPTH, is_deep
 from kinodex.index.text import redact_uri
 
 MOST_REPLY_BYTES = 32 << 20

@@ -15,11 +15,11 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, Field, ValidationError
 
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.nesting import MOST_DEPTH, is_deep_value
-from kinodex.agent.nesting import parse_json as decoded
 from kinodex.agent.prompts import Message
 from kinodex.agent.protocol import R, Reply, Request, after_thought
 from kinodex.agent.replies import DOTS, REASONING, Schema, filled_in, flat_call, strict_schema, words_of_form
+from kinodex.index.nesting import MOST_DEPTH, is_deep_value
+from kinodex.index.nesting import parse_json as decoded
 
 
 @dataclass(frozen=True, slots=True)

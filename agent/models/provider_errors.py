@@ -23,7 +23,7 @@ from kinodex.agent.errors import (
 from kinodex.agent.models.length_refusals import WORDINGS, is_about_length, limit_tokens
 from kinodex.agent.models.roles import Role
 from kinodex.agent.models.waits import asked_wait_s
-from kinodex.agent.nesting import parse_json
+from kinodex.index.nesting import parse_json
 from kinodex.index.text import redact
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import BadSettings, InvalidReply
 from kinodex.agent.models.rules import MIN_BEARING, cloze_statements, describe, rule, word_share
-from kinodex.agent.nesting import parse_json
 from kinodex.agent.protocol import (
     LATER,
     VIDEO_ID_LENGTH,
@@ -66,6 +65,7 @@ from kinodex.agent.variants.base import (
     restore_paper,
     span,
 )
+from kinodex.index.nesting import parse_json
 
 if TYPE_CHECKING:
     from kinodex.index.rows import SegmentRow, TranscriptRow

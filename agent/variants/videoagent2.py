@@ -26,7 +26,6 @@ from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import AllRejected, BadSettings, InvalidReply, ModelRejected, NeedsLanguage
 from kinodex.agent.limits import gather_all
 from kinodex.agent.models.rules import clauses, rule
-from kinodex.agent.nesting import parse_json
 from kinodex.agent.protocol import (
     LATER,
     Note,
@@ -73,6 +72,7 @@ from kinodex.agent.tools.detection import WHOLE, Box, Detected, Found, Track, de
 from kinodex.agent.trace import Acted, Assessed
 from kinodex.agent.tree import Form, show_chapters
 from kinodex.agent.variants.base import PAPER_FORM, Step, Variant, check_at_least, no_step, quoted, span
+from kinodex.index.nesting import parse_json
 
 MOST_CONFIDENT = 5
 """The upper end of the scale of an answer's confidence; 0 is no answer."""

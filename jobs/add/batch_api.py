@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kinodex.agent.errors import ModelRejected
-from kinodex.agent.nesting import parse_json
 from kinodex.index.library import Library
+from kinodex.index.nesting import parse_json
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.endpoint import (
     EndpointAddition,

@@ -20,13 +20,13 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 import pyarrow as pa
 
 from kinodex.agent.errors import BadSettings
-from kinodex.agent.nesting import parse_json
 from kinodex.agent.prompts import FOLDER
 from kinodex.agent.protocol import Model, Note, Request, Segment
 from kinodex.agent.replies import NAMED, Schema
 from kinodex.agent.requests.extract import EVIDENCE, ExtractRows, RowSchema, read_schema, rows_of_reply, texts_in
 from kinodex.index.extracts import NAME, ExtractVersion, made_now
 from kinodex.index.library import Library, LibraryReader
+from kinodex.index.nesting import parse_json
 from kinodex.index.rows import Scope, VideoRow
 from kinodex.index.store.schema import COMMON_COLUMNS
 from kinodex.jobs.add.captions import EMBEDDING, text_tower

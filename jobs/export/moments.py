@@ -17,10 +17,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from kinodex.agent.nesting import parse_json
 from kinodex.agent.trace import read_trace
 from kinodex.index.errors import QueryError, UnknownVideo
 from kinodex.index.library import Library, LibraryReader
+from kinodex.index.nesting import parse_json
 from kinodex.index.rows import Basis, Scope, SegmentRow, VideoRow, presentation_s
 from kinodex.index.times import parse_time
 from kinodex.jobs.errors import UsageError

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.nesting import parse_json
 from kinodex.index.library import Library
+from kinodex.index.nesting import parse_json
 from kinodex.index.store.schema import equal
 from kinodex.index.text import redact_uri
 from kinodex.jobs.addresses import address_states, latest, videos_by_id

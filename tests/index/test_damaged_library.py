@@ -13,6 +13,7 @@ import pytest
 
 from kinodex.index.errors import LibraryDamaged, TowersDamaged, facts_of, read_json, read_object
 from kinodex.index.library import Library
+from kinodex.index.nesting import MOST_DEPTH
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.carried_towers import held_towers
 from kinodex.index.store.database import Tables
@@ -196,7 +197,7 @@ def test_json_within_its_bounds_is_read_as_it_is() -> None:
     many = json.dumps([{"n": number} for number in range(1000)])
     assert len(read_json(many.encode(), "x")) == 1000
     with pytest.raises(LibraryDamaged, match=r"cannot read x: .* nested more than"):
-        read_json("[" * 65 + "]" * 65, "x")
-    assert read_json("[" * 64 + "]" * 64, "x")
+        read_json("[" * (MOST_DEPTH + 1) + "]" * (MOST_DEPTH + 1), "x")
+    assert read_json("[" * MOST_DEPTH + "]" * MOST_DEPTH, "x")
     with pytest.raises(LibraryDamaged, match="it has a field later"):
         facts_of(Fingerprint, {"later": 1}, "x")

@@ -22,8 +22,8 @@ from kinodex.agent.models.bounded_http import MOST_REPLY_BYTES, BoundedClient
 from kinodex.agent.models.completion import parse_reply
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
-from kinodex.agent.nesting import MOST_DEPTH, is_deep, is_deep_value, parse_json
 from kinodex.index.library import Library
+from kinodex.index.nesting import MOST_DEPTH, is_deep, is_deep_value, parse_json
 from kinodex.index.rows import Hit
 from kinodex.jobs.rerank import reranked
 from kinodex.jobs.standing_queries import send_notice

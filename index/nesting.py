@@ -1,12 +1,10 @@
-"""JSON of models, servers and files, parsed up to a depth: a deeper value ends the recursion of whoever walks it."""
+"""Parse JSON of libraries, models, servers and files up to a depth: a deeper value ends the recursion of its readers."""
 
 from __future__ import annotations
 
 import json
 import re
 from typing import Any
-
-import numpy as np
 
 MOST_DEPTH = 100
 """Lists and objects within each other; the deepest reply of a known server has nine."""
@@ -26,6 +24,8 @@ def is_deep(content: bytes) -> bool:
     """True if JSON, as it is written, has more brackets open at once than is allowed; strings do not count."""
     if sum(content.count(each) for each in _OPENING) <= MOST_DEPTH:
         return False
+    import numpy as np  # which is not needed for what is written every day
+
     codes = np.frombuffer(_STRING.sub(b"", content), np.uint8)
     opened, closed = (np.isin(codes, np.frombuffer(each, np.uint8)).astype(np.int32) for each in (_OPENING, _CLOSING))
     return bool(np.cumsum(opened - closed).max(initial=0) > MOST_DEPTH)

@@ -1,4 +1,4 @@
-"""Parse JSON of libraries, models, servers and files up to a depth: a deeper value ends the recursion of its readers."""
+"""Parse JSON of libraries, models, servers and files up to a depth; a deeper value would end its readers' recursion."""
 
 from __future__ import annotations
 

@@ -83,7 +83,9 @@ def test_facts_of_a_file_that_still_holds_the_video(tmp_path):
     tiny_film(film, 3, 0)
     video_id = identify(Source(str(film), "film"), tmp_path).video_id
     known = probe(film)
-    assert read_facts(str(film), video_id) == FileFacts(known.fps, known.width_px, known.height_px, known.codec)
+    assert read_facts(str(film), video_id) == FileFacts(
+        known.fps, known.width_px, known.height_px, known.codec, known.earliest_s
+    )
     assert known.width_px > 0
     for uri, id_ in ((str(film), "other"), (f"{film}x", video_id), (f"file://{film}", video_id)):
         assert read_facts(uri, id_) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import re
 from types import SimpleNamespace
 
@@ -46,15 +47,16 @@ def test_models_and_options_that_cannot_be_used_are_refused_in_one_line(kinodex,
     assert ran.code == 0 and "segments" in ran.out
 
 
-def test_a_model_without_an_endpoint_is_where_ask_looks_for_it(kinodex, small_library, monkeypatch):
+def test_a_model_without_an_endpoint_is_where_ask_looks_for_it(kinodex, small_library, monkeypatch, tmp_path):
+    place = shutil.copytree(small_library, tmp_path / "library")
     with ChatServer(lambda body: {"caption": "a boat", "confidence": 90}, models=["gpt-4o"]) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        ran = kinodex("add", "captions", small_library, "--model", "gpt-4o")
+        ran = kinodex("add", "captions", place, "--model", "gpt-4o")
         assert (ran.code, ran.err.splitlines()[0]) == (0, f"asking gpt-4o at {server.base_url}"), ran
         assert len(server.seen) > 0
     monkeypatch.delenv("OPENAI_BASE_URL")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    bad(kinodex, "add", "chapters", small_library, "--model", "gpt-4o", code=5, says="OPENAI_API_KEY is not set")
+    bad(kinodex, "add", "chapters", place, "--model", "gpt-4o", code=5, says="OPENAI_API_KEY is not set")
 
 
 def test_the_folder_of_a_model_is_one_model_from_everywhere(tiny_model, monkeypatch):

@@ -58,7 +58,7 @@ def test_what_makes_no_sense_is_refused(client, video):
     for kind, query, status, says in (
         ("csv", {"ranges": "2-1"}, 400, "its end has to come after its beginning"),
         ("csv", {"ranges": "a-b"}, 400, "write it as 12.5-20"),
-        ("csv", {"ranges": "1-inf"}, 400, "its end has to come"),
+        ("csv", {"ranges": "1-inf"}, 400, "write it as 12.5-20"),
         ("csv", {"ranges": "1-2," * 101}, 400, "at most 100 are taken"),
         ("csv", {"ranges": "500-600"}, 404, "outside the video"),
         ("vtt", {"ranges": "9-9.5"}, 404, "nothing is said there"),

@@ -73,13 +73,14 @@ def make_library(folder: Path, films: Mapping[str, Sequence[str]], jpeg: bytes =
 
 
 def add_film(library: Library, title: str, captions: Sequence[str], jpeg: bytes = JPEG, start_s: float = 0.0) -> None:
-    """Add a film with a frame a second, the first at `start_s`."""
+    """Add a film with a frame a second, the first at `start_s`, which a player shows as 0:00."""
     video_id = hashlib.sha256(title.encode()).hexdigest()[:32]
     library.writer.add_frames({video_id: _rows(captions, jpeg, start_s)})
     row = plain_row(
         video_id,
         title,
         start_s=start_s,
+        zero_s=start_s,
         duration_s=float(len(captions)),
         width_px=8,
         height_px=8,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import re
+import shutil
 from types import SimpleNamespace
 
 import numpy as np

@@ -196,7 +196,7 @@ def test_json_within_its_bounds_is_read_as_it_is() -> None:
     assert read_object('{"[": 1}', "x") == {"[": 1}
     many = json.dumps([{"n": number} for number in range(1000)])
     assert len(read_json(many.encode(), "x")) == 1000
-    with pytest.raises(LibraryDamaged, match="cannot read x: .*nested more than"):
+    with pytest.raises(LibraryDamaged, match=r"cannot read x: .*nested more than"):
         read_json("[" * (MOST_DEPTH + 1) + "]" * (MOST_DEPTH + 1), "x")
     assert read_json("[" * MOST_DEPTH + "]" * MOST_DEPTH, "x")
     with pytest.raises(LibraryDamaged, match="it has a field later"):

@@ -136,7 +136,9 @@ class Extraction(EndpointAddition):
         ]
         held = [row for row in before if not row["fault"]]
         missing = len(chosen) - sum(each.reply is not None for each in outcomes)
-        problem = f"{missing} of {len(parts)} parts got no reply that could be used{reasons(outcomes)}"
+        unknown = len(chosen) - len(known)
+        lacks = f"; no frame and no line is known of {unknown}" if unknown else ""
+        problem = f"{missing} of {len(parts)} parts got no reply that could be used{lacks}{reasons(outcomes)}"
         faults = sum(row["fault"] is not None for row in rows)
         return AddedRows([*held, *rows], len(held) + len(rows), problem if missing else None, faults=faults)
 

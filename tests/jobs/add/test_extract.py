@@ -23,7 +23,7 @@ from kinodex.jobs.errors import UsageError
 from kinodex.web.inputs import ViewerApi, classify_inputs
 from kinodex.web.search import LibrarySearch, read_request
 from tests.support.command import Kinodex, bad, json_of
-from tests.support.scenes.chaptered_film import PLACES
+from tests.support.scenes.chaptered_film import PLACES, add_film
 from tests.support.servers.chat_server import ChatServer, failing
 
 
@@ -195,6 +195,16 @@ def test_what_was_wrong_with_an_unusable_reply_is_told_to_the_user_and_not_count
         failed = kinodex(*command(library, schema, server, "--lines-a-part", 7))
     assert failed.code == 3 and {row.stage for row in library.ingest_log.failures()} == {"extracts"}
     assert "--retry-failed" not in kinodex("ingest", "--library", library.uri, "--retry-failed").out
+
+
+def test_a_part_of_which_nothing_is_known_is_named_and_not_asked_about(
+    kinodex: Kinodex, library: Library, schema: Path
+) -> None:
+    add_film(library, "cc", 3, described=False, places=1)
+    with ChatServer(row_of) as server:
+        ran = kinodex(*command(library, schema, server, "--video", "film cc", "--frames-a-part", 0))
+    assert (ran.code, server.seen) == (3, [])
+    assert "got no reply that could be used; no frame and no line is known of 1" in ran.out
 
 
 def test_a_run_ends_at_its_cost_and_goes_on_with_what_was_paid(

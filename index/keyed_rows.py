@@ -66,7 +66,7 @@ def delete_altered(tables: Tables, found: Sequence[WrongRows]) -> None:
 
 
 def _keyed(tables: Tables) -> Iterator[str]:
-    names = (name for name in tables.names() if tables.has(name))
+    names = tables.whole_names()
     return (name for name in names if primary_key(tables.schema(name)))
 
 

@@ -115,7 +115,8 @@ def health(library: Library, deep: bool = False) -> Health:
 def check_tables(library: Library) -> None:
     """Raise LibraryDamaged if a table is missing that every library has."""
     schemas = table_schemas(library.settings, library.fingerprint)
-    missing = [name for name in schemas if not library.tables.has(name)]
+    whole = library.tables.whole_names()
+    missing = [name for name in schemas if name not in whole]
     for name in schemas.keys() - {*missing}:
         check_columns(library.tables.schema(name), schemas[name], name, library.uri)
     if missing:
@@ -239,7 +240,7 @@ def _tidy(library: Library, keep_s: float, purge: bool, on_step: OnStep) -> list
 
 def _delete_uncommitted(tables: Tables) -> list[str]:
     """Delete files that killed writers never committed, under the leases of all writers; else note that they stay."""
-    names = [name for name in tables.names() if name not in UNGUARDED and tables.has(name)]
+    names = [name for name in tables.whole_names() if name not in UNGUARDED]
     found = [name for name in names if has_uncommitted(tables, name)]
     try:
         with ExitStack() as leases:
@@ -315,7 +316,7 @@ class TableFacts:
 
 def table_facts(tables: Tables) -> tuple[TableFacts, ...]:
     """Measure all tables, by name."""
-    names = sorted(name for name in tables.names() if tables.has(name))
+    names = sorted(tables.whole_names())
     with storage_errors(tables.uri):
         return tuple(_facts(tables, name) for name in names)
 

@@ -73,7 +73,7 @@ def repair(uri: str, usual: Mapping[str, Any], read_facts: ReadFacts) -> Repair:
     check_writable(where)
     lost = [line for name in (*LOGS, "videos") for line in _set_aside_unreadable(Tables(where), name)]
     tables = Tables(where)
-    there = {name for name in tables.names() if tables.has(name)}
+    there = set(tables.whole_names())
     settings, space, unknown = _heading(tables, there, usual)
     schemas = table_schemas(settings, space)
     tables.expect(schemas)

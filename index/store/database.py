@@ -310,7 +310,7 @@ class Tables:
         """Raise LibraryDamaged, once, for a table that could not be written as it should be."""
         if self._is_whole or self._own is None:
             return
-        for name in (each for each in self.names() if self.has(each)):
+        for name in self.whole_names():
             found = self[name].schema
             self._check(name, found)
             if name in self._wanted and not name.startswith(EXTRACTS_PREFIX):
@@ -338,7 +338,7 @@ class Tables:
             operation = lance.LanceOperation.Merge(fragments, newest.lance_schema)
             lance.LanceDataset.commit(newest, operation, newest.version, max_retries=0)
 
-        for name in (each for each in self.names() if each != UNGUARDED and self.has(each)):
+        for name in (each for each in self.whole_names() if each != UNGUARDED):
             self.commit(name, same_columns)
 
     def _newest(self, name: str) -> LanceDataset:
@@ -397,14 +397,23 @@ class Tables:
 
     def has(self, name: str) -> bool:
         """True if there is a table of that name; one whose creation was interrupted is listed, and does not count."""
-        if name not in self._open and name in self.names():
-            with storage_errors(self.uri):
-                try:
-                    self._newest(name)
-                except ValueError as error:
-                    if Meaning.NO_TABLE not in meanings_of(error):
-                        raise
-        return name in self._open
+        return name in self._open or (name in self.names() and self._opens(name))
+
+    def _opens(self, name: str) -> bool:
+        """Open a table that is listed; False if its creation was interrupted."""
+        with storage_errors(self.uri):
+            try:
+                self._newest(name)
+            except ValueError as error:
+                if Meaning.NO_TABLE not in meanings_of(error):
+                    raise
+                return False
+        return True
+
+    def whole_names(self, prefix: str = "") -> list[str]:
+        """List the tables with a prefix, without those whose creation was interrupted; the store gives one list."""
+        listed = [name for name in self.names() if name.startswith(prefix)]
+        return [name for name in listed if name in self._open or self._opens(name)]
 
     def names(self) -> list[str]:
         """List all tables, also those whose creation was interrupted."""
@@ -530,7 +539,7 @@ class Tables:
 
     def stored_bytes(self) -> int:
         """Sum the bytes of data and indexes of all tables, in their newest state."""
-        names = [name for name in self.names() if self.has(name)]
+        names = self.whole_names()
         with storage_errors(self.uri):
             return sum(data_bytes(self[name]) for name in names)
 
@@ -591,9 +600,8 @@ def retry_on_conflict(commit: Callable[[], Result]) -> Result:
 def space_tables(tables: Tables, prefix: str = VECTORS_PREFIX) -> dict[str, Fingerprint]:
     """List every table of vectors by name, with its space: of frames, or of sentences and clips by their prefix."""
     found = {}
-    for name in tables.names():
-        if name.startswith(prefix) and tables.has(name):
-            found[name] = read_space(tables[name].schema, f"the table {name} of {tables.uri}")
+    for name in tables.whole_names(prefix):
+        found[name] = read_space(tables[name].schema, f"the table {name} of {tables.uri}")
     return found
 
 
@@ -602,7 +610,7 @@ def own_tables(tables: Tables, stage: str) -> dict[str, str]:
     prefix = OWN_TABLES[stage]
     if stage not in ("map", "extracts"):
         return {space.digest: name for name, space in space_tables(tables, prefix).items()}
-    names = [name for name in tables.names() if name.startswith(prefix) and tables.has(name)]
+    names = tables.whole_names(prefix)
     models = [name.removeprefix(prefix) for name in names]
     keys = models if stage == "map" else ["@".join(each.rsplit("_", 1)) for each in models]
     return dict(zip(keys, names, strict=True))

@@ -148,9 +148,8 @@ def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
 
 def clean(tables: Tables, when: Thresholds) -> None:
     """Delete what only old states of any table hold; that reads the list of files of each state."""
-    for name in tables.names():
-        if tables.has(name):
-            delete_old_states(tables, name, when.keep_s)
+    for name in tables.whole_names():
+        delete_old_states(tables, name, when.keep_s)
 
 
 def is_worded(name: str) -> bool:

@@ -160,7 +160,7 @@ def take(tables: Tables, name: str, token: str, owner: str, pace: Pace) -> bool:
         row = _held_row(tables, name)
     if row["token"] not in ("", token) and row["token"] not in left:
         row = _wait_for_end(tables, row, pace)
-    is_taken_over = bool(row["token"]) or row["beat"] < 0
+    is_taken_over = row["token"] not in ("", token) or row["beat"] < 0
     for _ in range(2):  # once more, where it was released in between
         if row["token"] != token:
             _update(tables, name, row["token"], ours, beat=row["beat"])

@@ -155,11 +155,11 @@ def test_wherever_it_was_in_its_file(thirty: Library, number: int) -> None:
         purge_table(tables, name)
         assert not holds_deleted(tables, name)
     indexes = {each.name: each.segments[0].uuid for each in tables["captions"].describe_indices()}
-    assert sorted(indexes) == ["by_text", "by_video_id"], "indexes keep words and vectors of rows that are gone"
+    assert sorted(indexes) == ["by_terms", "by_video_id"], "indexes keep words and vectors of rows that are gone"
     assert not {*indexes.values()} & {*before.values()}
     refresh(thirty.tables, EAGER)
     now = {each.name for each in tables["captions"].describe_indices()}
-    assert now == {*before} == {"by_text", "by_vector", "by_video_id"}
+    assert now == {*before} == {"by_terms", "by_vector", "by_video_id"}
     query = unit_vectors(VIDEOS, 5)[9].astype(np.float32)
     assert thirty.search.captions("nothing", query, k=1)[0].video_id == id_of(9)
     assert audit(thirty).problems == ()

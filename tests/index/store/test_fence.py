@@ -136,3 +136,10 @@ def test_what_others_write_beside_a_takeover_is_kept(library: Library) -> None:
     assert [each.name for each in opened.tables["transcript"].describe_indices()] == [each.name for each in indexes]
     remove_videos(opened, "aaaa")
     assert health(opened).problems == ()
+
+
+def test_a_lease_that_nobody_lost_costs_no_commit_to_other_tables(library: Library) -> None:
+    versions = [library.tables.version(name) for name in ("videos", "frames", "sources")]
+    for _ in range(2):  # its first time makes the row, its second finds it released
+        with library.lease("ingest", "a run", SLOW):
+            assert [library.tables.version(name) for name in ("videos", "frames", "sources")] == versions

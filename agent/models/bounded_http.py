@@ -23,6 +23,8 @@ MOST_REDIRECTS = 5
 UNLIMITED_S = 600.0
 """Where a request names no limit of its own."""
 OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
+BEFORE_JSON = b" \t\r\n\0\xef\xbb\xbf\xfe\xff"
+"""Blanks, and marks of the order of bytes."""
 USUAL_PORTS = {"http": 80, "https": 443}
 
 
@@ -68,7 +70,7 @@ class BoundedClient(httpx2.AsyncClient):
                     f"{_server(response.request.url)} sends a reply of more than {self._most_bytes:,} bytes; give the "
                     "address of another server"
                 )
-        if content.startswith((b"{", b"[")) and is_deep(bytes(content)):
+        if content.lstrip(BEFORE_JSON).startswith((b"{", b"[")) and is_deep(bytes(content)):
             raise ReplyRefused(
                 f"{_server(response.request.url)} sends JSON that is nested more than {MOST_DEPTH} deep; give the "
                 "address of another server"

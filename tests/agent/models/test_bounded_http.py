@@ -119,8 +119,9 @@ def test_the_time_of_an_attempt_is_that_of_the_whole_reply(in_head: bool) -> Non
         (bomb, {"Content-Encoding": "gzip"}, "more than 33,554,432 bytes"),
         (lambda: iter([b"..."]), {"Content-Encoding": "zstd"}, "as 'zstd', which was not asked for"),
         (lambda: iter([DEEP]), None, f"nested more than {MOST_DEPTH} deep"),
+        (lambda: iter([b"\xef\xbb\xbf\n" + DEEP]), None, f"nested more than {MOST_DEPTH} deep"),
     ],
-    ids=["endless", "gzip bomb", "another encoding", "deep"],
+    ids=["endless", "gzip bomb", "another encoding", "deep", "deep after a mark"],
 )
 def test_a_reply_that_nobody_could_read_ends_after_one_attempt(
     parts: Parts, headers: dict[str, str] | None, words: str

@@ -349,7 +349,7 @@ def _imported(place: str) -> ModuleType:
 
 def _read(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return read_text(Path(path))
     except (OSError, UnicodeDecodeError) as error:
         raise UnknownAgent(f"cannot read {path}: {error}; give a Python file that defines a Variant") from error
 

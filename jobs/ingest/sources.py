@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import posixpath
 from array import array
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kinodex.agent.nesting import parse_json
 from kinodex.index.library import Library
 from kinodex.index.store.schema import equal
 from kinodex.index.text import redact_uri
@@ -240,7 +240,7 @@ def _json_rows(path: Path, manifest: str) -> Iterator[Mapping[str, Any]]:
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
             try:
-                row = json.loads(line)
+                row = parse_json(line)
             except ValueError as error:
                 raise UsageError(
                     f"{manifest}: row {number} is not JSON ({error}); correct that line, or remove it"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kinodex.agent.answer import Answer, Evidence
 from kinodex.agent.errors import BadQuestion
+from kinodex.agent.nesting import parse_json
 from kinodex.agent.protocol import Question
+from kinodex.index.named_files import read_bytes
 from kinodex.jobs.errors import UsageError
 
 EXPECTED = "give a questions.jsonl as `kinodex sample` writes"
@@ -38,13 +39,13 @@ class KnownQuestion:
 def read_known(path: Path) -> list[KnownQuestion]:
     """Read the questions of a sample, in the order of the file; raise `UsageError` naming the line that is none."""
     try:
-        content = path.read_bytes()
+        content = read_bytes(path)
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}; {EXPECTED}") from error
+        raise UsageError(f"cannot read {path}: {error.strerror or error}; {EXPECTED}") from error
     known = []
     for number, line in enumerate(content.splitlines(), start=1):
         try:
-            known.append(_known(json.loads(line)))
+            known.append(_known(parse_json(line)))
         except (ValueError, BadQuestion) as error:
             raise UsageError(f"{path}, line {number}: {error}; {EXPECTED}") from error
     if not known:

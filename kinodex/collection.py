@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,12 +9,14 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from kinodex.agent.errors import BadSettings
+from kinodex.agent.nesting import parse_json
 from kinodex.agent.protocol import USUAL, Question
 from kinodex.agent.requests.collection import CollectionPlan, PlanCollection
 from kinodex.agent.requests.extract import ExtractRows
 from kinodex.agent.variants.base import Variant
 from kinodex.answers import AskRequest, watched
 from kinodex.index.library import Library as Tables
+from kinodex.index.named_files import read_bytes
 from kinodex.jobs.collection import CollectionAnswer, CollectionRequest, CollectionSettings, ask_collection, bill
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice
@@ -93,7 +94,7 @@ def plan_of(given: object) -> CollectionPlan:
 def read_plan(path: Path) -> CollectionPlan:
     """Read a plan from a file: a JSON object, or an answer's with one. Raises UsageError."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(read_bytes(path))
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read the plan {path}: {error}; give what --json prints of a plan") from error
     return plan_of(content.get("plan", content) if isinstance(content, dict) else content)

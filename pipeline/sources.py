@@ -137,9 +137,7 @@ def read_download(uri: str) -> dict[str, Any]:
         return {}
     try:
         note = Path(uri).with_suffix(".info.json")
-        if (
-            not note.is_file() or note.stat().st_size > MOST_NOTE_BYTES
-        ):  # a pipe may never end, and a device has no size
+        if not note.is_file() or note.stat().st_size > MOST_NOTE_BYTES:  # a pipe never ends, a device has no size
             return {}
         info = json.loads(note.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -191,7 +191,7 @@ def _explain_errors(name: str, kind: Kind) -> Iterator[None]:
 def _architecture(name: str) -> str:
     try:
         config = json.loads((Path(name) / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return ""
     names = config.get("architectures") or [config.get("model_type", "")]
     return f" ({names[0]})" if names[0] else ""

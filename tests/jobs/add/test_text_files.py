@@ -216,7 +216,7 @@ def test_names_in_an_archive_are_of_any_system_and_stand_once(tmp_path):
     with zipfile.ZipFile(source, "w") as archive:
         archive.writestr("of windows\\film.json", json.dumps({"0": "one"}))
         archive.writestr("../other.json", json.dumps({"0": "two"}))
-    assert [read.video for read in captions(source)] == ["other", "film"]
+    assert {read.name for read in captions(source) if isinstance(read, VideoText)} == {"other", "film"}
     with zipfile.ZipFile(source, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
         archive.writestr("../other.json", json.dumps({"0": "three"}))
     with pytest.raises(UsageError, match=r"holds two files called \.\./other\.json"):

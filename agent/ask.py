@@ -53,6 +53,7 @@ from kinodex.agent.variants.videoagent2 import VIDEOAGENT2
 from kinodex.agent.variants.videoseek import VIDEOSEEK
 from kinodex.agent.variants.videotree import VIDEOTREE
 from kinodex.index.errors import KinodexError
+from kinodex.index.named_files import read_text
 
 ANSWER = TypeAdapter(Answer)
 UNLIMITED = Budget()
@@ -349,7 +350,7 @@ def _imported(place: str) -> ModuleType:
 
 def _read(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return read_text(Path(path))
     except (OSError, UnicodeDecodeError) as error:
         raise UnknownAgent(f"cannot read {path}: {error}; give a Python file that defines a Variant") from error
 

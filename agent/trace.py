@@ -36,6 +36,7 @@ from kinodex.agent.protocol import (
     request_fields,
     request_key,
 )
+from kinodex.index.named_files import open_named, read_bytes
 from kinodex.index.nesting import parse_json
 from kinodex.index.rows import moved
 
@@ -358,7 +359,7 @@ MOST_UNPACKED_BYTES = 200_000_000
 
 
 def _unpacked(path: Path) -> bytes:
-    with gzip.open(path) as file:
+    with open_named(path) as packed, gzip.open(packed) as file:
         content = file.read(MOST_UNPACKED_BYTES + 1)
     if len(content) > MOST_UNPACKED_BYTES:
         raise NotATrace(f"{path} unpacks to more than {MOST_UNPACKED_BYTES / 1e6:.0f} MB; unpack it, and give the file")
@@ -368,7 +369,7 @@ def _unpacked(path: Path) -> bytes:
 def read_trace(path: Path) -> list[Record]:
     """Read all records of a trace, header first; the file may be compressed (.gz). Raises `NotATrace` if it is none."""
     try:
-        content = _unpacked(path) if path.suffix == ".gz" else path.read_bytes()
+        content = _unpacked(path) if path.suffix == ".gz" else read_bytes(path)
         records = [parse_json(line) for line in content.splitlines()]  # of bytes: a text knows more line ends
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise NotATrace(f"{path} cannot be read as a trace: {error}; give a file written with --trace") from error

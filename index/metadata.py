@@ -33,7 +33,7 @@ from kinodex.index.store.schema import (
     one_of,
     with_row_digests,
 )
-from kinodex.index.text import composed
+from kinodex.index.text import beginning, composed
 
 OF_VIDEOS = (
     "title", "uri", "duration_s", "fps", "width_px", "height_px", "codec", "frames", "segments", "transcript_lines",
@@ -127,8 +127,8 @@ class Metadata:
             for name, value in row.items():
                 if value is None:
                     continue
-                before = types.get(name) or held.get(name)
-                found = before if before is not None and _fits(value, before) else _type_of(name, value)
+                before, own = types.get(name) or held.get(name), _type_of(name, value)
+                found = before if before is not None and _fits(value, before) else own
                 joined = found if before in (None, found) else WIDER.get(frozenset({str(before), str(found)}))
                 where = named.get(video_id, video_id)
                 if joined is None:
@@ -298,12 +298,18 @@ def _check_names(names: Collection[str]) -> None:
             )
 
 
+LONGEST_SHOWN = 80
+"""Characters of a value in an error."""
+
+
 def _type_of(name: str, value: Any) -> pa.DataType:
     """The type of a column for a value: 64 bits for numbers, microseconds in UTC for times."""
     try:
         found = pa.scalar(value).type
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise MetadataConflict(f"got {value!r} for {name}, which no column can hold ({error})") from error
+    except (ValueError, pa.ArrowTypeError, OverflowError) as error:  # ValueError: half of a character, as "\ud800"
+        raise MetadataConflict(
+            f"got {beginning(repr(value), LONGEST_SHOWN)} for {name}, which no column can hold ({error})"
+        ) from error
     if pa.types.is_timestamp(found):
         return pa.timestamp("us", "UTC")
     if pa.types.is_nested(found) and not pa.types.is_list(found):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kinodex.index.errors import LibraryDamaged
+from kinodex.index.named_files import read_bytes
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -35,11 +36,14 @@ def opened_picture(source: bytes | Path, formats: tuple[str, ...]) -> Iterator[P
     """Open a picture of one of PIL's `formats`; raises NotAPicture, also where what follows meets a damaged part."""
     from PIL import Image, UnidentifiedImageError
 
-    file = source if isinstance(source, Path) else io.BytesIO(source)
+    try:
+        content = read_bytes(source) if isinstance(source, Path) else source
+    except OSError as error:
+        raise NotAPicture(error.strerror or str(error)) from error
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # judged by its size below
-            picture = Image.open(file, formats=formats)
+            picture = Image.open(io.BytesIO(content), formats=formats)
         with picture:
             if picture.width * picture.height > MOST_PIXELS:
                 millions = MOST_PIXELS // 1_000_000

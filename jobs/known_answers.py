@@ -9,6 +9,7 @@ from pathlib import Path
 from kinodex.agent.answer import Answer, Evidence
 from kinodex.agent.errors import BadQuestion
 from kinodex.agent.protocol import Question
+from kinodex.index.named_files import read_bytes
 from kinodex.index.nesting import parse_json
 from kinodex.jobs.errors import UsageError
 
@@ -38,9 +39,9 @@ class KnownQuestion:
 def read_known(path: Path) -> list[KnownQuestion]:
     """Read the questions of a sample, in the order of the file; raise `UsageError` naming the line that is none."""
     try:
-        content = path.read_bytes()
+        content = read_bytes(path)
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}; {EXPECTED}") from error
+        raise UsageError(f"cannot read {path}: {error.strerror or error}; {EXPECTED}") from error
     known = []
     for number, line in enumerate(content.splitlines(), start=1):
         try:

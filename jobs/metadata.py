@@ -21,6 +21,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import regex
+
 from kinodex.index.library import Library
 from kinodex.index.metadata import OF_VIDEOS, is_column_name
 from kinodex.index.nesting import parse_json
@@ -32,6 +34,8 @@ from kinodex.pipeline.fetch import Source, is_remote, local_copy
 from kinodex.pipeline.sources import download_info
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
+PATTERN_S = 2.0
+"""Seconds that a pattern of a table may look at a path."""
 KEYS = ("pattern", "uri", "path", "file", "filename", "name", "video", "video_id", "id", "title", "stem")
 """Columns that may name the video of a row: of several that are there, the first."""
 NO_COLUMNS = {*KEYS, "sidecars", "_"}
@@ -136,8 +140,8 @@ def _table_rows(table: str) -> list[tuple[str, str, str, Mapping[str, Any]]]:
     if key == "pattern":
         for number, row in enumerate(rows, start=1):
             try:
-                re.compile(str(row[key]))
-            except re.error as error:
+                regex.compile(str(row[key]))
+            except regex.error as error:
                 what = f"got the pattern {str(row[key])!r}, which is no regular expression ({error})"
                 raise UsageError(f"{table}: row {number}: {what}") from error
     if clash := [name for name in rows[0] if _plain(name) in OF_VIDEOS and _plain(name) not in NO_COLUMNS]:
@@ -261,7 +265,7 @@ def _fitted(
     ambiguous: list[str] = []
     for place, kind, key, row in given.rows:
         if kind == "pattern":
-            ids = [id_ for id_, path in paths.items() if re.search(composed(key), path)]
+            ids = [id_ for id_, path in paths.items() if _matches(place, key, path)]
         else:
             ids = list(_ids(key, given.folders, named, paths))
             if len(ids) > 1:
@@ -272,6 +276,15 @@ def _fitted(
         for video_id in ids:
             values[video_id] |= row
     return values, tuple(unmatched), tuple(ambiguous)
+
+
+def _matches(place: str, pattern: str, path: str) -> bool:
+    """Look for a pattern of a table in a path; raises UsageError for one that tries ever more ways to match."""
+    try:
+        return regex.search(composed(pattern), path, timeout=PATTERN_S) is not None
+    except TimeoutError as error:
+        what = f"got the pattern {pattern!r}, which does not come to an end within {PATTERN_S:g} s at {path}"
+        raise UsageError(f"{place}: {what}; leave out repetitions of repetitions") from error
 
 
 def _ids(

@@ -9,7 +9,6 @@ import asyncio
 import hashlib
 import os
 import threading
-import tomllib
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, nullcontext
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kinodex.agent.environment import Environment
 from kinodex.agent.protocol import Model, Models
+from kinodex.index.named_files import read_toml
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
@@ -320,7 +320,7 @@ def _settings(choice: ModelChoice) -> dict[str, dict[str, Any]]:
 
 def _read_file(file: Path) -> dict[str, dict[str, Any]]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return read_toml(file)
     except (OSError, ValueError) as error:
         raise UsageError(
             f"cannot read {file}: {error}; give a TOML file with a table for each role, "

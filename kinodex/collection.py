@@ -15,6 +15,7 @@ from kinodex.agent.requests.extract import ExtractRows
 from kinodex.agent.variants.base import Variant
 from kinodex.answers import AskRequest, watched
 from kinodex.index.library import Library as Tables
+from kinodex.index.named_files import read_bytes
 from kinodex.index.nesting import parse_json
 from kinodex.jobs.collection import CollectionAnswer, CollectionRequest, CollectionSettings, ask_collection, bill
 from kinodex.jobs.errors import UsageError
@@ -93,7 +94,7 @@ def plan_of(given: object) -> CollectionPlan:
 def read_plan(path: Path) -> CollectionPlan:
     """Read a plan from a file: a JSON object, or an answer's with one. Raises UsageError."""
     try:
-        content = parse_json(path.read_text(encoding="utf-8"))
+        content = parse_json(read_bytes(path))
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read the plan {path}: {error}; give what --json prints of a plan") from error
     return plan_of(content.get("plan", content) if isinstance(content, dict) else content)

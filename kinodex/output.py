@@ -10,7 +10,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 from kinodex.index.text import redact_values, visible, visible_lines
@@ -84,8 +84,9 @@ def say(lines: object = "") -> None:
 
 
 def tell(lines: str) -> None:
-    """Print lines on standard error at once, as `say` does."""
-    print(visible_lines(lines), file=sys.stderr, flush=True)
+    """Print lines on standard error at once, as `say` does; where it takes none, the exit code still says what was."""
+    with suppress(OSError):
+        print(visible_lines(lines), file=sys.stderr, flush=True)
 
 
 def tell_count(text: str) -> None:

@@ -38,6 +38,8 @@ SIDECAR_FLAGS = frozenset(["forced", "sdh", "cc", "hi", "default", "foreign", "f
 """Tags of a sidecar's name that are no language, though one, "hi" for the hard of hearing, could be one."""
 DOWNLOADED = ("uploader", "channel", "upload_date", "license", "webpage_url", "tags", "categories", "view_count")
 """What is kept of the `.info.json` that yt-dlp writes beside a download."""
+MOST_NOTE_BYTES = 64_000_000
+"""Largest `.info.json` that is read; comments and formats of a film are a few megabytes."""
 LANGUAGE_CODES = frozenset(Path(__file__).with_name("languages.txt").read_text(encoding="ascii").split())
 """Codes of ISO 639-1, and those of ISO 639-2 for the same languages."""
 
@@ -134,7 +136,10 @@ def read_download(uri: str) -> dict[str, Any]:
     if is_remote(uri):
         return {}
     try:
-        info = json.loads(Path(uri).with_suffix(".info.json").read_text(encoding="utf-8"))
+        note = Path(uri).with_suffix(".info.json")
+        if not note.is_file() or note.stat().st_size > MOST_NOTE_BYTES:  # a pipe never ends, a device has no size
+            return {}
+        info = json.loads(note.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
     return info if isinstance(info, dict) else {}

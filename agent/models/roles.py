@@ -49,7 +49,7 @@ class Price(BaseModel):
     Prices are the user's to give for each role: none are built in, since they change.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     input: NonNegativeFloat = 0.0
     output: NonNegativeFloat = 0.0

@@ -11,6 +11,7 @@ it, so what is to be thought of first stands first.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,9 @@ DEEPEST = 4
 """Objects and lists within each other; some servers refuse more than five."""
 MOST_KEYS = 100
 """OpenAI's least limit of the keys of a schema."""
+MOST_ITEMS = 1000
+"""Most items that a schema may ask a list to have; no reply is as long."""
+LIMITS, LENGTHS = {"minimum", "maximum"}, {"minItems", "maxItems"}
 KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 SCALARS: dict[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool}
 COMMON = {"type", "description", "title", "default", "examples", "$ref", "anyOf"}
@@ -65,6 +69,7 @@ def read_schema(given: object, reserved: Sequence[str] = ()) -> RowSchema:
         raise BadSettings(
             f"got a schema of {type(given).__name__}; give a JSON schema of an object, or an array of them"
         )
+    _check_texts(given)
     definitions = given.get("$defs", given.get("definitions", {}))
     several = given.get("type") == "array"
     row = _resolved(given.get("items", {}) if several else given, definitions, (), "the schema")
@@ -83,6 +88,25 @@ def read_schema(given: object, reserved: Sequence[str] = ()) -> RowSchema:
     of_row = given.get("items", {}) if several else given
     title = str(of_row.get("title") or str(of_row.get("$ref", "")).rpartition("/")[2] or "Row")
     return RowSchema(title, str(row.get("description") or given.get("description") or ""), several, columns)
+
+
+def _check_texts(given: Mapping[str, Any]) -> None:
+    """Raise BadSettings for half of a character, as JSON's "\\ud800", which no model and no table takes."""
+    try:
+        json.dumps(given, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError as error:
+        half = error.object[error.start : error.end]
+        raise BadSettings(f"the schema has {half!r}, which is half of a character; write the whole one") from error
+
+
+def _check_limits(plain: Mapping[str, Any], place: str) -> None:
+    """Raise BadSettings for limits that no reply can be held to."""
+    for name in LIMITS & plain.keys():
+        if isinstance(plain[name], bool) or not isinstance(plain[name], int | float) or not math.isfinite(plain[name]):
+            raise BadSettings(f"{place} has {name} {plain[name]}; give a number")
+    for name in LENGTHS & plain.keys():
+        if not isinstance(plain[name], int) or not 0 <= plain[name] <= MOST_ITEMS:
+            raise BadSettings(f"{place} has {name} {plain[name]}; give a whole number up to {MOST_ITEMS}")
 
 
 def _count(schema: Schema) -> int:
@@ -119,6 +143,7 @@ def _resolved(node: object, definitions: Mapping[str, Any], around: tuple[str, .
         )
     kept = ("type", "description", "nullable", *sorted(WORDS[kind] - {NAMED, "items"}))
     plain = {key: node[key] for key in kept if key in node}
+    _check_limits(plain, place)
     if kind == "object":
         return _object(node, plain, definitions, around, place)
     if kind == "array":

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from kinodex.index.errors import KinodexError
+
 _LEVEL = os.environ.get("LANCE_LOG")
 os.environ.setdefault("LANCE_LOG", "error")
 try:
@@ -16,6 +18,8 @@ try:
     from lance.dataset import ColumnOrdering
     from lance.lance import _Session as Session
     from lance.query import BooleanQuery, FullTextQuery, MatchQuery, Occur, PhraseQuery
+except ValueError as error:
+    raise KinodexError(f"got LANCE_LOG={_LEVEL} ({error}); give error, warn, info or debug, or unset it") from error
 finally:
     if _LEVEL is None:
         del os.environ["LANCE_LOG"]  # which is for this process alone

@@ -26,6 +26,7 @@ from kinodex.agent.replies import NAMED, Schema
 from kinodex.agent.requests.extract import EVIDENCE, ExtractRows, RowSchema, read_schema, rows_of_reply, texts_in
 from kinodex.index.extracts import NAME, ExtractVersion, made_now
 from kinodex.index.library import Library, LibraryReader
+from kinodex.index.named_files import read_bytes
 from kinodex.index.nesting import parse_json
 from kinodex.index.rows import Scope, VideoRow
 from kinodex.index.store.schema import COMMON_COLUMNS
@@ -248,7 +249,7 @@ def extraction(into: str, schema: object, *, asks: str, **settings: Any) -> Extr
 def read_schema_file(path: Path) -> object:
     """Read a JSON schema; raises UsageError."""
     try:
-        return parse_json(path.read_text(encoding="utf-8"))
+        return parse_json(read_bytes(path))
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read the schema {path}: {error}; give a file with a JSON schema") from error
 

@@ -234,12 +234,26 @@ def _files(source: Path, suffixes: Collection[str]) -> Iterator[tuple[str, Calla
         raise UsageError(f"got {source}, which does not exist; give a file, a folder or a zip archive on this machine")
     elif zipfile.is_zipfile(source):
         with zipfile.ZipFile(source) as archive:
-            members = {each.filename: each for each in archive.infolist() if _is_wanted(each.filename, suffixes)}
+            members = _members(source, archive, suffixes)
             _check_unpacked(source, members.values())
             for name in sorted(members):
                 yield name, partial(archive.read, members[name])  # no more of it than it says that there is
+    elif source.suffix.lower() == ".zip":
+        raise UsageError(
+            f"got {source}, which is no whole zip archive; copy it again, or unpack it and give the folder"
+        )
     elif _is_wanted(source.name, suffixes):
         yield source.name, source.read_bytes
+
+
+def _members(source: Path, archive: zipfile.ZipFile, suffixes: Collection[str]) -> dict[str, zipfile.ZipInfo]:
+    """The texts of an archive by name, with / between folders, for which Windows may write \\; raises UsageError."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    for each in archive.infolist():
+        name = each.filename.replace("\\", "/")
+        if _is_wanted(name, suffixes) and members.setdefault(name, each) is not each:
+            raise UsageError(f"got {source}, which holds two files called {name}; unpack it, and give the folder")
+    return members
 
 
 def _check_unpacked(source: Path, members: Iterable[zipfile.ZipInfo]) -> None:
@@ -255,7 +269,9 @@ def _check_unpacked(source: Path, members: Iterable[zipfile.ZipInfo]) -> None:
 
 def _is_wanted(name: str, suffixes: Collection[str]) -> bool:
     path = PurePosixPath(name)
-    hidden = any(part.startswith(".") or part == "__MACOSX" for part in path.parts)  # a video's id may begin with __
+    hidden = any(
+        (part.startswith(".") and part != "..") or part == "__MACOSX" for part in path.parts
+    )  # a video's id may begin with __
     return path.suffix.lower() in suffixes and not hidden
 
 

@@ -24,6 +24,7 @@ from pydantic_core import ErrorDetails
 
 from kinodex.agent.errors import BadQuestion
 from kinodex.agent.protocol import MAX_OPTIONS, Question
+from kinodex.index.named_files import read_text
 from kinodex.index.rows import VideoRow
 from kinodex.index.text import composed
 from kinodex.jobs.errors import UsageError
@@ -585,7 +586,7 @@ def draw_items(items: Sequence[Item], limit: int | None, seed: int) -> tuple[Ite
 
 def _read_ids(path: Path) -> frozenset[str]:
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_text(path, "utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}; give a text file with a question's id on each line") from error
     ids = frozenset(filter(None, map(str.strip, lines)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import math
 import os
@@ -20,6 +21,7 @@ from typing import Any, Literal
 from kinodex.agent.trace import read_trace
 from kinodex.index.errors import QueryError, UnknownVideo
 from kinodex.index.library import Library, LibraryReader
+from kinodex.index.named_files import open_named
 from kinodex.index.nesting import parse_json
 from kinodex.index.rows import Basis, Scope, SegmentRow, VideoRow, presentation_s
 from kinodex.index.times import parse_time
@@ -82,6 +84,8 @@ def _check(choice: MomentChoice, usual_rows: str | None) -> None:
         raise UsageError(f"got --from {choice.start_s:g} and --to {choice.end_s:g}; give a --to after it")
     if not 0 <= (choice.pad_s or 0.0) < math.inf:
         raise UsageError(f"got --pad {choice.pad_s:g}; give the seconds to add before and after each, 0 or more")
+    if not math.isfinite(choice.join_s or 0.0):
+        raise UsageError(f"got --join {choice.join_s:g}; give the most seconds between those that become one, or -1")
     if choice.search is not None and not choice.search.strip():
         raise UsageError("got an empty --search; give some words to look for")
     if not given and not _is_range(choice) and usual_rows is None:
@@ -134,13 +138,20 @@ def evidence(library: Library, records: Sequence[dict[str, Any]], name: str) -> 
     if answer is None:
         raise UsageError(f"{name} has no answer yet: its run did not end; give the trace of one that did")
     question = records[0]["question"]["text"]
-    found = [
-        Moment(library.video(each["video_id"]), each["start_s"], each["end_s"], question, None, "evidence")
-        for each in answer["evidence"]
-    ]
+    found = [_evidence_moment(library, each, question, name) for each in answer["evidence"]]
     if not found:
         raise UsageError(f"the answer of {name} names no evidence; export moments of a search instead")
     return found
+
+
+def _evidence_moment(library: Library, row: Any, question: str, name: str) -> Moment:
+    try:
+        video_id, start_s, end_s = str(row["video_id"]), float(row["start_s"]), float(row["end_s"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{name} has evidence without video_id, start_s and end_s; record it again") from error
+    if not 0 <= start_s <= end_s < math.inf:
+        raise UsageError(f"{name} has evidence from {start_s:g} to {end_s:g} s, which is no range; record it again")
+    return Moment(library.video(video_id), start_s, end_s, question, None, "evidence")
 
 
 # A moment: a range of a video, with what is to be said of it.
@@ -372,7 +383,7 @@ def _own_text(value: object) -> object:
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the rows with the numbers of their lines."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with io.TextIOWrapper(open_named(path), encoding="utf-8-sig", newline="") as file:
             if path.suffix.lower() == ".csv":
                 reader = csv.DictReader(file)
                 for row in reader:

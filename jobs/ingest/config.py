@@ -12,7 +12,6 @@ pydantic-settings checks all layers as one, reads over misspelt variables and ta
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from kinodex.index.named_files import read_text, read_toml
 from kinodex.index.spaces.space import BUILTIN_SPACE, DEFAULT_SPACE
 from kinodex.jobs.errors import UsageError
 
@@ -251,9 +251,8 @@ def read_file(path: Path) -> dict[str, Any]:
     if suffix not in (".toml", ".yaml", ".yml"):
         raise UsageError(f"got --config {path}; its name must end in .toml, .yaml or .yml")
     try:
-        text = path.read_text(encoding="utf-8")
-        document = tomllib.loads(text) if suffix == ".toml" else yaml.safe_load(text) or {}
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        document = read_toml(path) if suffix == ".toml" else yaml.safe_load(read_text(path)) or {}
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise UsageError(f"cannot read --config {path}: {' '.join(str(error).split())}; {SEE}, as TOML") from error
     if not isinstance(document, dict):
         raise UsageError(f"{path} holds a {type(document).__name__}; give names and values, such as fps: 2")

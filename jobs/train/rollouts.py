@@ -9,7 +9,6 @@ is computed from them.
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +32,7 @@ from kinodex.agent.prompts import fit_context, render
 from kinodex.agent.protocol import Exchange, R, Request
 from kinodex.agent.trace import Record, record
 from kinodex.agent.variants.longvideoagent import MASTER_REQUESTS
+from kinodex.index.named_files import read_toml
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.known_answers import KnownQuestion
 from kinodex.jobs.models import ModelsFor
@@ -175,7 +175,7 @@ class MasterSettings(BaseModel):
 
 def _values(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return read_toml(path)
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {path}: {error}; give a TOML file like {PAPER.name}") from error
 

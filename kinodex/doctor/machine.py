@@ -414,7 +414,7 @@ def _files(repo: CachedRepoInfo) -> dict[str, Path]:
 def _architecture(config: Path) -> str:
     try:
         settings = json.loads(config.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return "config unreadable"
     return str((settings.get("architectures") or [settings.get("model_type", "unknown")])[0])
 

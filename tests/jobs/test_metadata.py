@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from kinodex.index.errors import MetadataConflict
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.metadata import read_metadata, set_metadata
@@ -96,6 +97,7 @@ def test_texts_of_a_column_are_typed_together_and_files_with_types_keep_theirs(l
         ("a.csv", "pattern,x\n(,2\n", "row 1: got the pattern '\\(', which is no regular expression"),
         ("a.jsonl", "[1]\n", "row 1 is no object"),
         ("a.jsonl", "{\n", "cannot be read"),
+        ("a.jsonl", "[" * 100_000, "nested more than"),
         ("a.parquet", "no parquet", "cannot be read"),
     ],
 )
@@ -103,6 +105,20 @@ def test_a_table_that_cannot_be_read_is_an_error_that_says_what_to_do(tmp_path, 
     (tmp_path / name).write_text(text)
     with pytest.raises(UsageError, match=says):
         read_metadata([tmp_path / name])
+
+
+def test_a_pattern_without_an_end_is_an_error(library, tmp_path):
+    table = tmp_path / "patterns.csv"
+    table.write_text("pattern,x\n^((.|..|...)+(.|..|...)+(.|..|...)+(.|..|...)+)+(?=[!?]),2\n")
+    with pytest.raises(UsageError, match=r"row 1: got the pattern .* does not come to an end"):
+        set_metadata(library, read_metadata([table]))
+
+
+def test_half_of_a_character_is_no_value(library, tmp_path):
+    table = tmp_path / "half.jsonl"
+    table.write_text('{"name": "one", "x": "\\ud800"}\n')
+    with pytest.raises(MetadataConflict, match="which no column can hold"):
+        set_metadata(library, read_metadata([table]))
 
 
 def test_paths_give_columns_and_a_wrong_pattern_names_the_part(library):
@@ -146,6 +162,7 @@ def test_an_ingest_sets_columns_and_set_metadata_does_so_later_without_reading(k
     folder.mkdir()
     for number in (1, 2):
         (folder / f"{number}.mp4").symlink_to(films / f"film-0{number}.mp4")
+    (folder / "2.info.json").write_text("[" * 100_000)
     (folder / "1.info.json").write_text(json.dumps({"uploader": "ann", "upload_date": "20260301", "tags": "no list"}))
     manifest, library = tmp_path / "films.csv", tmp_path / "library"
     manifest.write_text("uri,title,takes\nfront/1.mp4,One,2\nfront/2.mp4,Two,3\n")

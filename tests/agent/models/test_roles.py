@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from http.server import BaseHTTPRequestHandler
 
 import pytest
+from pydantic import ValidationError
 
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.models.openai_model import OpenAIModel
-from kinodex.agent.models.roles import Role, read_roles
+from kinodex.agent.models.roles import Price, Role, read_roles
 from tests.support.loopback import serve_handler
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.wire import QUERIES, ask, discover
@@ -77,3 +79,9 @@ def test_requests_go_through_the_proxy_of_the_environment(monkeypatch: pytest.Mo
         exchange = asyncio.run(OpenAIModel(role).ask(discover()))
     assert exchange.reply is not None
     assert asked == ["http://models.internal/v1/chat/completions"]
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan, -1.0])
+def test_a_price_is_a_number_of_money(value: float) -> None:
+    with pytest.raises(ValidationError, match="input"):
+        Price(input=value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 from pathlib import Path
@@ -221,6 +222,9 @@ def test_a_run_ends_at_its_cost_and_goes_on_with_what_was_paid(
     assert len(server.seen) == 8
 
 
+YES = {"type": "boolean"}
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [
@@ -236,6 +240,9 @@ def test_a_run_ends_at_its_cost_and_goes_on_with_what_was_paid(
         ({"type": "object", "properties": {"a b": {"type": "string"}}}, "a letter first"),
         ({"type": "object", "properties": {"a": {"type": "integer"}, "A": {"type": "integer"}}}, "more than capitals"),
         ({"type": "object", "properties": {"a": {"type": "integer", "enum": [1]}}}, "the property a has 'enum'"),
+        ({"type": "object", "properties": {"a": {"type": "string", "enum": ["\ud800"]}}}, "half of a character"),
+        ({"type": "object", "properties": {"a": {"type": "integer", "minimum": math.inf}}}, "give a number"),
+        ({"type": "object", "properties": {"a": {"type": "array", "items": YES, "minItems": 9**9}}}, "up to 1000"),
         ({"type": "object", "properties": {f"a{n}": {"type": "string"} for n in range(101)}}, "servers take 100"),
     ],
 )  # fmt: skip

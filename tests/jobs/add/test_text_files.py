@@ -209,3 +209,18 @@ def test_an_archive_that_unpacks_to_more_than_texts_do_is_refused_unread(members
         archive.writestr("film.json", json.dumps({"film": ["the same words"] * 100_000}))
     (read,) = captions(folder)
     assert isinstance(read, VideoText) and len(read.lines) == 100_000
+
+
+def test_names_in_an_archive_are_of_any_system_and_stand_once(tmp_path):
+    source = tmp_path / "texts.zip"
+    with zipfile.ZipFile(source, "w") as archive:
+        archive.writestr("of windows\\film.json", json.dumps({"0": "one"}))
+        archive.writestr("../other.json", json.dumps({"0": "two"}))
+    assert {read.name for read in captions(source) if isinstance(read, VideoText)} == {"other", "film"}
+    with zipfile.ZipFile(source, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr("../other.json", json.dumps({"0": "three"}))
+    with pytest.raises(UsageError, match=r"holds two files called \.\./other\.json"):
+        captions(source)
+    source.write_bytes(source.read_bytes()[:-30])
+    with pytest.raises(UsageError, match="is no whole zip archive"):
+        captions(source)

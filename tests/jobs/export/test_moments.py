@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -107,6 +108,12 @@ def test_the_evidence_of_a_trace(opened: Library, tmp_path: Path) -> None:
     write_lines(trace, header)
     with pytest.raises(UsageError, match="has no answer yet"):
         chosen(opened, trace=trace)
+    for wrong in ({"start_s": math.nan}, {"end_s": "x"}, {"end_s": 1.0}):
+        write_lines(trace, header, {"event": "Finished", "answer": {"evidence": [evidence[0] | wrong]}})
+        with pytest.raises(UsageError, match="record it again"):
+            chosen(opened, trace=trace)
+    with pytest.raises(UsageError, match="got --join nan"):
+        chosen(opened, "shots", join_s=math.nan)
     write_lines(trace, header, {"event": "Finished", "answer": {"evidence": []}})
     with pytest.raises(UsageError, match="names no evidence"):
         chosen(opened, trace=trace)

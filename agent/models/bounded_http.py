@@ -1,4 +1,4 @@
-"""The one reader of what servers reply: decoded bytes, depth of JSON and the whole time of a reply have limits.
+"""The one reader of what servers reply: decoded bytes, depth and numbers of JSON, and the whole time of a reply have limits.
 
 A client of httpx2 has a limit for each wait and none for all of them, decodes whatever comes, and follows a redirect
 with the request's pictures and key. All clients of model servers, rerankers and receivers of notices are made here.
@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 
 from kinodex.agent.errors import ReplyRefused
-from kinodex.agent.nesting import MOST_DEPTH, is_deep
+from kinodex.agent.nesting import json_excess
 from kinodex.index.text import redact_uri
 
 MOST_REPLY_BYTES = 32 << 20
@@ -68,10 +68,9 @@ class BoundedClient(httpx2.AsyncClient):
                     f"{_server(response.request.url)} sends a reply of more than {self._most_bytes:,} bytes; give the "
                     "address of another server"
                 )
-        if content.startswith((b"{", b"[")) and is_deep(bytes(content)):
+        if (excess := json_excess(bytes(content))) is not None:
             raise ReplyRefused(
-                f"{_server(response.request.url)} sends JSON that is nested more than {MOST_DEPTH} deep; give the "
-                "address of another server"
+                f"{_server(response.request.url)} sends JSON {excess}; give the address of another server"
             )
         return bytes(content)
 

@@ -1,4 +1,4 @@
-"""The one reader of what servers reply: decoded bytes, depth and numbers of JSON, and the whole time of a reply have limits.
+"""The one reader of what servers reply: decoded bytes, what JSON holds and the whole time of a reply have limits.
 
 A client of httpx2 has a limit for each wait and none for all of them, decodes whatever comes, and follows a redirect
 with the request's pictures and key. All clients of model servers, rerankers and receivers of notices are made here.

@@ -237,7 +237,7 @@ def test_a_server_whose_vectors_change_their_length_is_named(library: Library) -
 
     with (
         EmbedServer(before=before) as server,
-        pytest.raises(ModelUnreachable, match="8 dimensions.* have 6; serve one"),
+        pytest.raises(ModelUnreachable, match=r"8 dimensions.* have 6; serve one"),
     ):
         add(library, Clips("mover", base_url=server.base_url))
     with EmbedServer() as server:  # nothing of the wrong length was kept

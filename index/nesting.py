@@ -1,4 +1,7 @@
-"""Parse JSON of libraries, models, servers and files up to a depth; a deeper value would end its readers' recursion."""
+"""JSON of models, servers and files, parsed within limits.
+
+A deeper value ends the recursion of whoever walks it, and Python refuses a number of thousands of digits.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,35 @@ from typing import Any
 
 MOST_DEPTH = 100
 """Lists and objects within each other; the deepest reply of a known server has nine."""
+MOST_DIGITS = 1000
+"""Of a number. Python turns no text of more than 4300 digits into one."""
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_LONG_NUMBER = re.compile(rb"[0-9]{%d}" % (MOST_DIGITS + 1))
 _OPENING, _CLOSING = b"[{", b"]}"
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+"""What may stand before a value of JSON: white space, and the mark of UTF-8."""
 
 
 def parse_json(text: str | bytes, **options: Any) -> Any:
-    """Parse JSON of bounded depth by `json.loads`; raises ValueError (json.JSONDecodeError) for a deeper one too."""
+    """Parse JSON within the limits by `json.loads`; raises ValueError (json.JSONDecodeError) beyond them too."""
     content = text.encode(errors="surrogatepass") if isinstance(text, str) else text
-    if is_deep(content):
-        raise json.JSONDecodeError(f"nested more than {MOST_DEPTH} deep", "", 0)
+    if (excess := json_excess(content)) is not None:
+        raise json.JSONDecodeError(excess, "", 0)
     return json.loads(text, **options)
+
+
+def json_excess(content: bytes) -> str | None:
+    """Say by what JSON, in any encoding that `json.loads` takes, is beyond the limits; None: it is not, or no JSON."""
+    encoding = json.detect_encoding(content)
+    if not encoding.startswith("utf-8"):
+        content = content.decode(encoding, errors="replace").lstrip("\ufeff").encode(errors="replace")
+    if content.lstrip(_BLANK)[:1] not in b"{[-0123456789":
+        return None
+    if is_deep(content):
+        return f"nested more than {MOST_DEPTH} deep"
+    if _LONG_NUMBER.search(content) and _LONG_NUMBER.search(_STRING.sub(b"", content)):
+        return f"with a number of more than {MOST_DIGITS} digits"
+    return None
 
 
 def is_deep(content: bytes) -> bool:

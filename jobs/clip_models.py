@@ -96,13 +96,20 @@ class ServedModel:
         messages: Any = self.body("", jpegs)["messages"]
         return estimate_tokens(messages)
 
-    def embed(self, asked: Sequence[tuple[str, Sequence[bytes]]]) -> tuple[NDArray[np.float32], Usage]:
-        """Make unit vectors [n, dim] of texts with pictures, and say what those cost that were not kept."""
+    def embed(
+        self, asked: Sequence[tuple[str, Sequence[bytes]]], dim: int | None = None
+    ) -> tuple[NDArray[np.float32], Usage]:
+        """Make unit vectors [n, dim] of texts with pictures, and say what those cost that were not kept.
+
+        Without `dim` the server chooses their length, so one text at a time can be embedded.
+        """
         from kinodex.jobs.models import run_now
 
-        return run_now(self._embed_all(asked))
+        return run_now(self._embed_all(asked, dim))
 
-    async def _embed_all(self, asked: Sequence[tuple[str, Sequence[bytes]]]) -> tuple[NDArray[np.float32], Usage]:
+    async def _embed_all(
+        self, asked: Sequence[tuple[str, Sequence[bytes]]], dim: int | None
+    ) -> tuple[NDArray[np.float32], Usage]:
         from kinodex.agent.limits import gather_all
         from kinodex.agent.models.endpoint import Endpoint
         from kinodex.agent.models.roles import ResponseCache
@@ -112,28 +119,31 @@ class ServedModel:
         endpoint = Endpoint(self.role)
         with ResponseCache(cache_file()) as kept:
             try:
-                made = await gather_all([self._embed_one(endpoint, kept, words, jpegs) for words, jpegs in asked])
+                made = await gather_all([self._embed_one(endpoint, kept, words, jpegs, dim) for words, jpegs in asked])
             finally:
                 await endpoint.close()
-        vectors = np.array([vector for vector, _ in made], np.float32)
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors / np.maximum(lengths, np.float32(1e-12)), sum((usage for _, usage in made), Usage())
+        vectors = np.array([vector for vector, _ in made], np.float64)
+        units = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+        return units, sum((usage for _, usage in made), Usage())
 
     async def _embed_one(
-        self, endpoint: Endpoint, kept: ResponseCache, words: str, jpegs: Sequence[bytes]
+        self, endpoint: Endpoint, kept: ResponseCache, words: str, jpegs: Sequence[bytes], dim: int | None
     ) -> tuple[list[float], Usage]:
+        from kinodex.agent.models.provider_errors import other_dimensions
         from kinodex.agent.protocol import Usage
 
         body = self.body(words, jpegs)
         key = hashlib.sha256(json.dumps(["embeddings", self.role.place, body], sort_keys=True).encode()).hexdigest()
         async with kept.lock(key):
             held = kept.get(key)
-            if held is not None and isinstance(held.get("embedding"), list):
-                return held["embedding"], Usage()  # type: ignore[return-value] # as it was put there
+            vector = held.get("embedding") if held is not None else None
+            if isinstance(vector, list) and len(vector) == (dim or len(vector)):
+                return vector, Usage()
             made = await endpoint.embed(body, len(jpegs))
-            vector = made.data[0].embedding
-            kept.put(key, {"embedding": vector}, instead=held)
-        return vector, self.role.price.usage(made.usage.prompt_tokens, 0, 0)
+            if dim is not None and len(made.vector) != dim:
+                raise other_dimensions(self.role, len(made.vector), dim)
+            kept.put(key, {"embedding": made.vector}, instead=held)
+        return made.vector, self.role.price.usage(made.input_tokens, 0, 0)
 
     @property
     def space(self) -> Fingerprint:

@@ -50,6 +50,8 @@ LARGER_BODIES = {"/search/picture": 10 * MIB + 1024, "/v1/chat/completions": 32 
 SIMPLE_CONTENT = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
 """Content that a page of any site can send without asking: no route here takes it."""
 HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::\d{1,5})?")
+REQUEST_S = 120.0
+"""In which a request has to come: 32 MiB at 2 Mbit a second."""
 TOO_LARGE = "the request is too large; at most {:.1f} MiB are taken here"
 CLIENT_LEFT = 499
 """The status that logs know for a client who did not wait; nobody is sent it."""
@@ -218,6 +220,44 @@ def listen(host: str, port: int) -> socket.socket:
         raise UsageError(
             f"cannot listen on {host}, port {port}: {error.strerror}; give another --host or --port"
         ) from error
+
+
+def http_protocol() -> type[asyncio.Protocol]:
+    """Return uvicorn's protocol with a limit on the time in which a request comes, head and body; uvicorn has none.
+
+    Half a request holds a connection, so without the limit some hundreds of them keep everybody out, for no token.
+    """
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    class _LimitedProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type] # it is one of two, by what is installed
+        _limit: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            self._begin_request()
+
+        def connection_lost(self, error: Exception | None) -> None:
+            self._end_limit()
+            super().connection_lost(error)
+
+        def on_response_complete(self) -> None:
+            self._begin_request()  # before the next one, which may be here already
+            super().on_response_complete()
+
+        def _begin_request(self) -> None:
+            self._end_limit()
+            self._limit = asyncio.get_running_loop().call_later(REQUEST_S, self._check_request)
+
+        def _end_limit(self) -> None:
+            if self._limit is not None:
+                self._limit.cancel()
+
+        def _check_request(self) -> None:
+            is_here = self.cycle is not None and not self.cycle.more_body
+            if not is_here or self.cycle.response_complete:  # of that one; the next has not come
+                self.transport.close()
+
+    return _LimitedProtocol
 
 
 def http_url(listener: socket.socket, host: str) -> str:

@@ -5,6 +5,7 @@ Filesystems are those of fsspec; what fails for a moment is tried again, and err
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import math
 import os
@@ -68,6 +69,7 @@ def differ_by_inode_alone(before: FileState, after: FileState) -> bool:
 
 
 ATTEMPTS = 4
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 SILENCE_S = 30.0
 BLOCK_BYTES = 1 << 20
 CHANGE_MARKS = ("etag", "contentmd5", "generation", "updated", "lastmodified", "modified", "mtime", "created")
@@ -405,6 +407,8 @@ def source_error(uri: str, error: Exception) -> SourceError:
             f"{uri}: its server sent nothing for too long, in {ATTEMPTS} tries; try again later, or allow more with "
             "--source-timeout"
         )
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return SourceUnreachable(f"{uri}: no room is left for it in {tempfile.gettempdir()}; make room, or set TMPDIR")
     cause = " ".join(f"{type(error).__name__}: {error}".split())
     if isinstance(error, FileNotFoundError):
         return SourceMissing(f"{uri}: nothing is there; check the name")
@@ -451,6 +455,8 @@ def _is_temporary(error: BaseException) -> bool:
     status = getattr(error, "status", None)
     if not isinstance(error, Exception) or isinstance(error, Interrupted):
         return False  # Ctrl-C is for the whole
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return False
     return not isinstance(error, lasting) and (status is None or status >= 500 or status == 429)
 
 

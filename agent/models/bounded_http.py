@@ -1,4 +1,4 @@
-"""The one reader of what servers reply: decoded bytes, depth of JSON and the whole time of a reply have limits.
+"""The one reader of what servers reply: decoded bytes, what JSON holds and the whole time of a reply have limits.
 
 A client of httpx2 has a limit for each wait and none for all of them, decodes whatever comes, and follows a redirect
 with the request's pictures and key. All clients of model servers, rerankers and receivers of notices are made here.
@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 
 from kinodex.agent.errors import ReplyRefused
-from kinodex.index.nesting import MOST_DEPTH, is_deep
+from kinodex.index.nesting import json_excess
 from kinodex.index.text import redact_uri
 
 MOST_REPLY_BYTES = 32 << 20
@@ -23,8 +23,6 @@ MOST_REDIRECTS = 5
 UNLIMITED_S = 600.0
 """Where a request names no limit of its own."""
 OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
-BEFORE_JSON = b" \t\r\n\0\xef\xbb\xbf\xfe\xff"
-"""Blanks, and marks of the order of bytes."""
 USUAL_PORTS = {"http": 80, "https": 443}
 
 
@@ -70,10 +68,9 @@ class BoundedClient(httpx2.AsyncClient):
                     f"{_server(response.request.url)} sends a reply of more than {self._most_bytes:,} bytes; give the "
                     "address of another server"
                 )
-        if content.lstrip(BEFORE_JSON).startswith((b"{", b"[")) and is_deep(bytes(content)):
+        if (excess := json_excess(bytes(content))) is not None:
             raise ReplyRefused(
-                f"{_server(response.request.url)} sends JSON that is nested more than {MOST_DEPTH} deep; give the "
-                "address of another server"
+                f"{_server(response.request.url)} sends JSON {excess}; give the address of another server"
             )
         return bytes(content)
 

@@ -122,8 +122,13 @@ def _usage(sent: object) -> _Usage:
 
 
 def _token_count(tokens: int | None) -> int:
-    """The number that the server gives; 0 if it gives none, or a negative one, which would refill a budget."""
-    return max(0, tokens or 0)
+    """The number that the server gives; 0 if it gives none or an absurd one: a negative one would refill a budget."""
+    return tokens if tokens is not None and 0 < tokens <= MOST_TOKENS else 0
+
+
+def input_tokens(usage: object) -> int:
+    """The tokens that a server counts for what it was sent, by the usage in its reply; 0 if that makes no sense."""
+    return _token_count(_usage(usage).prompt_tokens)
 
 
 def _reply_text(message: _Message) -> str:
@@ -167,6 +172,8 @@ def _without_surrogates(text: str) -> str:
 Rung = Literal["json_schema", "json_object", "text"]
 NEXT_RUNG: dict[Rung, Rung] = {"json_schema": "json_object", "json_object": "text"}
 SHOWN_PROBLEMS = 3
+MOST_TOKENS = 10**9
+"""Of one request; a larger count is none."""
 FORM_ALONE = "it repeats the form; put what you found in the place of its words and dots"
 LONGEST_PROBLEM = 400
 """Characters of a complaint."""

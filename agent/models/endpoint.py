@@ -20,7 +20,7 @@ from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from pydantic import BaseModel, Field, FiniteFloat, ValidationError
+from pydantic import BaseModel, Field, FiniteFloat, ValidationError, field_validator
 
 from kinodex.agent.limits import held
 from kinodex.agent.models import provider_errors
@@ -28,6 +28,7 @@ from kinodex.agent.models.completion import (
     NEXT_RUNG,
     Completion,
     Rung,
+    input_tokens,
     parse_completion,
     response_format,
     schema_request,
@@ -37,6 +38,7 @@ from kinodex.agent.models.roles import Role, api_key
 from kinodex.agent.prompts import JPEG_QUALITY, Message, Part, append_text, data_url, without_calls
 from kinodex.agent.replies import Schema, strict_schema
 from kinodex.index.pictures import stored_picture
+from kinodex.index.spaces.towers import MOST_DIMENSIONS
 from kinodex.index.text import redact
 
 if TYPE_CHECKING:
@@ -187,18 +189,30 @@ class Attempt:
 
 
 class _Vector(BaseModel):
-    embedding: list[FiniteFloat] = Field(min_length=1)
+    embedding: list[FiniteFloat] = Field(min_length=1, max_length=MOST_DIMENSIONS)
 
-
-class _Counted(BaseModel):
-    prompt_tokens: int = 0
+    @field_validator("embedding")
+    @classmethod
+    def _check_length(cls, numbers: list[float]) -> list[float]:
+        """A vector without a length, or with one that overflows, has no unit vector."""
+        if not 0 < sum(each * each for each in numbers) < math.inf:
+            raise ValueError("has no direction")
+        return numbers
 
 
 class Embedded(BaseModel):
     """A reply of `/embeddings`: one vector, and the tokens of what it was made of."""
 
     data: list[_Vector] = Field(min_length=1, max_length=1)
-    usage: _Counted = _Counted()
+    usage: object = None
+
+    @property
+    def vector(self) -> list[float]:
+        return self.data[0].embedding
+
+    @property
+    def input_tokens(self) -> int:
+        return input_tokens(self.usage)
 
 
 class Endpoint:

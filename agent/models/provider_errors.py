@@ -162,6 +162,14 @@ def no_embedding(role: Role, body: object) -> NoCompletion:
     )
 
 
+def other_dimensions(role: Role, given: int, expected: int) -> NoCompletion:
+    """Explain that a server makes vectors of another length than before."""
+    return NoCompletion(
+        f"{role.place} sent a vector of {given} dimensions, and those of {role.model} before it have {expected}; serve "
+        "one model there"
+    )
+
+
 def no_completion(role: Role, body: object) -> NoCompletion:
     """Explain that a server answered with success, but not with a chat completion."""
     return NoCompletion(f"{role.place} sent no chat completion but {clip(body, role)}; it usually ends in /v1")

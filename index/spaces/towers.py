@@ -255,6 +255,7 @@ spin: on two busy cores a query took 1 s of CPU with them, and 0.06 s without.""
 
 SERVED = "served"
 """In the place of a configuration's digest: of a served model nothing is known but its name and how it is asked."""
+MOST_DIMENSIONS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)

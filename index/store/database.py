@@ -180,6 +180,15 @@ def _damaged(uri: str, text: str) -> LibraryDamaged:
     )
 
 
+def _check_files(uri: str) -> None:
+    """Raise LibraryDamaged for a pipe or a device in a library's folder: whoever opens one may wait for ever."""
+    for folder, _, files in os.walk(uri):
+        for path in (Path(folder, name) for name in files):
+            with suppress(OSError):  # who reads it says so
+                if not path.is_file() and path.exists():
+                    raise _damaged(uri, f"{path} is a pipe or a device, and no file")
+
+
 def _no_memory(uri: str) -> StorageError:
     return StorageError(f"cannot use {uri}: no memory is left; what was complete stays: free some, and run again")
 
@@ -348,6 +357,8 @@ class Tables:
         if known is not None and is_newest(folder, known.version, mark):
             return copy(known)
         if self._session is None:
+            if folder is not None:
+                _check_files(self.uri)
             self._session = Session(index_cache_bytes(free_memory_bytes()), METADATA_CACHE_BYTES)
         try:
             new = lance.dataset(where, session=self._session) if known is None else newest_state(known, folder, mark)

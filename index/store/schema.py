@@ -35,7 +35,7 @@ from kinodex.index.errors import (
     read_json,
     read_object,
 )
-from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.spaces.towers import MOST_DIMENSIONS, Fingerprint
 
 if TYPE_CHECKING:
     from kinodex.index.store.database import Tables
@@ -162,7 +162,7 @@ FIRST_US, LAST_US = -62_135_596_800_000_000, 253_402_300_800_000_000
 """The years 1 to 9999, in microseconds since 1970."""
 LARGEST_NUMBER = 1e12
 """No time, rate or cost is as large; NaN is not less either."""
-MOST_DIGITS, MOST_DIMENSIONS = 9, 1 << 20
+MOST_DIGITS = 9
 LIKENESS_KEY = b"kinodex.likeness"
 """Metadata of a table of sentences: the cosines of texts that have nothing in common (`sentence_model.Likeness`)."""
 VECTORS_PREFIX = "vectors_"

@@ -169,7 +169,7 @@ class Clips:
         model = self._model
         if not isinstance(model, ServedModel):
             return model.embed_windows(windows), NO_COST
-        vectors, usage = model.embed([("", [*dict.fromkeys(window)]) for window in windows])
+        vectors, usage = model.embed([("", [*dict.fromkeys(window)]) for window in windows], model.space.dim)
         return vectors.astype(np.float16), usage
 
     def _pictures(self, library: Library, video: VideoRow) -> Pictures:

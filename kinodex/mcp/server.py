@@ -45,7 +45,7 @@ from kinodex.agent.variants.base import Variant
 from kinodex.answers import AskRequest, videos_left_out
 from kinodex.collection import ALL, answer_all
 from kinodex.find import ADDED_BY, FOUND_IN, Finder, Query
-from kinodex.guards import LOOPBACK
+from kinodex.guards import LOOPBACK, http_protocol
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.metadata import plain
@@ -234,7 +234,7 @@ async def serve_http(server: MCPServer, listener: socket.socket, host: str) -> N
 
     app: ASGIApp = server.streamable_http_app(host=host)
     app = app if host in LOOPBACK else _without_browsers(app)
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=GRACE_S)
+    config = uvicorn.Config(app, http=http_protocol(), log_level="warning", timeout_graceful_shutdown=GRACE_S)
     await uvicorn.Server(config).serve(sockets=[listener])
 
 

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.answer import Answer
-from kinodex.guards import CLIENT_LEFT, LOOPBACK, Guard, answering, guarded_app, json_response
+from kinodex.guards import CLIENT_LEFT, LOOPBACK, Guard, answering, guarded_app, http_protocol, json_response
 from kinodex.index.library import Library
 from kinodex.index.text import redact_uri, visible
 from kinodex.jobs.models import describe_models
@@ -68,7 +68,12 @@ def serve(site: Site, listener: socket.socket) -> None:
 
     grace_s = 1 if site.questions is None else GRACE_S
     config = uvicorn.Config(
-        make_app(site), log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=grace_s
+        make_app(site),
+        http=http_protocol(),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=grace_s,
     )
     with closing(site.api), suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
         site.api.load_towers()

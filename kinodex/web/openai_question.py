@@ -547,13 +547,12 @@ class PictureSearch:
     def _search(
         self, number: int, urls: Sequence[str], video_ids: tuple[str, ...], condition: str | None
     ) -> list[Moment]:
-        pictures = [read_picture(url) for url in urls]
         if number not in self._finders:
             self._finders[number] = Finder(Library.open(self.uris[number]), self.space)
         finder = self._finders[number]
         limits: dict[str, Any] = {"k": MOMENTS, "min_gap_s": MIN_GAP_S, "condition": condition}
-        queries = [Query("", each, "pictures", video_ids, **limits) for each in pictures]
-        hits = [hit for query in queries for hit in finder.find(query)]
+        pictures = map(read_picture, urls)  # one at a time: decoded, each may take 180 MB
+        hits = [hit for each in pictures for hit in finder.find(Query("", each, "pictures", video_ids, **limits))]
         best: list[Hit] = []  # apart from each other, of the few videos that have them
         for hit in sorted(hits, key=lambda hit: -hit.score):
             videos = {each.video_id for each in best}

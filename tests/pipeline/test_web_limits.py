@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import resource
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -98,6 +99,17 @@ def test_an_endless_film_ends_where_the_disk_does(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(web_limits, "LEAST_FREE_BYTES", 1 << 60)
     with odd_server() as address, pytest.raises(SourceUnreachable, match="is full; make room"):
         identify(Source(f"{address}/endless.mp4", "film"), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_film_for_which_there_is_no_room_is_fetched_once(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, before[1]))  # a longer file than this cannot be written
+    try:
+        with odd_server() as address, pytest.raises(SourceUnreachable, match=r"no room is left.*TMPDIR"):
+            identify(Source(f"{address}/endless.mp4", "film"), tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert list(tmp_path.iterdir()) == []
 
 

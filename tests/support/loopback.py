@@ -127,11 +127,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def serve_in_thread(app: Any, listener: socket.socket) -> Iterator[str]:
+def serve_in_thread(app: Any, listener: socket.socket, **settings: Any) -> Iterator[str]:
     """Serve an ASGI application at a socket of loopback until the block ends; gives the address, without a slash."""
     import uvicorn
 
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, **settings))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

@@ -23,7 +23,7 @@ from kinodex.agent.models.completion import parse_reply
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
 from kinodex.index.library import Library
-from kinodex.index.nesting import MOST_DEPTH, is_deep, is_deep_value, parse_json
+from kinodex.index.nesting import MOST_DEPTH, MOST_DIGITS, is_deep, is_deep_value, parse_json
 from kinodex.index.rows import Hit
 from kinodex.jobs.rerank import reranked
 from kinodex.jobs.standing_queries import send_notice
@@ -31,6 +31,7 @@ from tests.support.servers.wire import discover
 
 MEBIBYTE = 1 << 20
 DEEP = b'{"choices": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
+LONG = b'{"choices": ' + b"9" * 6000 + b"}"
 Parts = Callable[[], Iterator[bytes]]
 
 
@@ -119,9 +120,12 @@ def test_the_time_of_an_attempt_is_that_of_the_whole_reply(in_head: bool) -> Non
         (bomb, {"Content-Encoding": "gzip"}, "more than 33,554,432 bytes"),
         (lambda: iter([b"..."]), {"Content-Encoding": "zstd"}, "as 'zstd', which was not asked for"),
         (lambda: iter([DEEP]), None, f"nested more than {MOST_DEPTH} deep"),
-        (lambda: iter([b"\xef\xbb\xbf\n" + DEEP]), None, f"nested more than {MOST_DEPTH} deep"),
+        (lambda: iter([b"\r\n" + DEEP]), None, f"nested more than {MOST_DEPTH} deep"),
+        (lambda: iter([DEEP.decode().encode("utf-16")]), None, f"nested more than {MOST_DEPTH} deep"),
+        (lambda: iter([LONG]), None, f"with a number of more than {MOST_DIGITS} digits"),
+        (lambda: iter([b"9" * 6000]), None, f"with a number of more than {MOST_DIGITS} digits"),
     ],
-    ids=["endless", "gzip bomb", "another encoding", "deep", "deep after a mark"],
+    ids=["endless", "gzip bomb", "another encoding", "deep", "deep after a line", "deep UTF-16", "long", "a number"],
 )
 def test_a_reply_that_nobody_could_read_ends_after_one_attempt(
     parts: Parts, headers: dict[str, str] | None, words: str
@@ -192,9 +196,12 @@ def test_depth_is_that_of_brackets_outside_strings() -> None:
     assert is_deep(b'["' + b"]" * 500 + b'",' + b"[" * 101 + b"]" * 102)
     assert is_deep_value(json.loads(b"[" + fine + b"]")) and not is_deep_value(json.loads(fine))
     assert parse_json('{"a": [1]}') == {"a": [1]}
-    for deep in (DEEP, DEEP.decode()):
+    for deep in (DEEP, DEEP.decode(), " " + DEEP.decode()):
         with pytest.raises(ValueError, match="nested more than"):
             parse_json(deep)
+    assert parse_json('{"a": "%s"}' % ("9" * 6000)) == {"a": "9" * 6000}
+    with pytest.raises(json.JSONDecodeError, match="number of more than"):
+        parse_json(LONG)
 
 
 @pytest.mark.parametrize("depth", [300, 900, 200_000])

@@ -43,6 +43,8 @@ def test_text_in_parts_is_put_together_and_tokens_that_nobody_counts_are_estimat
         None,
         {"prompt_tokens": 0, "completion_tokens": 0},
         {"prompt_tokens": "many"},
+        {"prompt_tokens": 10**400},
+        {"prompt_tokens": 10**12},
         "no",
         [1],
     ]

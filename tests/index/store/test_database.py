@@ -15,6 +15,7 @@ import pytest
 
 from kinodex.index.errors import (
     KinodexError,
+    LibraryDamaged,
     NewerLibrary,
     NotALibrary,
     OlderLibrary,
@@ -86,6 +87,20 @@ def test_an_earlier_format_is_refused(library: Library) -> None:
 
 def _cut(file: Path) -> None:
     os.truncate(file, file.stat().st_size // 2)
+
+
+@pytest.mark.parametrize("what", ["frames.lance/data/*.lance", "towers/*/tower.json"])
+def test_a_pipe_in_a_library_is_not_waited_for(library: Library, what: str) -> None:
+    write(library, made("aaaa", 3, seed=1))
+    Library.open(library.uri)
+    tower = Path(library.uri, "towers", "0123", "tower.json")
+    tower.parent.mkdir(parents=True)
+    tower.touch()
+    for file in Path(library.uri).glob(what):
+        file.unlink()
+        os.mkfifo(file)
+    with pytest.raises(LibraryDamaged, match="is a pipe or a device, and no file"):
+        Library.open(library.uri)
 
 
 @pytest.mark.parametrize("harm", [_cut, Path.unlink])

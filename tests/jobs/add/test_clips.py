@@ -26,6 +26,7 @@ from kinodex.jobs.clip_models import ENDPOINT, ClipQueries
 from kinodex.jobs.errors import UsageError
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.libraries.moments import video
+from tests.support.loopback import Answer
 from tests.support.models.stage_models import library_of
 from tests.support.scenes.moving_film import moving_film
 from tests.support.servers.embed_server import REFUSALS, EmbedServer
@@ -218,6 +219,9 @@ def test_clips_by_an_endpoint_find_what_no_frame_shows(library: Library, kinodex
         "no key": "refuses the key|refuses a request without a key|check the key",
         "no route": "offers no embeddings of messages",
         "no vector": "sent no vector but",
+        "zeros": "sent no vector but",
+        "too large": "sent no vector but",
+        "too many": "sent no vector but",
     }.items(),
 )
 def test_what_a_server_refuses_is_said_in_its_words(library: Library, refuses: str, says: str) -> None:
@@ -225,6 +229,32 @@ def test_what_a_server_refuses_is_said_in_its_words(library: Library, refuses: s
     with EmbedServer(refuses) as server, pytest.raises((ModelRejected, ModelUnreachable), match=says) as error:
         add(library, Clips("mover" if refuses == "no route" else "other", base_url=server.base_url))
     assert "\n" not in str(error.value) and library.additions.counts("clips") == {}
+
+
+def test_a_server_whose_vectors_change_their_length_is_named(library: Library) -> None:
+    def before() -> Answer | None:
+        return REFUSALS["eight"] if len(server.asked) > 5 else None
+
+    with (
+        EmbedServer(before=before) as server,
+        pytest.raises(ModelUnreachable, match=r"8 dimensions.* have 6; serve one"),
+    ):
+        add(library, Clips("mover", base_url=server.base_url))
+    with EmbedServer() as server:  # nothing of the wrong length was kept
+        add(library, Clips("mover", base_url=server.base_url))
+    assert library.additions.counts("clips")
+
+
+def test_a_count_of_tokens_that_makes_no_sense_is_left_out(library: Library) -> None:
+    class Absurd(EmbedServer):
+        def reply(self, body: dict[str, Any]) -> Answer:
+            made = super().reply(body)
+            made.body["usage"] = {"prompt_tokens": 10**400}
+            return made
+
+    with Absurd() as server:
+        outcome = add(library, Clips("mover", base_url=server.base_url, input_price=1.0))
+    assert outcome.usage.input_tokens == 0 and library.additions.counts("clips")
 
 
 def test_a_decode_at_more_frames_a_second_sees_between_stored_frames(

@@ -7,6 +7,7 @@ import base64
 import http.client
 import io
 import json
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -591,6 +592,18 @@ def test_stored_frames_are_found_where_they_are(library):
         "With the question came a picture; it is most like these moments: 'walk' at 0:31; 'sea' at 1:02:03."
     )
     assert in_words(moments[:1], 3).startswith("With the question came 3 pictures; they are most like")
+
+
+def test_pictures_of_a_question_are_decoded_one_at_a_time(library):
+    encoded = io.BytesIO()
+    Image.new("RGB", (2000, 2000), "red").save(encoded, "PNG")
+    search, urls = PictureSearch([str(library)], None), [as_url(encoded.getvalue())] * 12
+    asyncio.run(search.moments(0, urls[:1], []))
+    tracemalloc.start()
+    asyncio.run(search.moments(0, urls, []))
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak_bytes < 6 * 3 * 2000 * 2000
 
 
 # Answers and errors in OpenAI's form.

@@ -33,6 +33,10 @@ def _refusal(message: str, kind: str = "BadRequestError", param: str | None = No
     return Answer(code, {"error": {"message": message, "type": kind, "param": param, "code": code}})
 
 
+def _vector(numbers: list[float]) -> Answer:
+    return Answer(200, {"object": "list", "data": [{"index": 0, "embedding": numbers}], "usage": {"prompt_tokens": 3}})
+
+
 REFUSALS = {
     "no model": _refusal("The model `other` does not exist.", "NotFoundError", "model", 404),
     "no pooling": _refusal("The model does not support Embeddings API"),
@@ -40,6 +44,10 @@ REFUSALS = {
     "too long": _refusal(LONG, param="input_tokens"),
     "no key": Answer(401, {"error": "Unauthorized"}),
     "no route": Answer(404, NOT_FOUND),
+    "eight": _vector([0.1] * 8),
+    "zeros": _vector([0.0] * 8),
+    "too large": _vector([1e300] * 8),
+    "too many": _vector([0.1] * ((1 << 20) + 1)),
     "no vector": Answer(200, {"object": "list", "data": [], "usage": {"prompt_tokens": 3}}),
 }
 """What vLLM says, by what is wrong."""

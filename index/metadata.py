@@ -146,7 +146,7 @@ class Metadata:
         rows = {id_: row for id_, row in rows.items() if any(value is not None for value in row.values())}
         if not rows:
             return 0
-        _check_names({name for row in rows.values() for name in row})
+        _check_names({name for row in rows.values() for name in row}, self.columns())
         ensure_table(self._tables, "metadata")
         with awaited_lease(self._tables, LEASE, OWNER):
             types = self.check(rows, names)
@@ -288,7 +288,9 @@ def _is_ordered(kind: pa.DataType) -> bool:
     return bool(pa.types.is_temporal(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _check_names(names: Collection[str]) -> None:
+def _check_names(names: Collection[str], held: Collection[str]) -> None:
+    if (count := len({*held, *names})) > MOST_COLUMNS:
+        raise MetadataConflict(f"got {len(names):,} columns, which makes {count:,}; give {MOST_COLUMNS} at most")
     for name in sorted(names):
         if name in (*VIDEOS.names, *METADATA.names):
             raise MetadataConflict(f"got a column {name}, which every library has itself; name it otherwise")
@@ -298,6 +300,8 @@ def _check_names(names: Collection[str]) -> None:
             )
 
 
+MOST_COLUMNS = 500
+"""Each is read with every search by a condition."""
 LONGEST_SHOWN = 80
 """Characters of a value in an error."""
 

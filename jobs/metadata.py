@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -146,6 +146,10 @@ def _table_rows(table: str) -> list[tuple[str, str, str, Mapping[str, Any]]]:
                 raise UsageError(f"{table}: row {number}: {what}") from error
     if clash := [name for name in rows[0] if _plain(name) in OF_VIDEOS and _plain(name) not in NO_COLUMNS]:
         raise UsageError(f"{table}: has a column {clash[0]}, which every library has itself; name it otherwise")
+    columns: dict[str, str] = {}
+    for name in filter(None, rows[0]):
+        if (other := columns.setdefault(_plain(name), name)) != name:
+            raise UsageError(f"{table}: has the columns {other!r} and {name!r}, which are both {_plain(name)} in SQL")
     typed = _typed(dict(enumerate(rows, start=1)), is_text=suffix in (".csv", ".tsv"))
     return [
         (f"{table}: row {n}", key, str(rows[n - 1][key]), values) for n, values in typed.items() if rows[n - 1][key]
@@ -154,15 +158,23 @@ def _table_rows(table: str) -> list[tuple[str, str, str, Mapping[str, Any]]]:
 
 def _csv_rows(path: Path, delimiter: str = ",") -> list[dict[str, Any]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        return list(csv.DictReader(file, delimiter=delimiter, strict=True))
+        table = csv.DictReader(file, delimiter=delimiter, strict=True)
+        if doubled := [name for name, count in Counter(table.fieldnames or ()).items() if name and count > 1]:
+            raise ValueError(f"it has two columns {doubled[0]!r}")
+        return list(table)
 
 
 def _json_rows(path: Path) -> list[dict[str, Any]]:
-    rows = [parse_json(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    lines = filter(str.strip, path.read_text(encoding="utf-8").splitlines())
+    rows = [parse_json(line, parse_constant=_no_number) for line in lines]
     if wrong := next((n for n, row in enumerate(rows, start=1) if not isinstance(row, dict)), None):
         raise ValueError(f"row {wrong} is no object")
     names = list(dict.fromkeys(name for row in rows for name in row))
     return [{name: row.get(name) for name in names} for row in rows]
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON; leave it out")
 
 
 def _parquet_rows(path: Path) -> list[dict[str, Any]]:

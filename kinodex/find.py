@@ -36,6 +36,12 @@ WHERE: tuple[Where, ...] = get_args(Where)
 """Where to look. "pictures" by meaning; "clips", windows of some seconds, by meaning; "speech" by words; "screen-text"
 by words, typos forgiven; "captions" by words and meaning; "words" is all three, by words and, after `kinodex add
 sentences`, by meaning; "all" is pictures, clips and words. "chapters" by their texts, "detections" by label."""
+LONGEST_TEXT = 2000
+"""Characters of a query from a client; no text tower reads more."""
+LONGEST_QUESTION = 20_000
+"""Characters of a question from a client."""
+MOST_VIDEOS = 1000
+"""Videos that a client may name."""
 BY_VECTOR = ("all", "pictures", "captions")
 """Places whose hits the space ranks."""
 FOR_PICTURES = ("all", "pictures", "clips")

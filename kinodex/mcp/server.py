@@ -44,7 +44,7 @@ from kinodex.agent.trace import Acted, Event, Exchanged
 from kinodex.agent.variants.base import Variant
 from kinodex.answers import AskRequest, videos_left_out
 from kinodex.collection import ALL, answer_all
-from kinodex.find import ADDED_BY, FOUND_IN, Finder, Query
+from kinodex.find import ADDED_BY, FOUND_IN, LONGEST_QUESTION, LONGEST_TEXT, MOST_VIDEOS, Finder, Query
 from kinodex.guards import LOOPBACK, http_protocol
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
@@ -242,10 +242,15 @@ async def serve_http(server: MCPServer, listener: socket.socket, host: str) -> N
 #
 # Models read the docstrings of tools: they describe a tool and its limits, which are those of `kinodex.mcp.replies`.
 
-VideoName = Annotated[str, Field(description="Id, its first digits, title or file name.")]
-VideoNames = Annotated[list[str] | None, Field(min_length=1, description="Only these videos.")]
+Words = Annotated[str, Field(max_length=LONGEST_TEXT, description="In words.")]
+VideoName = Annotated[str, Field(max_length=LONGEST_TEXT, description="Id, its first digits, title or file name.")]
+VideoNames = Annotated[list[str] | None, Field(min_length=1, max_length=MOST_VIDEOS, description="Only these videos.")]
 VideosWhere = Annotated[
-    str | None, Field(description="SQL on columns of `videos`: \"camera = 'front' AND day >= '2026-03-01'\".")
+    str | None,
+    Field(
+        max_length=LONGEST_TEXT,
+        description="SQL on columns of `videos`: \"camera = 'front' AND day >= '2026-03-01'\".",
+    ),
 ]
 FromS = Annotated[float | None, Field(description="From this time on.")]
 ToS = Annotated[float | None, Field(description="Before this time.")]
@@ -367,7 +372,7 @@ class LibraryTools:
 
     def search(
         self,
-        query: Annotated[str, Field(description="In words.")],
+        query: Words,
         where: LookIn = "all",
         videos: VideoNames = None,
         videos_where: VideosWhere = None,
@@ -404,7 +409,7 @@ class LibraryTools:
 
     def ground(
         self,
-        event: Annotated[str, Field(description="What happens, in words.")],
+        event: Words,
         videos: VideoNames = None,
         videos_where: VideosWhere = None,
         most: Annotated[int, Field(ge=1, le=replies.HITS, description="Number of ranges.")] = 5,
@@ -722,7 +727,7 @@ def _judged(each: Judged) -> dict[str, Any]:
 
 def ask_tool(answering: Answering, defaults: AskOptions) -> Callable[..., Awaitable[CallToolResult]]:
     async def ask(
-        question: Annotated[str, Field(description="In words.")],
+        question: Annotated[str, Field(max_length=LONGEST_QUESTION, description="In words.")],
         context: Context,
         options: Annotated[list[str] | None, Field(description="2 to 26 choices, of which one is the answer.")] = None,
         videos: VideoNames = None,

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import MAX_OPTIONS, AnswerRules, Question
 from kinodex.agent.trace import Record
+from kinodex.find import LONGEST_QUESTION, LONGEST_TEXT, MOST_VIDEOS
 from kinodex.guards import FORBIDDEN_ELSEWHERE, SAFE, answering, json_response, numbered, numbered_route
 from kinodex.index.errors import QueryError
 from kinodex.index.library import Library
@@ -25,7 +26,7 @@ from kinodex.jobs.verdicts import basis_of, claim
 from kinodex.web.kept_traces import Kept
 from kinodex.web.page import as_json
 from kinodex.web.questions import FINISHED, AskRequest, Questions, Running
-from kinodex.web.search import LONGEST_TEXT, MOST_RANGES, grounding_view, whole_number
+from kinodex.web.search import MOST_RANGES, grounding_view, whole_number
 from kinodex.web.sentences import latest_sentence
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 Body = TypeVar("Body", bound=BaseModel)
-LONGEST = 20_000
 """Characters of a question, and of an option."""
 MOST_LOOKED_AT = 20
 """Moments of a search that a page has a model look at in one call."""
@@ -112,7 +112,7 @@ class AskFields(BaseModel):
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
     agent: str | None = None
-    videos: list[str] = Field(default=[], max_length=1000)
+    videos: list[str] = Field(default=[], max_length=MOST_VIDEOS)
     where: str | None = Field(default=None, max_length=LONGEST_TEXT)
     settings: dict[str, str | Whole | float | bool] = {}
     budget: Limits = Limits()
@@ -136,7 +136,7 @@ class AskFields(BaseModel):
 
 
 class _AskBody(AskFields):
-    question: str = Field(max_length=LONGEST)
+    question: str = Field(max_length=LONGEST_QUESTION)
     options: list[str] = Field(default=[], max_length=MAX_OPTIONS + 1)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.find import (
     FOR_PICTURES,
+    LONGEST_TEXT,
     Finder,
     Floats,
     Parts,
@@ -44,8 +45,6 @@ from kinodex.jobs.open import load_text_tower
 from kinodex.jobs.verdicts import basis_of, claim
 
 MOST_HITS = 100
-LONGEST_TEXT = 2000
-"""Characters of a search; no text tower reads more."""
 MOST_S = 1e9
 """Seconds; no video is so long, and what is much more is too large for those who count in parts of a second."""
 MOST_NUMBER = 2**31 - 1

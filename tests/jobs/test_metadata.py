@@ -13,6 +13,7 @@ import pytest
 
 from kinodex.index.errors import MetadataConflict
 from kinodex.index.library import Library
+from kinodex.index.metadata import MOST_COLUMNS
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.metadata import read_metadata, set_metadata
 from kinodex.pipeline.decoding.stream import known_tags
@@ -98,6 +99,9 @@ def test_texts_of_a_column_are_typed_together_and_files_with_types_keep_theirs(l
         ("a.jsonl", "[1]\n", "row 1 is no object"),
         ("a.jsonl", "{\n", "cannot be read"),
         ("a.jsonl", "[" * 100_000, "nested more than"),
+        ("a.jsonl", '{"video": "a", "gain": NaN}', "NaN is no number"),
+        ("a.csv", "video,Shot on,shot_on\na,1,2\n", "'Shot on' and 'shot_on', which are both shot_on in SQL"),
+        ("a.csv", "video,gain,gain\na,1,2\n", "two columns 'gain'"),
         ("a.parquet", "no parquet", "cannot be read"),
     ],
 )
@@ -112,6 +116,13 @@ def test_a_pattern_without_an_end_is_an_error(library, tmp_path):
     table.write_text("pattern,x\n^((.|..|...)+(.|..|...)+(.|..|...)+(.|..|...)+)+(?=[!?]),2\n")
     with pytest.raises(UsageError, match=r"row 1: got the pattern .* does not come to an end"):
         set_metadata(library, read_metadata([table]))
+
+
+def test_a_library_has_a_limit_of_columns(library, tmp_path):
+    names = [f"c{number}" for number in range(MOST_COLUMNS + 1)]
+    (tmp_path / "a.csv").write_text(f"video,{','.join(names)}\n{library.videos()[0].video_id},{','.join(names)}\n")
+    with pytest.raises(MetadataConflict, match="501 columns, which makes 501; give 500 at most"):
+        set_metadata(library, read_metadata([tmp_path / "a.csv"], None))
 
 
 def test_half_of_a_character_is_no_value(library, tmp_path):

@@ -9,6 +9,8 @@ from stat import S_ISDIR, S_ISFIFO, S_ISREG
 from typing import Any, BinaryIO
 
 MOST_BYTES = 1_000_000_000
+AS_IT_IS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+"""Flags of which a system has one or the other: open no pipe by waiting, and change no line ends."""
 
 
 class NotTaken(OSError):
@@ -17,10 +19,11 @@ class NotTaken(OSError):
 
 def open_named(path: Path) -> BinaryIO:
     """Open a file, or a pipe (as of a shell's `<(...)`), for reading without waiting for its writer; raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    descriptor = os.open(path, os.O_RDONLY | AS_IT_IS)
     kind = os.fstat(descriptor).st_mode
     if S_ISREG(kind) or S_ISDIR(kind) or S_ISFIFO(kind):  # of a folder `fdopen` says that it is one
-        os.set_blocking(descriptor, True)  # without a writer a pipe that is open is at its end
+        if S_ISFIFO(kind):
+            os.set_blocking(descriptor, True)  # without a writer a pipe that is open is at its end
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
     raise NotTaken("it is no file, but a device or a socket")

@@ -12,9 +12,12 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import regex
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TERMS = "terms"
 """The column of a table of lines with the terms of each, a space between two."""
@@ -125,6 +128,8 @@ def with_terms(rows: pa.Table) -> pa.Table:
     at = rows.schema.get_field_index(TERMS)
     if at < 0:
         return rows
+    import pyarrow as pa  # which agents, who only cut queries, do without
+
     texts = [rows[name].to_pylist() for name in TEXTS if name in rows.column_names]
     lines = [" ".join(line_terms(" ".join(line))) for line in zip(*texts, strict=True)]
     return rows.set_column(at, rows.schema.field(at), pa.array(lines, pa.string()))

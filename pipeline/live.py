@@ -160,6 +160,7 @@ class _Run:
         self._to_rgb = rgb_scaler(aspect, settings.jpeg_side_px, settings.input.side_px, settings.deinterlace)
         self._waiting: list[SampledFrame] = []
         self._since = time.monotonic()
+        self._given_until_s = self._zero + max(self._done, Fraction(0))
         self._errors, self._is_break = 0, not goes_on
 
     def is_broken(self, first_s: Fraction) -> bool:
@@ -180,8 +181,8 @@ class _Run:
             yield self._beat(shown_s)
 
     def pause(self) -> Iterator[Beat]:
-        """Give out what waits: the next piece may be seconds away, or never come."""
-        if self._held is not None and self._waiting:
+        """Give out what waits, and how far the run is: the next piece may be seconds away, or never come."""
+        if self._held is not None and (self._waiting or self._held[0] > self._given_until_s):
             yield self._beat(self._held[0])
 
     def end(self) -> Iterator[Beat]:
@@ -215,6 +216,7 @@ class _Run:
         self._last_began_at = min(self._began_at, time.time()) if self._began_at < math.inf else self._last_began_at
         facts = float(self._zero), self._last_began_at, self._piece.sequence, self._metadata, is_break, self._errors
         beat = Beat(self._waiting, float(until_s - self._zero), *facts)
+        self._given_until_s = until_s
         self._waiting, self._metadata, self._errors, self._since = [], None, 0, time.monotonic()
         self._began_at = math.inf
         return beat

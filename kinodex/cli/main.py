@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import sys
 from errno import EDQUOT, ENOSPC, EROFS
 from importlib import import_module
@@ -218,6 +217,10 @@ def main() -> None:
 
 def allow_files() -> int:
     """Raise the number of files that this process may have open, up to `MOST_FILES`; return what it is then."""
+    try:
+        import resource
+    except ImportError:  # a system without such a limit
+        return MOST_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < most:

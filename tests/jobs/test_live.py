@@ -263,6 +263,18 @@ def test_a_playlist_is_gone_on_with_where_it_was_left_and_what_is_gone_is_a_gap(
     assert b"open-sesame" not in stored and b"live_source" in stored
 
 
+def test_a_part_ends_with_its_last_frame_whenever_what_waited_was_given_out(streams: Path, tmp_path: Path) -> None:
+    publisher = Publisher(streams, tmp_path / "site")
+    publisher.publish(0, 1)
+    with serve_folder(publisher.folder) as site, pytest.raises(SourceUnreachable, match="no new segment"):
+        live = replace(QUICK, address=f"{site}/list.m3u8")
+        each_frame = CONFIG.model_copy(update={"batch_size": 1})
+        watch_live(each_frame, live, str(tmp_path / "library"), stop=lambda: False, on_wait=_raise)
+    (row,) = Library.open(str(tmp_path / "library")).videos()
+    length_s = float(publisher.lengths[0].removeprefix("#EXTINF:").rstrip(","))
+    assert row.duration_s == pytest.approx(length_s, abs=0.1)
+
+
 def test_a_long_stream_goes_on_in_another_part_without_a_gap(streams: Path, tmp_path: Path) -> None:
     with serve_folder(streams) as site:
         live = replace(QUICK, address=f"{site}/list.m3u8", part_s=5.0)

@@ -82,9 +82,9 @@ COMMANDS = {
     "info": Command(
         ("info", "LIBRARY"), (*NO_MODELS, "tokenizers", "PIL", "kinodex.agent", "kinodex.pipeline.sources")
     ),
-    "frames": Command(
-        ("frames", "LIBRARY", "--video", "film-01", "--at", "3", "--out", "SCRATCH"),
-        (*NO_MODELS, "tokenizers", "kinodex.agent"),
+    "export frames": Command(
+        ("export", "frames", "LIBRARY", "SCRATCH/frames", "--video", "film-01", "--from", "3", "--to", "4"),
+        (*NO_MODELS, "tokenizers"),
     ),
     "agents": Command(
         ("agents",), (*(set(NO_TABLES) - {"numpy"}), "openai", "jinja2", "kinodex.index.library", "starlette")

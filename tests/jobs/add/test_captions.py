@@ -53,7 +53,7 @@ def test_segments_without_a_caption_get_one_when_asked_again(kinodex, library):
     with ChatServer(lambda body: REFUSED if "from 0.0 s to" in json.dumps(body) else BOAT) as server:
         arguments = ("add", "captions", library.uri, "--model", "tester", "--base-url", server.base_url)
         ran = kinodex(*arguments, "--video", first.title)
-        assert ran.code == 0 and f"1 of {first.segments} segments got no caption that could be used" in ran.out
+        assert ran.code == 3 and f"1 of {first.segments} segments got no caption that could be used" in ran.out
         assert "requests refused: 1" in ran.out and "no such picture" in ran.out
         assert [caption.segment_no for caption in library.captions(first.video_id)] == list(range(1, first.segments))
         assert [(row.stage, row.error_class) for row in library.ingest_log.failures()] == [("captions", "Incomplete")]
@@ -80,16 +80,16 @@ def test_a_retry_in_vain_keeps_the_captions_and_counts_its_costs(kinodex, librar
     chosen = ("--model", "tester", "--video", film.title, "--input-price", 2.0)
     with ChatServer(lambda body: cut_off("{") if "from 0.0 s to" in json.dumps(body) else BOAT) as server:
         arguments = ("add", "captions", library.uri, *chosen, "--base-url", server.base_url)
-        assert json_of(kinodex, *arguments)["rows"] == film.segments - 1
+        assert json_of(kinodex, *arguments, code=3)["rows"] == film.segments - 1
         before = library.captions(film.video_id)
         monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "another"))
-        for reply, code, requests in ((BLANK, 0, 2), (REFUSED, 3, 1)):
+        for reply, requests in ((BLANK, 2), (REFUSED, 1)):
             server.reply, sent = partial(answer, reply), len(server.seen)
             ran = kinodex(*arguments, "--retry-failed", "--json")
             usage = json.loads(ran.out)["usage"]
-            assert (ran.code, len(server.seen) - sent) == (code, requests), "the others are not paid for again"
+            assert (ran.code, len(server.seen) - sent) == (3, requests), "the others are not paid for again"
             assert library.captions(film.video_id) == before and len(before) == film.segments - 1
-            assert (usage["input_tokens"] > 0) == (usage["cost"] > 0) == (ran.code == 0)
+            assert (usage["input_tokens"] > 0) == (usage["cost"] > 0) == (reply is BLANK)
         server.reply = lambda _: BOAT
         assert json_of(kinodex, *arguments, "--retry-failed")["rows"] == film.segments
     assert len(library.captions(film.video_id)) == film.segments

@@ -149,7 +149,7 @@ class Caption(NamedTuple):
 HEARD = Speech("/nowhere/m", language="de")
 DETECTED = Detections("/nowhere/m", ("boat", "cat"), min_score=0.5)
 ASKED = Captions("m", "http://one:1/v1", frames_a_segment=8, input_price=1.0)
-CAPTIONED = Captions("n n", max_new_tokens=32)
+CAPTIONED = Captions("/nowhere/n n", max_new_tokens=32)
 TOLD = Summaries("s", frames_a_scene=2)
 
 
@@ -169,7 +169,7 @@ REFUSED = (
     ("speech", "/nowhere/m", ("--language", "en"), "--language en", "--language de"),
     ("detections", "/nowhere/m", ("--labels", "cat,boat"), "--min-score 0.3", "--min-score 0.5"),
     ("captions", "m", ("--base-url", "http://two:1/v1"), "--frames-a-segment 4", "--frames-a-segment 8"),
-    ("captions", "n n", (), "--max-new-tokens 96", "--max-new-tokens 32"),
+    ("captions", "/nowhere/n n", (), "--max-new-tokens 96", "--max-new-tokens 32"),
     ("summaries", "s", (), "--frames-a-scene 4", "--frames-a-scene 2"),
 )
 

@@ -71,7 +71,9 @@ def test_every_source_has_its_outcome_once_and_a_video_of_two_names_is_one(corpu
 
 
 @pytest.mark.slow
-def test_a_run_without_anything_new_loads_no_model(tiny_model: Callable[[str], Path], tmp_path: Path) -> None:
+def test_a_run_without_anything_new_loads_no_model(
+    tiny_model: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model, films, place = tmp_path / "model", tmp_path / "films", str(tmp_path / "library")
     shutil.copytree(tiny_model("space"), model)
     films.mkdir()
@@ -86,9 +88,12 @@ def test_a_run_without_anything_new_loads_no_model(tiny_model: Callable[[str], P
     with pytest.raises(SettingsMismatch, match=r"got fps=2\.0"):
         ingest(films, Path(place), **settings, fps=2.0)
     tiny_film(films / "kite.mp4", 3, 1)
+    assert counts(ingest(films, Path(place), **settings)) == (1, 0, 0), "its tower was exported here"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another machine"))
+    tiny_film(films / "goat.mp4", 3, 2)
     with pytest.raises(SpaceError, match="model"):
         ingest(films, Path(place), **settings)
-    assert len(Library.open(place).videos()) == 1
+    assert len(Library.open(place).videos()) == 2
 
 
 @pytest.mark.slow

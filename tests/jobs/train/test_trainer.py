@@ -202,7 +202,7 @@ def test_what_cannot_be_trained_is_refused(kinodex, home, tmp_path):
     bad(kinodex, *ask, "--model", tmp_path / "none", code=5, says="holds no config.json")
     other = tmp_path / "questions.jsonl"
     other.write_text((home / "questions.jsonl").read_text().replace("film-01.mp4", "film-09.mp4"))
-    ask[4] = other
+    ask[ask.index("--questions") + 1] = other
     bad(kinodex, *ask, "--model", home / "model", code=2, says="holds no film film-09.mp4")
-    ask[4] = home / "questions.jsonl"
+    ask[ask.index("--questions") + 1] = home / "questions.jsonl"
     bad(kinodex, *ask, "--model", home / "model", "--space", "nowhere", code=2, says="builtin")

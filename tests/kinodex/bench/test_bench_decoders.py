@@ -50,10 +50,10 @@ def test_films_of_all_codecs_are_made_once(film, tmp_path):
 
 @pytest.mark.slow
 def test_a_space_of_random_weights_loads(tmp_path, kinodex):
-    ran = kinodex("bench", "make-space", tmp_path / "model", "--model", "ViT-S-32-alt")
+    ran = kinodex("lab", "bench", "make-space", tmp_path / "model", "--model", "ViT-S-32-alt")
     assert ran.out.strip() == f"local-dir:{tmp_path}/model"
     assert load_space(ran.out.strip(), towers="image").dim == 256
-    bad(kinodex, "bench", "make-space", tmp_path / "other", "--model", "RN49", code=2, says="RN49")
+    bad(kinodex, "lab", "bench", "make-space", tmp_path / "other", "--model", "RN49", code=2, says="RN49")
 
 
 WORDS = 3_000

@@ -41,7 +41,9 @@ def test_a_machine_is_measured_and_the_control_equals_the_reference(
 ) -> None:
     pytest.importorskip("torch")
     out = tmp_path / "figures"
-    run = kinodex("bench", "gpu", film, "--space", "builtin", "--seconds", 0.1, "--no-gpu", "--out", out, "--json")
+    run = kinodex(
+        "lab", "bench", "gpu", film, "--space", "builtin", "--seconds", 0.1, "--no-gpu", "--out", out, "--json"
+    )
     assert run.code == 0, run.err
     figures = json.loads(run.out)
     assert json.loads((out / "gpu.json").read_text()) == figures

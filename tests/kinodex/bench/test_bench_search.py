@@ -20,7 +20,7 @@ SIZE = Size(videos=12, frames=30, lines=5, dim=16, jpeg_bytes=50)
 @pytest.mark.slow
 def test_figures_as_json_and_as_tables_with_progress(kinodex: Kinodex, tmp_path: Path) -> None:
     size = ("--videos", 12, "--frames", 30, "--lines", 5, "--dim", 16, "--jpeg-bytes", 50, "--queries", 3)
-    command = ("bench", "search", tmp_path / "library", *size)
+    command = ("lab", "bench", "search", tmp_path / "library", *size)
     ran = kinodex(*command, "--json")
     figures = json.loads(ran.out)
     assert (figures["size"], "12 of 12 videos written" in ran.err) == ([12, 30, 5, 16, 50, False], True)
@@ -32,7 +32,7 @@ def test_figures_as_json_and_as_tables_with_progress(kinodex: Kinodex, tmp_path:
     assert "two words in all lines" in {each["question"] for each in figures["times"]}
     assert [(each["videos"], each["recall"]) for each in figures["conditions"]] == [(6, 1.0), *[(1, 1.0)] * 3]
     cone = ("--conditions", "--cone")
-    ran = kinodex(*command[:2], tmp_path / "cone", *size, *cone)
+    ran = kinodex(*command[:3], tmp_path / "cone", *size, *cone)
     shares = ("50.00%: 6", "5.00%: 1", "0.50%: 1", "0.05%: 1")
     assert [line.split(" | ")[0] for line in ran.out.splitlines()[4:8]] == [f"| {share}" for share in shares]
 

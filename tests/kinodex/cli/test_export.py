@@ -23,8 +23,6 @@ def test_clips_and_frames_of_a_range(kinodex: Kinodex, library: Path, tmp_path: 
     (row,) = json_of(kinodex, "export", "clips", library, tmp_path / "copied", *part)
     assert row["way"] == "copied" and row["start_s"] <= 5
     assert kinodex("export", "clips", library, tmp_path / "joined", *part, "--reel").out.startswith("1 clip in ")
-    older = kinodex("export", "clips", library, tmp_path / "older", "--join", *part)
-    assert older.out.startswith("1 clip in ") and "is called --reel now" in older.err
     assert kinodex("export", "frames", library, tmp_path / "frames", *part).out.startswith("2 frames in ")
     bad(kinodex, "export", "clips", library, tmp_path / "none", code=2, says="got no moments; give --ranges FILE")
     assert not (tmp_path / "none").exists()

@@ -183,8 +183,8 @@ def test_responses_whole_as_events_and_followed(chat, client):
     assert thought.summary[0].text.startswith("At first it ")
     (part,) = message.content
     assert [(each.type, each.title) for each in part.annotations] == [
-        ("url_citation", "film-01 0:21 to 0:22"),
-        ("url_citation", "film-01 0:24 to 0:25"),
+        ("url_citation", "film-01 0:21.0 to 0:22.0"),
+        ("url_citation", "film-01 0:24.0 to 0:25.0"),
     ]
     events = list(respond([{"role": "user", "content": LISTED}], extra_body=film, stream=True))
     for number, each in enumerate(events):

@@ -93,7 +93,7 @@ def change(what: str, library: Library, kinodex: Kinodex, folder: Path) -> None:
             assert library.additions.complete("speech", "whisper", {video.video_id: 1}, {}) == ()
             return
         case "a voice named":
-            ran = kinodex("name", library.uri, "speaker-1", "Ada")
+            ran = kinodex("speakers", library.uri, "speaker-1", "Ada")
         case _:
             film = Path(shutil.copy(video.uri, folder))
             film.with_suffix(".srt").write_text("1\n00:00:01,000 --> 00:00:02,000\na swan\n")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.additions import stage_rows
 from kinodex.index.library import Library
-from kinodex.index.rows import FrameVectors, Hit, SpokenWord, TranscriptRow, VideoRow
+from kinodex.index.rows import FrameVectors, Hit, SpokenWord, TranscriptRow, VideoRow, first_zero_s
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables
 from kinodex.index.store.schema import all_of, one_of
@@ -82,11 +82,13 @@ class MadeVideo:
         return [TranscriptRow(self.video_id, start, end, text, "sidecar", "en") for start, end, text in self.lines]
 
     def video_row(self, title: str | None = None) -> VideoRow:
+        uri = f"/films/{title or self.video_id}.mp4"
         return plain_row(
             self.video_id,
             title or f"film {self.video_id}",
-            uri=f"/films/{title or self.video_id}.mp4",
+            uri=uri,
             start_s=self.start_s,
+            zero_s=first_zero_s(uri, self.start_s),
             duration_s=float(len(self.vectors)),
             width_px=640,
             height_px=360,

@@ -29,7 +29,7 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, ContentBlock, ImageContent, ToolAnnotations
 from numpy.typing import NDArray
-from pydantic import Field, ValidationError, create_model
+from pydantic import AfterValidator, Field, ValidationError, create_model
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -242,15 +242,29 @@ async def serve_http(server: MCPServer, listener: socket.socket, host: str) -> N
 #
 # Models read the docstrings of tools: they describe a tool and its limits, which are those of `kinodex.mcp.replies`.
 
-Words = Annotated[str, Field(max_length=LONGEST_TEXT, description="In words.")]
-VideoName = Annotated[str, Field(max_length=LONGEST_TEXT, description="Id, its first digits, title or file name.")]
-VideoNames = Annotated[list[str] | None, Field(min_length=1, max_length=MOST_VIDEOS, description="Only these videos.")]
+
+def _at_most(limit: int, what: str) -> AfterValidator:
+    """Refuse what is longer; not by the schema of a tool, which each conversation pays for."""
+
+    def check(value: Any) -> Any:
+        if value is not None and len(value) > limit:
+            raise ValueError(f"got {len(value):,} {what}; give at most {limit:,}")
+        return value
+
+    return AfterValidator(check)
+
+
+Words = Annotated[str, _at_most(LONGEST_TEXT, "characters"), Field(description="In words.")]
+VideoName = Annotated[str, Field(description="Id, its first digits, title or file name.")]
+VideoNames = Annotated[
+    list[str] | None,
+    Field(min_length=1, description="Only these videos."),
+    _at_most(MOST_VIDEOS, "videos"),
+]
 VideosWhere = Annotated[
     str | None,
-    Field(
-        max_length=LONGEST_TEXT,
-        description="SQL on columns of `videos`: \"camera = 'front' AND day >= '2026-03-01'\".",
-    ),
+    Field(description="SQL on columns of `videos`: \"camera = 'front' AND day >= '2026-03-01'\"."),
+    _at_most(LONGEST_TEXT, "characters"),
 ]
 FromS = Annotated[float | None, Field(description="From this time on.")]
 ToS = Annotated[float | None, Field(description="Before this time.")]
@@ -727,7 +741,7 @@ def _judged(each: Judged) -> dict[str, Any]:
 
 def ask_tool(answering: Answering, defaults: AskOptions) -> Callable[..., Awaitable[CallToolResult]]:
     async def ask(
-        question: Annotated[str, Field(max_length=LONGEST_QUESTION, description="In words.")],
+        question: Annotated[str, _at_most(LONGEST_QUESTION, "characters"), Field(description="In words.")],
         context: Context,
         options: Annotated[list[str] | None, Field(description="2 to 26 choices, of which one is the answer.")] = None,
         videos: VideoNames = None,

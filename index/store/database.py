@@ -181,12 +181,24 @@ def _damaged(uri: str, text: str) -> LibraryDamaged:
 
 
 def _check_files(uri: str) -> None:
-    """Raise LibraryDamaged for a pipe or a device in a library's folder: whoever opens one may wait for ever."""
-    for folder, _, files in os.walk(uri):
-        for path in (Path(folder, name) for name in files):
+    """Raise LibraryDamaged for a pipe or a device in a library's folder, because opening one may never end."""
+    folders = [uri]
+    while folders:
+        for entry in _entries(folders.pop()):
             with suppress(OSError):  # who reads it says so
-                if not path.is_file() and path.exists():
-                    raise _damaged(uri, f"{path} is a pipe or a device, and no file")
+                if entry.is_dir():
+                    folders += [] if entry.is_symlink() else [entry.path]
+                elif not entry.is_file() and Path(entry.path).exists():
+                    raise _damaged(uri, f"{entry.path} is a pipe or a device, and no file")
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    """List a folder with the kinds of its entries, none of which is asked for; empty where it cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
 
 
 def _no_memory(uri: str) -> StorageError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -33,6 +32,7 @@ from kinodex.index.store.database import Tables, storage_errors
 from kinodex.index.store.indexes import AFTER_RUN, ensure_table, join_fragments, present, small_fragments
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease, awaited_lease
 from kinodex.index.store.schema import Filter, all_of, equal, one_of, overlapping
+from kinodex.index.text import composed
 from kinodex.index.videos.visibility import VisibilityCache
 
 # Voices of a library and the names that people gave them: `speaker-1`, `speaker-2`, ... through all videos.
@@ -109,8 +109,8 @@ class Speakers:
     def find(self, text: str) -> list[SpeakerRow]:
         """Find the speakers that `speaker-3`, `speaker 3`, `3` or a name stands for; raises QueryError for none."""
         rows, number = self.rows(), NUMBERED.fullmatch(text.strip())
-        same = unicodedata.normalize("NFC", text.strip()).casefold()
-        found = [row for row in rows if row.name and unicodedata.normalize("NFC", row.name).casefold() == same]
+        same = composed(text.strip()).casefold()
+        found = [row for row in rows if row.name and composed(row.name).casefold() == same]
         found = found or [row for row in rows if number and row.speaker == f"speaker-{int(number[1])}"]
         if not found:
             held = ", ".join(f"{row.speaker} ({row.name})" if row.name else row.speaker for row in rows[:20])

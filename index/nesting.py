@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 MOST_DEPTH = 100
@@ -51,6 +52,14 @@ def is_deep(content: bytes) -> bool:
     codes = np.frombuffer(_STRING.sub(b"", content), np.uint8)
     opened, closed = (np.isin(codes, np.frombuffer(each, np.uint8)).astype(np.int32) for each in (_OPENING, _CLOSING))
     return bool(np.cumsum(opened - closed).max(initial=0) > MOST_DEPTH)
+
+
+def values_within(value: object, depth: int) -> Iterator[object]:
+    """Yield a value of JSON and all values inside it, down to so many levels, each before what it holds."""
+    yield value
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for each in inner if depth else ():
+        yield from values_within(each, depth - 1)
 
 
 def is_deep_value(value: object) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import re
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -198,8 +197,8 @@ def _typed(rows: Mapping[Any, Mapping[str, Any]], is_text: bool = True) -> dict[
 
 def _plain(name: str) -> str:
     """A name as a column's: "Recorded at" is recorded_at."""
-    letters = unicodedata.normalize("NFC", str(name).strip()).lower()
-    plain = re.sub(r"\W+", "_", unicodedata.normalize("NFC", letters)).strip("_")
+    letters = composed(str(name).strip()).lower()
+    plain = re.sub(r"\W+", "_", composed(letters)).strip("_")
     return plain if is_column_name(plain) or not plain else f"_{plain}"
 
 

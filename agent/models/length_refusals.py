@@ -6,10 +6,13 @@ Each row was recorded from a real server (tests/data/server_refusals.json has th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from kinodex.index.nesting import values_within
+
 TOO_LARGE = 413
+CODES_DEPTH = 6
 CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 """Values of `code` or `type` that say it, whatever the words: of OpenAI and Groq, and of llama.cpp."""
 
@@ -62,9 +65,7 @@ def limit_tokens(said: str, written: str) -> int | None:
     return None
 
 
-def _codes(value: object, depth: int = 6) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        yield from (str(value[name]) for name in ("code", "type") if value.get(name))
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    for each in inner if depth else ():
-        yield from _codes(each, depth - 1)
+def _codes(body: object) -> Iterator[str]:
+    for each in values_within(body, CODES_DEPTH):
+        if isinstance(each, dict):
+            yield from (str(each[name]) for name in ("code", "type") if each.get(name))

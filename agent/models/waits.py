@@ -5,9 +5,11 @@ from __future__ import annotations
 import email.utils
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
+
+from kinodex.index.nesting import values_within
 
 UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 EPOCH_S = 1e9
@@ -66,11 +68,13 @@ def _milliseconds(header: str | None) -> float | None:
 
 
 def _of_body(body: object) -> float | None:
-    delays = [each.get("retryDelay") for each in _objects(body) if str(each.get("@type", "")).endswith(RETRY_INFO)]
+    inside = list(values_within(body, _DEPTH))
+    objects = (each for each in inside if isinstance(each, dict))
+    delays = [each.get("retryDelay") for each in objects if str(each.get("@type", "")).endswith(RETRY_INFO)]
     named = next((wait_s for each in delays if (wait_s := duration_s(str(each))) is not None), None)
     if named is not None:
         return named
-    found = (_WORDS.search(text) for text in _texts(body))
+    found = (_WORDS.search(each) for each in inside if isinstance(each, str))
     return next((duration_s(each[1].rstrip(". ")) for each in found if each), None)
 
 
@@ -97,19 +101,3 @@ def _until(text: str, now_s: float) -> float | None:
     with suppress(ValueError):
         return datetime.fromisoformat(text).timestamp() - now_s
     return None
-
-
-def _objects(value: object, depth: int = _DEPTH) -> Iterator[Mapping[str, object]]:
-    if isinstance(value, Mapping):
-        yield value
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    for each in inner if depth else ():
-        yield from _objects(each, depth - 1)
-
-
-def _texts(value: object, depth: int = _DEPTH) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    for each in inner if depth else ():
-        yield from _texts(each, depth - 1)

@@ -3,8 +3,8 @@
 A library stores the terms of every line beside its text (the column `terms`), and a query is cut into terms by the same
 rules, so that the two always meet. Letters are folded as Unicode's case folding and compatibility forms have it, marks
 of Latin, Greek, Cyrillic, Hebrew and Arabic letters are left out, and words are cut where Unicode has a boundary, at
-apostrophes and at underscores. Scripts without spaces, and Hangul, whose particles hang on their words, are cut into
-single characters and pairs of neighbours.
+apostrophes and at underscores. Scripts without spaces, and Hangul, which joins particles to words, are cut into single
+characters and pairs of neighbours.
 """
 
 from __future__ import annotations

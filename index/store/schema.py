@@ -311,7 +311,7 @@ def check_columns(found: pa.Schema, wanted: pa.Schema, name: str, uri: str) -> N
 
 
 def check_values(rows: pa.Table | pa.RecordBatch, wanted: pa.Schema, what: str) -> None:
-    """Raise LibraryDamaged for a time that is none, as no clock and no file has it."""
+    """Raise LibraryDamaged for a time that no clock and no file can have."""
     for column in (rows.schema.field(name) for name in wanted.names if name in rows.schema.names):
         values = rows[column.name]
         if pa.types.is_timestamp(column.type):

@@ -1,4 +1,4 @@
-"""One clock for a whole file, also where its timestamps begin anew: recordings joined byte by byte, a sender restarted.
+"""One clock for a whole file, also where its timestamps start again: joined recordings, a sender that was restarted.
 
 The pictures say where that is: their decoding times fall by more than a second, or rise by more than a day. There the
 file goes on from the last picture by the time that it is shown. All that lies behind that place in the file, pictures,
@@ -56,7 +56,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The clock of a file; of one whose timestamps never begin anew there are no `stretches`."""
+    """The clock of a file; of one whose timestamps never start again there are no `stretches`."""
 
     stretches: tuple[Stretch, ...] = ()
 
@@ -106,7 +106,7 @@ def _file_clock(path: Path, name: str, state: tuple[int, int] | None) -> Clock:
 
 
 def find_clock(open_file: Opener, name: str, end_s: float | None = None) -> Clock:
-    """Find the clock of a file, which is demuxed for it if timestamps may begin anew in its kind of container.
+    """Find the clock of a file. It is demuxed if timestamps may start again in its kind of container.
 
     With the time `end_s` at which its pictures are known to end it is demuxed only if its last timestamps say
     otherwise. Raises as `open_file` does.

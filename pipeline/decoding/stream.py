@@ -387,7 +387,7 @@ class _BestEffort:
 # The shape of pixels where it changes on the way, as broadcasts change from 4:3 to 16:9 at one size.
 
 OWN_ASPECT = frozenset({"mpegts", "mpeg", "mpegvideo", "m4v", "h264", "hevc"})
-"""Containers that say nothing of the shape of pixels: the stream alone does, anew with each of its headers."""
+"""Containers that say nothing of the shape of pixels: only the stream does, again in each of its headers."""
 
 
 class PixelAspects:

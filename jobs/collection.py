@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from kinodex.agent.answer import Answer, Evidence
+from kinodex.agent.checked import Outcome, ask_checked
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings, InvalidReply
 from kinodex.agent.limits import Budget, Ledger, StopSignal
@@ -45,7 +46,7 @@ from kinodex.index.sql import query
 from kinodex.index.store.schema import COMMON_COLUMNS, extracts_schema
 from kinodex.index.text import counted
 from kinodex.jobs.add.captions import text_tower
-from kinodex.jobs.add.endpoint import Outcome, ask_again, open_model_thread
+from kinodex.jobs.add.endpoint import open_model_thread
 from kinodex.jobs.add.extract import FRAMES_A_PART, LINES_A_PART, Extraction, arrow_columns, extraction, local_model
 from kinodex.jobs.add.run import VideoOutcome, add, pending_videos
 from kinodex.jobs.errors import CostReached, UsageError, check_packages
@@ -297,10 +298,10 @@ def _role(roles: Mapping[str, Role], name: str) -> Role | None:
 def _asked_by(choice: ModelChoice, role: Role | None) -> Iterator[Callable[[Request[Any]], Outcome[Any]]]:
     if role is None:
         model = cast(Any, local_model(choice.model))
-        yield lambda asked: run_now(ask_again(model, asked))
+        yield lambda asked: run_now(ask_checked(model, asked))
         return
     with open_model_thread(role) as thread:
-        yield lambda asked: thread.submit(ask_again(thread.model, asked)).result()
+        yield lambda asked: thread.submit(ask_checked(thread.model, asked)).result()
 
 
 # The plan: given, kept from before, the model's, or the default one.

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from kinodex.agent.ask import ask, check_fit, find_variant
+from kinodex.agent.checked import Outcome
 from kinodex.agent.environment import Environment, LibraryVideos
 from kinodex.agent.limits import Budget, Ledger
 from kinodex.agent.models.completion import parse_reply
@@ -33,7 +34,7 @@ from kinodex.agent.variants.longvideoagent import MASTER_REQUESTS
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import ClipRow, Hit, VideoRow
 from kinodex.jobs.add.clips import USUAL_FRAMES, Clips, stored_jpegs, windows_of
-from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, run_rounds
+from kinodex.jobs.add.endpoint import EndpointAddition, Round, run_rounds
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, RunContext
 from kinodex.jobs.eval.folder import PLAN, RunPlan, comparable, read_plan, read_results

@@ -12,10 +12,11 @@ from contextlib import suppress
 from dataclasses import astuple, dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from kinodex.agent.checked import Outcome, ask_checked
 from kinodex.agent.errors import TakesNoPictures
 from kinodex.agent.limits import gather_all
 from kinodex.agent.protocol import Model, Models, Note, ShownFrame, Usage, model_for
-from kinodex.agent.requests.describe import FoundMoment, JudgeMoments, MomentVerdict
+from kinodex.agent.requests.describe import FoundMoment, JudgeMoments, MomentVerdicts
 from kinodex.index.errors import LibraryBusy, StorageError, StorageFull
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import ClipRow, Hit, part_name
@@ -31,7 +32,6 @@ FRAMES_A_MOMENT = 3
 MOMENTS_A_REQUEST = 8
 """Of the default three frames each, as many pictures as servers of open models usually take at once."""
 LINES_A_MOMENT = 12
-ATTEMPTS = 2
 MOST = 50
 """Moments that one search has looked at."""
 KEPT_AS = "verify:{}"
@@ -142,11 +142,12 @@ async def look(
     looked, made = Looked([]), dict[int, Verdict]()
     if any(request.frames for request in requests):
         looked.usage += await _check_sight(model)
-    for calls, invalid, usage, verdicts in await gather_all([_ask(model, request) for request in requests]):
-        looked.calls += calls
-        looked.invalid += invalid
-        looked.usage += usage
-        made |= verdicts
+    outcomes = await gather_all([ask_checked(model, request) for request in requests])
+    for request, outcome in zip(requests, outcomes, strict=True):
+        looked.calls += outcome.calls
+        looked.invalid += outcome.invalid
+        looked.usage += outcome.usage
+        made |= _verdicts(request, outcome)
     if keep:
         _keep(library, text, spans, model.name, made)
     looked.verdicts = [(kept | made)[at] for at in range(len(spans))]
@@ -194,29 +195,16 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-# Replies: what could not be used, or was left out, is asked for once more.
+# Replies.
 
 
-async def _ask(model: Model, request: JudgeMoments) -> tuple[int, int, Usage, dict[int, Verdict]]:
-    """Calls, invalid replies, usage, and verdicts by place, one for each moment of a request."""
-    usage, invalid, fault = Usage(), 0, "the reply left it out"
-    found: dict[int, MomentVerdict] = {}
-    left = request
-    for attempt in range(ATTEMPTS):
-        exchange = await model.ask(left)
-        usage += exchange.usage
-        if exchange.reply is None:
-            invalid, fault = invalid + 1, exchange.invalid or "it makes no sense"
-            left = replace(left, attempt=attempt + 1, complaint=fault, bad_reply=exchange.raw)
-            continue
-        found |= {each.moment: each for each in exchange.reply.moments}
-        missing = tuple(each for each in request.moments if each.number not in found)
-        left = replace(left, moments=missing, attempt=attempt + 1, complaint="", bad_reply="")
-        if not missing:
-            break
+def _verdicts(request: JudgeMoments, outcome: Outcome[MomentVerdicts]) -> dict[int, Verdict]:
+    """Verdicts by place, one for each moment of a request."""
+    found = [] if outcome.given is None else outcome.given.moments
+    judged = {each.moment: Verdict(each.present, _one_line(each.reasoning)) for each in found}
+    fault = outcome.complaint or "the reply left it out"
     none = Verdict(None, f"no verdict: the model's reply could not be used ({fault})")
-    judged = {number: Verdict(each.present, _one_line(each.reasoning)) for number, each in found.items()}
-    return attempt + 1, invalid, usage, {m.number - 1: judged.get(m.number, none) for m in request.moments}
+    return {each.number - 1: judged.get(each.number, none) for each in request.moments}
 
 
 async def _check_sight(model: Model) -> Usage:

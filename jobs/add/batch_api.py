@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from kinodex.agent.checked import Outcome
 from kinodex.agent.errors import ModelRejected
 from kinodex.index.library import Library
 from kinodex.index.nesting import parse_json
@@ -28,7 +29,6 @@ from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.endpoint import (
     EndpointAddition,
     NotInBatch,
-    Outcome,
     Round,
     answer_at,
     open_model_thread,

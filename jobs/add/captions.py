@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from kinodex.agent.checked import Outcome
 from kinodex.agent.protocol import Request, Segment
 from kinodex.agent.requests.describe import DescribeSegment, Description
 from kinodex.index.library import Library
 from kinodex.index.rows import SegmentRow, VideoRow
-from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, reasons
+from kinodex.jobs.add.endpoint import EndpointAddition, Round, Rounds, reasons
 from kinodex.jobs.add.run import AddedRows, check_settings, hub_for
 from kinodex.jobs.library import batched, picture_of, shown_between
 

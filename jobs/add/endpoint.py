@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from kinodex.agent.errors import AllRejected, ModelRejected
-from kinodex.agent.protocol import Reply, Request, Usage
+from kinodex.agent.checked import Outcome, ask_checked
+from kinodex.agent.errors import ModelRejected
+from kinodex.agent.protocol import Request
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.run import NO_COST, AddedRows, RowsOf
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from kinodex.agent.models.openai_model import OpenAIModel
     from kinodex.agent.models.roles import ResponseCache, Role
 
-ATTEMPTS = 2
 SEGMENTS_AT_ONCE, REQUESTS_AT_ONCE = 4, 32
 BATCHES_AHEAD = 2
 """Batches of a video's parts that wait for the endpoint, so that the next is there when it ends the first."""
@@ -39,23 +39,6 @@ NOT_STORED = ("name", "device", "batch", "again", "send", "asked_as", "stop_at_c
 """Settings that the rows do not depend on."""
 
 T = TypeVar("T")
-R = TypeVar("R", bound=Reply)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome(Generic[R]):
-    """Outcome of asking: the reply, None if none could be used; `refused` is the error if the request was rejected.
-
-    Of `calls` that were sent, or found in the cache, the replies to `invalid` could not be used; `complaint` says what
-    was wrong with the last of them.
-    """
-
-    reply: R | None
-    usage: Usage = NO_COST
-    refused: ModelRejected | None = None
-    calls: int = 0
-    invalid: int = 0
-    complaint: str = ""
 
 
 UNSENT: Outcome[Any] = Outcome(None)
@@ -312,7 +295,7 @@ async def _ask_all(thread: ModelThread, requests: Sequence[Request[Any]]) -> lis
 async def _ask_within_cost(thread: ModelThread, request: Request[Any]) -> Outcome[Any]:
     if thread.is_spent:
         return UNSENT
-    outcome = await ask_again(thread.model, request)
+    outcome = await ask_checked(thread.model, request)
     thread.cost += outcome.usage.cost
     return outcome
 
@@ -364,26 +347,3 @@ def _replies(keep: bool) -> ResponseCache:
             """Store nothing."""
 
     return ResponseCache(cache_file()) if keep else ReadCache(cache_file())
-
-
-async def ask_again(model: OpenAIModel, request: Request[R]) -> Outcome[R]:
-    """Ask in at most two requests, not counting invalid replies in the cache.
-
-    A rejected request is an outcome: it may be for what it holds, and others may succeed. Raises `AllRejected`.
-    """
-    usage, attempts, calls, complaint = Usage(), 0, 0, ""
-    while attempts < ATTEMPTS:
-        try:
-            exchange = await model.ask(request)
-        except AllRejected:
-            raise
-        except ModelRejected as error:
-            return Outcome(None, usage, error, calls + 1, calls)
-        usage += exchange.usage
-        calls += 1
-        attempts += not exchange.cached
-        if exchange.reply is not None:
-            return Outcome(exchange.reply, usage, None, calls, calls - 1)
-        complaint = exchange.invalid or ""
-        request = replace(request, attempt=request.attempt + 1, complaint=complaint, bad_reply=exchange.raw)
-    return Outcome(None, usage, None, calls, calls, complaint)

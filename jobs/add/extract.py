@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 
 import pyarrow as pa
 
+from kinodex.agent.checked import Outcome, ask_checked
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.prompts import FOLDER
 from kinodex.agent.protocol import Model, Note, Request, Segment
@@ -31,7 +32,7 @@ from kinodex.index.nesting import parse_json
 from kinodex.index.rows import Scope, VideoRow
 from kinodex.index.store.schema import COMMON_COLUMNS
 from kinodex.jobs.add.captions import EMBEDDING, text_tower
-from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, ask_again, reasons
+from kinodex.jobs.add.endpoint import EndpointAddition, Round, Rounds, reasons
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.summaries import read_film, thinned
 from kinodex.jobs.errors import UsageError
@@ -145,7 +146,7 @@ class Extraction(EndpointAddition):
 
     def replies_here(self, requests: Sequence[Request[Any]]) -> list[Outcome[Any]]:
         model = cast(Any, local_model(self.asks))
-        return [run_now(ask_again(model, request)) for request in requests]
+        return [run_now(ask_checked(model, request)) for request in requests]
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         if self.again:

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from kinodex.agent.checked import Outcome
 from kinodex.agent.errors import InvalidReply, NoUsableReply
 from kinodex.agent.protocol import Note, Request, Segment
 from kinodex.agent.requests.answer import check_not_echoed
 from kinodex.agent.requests.describe import PartSummary, SummarizePart
 from kinodex.index.library import Library
 from kinodex.index.rows import SceneRow, SegmentRow, VideoRow
-from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, reasons
+from kinodex.jobs.add.endpoint import EndpointAddition, Round, Rounds, reasons
 from kinodex.jobs.add.run import AddedRows, check_settings, hub_for
 from kinodex.jobs.library import picture_of, shown_between
 from kinodex.pipeline.scenes import find_structure

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from kinodex.agent.answer import Evidence
+from kinodex.agent.checked import ask_checked
 from kinodex.agent.errors import GONE_AFTER, AllRejected, ModelRejected, ModelUnreachable
 from kinodex.agent.limits import gather_all
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Model
 from kinodex.agent.requests.describe import JudgeAnswer
-from kinodex.agent.session import ATTEMPTS
 from kinodex.jobs.errors import UsageError, check_packages
 from kinodex.jobs.eval.contenders import ItemResult, Judgement
 from kinodex.jobs.eval.folder import JUDGED, RunPlan, open_for_append, read_items, read_judgements, read_plan, read_run
@@ -523,7 +523,8 @@ async def _judged(model: Model, case: Case, tally: _Tally) -> Judgement | None:
     """Judge one answer; None if it got no reply at all, which says nothing of it. Raises what ends the judging."""
     unscored, request = case
     try:
-        score, reason = await judge_one(model, request)
+        outcome = await ask_checked(model, request)
+        reply = outcome.given
     except ModelUnreachable:
         tally.lost += 1
         if tally.lost >= GONE_AFTER:
@@ -533,18 +534,9 @@ async def _judged(model: Model, case: Case, tally: _Tally) -> Judgement | None:
         tally.refused += 1
         if isinstance(error, AllRejected) or tally.refused >= MOST_REFUSED:
             raise
-        score, reason = None, " ".join(str(error).split())
+        tally.lost = 0
+        return replace(unscored, reason=" ".join(str(error).split()))
     tally.lost = 0
-    return replace(unscored, score=score, reason=reason)
-
-
-async def judge_one(model: Model, request: JudgeAnswer) -> tuple[int | None, str]:
-    """Ask for the score of an answer and its reason, twice at most; None and the problem if no reply is valid."""
-    problem = ""
-    for attempt in range(ATTEMPTS):
-        exchange = await model.ask(request)
-        if exchange.reply is not None:
-            return exchange.reply.score, exchange.reply.reasoning
-        problem = exchange.invalid or ""
-        request = replace(request, attempt=attempt + 1, complaint=problem, bad_reply=exchange.raw)
-    return None, f"no valid score in {ATTEMPTS} attempts: {problem}"
+    if reply is None:
+        return replace(unscored, reason=f"no valid score in {outcome.calls} attempts: {outcome.complaint}")
+    return replace(unscored, score=reply.score, reason=reply.reasoning)

@@ -10,11 +10,12 @@ from typing import cast
 
 import pytest
 
+from kinodex.agent.checked import Outcome
 from kinodex.agent.errors import ModelRejected
 from kinodex.agent.protocol import Note, Segment, Usage
 from kinodex.agent.requests.describe import PartSummary, SummarizePart
 from kinodex.index.library import Library
-from kinodex.jobs.add.endpoint import Outcome, Round, answer_at, open_model_thread, run_rounds
+from kinodex.jobs.add.endpoint import Round, answer_at, open_model_thread, run_rounds
 from kinodex.jobs.add.summaries import Film, Summaries, read_film
 from tests.support.command import json_of
 from tests.support.libraries.random_library import spoken

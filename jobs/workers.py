@@ -30,11 +30,12 @@ from multiprocessing.process import BaseProcess
 from threading import Thread
 from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
-from kinodex.agent.errors import GONE_AFTER, ModelUnreachable
+from kinodex.agent.errors import ModelUnreachable
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.run import Addition, ConcurrentAddition, Executor, LeaseKey, VideoOutcome, add_in_process
+from kinodex.jobs.batch import GONE_AFTER
 from kinodex.jobs.child_processes import isolated_children, without_interrupts
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem, failed_result

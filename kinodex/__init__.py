@@ -21,9 +21,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Python
     from kinodex.agent.answer import Answer as Answer
     from kinodex.agent.answer import Evidence as Evidence
-    from kinodex.agent.ask import Task as Task
     from kinodex.agent.ask import ask as ask
-    from kinodex.agent.ask import ask_many as ask_many
     from kinodex.agent.environment import Environment as Environment
     from kinodex.agent.errors import AgentError as AgentError
     from kinodex.agent.errors import ModelError as ModelError
@@ -56,6 +54,8 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.index.rows import SegmentRow as SegmentRow
     from kinodex.index.rows import TranscriptRow as TranscriptRow
     from kinodex.index.rows import VideoRow as VideoRow
+    from kinodex.jobs.ask_many import Task as Task
+    from kinodex.jobs.ask_many import ask_many as ask_many
     from kinodex.jobs.duplicates import Duplicate as Duplicate
     from kinodex.jobs.errors import UsageError as UsageError
     from kinodex.jobs.eval.report import EvalReport as EvalReport
@@ -70,7 +70,7 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
 
 _HOMES = {
     "kinodex.agent.answer": "Answer Evidence",
-    "kinodex.agent.ask": "Task ask ask_many",
+    "kinodex.agent.ask": "ask",
     "kinodex.agent.environment": "Environment",
     "kinodex.agent.errors": "AgentError ModelError QuestionsFailed",
     "kinodex.agent.limits": "Budget Ledger StopSignal",
@@ -86,6 +86,7 @@ _HOMES = {
     "kinodex.index.metadata": "Facet",
     "kinodex.index.rows": "CaptionRow DetectionRow FrameVectors Hit LibraryFacts ScreenTextRow SegmentRow "
     "TranscriptRow VideoRow",
+    "kinodex.jobs.ask_many": "Task ask_many",
     "kinodex.jobs.duplicates": "Duplicate",
     "kinodex.jobs.errors": "UsageError",
     "kinodex.jobs.eval.report": "EvalReport",

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.ask import UNLIMITED, Task, ask, ask_many, find_variant
+from kinodex.agent.ask import UNLIMITED, ask, find_variant
 from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget, StopSignal
 from kinodex.agent.protocol import USUAL, AnswerRules, Models, Question
 from kinodex.agent.trace import Event, Record, read_prior_evidence, trace_to
 from kinodex.agent.variants.base import Variant, with_settings
+from kinodex.jobs.ask_many import Task, ask_many
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice, check_known_world, check_sight, chosen_models, run_now
 

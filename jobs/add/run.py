@@ -21,13 +21,14 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from kinodex.agent.errors import ENDS_ALL, GONE_AFTER, ModelRejected, ModelUnreachable, NoCompletion, NoUsableReply
+from kinodex.agent.errors import ENDS_ALL, ModelRejected, ModelUnreachable, NoCompletion, NoUsableReply
 from kinodex.agent.protocol import Usage
 from kinodex.index.errors import DamagedRows, KinodexError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import FailureRow, RunRow, VideoRow
 from kinodex.index.spaces.towers import joined_arithmetic
 from kinodex.index.store.indexes import refresh
+from kinodex.jobs.batch import GONE_AFTER
 from kinodex.jobs.errors import CostReached, UsageError
 from kinodex.pipeline.errors import ModelUnusable, PipelineError
 

@@ -11,7 +11,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -33,8 +33,8 @@ from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.longvideoagent import MASTER_REQUESTS
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import ClipRow, Hit, VideoRow
-from kinodex.jobs.add.clips import USUAL_FRAMES, Clips, stored_jpegs, windows_of
-from kinodex.jobs.add.endpoint import EndpointAddition, Round, run_rounds
+from kinodex.jobs.add.endpoint import Round, run_rounds
+from kinodex.jobs.add.stage import Written
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, RunContext
 from kinodex.jobs.eval.folder import PLAN, RunPlan, comparable, read_plan, read_results
@@ -375,10 +375,10 @@ SAMPLED_VIDEOS, SAMPLED_REQUESTS = 16, 8
 
 
 def forecast_addition(
-    library: Library, addition: EndpointAddition, videos: Sequence[VideoRow], price_share: float = 1.0
+    stage: Written, library: Library, videos: Sequence[VideoRow], price_share: float = 1.0
 ) -> Forecast:
     """The costs of an addition to these videos: what those gone through cost, by the seconds of all."""
-    some, role = spread(videos, SAMPLED_VIDEOS), addition.role
+    some, role, writer = spread(videos, SAMPLED_VIDEOS), stage.role, stage.writer(library)
     sums = dict.fromkeys(COSTS, 0.0)
     rows = 0
 
@@ -393,11 +393,11 @@ def forecast_addition(
         return [Outcome(reply) for reply in replies[:1] * asked.count]
 
     for video in some:
-        rows += len(run_rounds(addition.rounds(library, video), answer).rows)
+        rows += len(run_rounds(writer.rounds(video), answer).rows)
     gone_through_s = sum(row.duration_s for row in some)
     times = sum(row.duration_s for row in videos) / gone_through_s if gone_through_s else 1.0
     costs = {name: times * each for name, each in sums.items()} | {"cost": price_share * times * sums["cost"]}
-    return Forecast(addition.name, round(times * rows), **costs, basis="library")
+    return Forecast(stage.name, round(times * rows), **costs, basis="library")
 
 
 def forecast_requests(system: str, requests: Sequence[Request[Any]], role: Role) -> Forecast:
@@ -412,19 +412,6 @@ def _sizes(requests: Sequence[Request[Any]], role: Role) -> tuple[int, int, floa
     replies = [text_tokens(json.dumps(each.example())) for each in requests]
     costs = (role.price.usage(*each, 0).cost for each in zip(sent, replies, strict=True))
     return sum(sent), sum(replies), sum(costs)
-
-
-def forecast_clips(library: Library, stage: Clips, videos: Sequence[VideoRow]) -> Forecast:
-    """The costs of clips: windows and frames as they are, a served model's tokens by the first; nothing is sent."""
-    windows, count = sum(len(stage.spans(video)) for video in videos), stage.frames or USUAL_FRAMES
-    first = next((video for video in videos if video.frames), None)
-    if stage.base_url is None or first is None:
-        return Forecast(stage.name, windows, 0, windows * count, 0, 0, 0.0, basis="library")
-    with closing(stored_jpegs(library, first)) as pictures:
-        shown = [*dict.fromkeys(next(windows_of(pictures, stage.spans(first), count)))]
-    tokens = windows * stage.served.tokens(shown)
-    cost = stage.served.role.price.usage(tokens, 0, 0).cost
-    return Forecast(stage.name, windows, windows, windows * len(shown), tokens, 0, cost, basis="library")
 
 
 def forecast_verdicts(

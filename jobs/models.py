@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -338,3 +338,10 @@ def _with_options(
         for each in takers:
             each[name] = value
     return settings
+
+
+def hub_for(model: str) -> AbstractContextManager[bool]:
+    """Context to load a model in: for a model of a hub, requests that fail fall back to its cache quickly."""
+    from kinodex.index.spaces.space import quick_hub
+
+    return nullcontext(False) if Path(model).expanduser().is_dir() else quick_hub()

@@ -108,7 +108,7 @@ def detect_with(library: Library, model: str, min_score: float = 0.3, device: st
 
 
 def _load(model: str, min_score: float, device: str) -> Detector:
-    from kinodex.jobs.add.run import hub_for
+    from kinodex.jobs.models import hub_for
     from kinodex.pipeline.errors import WrongModel
     from kinodex.pipeline.models.detector import load_detector
 

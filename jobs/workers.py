@@ -15,14 +15,11 @@ import socket
 import threading
 import traceback
 import warnings
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future
-from concurrent.futures import wait as wait_for
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
 from itertools import count as count_from
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -34,8 +31,8 @@ from kinodex.agent.errors import ModelUnreachable
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
-from kinodex.jobs.add.run import Addition, ConcurrentAddition, Executor, LeaseKey, VideoOutcome, add_in_process
-from kinodex.jobs.batch import GONE_AFTER
+from kinodex.jobs.add.run import Addable, Addition, LeaseKey, Run, Take, VideoOutcome, add_in_process
+from kinodex.jobs.batch import Batch, Limits
 from kinodex.jobs.child_processes import isolated_children, without_interrupts
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem, failed_result
@@ -242,75 +239,87 @@ class Bundle:
 
 
 class AddWorker:
-    """Worker that adds rows to videos; runs as an actor."""
+    """Worker that adds rows to videos; runs as an actor, which keeps the models until it is ended."""
 
-    def __init__(self, uri: str, addition: Addition, lease: LeaseKey) -> None:
-        self._library = Library.open(uri)
-        self._addition = addition
-        self._lease = lease
+    def __init__(self, uri: str, stage: Addable, lease: LeaseKey) -> None:
+        self._library, self._stage, self._lease = Library.open(uri), stage, lease
+        self._opened = ExitStack()
+        self._addition: Addition | None = None
 
     def add(self, videos: Sequence[VideoRow]) -> list[VideoOutcome]:
-        return list(chain.from_iterable(add_in_process(self._library, self._addition, videos, self._lease)))
+        if self._addition is None:
+            self._addition = self._opened.enter_context(self._stage.open(self._library))
+        outcomes: list[VideoOutcome] = []
+        add_in_process(self._library, self._stage, self._addition, videos, self._lease, outcomes.extend)
+        return outcomes
 
 
 @contextmanager
-def ray_executor(workers: int | None, address: str | None) -> Iterator[Executor]:
+def ray_executor(workers: int | None, address: str | None) -> Iterator[Run]:
     """Connect to the cluster at `address`, or start one, for so many actors (None: one a GPU, else one a core)."""
     with connected(address):
         yield partial(add_on_ray, workers)
 
 
 def add_on_ray(
-    workers: int | None, library: Library, addition: Addition, videos: Sequence[VideoRow], lease: LeaseKey
-) -> Generator[list[VideoOutcome], None, None]:
+    workers: int | None,
+    library: Library,
+    stage: Addable,
+    addition: Addition,
+    videos: Sequence[VideoRow],
+    lease: LeaseKey,
+    take: Take,
+) -> None:
     """Add rows as `add_in_process` does; raises the PipelineError or KinodexError that ends an actor's work.
 
     A bundle whose actor was lost, or to which an endpoint gave no reply at all, is deleted and retried video by video.
-    The endpoint is gone if that happens to several bundles in a row, or to all.
     """
-    gpus = 0.0 if addition.device == "cpu" else total_resources().get("GPU", 0.0)
+    gpus = 0.0 if stage.runs_on == "cpu" else total_resources().get("GPU", 0.0)
     size = workers or int(gpus or total_resources().get("CPU", 1)) or 1
     most = max(1, min(VIDEOS_A_BUNDLE, len(videos) // (2 * size)))  # so that every actor gets two
-    waiting = deque(Bundle(tuple(videos[first : first + most])) for first in range(0, len(videos), most))
-    size = min(size, len(waiting))
-    if isinstance(addition, ConcurrentAddition):
-        addition = addition.share(size or 1)
-    needs = {"num_gpus": 1} if gpus else {"num_cpus": 1}
-    crew = Crew(lambda: Actor(AddWorker, library.uri, addition, lease, **needs))
-    running: dict[Future[Any], tuple[Actor, Bundle]] = {}
-    unheard: set[str] = set()
-    """The first video of each bundle without any reply, since the last one that had some."""
-    anything_heard = False
+    bundles = [Bundle(tuple(videos[first : first + most])) for first in range(0, len(videos), most)]
+    size = min(size, len(bundles))
+    share, needs = stage.share(size or 1), {"num_gpus": 1} if gpus else {"num_cpus": 1}
+    crew = Crew(lambda: Actor(AddWorker, library.uri, share, lease, **needs))
+    batch: Batch[Bundle] = Batch(Limits(size), "videos")
+    unheard: list[VideoOutcome] = []
+
+    def begin(bundle: Bundle) -> Future[tuple[Actor, Future[Any]]]:
+        actor, ended = crew.lightest(size), Future[tuple[Actor, Future[Any]]]()
+        actor.call("add", bundle.videos).add_done_callback(lambda call: ended.set_result((actor, call)))
+        return ended
+
+    def done(bundle: Bundle, ended: tuple[Actor, Future[Any]]) -> None:
+        actor, call = ended
+        try:
+            outcomes: list[VideoOutcome] | None = actor.result(call)
+        except ModelUnreachable as error:
+            unheard.extend(set_apart(bundle, str(error), type(error).__name__))
+            batch.unheard(bundle.videos[0].video_id, error)
+            return
+        if outcomes is None:
+            take(set_apart(bundle, f"{LOST}, or lower --batch", "WorkerLost"))
+            return
+        batch.heard()
+        take([*unheard, *outcomes])
+        unheard.clear()
+
+    def set_apart(bundle: Bundle, problem: str, error_class: str) -> list[VideoOutcome]:
+        """Take out what was begun, and have each video tried again; after `TRIES` they have failed."""
+        complete = library.visible.models(addition.name)  # by an earlier run: that stays
+        begun = [id_ for id_ in bundle.ids if addition.model not in complete.get(id_, ())]
+        library.additions.discard(addition.name, addition.model, *begun)
+        if bundle.losses + 1 == TRIES:
+            return [VideoOutcome.failed(video, problem, error_class) for video in bundle.videos]
+        batch.waiting.extend(Bundle((video,), bundle.losses + 1) for video in bundle.videos)
+        return []
+
     try:
-        while waiting or running:
-            while waiting and len(running) < size:
-                actor, bundle = crew.lightest(size), waiting.popleft()
-                running[actor.call("add", bundle.videos)] = actor, bundle
-            for call in wait_for(running, return_when=FIRST_COMPLETED).done:
-                actor, bundle = running.pop(call)
-                problem, error_class = f"{LOST}, or lower --batch", "WorkerLost"
-                try:
-                    outcomes: list[VideoOutcome] | None = actor.result(call)
-                    if outcomes is not None:
-                        unheard, anything_heard = set(), True
-                except ModelUnreachable as error:
-                    outcomes, problem, error_class = None, str(error), type(error).__name__
-                    unheard.add(bundle.videos[0].video_id)
-                    is_last = bundle.losses + 1 == TRIES and not (waiting or running)
-                    if len(unheard) >= GONE_AFTER or (is_last and not anything_heard):
-                        raise
-                if outcomes is None:
-                    complete = library.visible.models(addition.name)  # by an earlier run: that stays
-                    begun = [id_ for id_ in bundle.ids if addition.model not in complete.get(id_, ())]
-                    library.additions.discard(addition.name, addition.model, *begun)
-                    if bundle.losses + 1 < TRIES:
-                        waiting += [Bundle((video,), bundle.losses + 1) for video in bundle.videos]
-                        continue
-                    outcomes = [VideoOutcome.failed(video, problem, error_class) for video in bundle.videos]
-                yield outcomes
+        batch.run(bundles, begin, done)
     finally:
         for actor in crew.there.values():
             actor.end()
+    take(unheard)
 
 
 # Samples of benchmarks solved by actors or by processes, many side by side in each.

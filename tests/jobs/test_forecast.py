@@ -21,9 +21,8 @@ from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.prompts import estimate_tokens, text_tokens
 from kinodex.agent.protocol import AnswerRules
 from kinodex.index.library import Library
-from kinodex.jobs.add.captions import Captions
 from kinodex.jobs.add.run import add, pending_videos
-from kinodex.jobs.add.summaries import Summaries
+from kinodex.jobs.add.stages import Captions, Chapters
 from kinodex.jobs.eval.folder import ANSWERS, PLAN
 from kinodex.jobs.forecast import (
     DryRun,
@@ -177,10 +176,10 @@ def test_a_forecast_of_captions_is_near_their_bill(
     monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
     library = Library.open(str(shutil.copytree(small_library, tmp_path / "library")))
     with CaptionServer(lambda body: REPLY, models=["tester"]) as server:
-        stage = Captions("tester", server.base_url, input_price=2.0, output_price=8.0)
+        stage = Captions(model="tester", base_url=server.base_url, input_price=2.0, output_price=8.0)
         videos = pending_videos(library, "tester", None, ())
-        expected = forecast_addition(library, stage, videos)
-        half = forecast_addition(library, stage, videos, 0.5)
+        expected = forecast_addition(stage, library, videos)
+        half = forecast_addition(stage, library, videos, 0.5)
         assert server.seen == []
         report = add(library, stage)
     assert expected.calls == report.rows == sum(row.segments for row in videos)
@@ -196,14 +195,14 @@ def test_a_forecast_of_summaries_is_what_a_run_sends(kinodex: Kinodex, tmp_path:
         options = ("add", "chapters", library.uri, "--model", "tester", "--base-url", server.base_url)
         dry = kinodex(*options, "--dry-run")
         assert dry.code == 0 and server.seen == [] and "scenes and chapters" in dry.out
-        stage = Summaries("tester", server.base_url, input_price=1.0)
-        expected = forecast_addition(library, stage, library.videos())
+        stage = Chapters(model="tester", base_url=server.base_url, input_price=1.0)
+        expected = forecast_addition(stage, library, library.videos())
         assert kinodex(*options).code == 0
         assert expected.calls == len(server.seen)
         assert expected.frames == 0 and expected.cost > 0
         rows = sum(len(library.scenes.rows(video.video_id)) for video in library.videos())
         assert expected.questions == rows
-    assert forecast_addition(library, stage, []).calls == 0
+    assert forecast_addition(stage, library, []).calls == 0
 
 
 # Past runs: those that asked alike alone, and no neighbour's damage ends it.

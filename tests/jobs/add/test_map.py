@@ -11,8 +11,9 @@ import pytest
 import kinodex as front
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit_added
-from kinodex.jobs.add.map import Map, function_of
+from kinodex.jobs.add.map import function_of
 from kinodex.jobs.add.run import VIDEOS_A_COMMIT, add
+from kinodex.jobs.add.stages import Map
 from tests.support.command import json_of
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made
 
@@ -104,10 +105,10 @@ def test_a_run_that_was_ended_goes_on_where_it_was(tmp_path: Path) -> None:
         return np.arange(len(vectors))
 
     with pytest.raises(KeyboardInterrupt):
-        add(library, Map(count, "count"))
+        add(library, Map(function=count, into="count"))
     written, calls[:] = calls[:VIDEOS_A_COMMIT], ["ended"] * (VIDEOS_A_COMMIT + 4)
     assert sorted(library.additions.mapped("count")["video_id"].unique().to_pylist()) == sorted(written)
-    report = add(library, Map(count, "count"))
+    report = add(library, Map(function=count, into="count"))
     assert (report.added, report.failed) == (VIDEOS_A_COMMIT, 0)
     assert not set(written).intersection(calls)  # nothing that was written is computed again
     assert library.additions.mapped("count").num_rows == 3 * len(videos)

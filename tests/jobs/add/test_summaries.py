@@ -15,8 +15,9 @@ from kinodex.agent.errors import ModelRejected
 from kinodex.agent.protocol import Note, Segment, Usage
 from kinodex.agent.requests.describe import PartSummary, SummarizePart
 from kinodex.index.library import Library
-from kinodex.jobs.add.endpoint import Round, answer_at, open_model_thread, run_rounds
-from kinodex.jobs.add.summaries import Film, Summaries, read_film
+from kinodex.jobs.add.endpoint import Round, open_served, run_rounds
+from kinodex.jobs.add.stages import Chapters
+from kinodex.jobs.add.summaries import Film, read_film
 from tests.support.command import json_of
 from tests.support.libraries.random_library import spoken
 from tests.support.scenes.chaptered_film import PLACES, add_film, make_film
@@ -82,7 +83,7 @@ def test_chapters_are_written_from_their_scenes(films, fails, refused, problem):
     film, requests = films.video("film aa"), list[SummarizePart]()
     whole = read_film(films, film)
     rows = run_rounds(
-        Summaries("m").rounds(films, film), lambda asked: outcomes(asked, requests, *fails, refused=refused)
+        Chapters(model="m").writer(films).rounds(film), lambda asked: outcomes(asked, requests, *fails, refused=refused)
     )
     titles = [row.title for row in rows.rows if row.level == "scene"]
     assert titles == ["" if number in fails else f"scene {number}" for number in range(4)]
@@ -98,7 +99,7 @@ def test_chapters_are_written_from_their_scenes(films, fails, refused, problem):
 
 def test_a_film_whose_scenes_are_all_refused_fails(films):
     requests = list[SummarizePart]()
-    rounds = Summaries("m").rounds(films, films.video("film aa"))
+    rounds = Chapters(model="m").writer(films).rounds(films.video("film aa"))
     rows = run_rounds(rounds, lambda asked: outcomes(asked, requests, 0, 1, 2, 3, refused=True))
     assert isinstance(rows.failed, ModelRejected) and (rows.count, rows.rows) == (0, ())
     assert rows.usage.input_tokens > 0  # what a video that fails has cost is counted
@@ -119,9 +120,9 @@ def one(request: SummarizePart, numbers: Sequence[int]) -> list[SummarizePart]:
 def test_an_endpoint_is_asked_once_more_and_no_more(kinodex):
     loop = {"title": "Kites", "summary": "Kites fly in it. " * 9}
     replies = in_turn({"title": "", "summary": "x"}, GOOD, loop, cut_off(str(loop)), loop, failing(400, "no"))
-    with ChatServer(replies) as server, open_model_thread(role(server)) as thread:
+    with ChatServer(replies) as server, open_served(role(server)) as served:
         asked = (part(0), part(1, "a boat"), part(2, "a cat"))
-        first, second, third = (answer_at(thread, Round(1, partial(one, each)))[0] for each in asked)
+        first, second, third = (served.answer(Round(1, partial(one, each)))[0] for each in asked)
     assert server.problems == []
     assert first.reply == PartSummary(**GOOD)
     assert "the title is empty" in server.seen[1].text

@@ -177,7 +177,7 @@ def test_a_forecast_of_captions_is_near_their_bill(
     library = Library.open(str(shutil.copytree(small_library, tmp_path / "library")))
     with CaptionServer(lambda body: REPLY, models=["tester"]) as server:
         stage = Captions(model="tester", base_url=server.base_url, input_price=2.0, output_price=8.0)
-        videos = pending_videos(library, "tester", None, ())
+        videos = pending_videos(library, "tester", None, (), "captions")
         expected = forecast_addition(stage, library, videos)
         half = forecast_addition(stage, library, videos, 0.5)
         assert server.seen == []
@@ -186,7 +186,7 @@ def test_a_forecast_of_captions_is_near_their_bill(
     assert expected.input_tokens == pytest.approx(report.usage.input_tokens, rel=0.1)
     assert report.usage.cost / 1.5 <= expected.cost <= 1.5 * report.usage.cost
     assert half.cost == expected.cost / 2
-    assert pending_videos(library, "tester", None, ()) == []
+    assert pending_videos(library, "tester", None, (), "captions") == []
 
 
 def test_a_forecast_of_summaries_is_what_a_run_sends(kinodex: Kinodex, tmp_path: Path) -> None:

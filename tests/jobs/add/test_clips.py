@@ -228,7 +228,7 @@ def test_clips_by_an_endpoint_find_what_no_frame_shows(library: Library, kinodex
 def test_what_a_server_refuses_is_said_in_its_words(library: Library, refuses: str, says: str) -> None:
     assert refuses in REFUSALS
     with EmbedServer(refuses) as server, pytest.raises((ModelRejected, ModelUnreachable), match=says) as error:
-        add(library, Clips("mover" if refuses == "no route" else "other", base_url=server.base_url))
+        add(library, Clips(model="mover" if refuses == "no route" else "other", base_url=server.base_url))
     assert "\n" not in str(error.value) and library.additions.counts("clips") == {}
 
 

@@ -15,7 +15,7 @@ import json
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -66,7 +66,7 @@ ID_CHARACTERS = 48
 def add_by_batches(
     library: Library,
     stage: Written,
-    video_ids: Collection[str] | None,
+    video_ids: Sequence[str] | None,
     watch: Watch,
     report: Callable[[str], object],
     limits: Limits = UNCHANGED,

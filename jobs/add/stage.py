@@ -223,6 +223,10 @@ class Written(Stage):
         return self
 
     @property
+    def key(self) -> str:
+        return self.model
+
+    @property
     def fixed(self) -> Sequence[str]:
         return [name for name in self.in_common if self.base_url is None or name != "max_new_tokens"]
 

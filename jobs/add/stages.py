@@ -388,7 +388,7 @@ class Extracts(Written):
     frames_needed: ClassVar[bool] = False
 
     row: Annotated[
-        str,
+        Any,
         BeforeValidator(_row_schema),
         Flag("A JSON schema: of an object, a row a part, or an array of them.", "--schema", metavar="FILE"),
     ]

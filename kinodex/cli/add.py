@@ -143,8 +143,8 @@ def _check(stage: Written, adding: options.Adding, dry_run: bool) -> None:
         )
     if stage.stop_at_cost is not None and on_ray:
         raise UsageError("got --stop-at-cost with --ray; leave one out, and see the bill with --dry-run")
-    prices = {"input_price": stage.input_price, "output_price": stage.output_price}
-    options.check_cost(ModelChoice(stage.served, stage.base_url, **prices), None, stage.stop_at_cost)
+    prices = stage.input_price, stage.output_price
+    options.check_cost(ModelChoice(stage.served, stage.base_url, None, *prices), None, stage.stop_at_cost)
 
 
 def add_rows(library: Library, stage: Stage, ids: list[str] | None, adding: options.Adding) -> AddReport:

@@ -268,7 +268,7 @@ def test_other_refusals(kinodex: Kinodex, library: Library, schema: Path) -> Non
         ({"search": " "}, "got an empty --search"),
         ({"base_url": None, "model": "a/b"}, "without --base-url"),
     ):
-        given = {"into": "places", "model": "m", "base_url": "http://127.0.0.1:1/v1", **settings}
+        given: Any = {"into": "places", "model": "m", "base_url": "http://127.0.0.1:1/v1", **settings}
         with pytest.raises(UsageError, match=re.escape(says)):
             Extracts(row=WHERE, **given)
     with ChatServer(row_of) as server:

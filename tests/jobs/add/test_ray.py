@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kinodex.index.library import Library
@@ -67,7 +69,7 @@ def test_an_extract_has_the_rows_of_a_run_in_one_process(executor, tmp_path, mon
     monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
     library = make_film(tmp_path / "films", "aa", "bb", "cc")
     with ChatServer(row_of) as server:
-        asked = {"row": WHERE, "model": "tester", "base_url": server.base_url}
+        asked: Any = {"row": WHERE, "model": "tester", "base_url": server.base_url}
         stages = [Extracts(into=name, **asked) for name in ("here", "there")]
         assert [add(library, stages[0]).rows, add(library, stages[1], executor=executor).rows] == [12, 12]
     columns = ["video_id", "part_no", *WHERE["properties"], "evidence_start_s"]

@@ -123,6 +123,9 @@ class Failing:
         self.library = library
         yield self
 
+    def share(self, processes):
+        return self
+
     def prepare(self):
         pass
 
@@ -166,7 +169,7 @@ def added_to(tmp_path: Path) -> Library:
     for number, video_id in enumerate(("aaaa", "bbbb")):
         write(library, made(video_id, 3, seed=number))
     for stage in (HEARD, DETECTED, ASKED, CAPTIONED, TOLD):
-        assert library.additions.complete(stage.name, stage.key, {"aaaa": 0}, stage.settings) == ()
+        assert library.additions.complete(stage.name, str(stage.key), {"aaaa": 0}, stage.settings) == ()
     return library
 
 

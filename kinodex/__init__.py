@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.index.errors import KinodexError as KinodexError
     from kinodex.index.errors import LibraryError as LibraryError
     from kinodex.index.errors import SpaceError as SpaceError
+    from kinodex.index.flags import Flag as Flag
     from kinodex.index.metadata import Facet as Facet
     from kinodex.index.rows import CaptionRow as CaptionRow
     from kinodex.index.rows import DetectionRow as DetectionRow
@@ -54,6 +55,10 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.index.rows import SegmentRow as SegmentRow
     from kinodex.index.rows import TranscriptRow as TranscriptRow
     from kinodex.index.rows import VideoRow as VideoRow
+    from kinodex.jobs.add.run import AddedRows as AddedRows
+    from kinodex.jobs.add.run import AddReport as AddReport
+    from kinodex.jobs.add.stage import Stage as Stage
+    from kinodex.jobs.add.stage import StageWork as StageWork
     from kinodex.jobs.ask_many import Task as Task
     from kinodex.jobs.ask_many import ask_many as ask_many
     from kinodex.jobs.duplicates import Duplicate as Duplicate
@@ -83,9 +88,12 @@ _HOMES = {
     "kinodex.evaluation": "eval",
     "kinodex.frames": "Frame ingest",
     "kinodex.index.errors": "KinodexError LibraryError SpaceError",
+    "kinodex.index.flags": "Flag",
     "kinodex.index.metadata": "Facet",
     "kinodex.index.rows": "CaptionRow DetectionRow FrameVectors Hit LibraryFacts ScreenTextRow SegmentRow "
     "TranscriptRow VideoRow",
+    "kinodex.jobs.add.run": "AddReport AddedRows",
+    "kinodex.jobs.add.stage": "Stage StageWork",
     "kinodex.jobs.ask_many": "Task ask_many",
     "kinodex.jobs.duplicates": "Duplicate",
     "kinodex.jobs.errors": "UsageError",

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from kinodex.index.torch_frames import FrameBatches
     from kinodex.jobs.add.map import Over
     from kinodex.jobs.add.run import AddReport, VideoOutcome
+    from kinodex.jobs.add.stage import Stage
     from kinodex.jobs.addresses import Relocation
     from kinodex.jobs.duplicates import Duplicate
     from kinodex.jobs.ground import Grounding
@@ -326,7 +327,7 @@ class Library:
     @checked
     def add(
         self,
-        stage: str,
+        stage: str | Stage,
         *,
         videos: VideoName | Sequence[VideoName] = (),
         where: str | None = None,
@@ -336,14 +337,19 @@ class Library:
         """Add results of one more model to these videos, or to all, as `kinodex add` does; only what is new is done.
 
         `stage` is "captions", "speech", "screen-text", "chapters", "detections", "clips", "vectors", "sentences",
-        "shots" or "map", or the name of a stage that another distribution registers. `settings` are the options of its
-        command: `library.add("captions", model="gpt-4o-mini", frames_a_segment=8)`. `watch` gets the numbers of videos
-        that are done and of all, and the outcome of the last one.
+        "shots" or "map", the name of a stage that another distribution registers, or a stage of one's own. `settings`
+        are the options of its command: `library.add("captions", model="gpt-4o-mini", frames_a_segment=8)`. `watch` gets
+        the numbers of videos that are done and of all, and the outcome of the last one.
         """
         from kinodex.jobs.add.stage import Written, read_settings
         from kinodex.jobs.add.stages import find_stage
 
-        made = read_settings(find_stage(stage), stage, settings)
+        if isinstance(stage, str):
+            made = read_settings(find_stage(stage), stage, settings)
+        elif settings:
+            raise UsageError(f"got {', '.join(settings)} beside a stage that has its settings; leave them out")
+        else:
+            made = stage
         tables, ids = self._to_fill(videos, where, frames_needed=made.frames_needed)
         if isinstance(made, Written) and made.batch_api:
             from kinodex.jobs.add.batch_api import add_by_batches

@@ -10,8 +10,8 @@ import hashlib
 import inspect
 import runpy
 import textwrap
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -21,7 +21,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinodex.index.additions import MAPPED_KEYS, MAPPED_NAME, as_one_type
-from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.stage import StageWork
@@ -55,12 +54,6 @@ def settings_of(stage: Map) -> Mapping[str, Any]:
 @dataclass(frozen=True, slots=True)
 class ColumnMaker(StageWork[Map]):
     """Columns of a library that a function makes."""
-
-    @classmethod
-    @contextmanager
-    def open(cls, stage: Map, library: Library) -> Iterator[ColumnMaker]:
-        """Load nothing: the function is there."""
-        yield cls(stage, library)
 
     def prepare(self) -> None:
         """Check the function; raises UsageError for one that is another than the one that made what is there."""

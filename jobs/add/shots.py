@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -40,12 +40,6 @@ class NewShot(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class ShotFinder(StageWork[Shots]):
     """Shots of a library's videos; there are no settings, so that all are found in one way."""
-
-    @classmethod
-    @contextmanager
-    def open(cls, stage: Shots, library: Library) -> Iterator[ShotFinder]:
-        """Load nothing."""
-        yield cls(stage, library)
 
     def rows_of(self, video: VideoRow) -> AddedRows:
         library = self.library

@@ -1,16 +1,16 @@
 """A stage: something that is added to the videos of a library, declared by its settings.
 
 A field with a `Flag` is an option of `kinodex add NAME`; all fields are arguments of `Library.add(NAME, ...)`. What the
-settings say is done by an `Addition` (`kinodex.jobs.add.run`), which a stage opens with the models that it needs:
+settings say is done by its `work`, which is opened with the models that it needs:
 
-    class Beats(Stage):  # its docstring is the help
+    class Bright(Stage):  # its docstring is the help
         name = "detections"
-        model: LocalModel
-        tempo: Annotated[float, Flag("Beats a minute.")] = Field(default=120.0, gt=0)
+        work = BrightFrames
+        least: Annotated[int, Flag("Least brightness, 0 to 255.")] = Field(default=100, ge=0, le=255)
 
-        @contextmanager
-        def open(self, library):
-            yield BeatFinder(self, library)
+    class BrightFrames(StageWork[Bright]):
+        def rows_of(self, video): ...
+        def write(self, rows): ...
 
 A stage of one's own registers under the entry point group `kinodex.stages` (`kinodex.jobs.add.stages`).
 """
@@ -34,8 +34,9 @@ from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
     from kinodex.index.library import Library
+    from kinodex.index.rows import VideoRow
     from kinodex.jobs.add.endpoint import Writer
-    from kinodex.jobs.add.run import Addition
+    from kinodex.jobs.add.run import AddedRows, Addition
     from kinodex.jobs.forecast import Forecast
 
 S = TypeVar("S", bound="Stage")
@@ -80,8 +81,8 @@ class Stage(BaseModel):
 
     name: ClassVar[str]
     """Where its rows are kept: one of `kinodex.index.store.schema.STAGES`."""
-    work: ClassVar[str] = ""
-    """The class of its `Addition`, as MODULE:CLASS, which is made of the stage and the library."""
+    work: ClassVar[str | type[Any]] = ""
+    """The class that does it, a `StageWork`, or where that is: MODULE:CLASS."""
     unit: ClassVar[str] = "rows"
     """What is counted where its costs are forecast."""
     frames_needed: ClassVar[bool] = True
@@ -163,6 +164,8 @@ class Stage(BaseModel):
         return " ".join(_option(option_of(type(self), name), settings[name]) for name in names)
 
     def _work(self) -> Any:
+        if not isinstance(self.work, str):
+            return self.work
         module, _, name = self.work.partition(":")
         return getattr(import_module(module), name)
 
@@ -284,6 +287,12 @@ class StageWork(Generic[S]):
     stage: S
     library: Library
 
+    @classmethod
+    @contextmanager
+    def open(cls, stage: S, library: Library) -> Iterator[Self]:
+        """Load what is needed, here nothing, and let go of it at the end."""
+        yield cls(stage, library)
+
     @property
     def name(self) -> str:
         return self.stage.name
@@ -301,7 +310,16 @@ class StageWork(Generic[S]):
         """Prepare the library's tables: there is nothing to do."""
 
     def again(self) -> Collection[str]:
+        """Ids of the videos that have rows, and get them again: none."""
         return ()
+
+    def rows_of(self, video: VideoRow) -> AddedRows:
+        """Make the rows of one video; raises a PipelineError or `ModelRejected` if that fails."""
+        raise NotImplementedError
+
+    def write(self, rows: Mapping[str, Any]) -> None:
+        """Append the rows of several videos, by their ids."""
+        raise NotImplementedError
 
 
 # Settings as users give them: checked, and refused in one line.

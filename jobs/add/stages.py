@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -48,10 +48,10 @@ class Captions(Written):
     With --batch-api the command waits for the batches; if it is ended, the same command waits for the same ones.
     """
 
-    name: ClassVar[str] = "captions"
-    work: ClassVar[str] = "kinodex.jobs.add.captions:CaptionWriter"
-    unit: ClassVar[str] = "segments"
-    in_common: ClassVar[tuple[str, ...]] = ("frames_a_segment", "max_new_tokens")
+    name = "captions"
+    work = "kinodex.jobs.add.captions:CaptionWriter"
+    unit = "segments"
+    in_common = ("frames_a_segment", "max_new_tokens")
 
     frames_a_segment: Annotated[int, Flag("Frames that the model is shown.")] = Field(default=4, ge=1, le=64)
     max_new_tokens: Annotated[int, Flag("Longest caption of a local model.")] = Field(default=96, ge=1)
@@ -67,11 +67,11 @@ class Chapters(Written):
     screen, so add these first.
     """
 
-    name: ClassVar[str] = "summaries"
-    work: ClassVar[str] = "kinodex.jobs.add.summaries:SummaryWriter"
-    unit: ClassVar[str] = "scenes and chapters"
-    in_common: ClassVar[tuple[str, ...]] = ("frames_a_scene", "max_new_tokens")
-    frames_needed: ClassVar[bool] = False
+    name = "summaries"
+    work = "kinodex.jobs.add.summaries:SummaryWriter"
+    unit = "scenes and chapters"
+    in_common = ("frames_a_scene", "max_new_tokens")
+    frames_needed = False
 
     model: Annotated[
         str,
@@ -95,11 +95,11 @@ class Chapters(Written):
 class Clips(Stage):
     """Embed overlapping windows of some seconds by a model that sees movement; searches find them beside frames."""
 
-    name: ClassVar[str] = "clips"
-    work: ClassVar[str] = "kinodex.jobs.add.clips:ClipEmbedder"
-    unit: ClassVar[str] = "windows"
-    in_common: ClassVar[tuple[str, ...]] = ("window_s", "stride_s", "fps", "frames")
-    is_forecast: ClassVar[bool] = True
+    name = "clips"
+    work = "kinodex.jobs.add.clips:ClipEmbedder"
+    unit = "windows"
+    in_common = ("window_s", "stride_s", "fps", "frames")
+    is_forecast = True
 
     model: Annotated[
         str,
@@ -171,9 +171,9 @@ class Clips(Stage):
 class Detections(Stage):
     """Find things in every stored frame, with boxes, and follow them from frame to frame."""
 
-    name: ClassVar[str] = "detections"
-    work: ClassVar[str] = "kinodex.jobs.add.detections:DetectionFinder"
-    in_common: ClassVar[tuple[str, ...]] = ("min_score",)
+    name = "detections"
+    work = "kinodex.jobs.add.detections:DetectionFinder"
+    in_common = ("min_score",)
 
     model: LocalModel
     labels: Annotated[
@@ -202,8 +202,8 @@ class Map(Stage):
     Its text is kept with what it makes, and it runs only for videos that lack that.
     """
 
-    name: ClassVar[str] = "map"
-    work: ClassVar[str] = "kinodex.jobs.add.map:ColumnMaker"
+    name = "map"
+    work = "kinodex.jobs.add.map:ColumnMaker"
 
     function: Annotated[
         Any,
@@ -232,9 +232,9 @@ class Map(Stage):
 class ScreenText(Stage):
     """Read the text on screen: each line with its box, from the first frame that shows it to the last."""
 
-    name: ClassVar[str] = "text"
-    work: ClassVar[str] = "kinodex.jobs.add.screen_text:TextFinder"
-    in_common: ClassVar[tuple[str, ...]] = ("min_confidence",)
+    name = "text"
+    work = "kinodex.jobs.add.screen_text:TextFinder"
+    in_common = ("min_confidence",)
 
     model: Annotated[
         str,
@@ -275,9 +275,9 @@ class Sentences(Stage):
     done again.
     """
 
-    name: ClassVar[str] = "sentences"
-    work: ClassVar[str] = "kinodex.jobs.add.vectors:SentenceEmbedder"
-    frames_needed: ClassVar[bool] = False
+    name = "sentences"
+    work = "kinodex.jobs.add.vectors:SentenceEmbedder"
+    frames_needed = False
 
     model: Annotated[
         str,
@@ -302,8 +302,8 @@ class Shots(Stage):
     ones at once; the sources have to be where they were.
     """
 
-    name: ClassVar[str] = "shots"
-    work: ClassVar[str] = "kinodex.jobs.add.shots:ShotFinder"
+    name = "shots"
+    work = "kinodex.jobs.add.shots:ShotFinder"
 
     @property
     def key(self) -> str:
@@ -316,9 +316,9 @@ class Speech(Stage):
     Speakers are named with `kinodex speakers LIBRARY speaker-1 NAME`.
     """
 
-    name: ClassVar[str] = "speech"
-    work: ClassVar[str] = "kinodex.jobs.add.speech:SpeechHearer"
-    in_common: ClassVar[tuple[str, ...]] = ("language", "vad", "speakers", "audio_track")
+    name = "speech"
+    work = "kinodex.jobs.add.speech:SpeechHearer"
+    in_common = ("language", "vad", "speakers", "audio_track")
 
     model: LocalModel
     language: Annotated[
@@ -347,8 +347,8 @@ def _whole_space(name: str) -> str:
 class Vectors(Stage):
     """Embed all stored frames in another space, beside the library's own."""
 
-    name: ClassVar[str] = "vectors"
-    work: ClassVar[str] = "kinodex.jobs.add.vectors:FrameEmbedder"
+    name = "vectors"
+    work = "kinodex.jobs.add.vectors:FrameEmbedder"
 
     space: Annotated[
         str, AfterValidator(_whole_space), Flag("The embedding space, as for `kinodex ingest`.", "--space --model")
@@ -383,9 +383,9 @@ class Extracts(Written):
     `kinodex remove added LIBRARY extracts NAME@DIGEST` takes one out. `kinodex sql` reads them.
     """
 
-    name: ClassVar[str] = "extracts"
-    work: ClassVar[str] = "kinodex.jobs.add.extract:ExtractWriter"
-    frames_needed: ClassVar[bool] = False
+    name = "extracts"
+    work = "kinodex.jobs.add.extract:ExtractWriter"
+    frames_needed = False
 
     row: Annotated[
         Any,

@@ -66,27 +66,30 @@ class Stages(Group):
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
         """The command of a stage; one that cannot be loaded has a command that says why."""
         if cmd_name not in self.commands and cmd_name in self.list_commands(ctx):
-            self.add_command(_made(cmd_name, self.others.get(cmd_name) or _of_stage(cmd_name)), cmd_name)
+            self.add_command(_made(cmd_name, self.others.get(cmd_name)), cmd_name)
         return super().get_command(ctx, cmd_name)
 
 
-def _of_stage(name: str) -> Callable[..., None]:
+ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+def _made(name: str, function: Callable[..., None] | None) -> Command:
+    """The command of this function, or of the stage of this name."""
+    holder, takes = typer.Typer(add_completion=False), dict[str, bool]()
     try:
-        return stage_command(name, find_stage(name))
+        function = function or stage_command(name, find_stage(name))
     except UsageError as error:
-        reason = error
-
-    def refuse() -> None:
-        raise reason
-
-    refuse.__doc__ = f"{str(reason)[:1].upper()}{str(reason)[1:]}."
-    return refuse
-
-
-def _made(name: str, function: Callable[..., None]) -> Command:
-    holder = typer.Typer(add_completion=False)
-    holder.command(name)(function)
+        function, takes = _refusing(error), ANYTHING
+    holder.command(name, context_settings=takes)(function)
     return get_command(holder)
+
+
+def _refusing(error: UsageError) -> Callable[..., None]:
+    def refuse() -> None:
+        raise error
+
+    refuse.__doc__ = f"{str(error)[:1].upper()}{str(error)[1:]}."
+    return refuse
 
 
 app = typer.Typer(

@@ -27,7 +27,7 @@ class Ask(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[R]):
-    """What came of asking: the reply, None if none could be used; `refused` is the error if a request was rejected.
+    """Outcome of asking: the reply, None if none could be used; `refused` is the error if a request was rejected.
 
     Of `calls` that were sent, or found in the cache, the replies to `invalid` could not be used; `complaint` says what
     was wrong with the last of them.

@@ -445,6 +445,8 @@ class Request(Attempt, Generic[R]):
     """Texts that end a reply of form "text": a model that is sampled in this process stops after one."""
     frame_tokens: ClassVar[int] = 0
     """Tokens that a reply may need for each frame; the role's `max_tokens` are raised to what all need."""
+    is_kept: ClassVar[bool] = False
+    """True if replies are kept in the library, so that a video pays for them once."""
     frames: tuple[ShownFrame, ...] = ()
     """Shown with the request: by video and in time order, or in that of their labels."""
     turns: tuple[Turn, ...] = ()

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -47,11 +47,9 @@ from kinodex.index.text import counted
 from kinodex.jobs.add.extract import arrow_columns
 from kinodex.jobs.add.run import VideoOutcome, add, pending_videos
 from kinodex.jobs.add.stages import Extracts
+from kinodex.jobs.costs import Forecast, of_requests
 from kinodex.jobs.errors import CostReached, UsageError, check_packages
 from kinodex.jobs.models import ModelChoice, endpoint_roles, open_local, open_model, run_now
-
-if TYPE_CHECKING:
-    from kinodex.jobs.forecast import Forecast
 
 AGENT = "all"
 """The name of this way to answer in traces, where agents have theirs."""
@@ -224,8 +222,6 @@ def bill(library: Library, request: CollectionRequest) -> tuple[CollectionPlan, 
 
     A plan that only the model can give is assumed to be the default one.
     """
-    from kinodex.jobs.forecast import forecast_addition, forecast_requests
-
     asker = _asker(library, request)
     roles = roles_of(request.choice)
     known = _known_plan(asker, roles)
@@ -234,11 +230,10 @@ def bill(library: Library, request: CollectionRequest) -> tuple[CollectionPlan, 
     stage = stage_of(asker.settings, request, plan, roles)
     chosen = candidates(asker, plan)
     asked = [] if known else [plan_request(asker)]
-    costs = [forecast_requests("plan", asked, stage.role)] if asked and stage.base_url else []
+    costs = [of_requests("plan", asked, stage.role)] if asked and stage.base_url else []
     if stage.base_url:
-        costs.append(
-            replace(forecast_addition(stage, asker.library, _pending(asker.library, stage, chosen)), system="films")
-        )
+        films = stage.writer(asker.library).costs(_pending(asker.library, stage, chosen))
+        costs.append(replace(films, system="films"))
     return plan, asker.plan_from, chosen, costs
 
 

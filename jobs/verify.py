@@ -20,6 +20,7 @@ from kinodex.agent.requests.describe import FoundMoment, JudgeMoments, MomentVer
 from kinodex.index.errors import LibraryBusy, StorageError, StorageFull
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import ClipRow, Hit, part_name
+from kinodex.jobs.costs import Forecast, of_requests, sight_tries
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment
 from kinodex.jobs.library import batched, notes_between, shown_between
@@ -193,6 +194,19 @@ def lines_in(library: LibraryReader, span: Span, *, captions: bool = True) -> li
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def forecast_verdicts(
+    library: LibraryReader, text: str, found: Sequence[Hit | Moment], count: int, choice: ModelChoice
+) -> Forecast:
+    """The costs of having a model look at the first `count` moments; raises as `verified` does before it asks."""
+    role = looking_role(choice)
+    spans = [Span.of(each) for each in found[:count]]
+    kept = kept_verdicts(library, text, spans, role.model) if choice.cache else {}
+    places = [at for at in range(len(spans)) if at not in kept]
+    requests = requests_for(library, text, spans, places)
+    forecast = of_requests("verify", requests, role, len(places))
+    return replace(forecast, tries=sight_tries(choice, needs_pictures=forecast.frames > 0))
 
 
 # Replies.

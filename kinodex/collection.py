@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kinodex.agent.answer import Answer
     from kinodex.agent.session import Session
     from kinodex.index.rows import VideoRow
-    from kinodex.jobs.forecast import Forecast
+    from kinodex.jobs.costs import Forecast
     from kinodex.library import Library
 
 

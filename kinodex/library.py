@@ -594,7 +594,7 @@ class Library:
         with ExitStack() as stack:
             executor = None
             if ray:
-                from kinodex.jobs.workers import ray_executor
+                from kinodex.jobs.add.ray import ray_executor
 
                 executor = stack.enter_context(ray_executor(workers, ray if isinstance(ray, str) else None))
             return add(tables, stage, ids, watch, executor)

@@ -45,6 +45,7 @@ class DescribeSegment(Request[Description]):
 
     Reply = Description
     template: ClassVar[str] = "describe_segment"
+    is_kept: ClassVar[bool] = True
     role: ClassVar[str] = "captioner"
     temperature: ClassVar[float] = 0.0
     segment: Segment
@@ -76,6 +77,7 @@ class Summarize(Request[Summary]):
 
     Reply = Summary
     template: ClassVar[str] = "summarize"
+    is_kept: ClassVar[bool] = True
     role: ClassVar[str] = "policy"
     temperature: ClassVar[float] = 0.0
     videos: tuple[Video, ...]

@@ -30,7 +30,7 @@ from kinodex.jobs.add.endpoint import NotInBatch, Round, Writer, open_served, ru
 from kinodex.jobs.add.run import AddReport, Watch, add, pending_videos
 from kinodex.jobs.add.stage import Written
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.folder import write_whole
+from kinodex.jobs.json_files import write_whole
 from kinodex.jobs.models import cache_file
 from kinodex.pipeline.errors import PipelineError
 
@@ -58,8 +58,6 @@ class Limits:
 UNCHANGED = Limits()
 ROUNDS = 4
 """Jobs after jobs: the requests, those made of their replies (chapters), of replies that could not be used, expired."""
-PRICE_SHARE = 0.5
-"""Of the ordinary price (OpenAI's pricing of batches)."""
 ID_CHARACTERS = 48
 
 
@@ -78,7 +76,7 @@ def add_by_batches(
     videos = pending_videos(library, stage.key, video_ids, writer.again(), stage.name)
     with job_folder(cache_file().parent / "batches", library, stage, limits) as folder:
         sender = work_off(folder, stage, writer, videos, report)
-        prices = {"input_price": PRICE_SHARE * stage.input_price, "output_price": PRICE_SHARE * stage.output_price}
+        prices = {name: stage.price_share * getattr(stage, name) for name in ("input_price", "output_price")}
         added = add(library, stage.model_copy(update={"send": sender, **prices}), video_ids, watch)
         shutil.rmtree(folder.path)
     return added
@@ -104,7 +102,7 @@ def job_folder(root: Path, library: Library, stage: Written, limits: Limits) -> 
 def work_off(
     folder: JobFolder,
     stage: Written,
-    writer: Writer,
+    writer: Writer[Any],
     videos: Sequence[VideoRow],
     report: Callable[[str], object],
 ) -> BatchSender:
@@ -132,7 +130,7 @@ def work_off(
     return BatchSender(folder.replies())
 
 
-def _collect(sender: BatchSender, stage: Written, writer: Writer, videos: Sequence[VideoRow]) -> None:
+def _collect(sender: BatchSender, stage: Written, writer: Writer[Any], videos: Sequence[VideoRow]) -> None:
     """Go through these videos as a run does, so that the sender gets each request that can be made by now."""
 
     def answer(asked: Round) -> list[Outcome[Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NamedTuple, cast
 
@@ -15,7 +14,7 @@ from kinodex.agent.protocol import Request, Segment
 from kinodex.agent.requests.describe import DescribeSegment, Description
 from kinodex.index.library import Library
 from kinodex.index.rows import SegmentRow, VideoRow
-from kinodex.jobs.add.endpoint import Round, Rounds, reasons
+from kinodex.jobs.add.endpoint import Round, Rounds, Writer, reasons
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.stages import Captions
 from kinodex.jobs.library import batched, picture_of, shown_between
@@ -37,12 +36,8 @@ class Caption(NamedTuple):
     vector: NDArray[np.float16] | None
 
 
-@dataclass(frozen=True, slots=True)
-class CaptionWriter:
+class CaptionWriter(Writer[Captions]):
     """Captions of the segments of a library; `confidence` is the captioner's, or the endpoint's own."""
-
-    stage: Captions
-    library: Library
 
     def prepare(self) -> None:
         """Load the text tower: a caption has a vector in the library's own space."""
@@ -54,9 +49,6 @@ class CaptionWriter:
             return []
         held = self.library.additions.counts("captions", self.stage.model)
         return [row.video_id for row in self.library.videos() if held.get(row.video_id, row.segments) < row.segments]
-
-    def parts_of(self, video: VideoRow) -> int:
-        return video.segments
 
     def rounds(self, video: VideoRow) -> Rounds:
         """Describe the segments that this model has not captioned."""

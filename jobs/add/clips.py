@@ -28,13 +28,13 @@ from kinodex.jobs.add.run import NO_COST, AddedRows
 from kinodex.jobs.add.stage import StageWork
 from kinodex.jobs.add.stages import Clips
 from kinodex.jobs.clip_models import ServedModel, clip_spaces
+from kinodex.jobs.costs import Forecast
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.library import batched, source_frames
 from kinodex.jobs.towers import carry_clips, log_notes
 
 if TYPE_CHECKING:
     from kinodex.index.spaces.video_text import VideoTextModel
-    from kinodex.jobs.forecast import Forecast
 
 USUAL_FRAMES = 8
 SIDE_PX, QUALITY = 512, 90
@@ -64,6 +64,21 @@ class ClipEmbedder(StageWork[Clips]):
             return
         with ThreadPoolExecutor(videos_at_once(stage)) as pool:
             yield cls(stage, library, served_model(stage), pool)
+
+    @classmethod
+    def forecast(cls, stage: Clips, library: Library, video_ids: Sequence[str] | None) -> Forecast:
+        """The costs of clips: windows and frames as they are, a served model's tokens by the first; nothing is sent."""
+        videos = [row for row in pending(stage, library) if video_ids is None or row.video_id in video_ids]
+        windows, count = sum(len(spans(stage, video)) for video in videos), stage.frames or USUAL_FRAMES
+        first = next((video for video in videos if video.frames), None)
+        if stage.base_url is None or first is None:
+            return Forecast(stage.name, windows, 0, windows * count, 0, 0, 0.0, basis="library")
+        with closing(stored_jpegs(library, first)) as pictures:
+            shown = [*dict.fromkeys(next(windows_of(pictures, spans(stage, first), count)))]
+        served = served_model(stage)
+        tokens = windows * served.tokens(shown)
+        cost = served.role.price.usage(tokens, 0, 0).cost
+        return Forecast(stage.name, windows, windows, windows * len(shown), tokens, 0, cost, basis="library")
 
     @property
     def model(self) -> str:
@@ -152,23 +167,6 @@ def pending(stage: Clips, library: Library) -> list[VideoRow]:
         if each.name == stage.model and each.is_served == (stage.base_url is not None)
     ]
     return library.additions.pending(stage.name, known[-1]) if known else library.videos()
-
-
-def forecast_clips(stage: Clips, library: Library, video_ids: Sequence[str] | None) -> Forecast:
-    """The costs of clips: windows and frames as they are, a served model's tokens by the first; nothing is sent."""
-    from kinodex.jobs.forecast import Forecast
-
-    videos = [row for row in pending(stage, library) if video_ids is None or row.video_id in video_ids]
-    windows, count = sum(len(spans(stage, video)) for video in videos), stage.frames or USUAL_FRAMES
-    first = next((video for video in videos if video.frames), None)
-    if stage.base_url is None or first is None:
-        return Forecast(stage.name, windows, 0, windows * count, 0, 0, 0.0, basis="library")
-    with closing(stored_jpegs(library, first)) as pictures:
-        shown = [*dict.fromkeys(next(windows_of(pictures, spans(stage, first), count)))]
-    served = served_model(stage)
-    tokens = windows * served.tokens(shown)
-    cost = served.role.price.usage(tokens, 0, 0).cost
-    return Forecast(stage.name, windows, windows, windows * len(shown), tokens, 0, cost, basis="library")
 
 
 def windows_of(pictures: Iterable[tuple[float, bytes]], spans: Sequence[Span], count: int) -> Iterator[list[bytes]]:

@@ -11,15 +11,17 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kinodex.agent.checked import Outcome, ask_checked
 from kinodex.agent.errors import ModelRejected
 from kinodex.agent.protocol import Request
+from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.run import NO_COST, AddedRows, pending_videos
 from kinodex.jobs.add.stage import Written
 from kinodex.jobs.batch import Purse
+from kinodex.jobs.costs import COSTS, Forecast, of_requests, spread
 from kinodex.jobs.library import batched
 from kinodex.jobs.model_loop import ModelLoop
 from kinodex.jobs.models import open_model
@@ -28,13 +30,13 @@ if TYPE_CHECKING:
     from kinodex.agent.models.endpoint import Send
     from kinodex.agent.models.openai_model import OpenAIModel
     from kinodex.agent.models.roles import Role
-    from kinodex.index.library import Library
-    from kinodex.jobs.forecast import Forecast
 
 BATCHES_AHEAD = 2
 """Batches of a video's parts that wait for the endpoint, so that the next is there when it ends the first."""
 VIDEOS_AHEAD = 2
 """Long videos worked on together, so that the end of one is filled with another; more if they are short."""
+SAMPLED_VIDEOS, SAMPLED_REQUESTS = 16, 8
+"""Videos that a forecast goes through, and requests of each round of one that are made, spread evenly."""
 UNSENT: Outcome[Any] = Outcome(None)
 """Of a request that was not sent, since those before it had cost too much."""
 
@@ -90,26 +92,87 @@ def reasons(outcomes: Iterable[Outcome[Any]]) -> str:
     return said + (f"; the last reply could not be used: {complaints[-1]}" if complaints else "")
 
 
-class Writer(Protocol):
-    """What a stage asks about the videos of a library, and what it makes of the replies. No model is loaded for it."""
+W = TypeVar("W", bound=Written)
+
+
+@dataclass(frozen=True)
+class Writer(Generic[W]):
+    """Work of a stage whose rows a model writes: what it asks about each video, and what it makes of the replies.
+
+    No model is loaded for it.
+    """
+
+    stage: W
+    library: Library
+
+    @classmethod
+    @contextmanager
+    def open(cls, stage: W, library: Library) -> Iterator[Writing]:
+        """Open the model of a stage: here, where parts are worked on one after the other, or behind an endpoint."""
+        writer = cls(stage, library)
+        if stage.base_url is None:
+            replies = writer.load()
+            yield Writing(stage, writer, lambda asked: _answer_here(replies, asked, stage.at_once))
+            return
+        # The loop of the model ends first, so that a failure does not wait for requests in flight.
+        with (
+            ThreadPoolExecutor(videos_at_once(stage.at_once)) as pool,
+            open_served(stage.role, stage.send, stage.stop_at_cost) as served,
+        ):
+            yield Writing(stage, writer, served.answer, pool)
+
+    @classmethod
+    def forecast(cls, stage: W, library: Library, video_ids: Sequence[str] | None) -> Forecast:
+        """The costs of the videos that a run would work on."""
+        writer = cls(stage, library)
+        return writer.costs(pending_videos(library, stage.key, video_ids, writer.again(), stage.name))
 
     def prepare(self) -> None:
-        """Prepare the library's tables."""
+        """Prepare the library's tables: there is nothing to do."""
 
     def again(self) -> Collection[str]:
-        """Ids of the videos that have rows, and get them again."""
-
-    def rounds(self, video: VideoRow) -> Rounds:
-        """Ask about the parts of one video that lack rows, and make these."""
-
-    def write(self, rows: Mapping[str, Any]) -> None:
-        """Append the rows of several videos."""
+        """Ids of the videos that have rows, and get them again: none."""
+        return ()
 
     def parts_of(self, video: VideoRow) -> int:
         """About how many requests a video makes."""
+        return video.segments
+
+    def rounds(self, video: VideoRow) -> Rounds:
+        """Ask about the parts of one video that lack rows, and make these."""
+        raise NotImplementedError
+
+    def write(self, rows: Mapping[str, Any]) -> None:
+        """Append the rows of several videos."""
+        raise NotImplementedError
 
     def load(self) -> Callable[[Sequence[Request[Any]]], list[Outcome[Any]]]:
         """Load the local model, and give the function by which it replies to some requests."""
+        raise NotImplementedError
+
+    def costs(self, videos: Sequence[VideoRow]) -> Forecast:
+        """The costs of these videos: what some cost that are gone through as in a run, by the seconds of all.
+
+        Some of the requests of each round are made, and example replies take the place of the others.
+        """
+        some, sums, rows = spread(videos, SAMPLED_VIDEOS), dict.fromkeys(COSTS, 0.0), 0
+
+        def answer(asked: Round) -> list[Outcome[Any]]:
+            numbers = spread(range(asked.count), SAMPLED_REQUESTS)
+            requests = asked.make(numbers) if numbers else ()
+            of_some, share = of_requests("", requests, self.stage.role), asked.count / max(1, len(requests))
+            for name in COSTS:
+                sums[name] += share * getattr(of_some, name)
+            replies = [request.Reply.model_validate(request.example()) for request in requests]
+            return [Outcome(reply) for reply in replies[:1] * asked.count]
+
+        for video in some:
+            rows += len(run_rounds(self.rounds(video), answer).rows)
+        gone_through_s = sum(row.duration_s for row in some)
+        times = sum(row.duration_s for row in videos) / gone_through_s if gone_through_s else 1.0
+        costs = {name: times * each for name, each in sums.items()}
+        costs["cost"] *= self.stage.price_share
+        return Forecast(self.stage.name, round(times * rows), **costs, basis="library")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +180,7 @@ class Writing:
     """Addition of rows that a model writes: see `kinodex.jobs.add.run.Addition` and `ConcurrentAddition`."""
 
     stage: Written
-    writer: Writer
+    writer: Writer[Any]
     answer: Answer
     pool: Executor | None = None
 
@@ -153,21 +216,6 @@ class Writing:
         self.writer.write(rows)
 
 
-@contextmanager
-def open_writing(stage: Written, writer: Writer) -> Iterator[Writing]:
-    """Open the model of a stage: here, where parts are worked on one after the other, or behind an endpoint."""
-    if stage.base_url is None:
-        replies = writer.load()
-        yield Writing(stage, writer, lambda asked: _answer_here(replies, asked, stage.at_once))
-        return
-    # The loop of the model ends first, so that a failure does not wait for requests in flight.
-    with (
-        ThreadPoolExecutor(videos_at_once(stage.at_once)) as pool,
-        open_served(stage.role, stage.send, stage.stop_at_cost) as served,
-    ):
-        yield Writing(stage, writer, served.answer, pool)
-
-
 def _answer_here(
     replies: Callable[[Sequence[Request[Any]]], list[Outcome[Any]]], asked: Round, at_once: int
 ) -> list[Outcome[Any]]:
@@ -183,7 +231,7 @@ def videos_at_once(at_once: int) -> int:
 
 
 def most_weight(at_once: int) -> int:
-    """What the videos in progress together may weigh."""
+    """Return the most that the videos in progress together may weigh."""
     return VIDEOS_AHEAD * BATCHES_AHEAD * at_once
 
 
@@ -255,12 +303,3 @@ class Served:
 def _is_refused(outcomes: Iterable[Outcome[Any]]) -> bool:
     refused = (each.refused is not None and not isinstance(each.refused, NotInBatch) for each in outcomes)
     return any(refused) and all(each.reply is None for each in outcomes)
-
-
-def forecast_writing(stage: Written, library: Library, video_ids: Sequence[str] | None) -> Forecast:
-    """The costs of a stage for the videos that a run would work on."""
-    from kinodex.jobs.add.batch_api import PRICE_SHARE
-    from kinodex.jobs.forecast import forecast_addition
-
-    videos = pending_videos(library, stage.key, video_ids, stage.writer(library).again(), stage.name)
-    return forecast_addition(stage, library, videos, PRICE_SHARE if stage.batch_api else 1.0)

@@ -6,14 +6,10 @@ several by name. The text of the function is kept with its rows: another functio
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import runpy
-import textwrap
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -22,6 +18,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.additions import MAPPED_KEYS, MAPPED_NAME, as_one_type
 from kinodex.index.rows import VideoRow
+from kinodex.jobs.add.functions import name_of
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.stage import StageWork
 from kinodex.jobs.add.stages import Map
@@ -41,14 +38,6 @@ GIVEN: Mapping[Over, tuple[str, ...]] = {
 Over frames `pictures` are uint8 `[n, height, width, 3]` and `vectors` float32 `[n, dim]`. Over segments and videos they
 are lists of such arrays, of some pictures of each (`pictures_each`), and of the vectors of all its frames.
 """
-
-
-def settings_of(stage: Map) -> Mapping[str, Any]:
-    """The settings that the columns depend on, with the function's text."""
-    source = source_of(stage.function)
-    facts = {"over": stage.over, "pictures_each": stage.pictures_each, "version": stage.version}
-    digest = hashlib.sha256(source.encode()).hexdigest()[:12]
-    return {"function": _name(stage.function), "source": source, "source_sha256": digest, **facts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +89,7 @@ class ColumnMaker(StageWork[Map]):
         if others or not wanted:
             got = f"a parameter {others[0]}" if others else "no parameter"
             raise UsageError(
-                f"got {_name(self.stage.function)} with {got}; over {self.stage.over} a function takes some of "
+                f"got {name_of(self.stage.function)} with {got}; over {self.stage.over} a function takes some of "
                 f"{', '.join(GIVEN[self._over])}, by these names"
             )
         return wanted
@@ -155,7 +144,7 @@ class ColumnMaker(StageWork[Map]):
 
     def _columns(self, count: int, made: Any) -> pa.Table:
         """A table of so many rows from what the function returned; raises UsageError for what is none."""
-        name = _name(self.stage.function)
+        name = name_of(self.stage.function)
         try:
             columns = _as_columns(made, self.model)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
@@ -204,37 +193,3 @@ def _between(
 ) -> NDArray[np.float32]:
     first, last = np.searchsorted(times_s, [start_s, end_s])
     return vectors[first:last].astype(np.float32)
-
-
-def _name(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__qualname__", type(function).__qualname__))
-
-
-def source_of(function: Callable[..., Any]) -> str:
-    """The text of a function, or of the class of an object that is called; raises UsageError where there is none."""
-    if not callable(function):
-        raise UsageError(f"got {function!r:.60} for a function; give one")
-    try:
-        return textwrap.dedent(inspect.getsource(function if inspect.isroutine(function) else type(function)))
-    except (OSError, TypeError) as error:
-        raise UsageError(
-            f"cannot read the text of {_name(function)}, which is kept with what it makes: {error}; write the function "
-            "in a file or a notebook"
-        ) from error
-
-
-def function_of(spec: str) -> Callable[..., Any]:
-    """The function of a spec FILE.py:NAME; raises UsageError, and any error of the file's own code.
-
-    The file is no module that could be imported, so Ray sends the function itself to its workers.
-    """
-    file, _, name = spec.rpartition(":")
-    path = Path(file).expanduser()
-    if not (file.endswith(".py") and path.is_file() and name.isidentifier()):
-        raise UsageError(f"got {spec} for a function; write FILE.py:NAME, of a file that is there")
-    found = runpy.run_path(str(path))
-    if not callable(found.get(name)):
-        there = ", ".join(each for each, value in found.items() if inspect.isfunction(value)) or "none"
-        raise UsageError(f"got {spec}, and of functions {path} has {there}")
-    function: Callable[..., Any] = found[name]
-    return function

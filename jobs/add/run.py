@@ -90,14 +90,14 @@ class ConcurrentAddition(Protocol):
 
     @property
     def at_once(self) -> int:
-        """What the videos in progress together may weigh."""
+        """The most that the videos in progress together may weigh."""
 
     def weight(self, video: VideoRow) -> int:
         """About how much work a video makes."""
 
 
 class Addable(Protocol):
-    """What can be added: a stage by its settings, or texts that were read. It is small enough to be sent."""
+    """Something that can be added: a stage by its settings, or texts that were read; small enough to be sent."""
 
     @property
     def name(self) -> str:

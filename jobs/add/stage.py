@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kinodex.index.rows import VideoRow
     from kinodex.jobs.add.endpoint import Writer
     from kinodex.jobs.add.run import AddedRows, Addition
-    from kinodex.jobs.forecast import Forecast
+    from kinodex.jobs.costs import Forecast
 
 S = TypeVar("S", bound="Stage")
 CONTENT = "content"
@@ -153,7 +153,8 @@ class Stage(BaseModel):
 
     def forecast(self, library: Library, video_ids: Sequence[str] | None) -> Forecast:
         """The costs of adding it to these videos, or to all; nothing is sent."""
-        raise NotImplementedError
+        forecast: Forecast = self._work().forecast(self, library, video_ids)
+        return forecast
 
     def _opened(self, library: Library) -> AbstractContextManager[Addition]:
         opened: AbstractContextManager[Addition] = self._work().open(self, library)
@@ -264,25 +265,20 @@ class Written(Stage):
             return self
         return self.model_copy(update={"batch": max(1, self.at_once // processes)})
 
-    def writer(self, library: Library) -> Writer:
-        """What it asks about each video, and what it makes of the replies; nothing is loaded."""
-        writer: Writer = self._work()(self, library)
+    def writer(self, library: Library) -> Writer[Any]:
+        """Make the requests about each video, and the rows of their replies; nothing is loaded."""
+        writer: Writer[Any] = self._work()(self, library)
         return writer
 
-    def _opened(self, library: Library) -> AbstractContextManager[Addition]:
-        from kinodex.jobs.add.endpoint import open_writing
-
-        return open_writing(self, self.writer(library))
-
-    def forecast(self, library: Library, video_ids: Sequence[str] | None) -> Forecast:
-        from kinodex.jobs.add.endpoint import forecast_writing
-
-        return forecast_writing(self, library, video_ids)
+    @property
+    def price_share(self) -> float:
+        """The share of the ordinary price that is paid (OpenAI's pricing of batches)."""
+        return 0.5 if self.batch_api else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class StageWork(Generic[S]):
-    """What a stage does in one library, as far as all do the same (`kinodex.jobs.add.run.Addition`)."""
+    """Work of a stage in one library, as far as all do the same (`kinodex.jobs.add.run.Addition`)."""
 
     stage: S
     library: Library

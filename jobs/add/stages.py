@@ -9,21 +9,17 @@ are listed beside those of kinodex: a distribution names its class under the ent
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from kinodex.index.flags import Flag
 from kinodex.jobs.add.stage import Device, InputPrice, LocalModel, Stage, Written, local_name
 from kinodex.jobs.errors import UsageError
-
-if TYPE_CHECKING:
-    from kinodex.index.library import Library
-    from kinodex.jobs.forecast import Forecast
 
 GROUP = "kinodex.stages"
 """The entry points of stages from elsewhere."""
@@ -162,11 +158,6 @@ class Clips(Stage):
         """Divide the requests at once among processes; a local model works on as much as before in each."""
         return self.model_copy(update={"batch": max(1, self.batch // processes)}) if self.base_url else self
 
-    def forecast(self, library: Library, video_ids: Sequence[str] | None) -> Forecast:
-        from kinodex.jobs.add.clips import forecast_clips
-
-        return forecast_clips(self, library, video_ids)
-
 
 class Detections(Stage):
     """Find things in every stored frame, with boxes, and follow them from frame to frame."""
@@ -191,7 +182,7 @@ class Detections(Stage):
 
 def _function(given: Any) -> Any:
     """The function of a spec FILE.py:NAME; raises UsageError, and any error of the file's own code."""
-    from kinodex.jobs.add.map import function_of
+    from kinodex.jobs.add.functions import function_of
 
     return function_of(given) if isinstance(given, str) else given
 
@@ -219,9 +210,10 @@ class Map(Stage):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        from kinodex.jobs.add.map import settings_of
+        from kinodex.jobs.add.functions import facts_of
 
-        return settings_of(self)
+        facts = {"over": self.over, "pictures_each": self.pictures_each, "version": self.version}
+        return {**facts_of(self.function), **facts}
 
     @property
     def key(self) -> str:
@@ -371,7 +363,7 @@ class Vectors(Stage):
 
 def _row_schema(row: Any) -> str:
     """The JSON schema of rows as it is kept; raises UsageError or BadSettings."""
-    from kinodex.jobs.add.extract import schema_text
+    from kinodex.jobs.add.extract_schema import schema_text
 
     return schema_text(row)
 
@@ -413,7 +405,7 @@ class Extracts(Written):
 
     @model_validator(mode="after")
     def _check(self) -> Extracts:
-        from kinodex.jobs.add.extract import check_extract
+        from kinodex.jobs.add.extract_schema import check_extract
 
         check_extract(self)
         return self
@@ -421,7 +413,7 @@ class Extracts(Written):
     @cached_property
     def key(self) -> str:
         """The key of the table's version: its name with a digest of all that its rows depend on."""
-        from kinodex.jobs.add.extract import version_key
+        from kinodex.jobs.add.extract_schema import version_key
 
         return version_key(self)
 

@@ -25,7 +25,7 @@ from kinodex.agent.requests.answer import check_not_echoed
 from kinodex.agent.requests.describe import PartSummary, SummarizePart
 from kinodex.index.library import Library
 from kinodex.index.rows import SceneRow, SegmentRow, VideoRow
-from kinodex.jobs.add.endpoint import Round, Rounds, reasons
+from kinodex.jobs.add.endpoint import Round, Rounds, Writer, reasons
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.stages import Chapters
 from kinodex.jobs.library import picture_of, shown_between
@@ -33,15 +33,8 @@ from kinodex.jobs.models import hub_for
 from kinodex.pipeline.scenes import find_structure
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryWriter:
+class SummaryWriter(Writer[Chapters]):
     """Titles and summaries of the scenes and chapters of a library."""
-
-    stage: Chapters
-    library: Library
-
-    def prepare(self) -> None:
-        """Prepare nothing: the tables are there."""
 
     def again(self) -> list[str]:
         """Ids of videos that have summaries and get them again: those with parts without one, or with newer words."""
@@ -53,9 +46,6 @@ class SummaryWriter:
     def _replaces(self) -> bool:
         """Replace the rows that a video has."""
         return self.stage.retry_failed or self.stage.renew
-
-    def parts_of(self, video: VideoRow) -> int:
-        return video.segments
 
     def rounds(self, video: VideoRow) -> Rounds:
         """Write of each scene, then of each chapter from what was written of its scenes; one of one scene has that."""

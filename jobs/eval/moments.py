@@ -30,11 +30,12 @@ from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.jobs.batch import Batch, Limits, in_turn
 from kinodex.jobs.errors import UsageError, check_packages
 from kinodex.jobs.eval.benchmarks import read_moment_benchmark
-from kinodex.jobs.eval.folder import adapter_of, first_defect
+from kinodex.jobs.eval.folder import adapter_of
 from kinodex.jobs.eval.items import MissingVideo, MomentBenchmark, MomentQuery, SearchItem, check_own, match_names
 from kinodex.jobs.eval.score import Estimate, estimate
 from kinodex.jobs.eval.solve import ENDS_A_RUN
 from kinodex.jobs.ground import ground, ground_with
+from kinodex.jobs.json_files import first_defect
 from kinodex.jobs.models import ModelChoice, check_known_world, describe_models, run_now
 from kinodex.jobs.open import load_image_tower, open_environment
 from kinodex.jobs.pictures import read_picture

@@ -41,6 +41,7 @@ from kinodex.jobs.eval.items import (
     read_id_map,
     select_items,
 )
+from kinodex.jobs.json_files import write_whole
 from kinodex.jobs.models import (
     ModelChoice,
     check_known_world,
@@ -373,7 +374,7 @@ class _RunState:
         """Write a result, and find out if it is the one too many that ends the run."""
         result = solved.result
         if solved.trace is not None:
-            folder.write_whole(folder.trace_file(self.out, result.contender, result.item_id), solved.trace)
+            write_whole(folder.trace_file(self.out, result.contender, result.item_id), solved.trace)
         self.append(result)
         self.done[result.contender, result.item_id] = result
         self.on_result(result)
@@ -432,9 +433,7 @@ def _write_submissions(plan: folder.RunPlan, items: Sequence[Item], results: Seq
     for contender in plan.contenders:
         chosen = {each.item_id: each.option for each in results if each.contender == contender.name}
         content = {each.item_id: -1 if (option := chosen.get(each.item_id)) is None else option for each in items}
-        folder.write_whole(
-            out / f"submission-{folder.slug(contender.name)}.json", json.dumps(content, indent=1).encode()
-        )
+        write_whole(out / f"submission-{folder.slug(contender.name)}.json", json.dumps(content, indent=1).encode())
 
 
 # One evaluation from beginning to end: plan, solve, report.
@@ -454,11 +453,11 @@ class Workers:
     def open_solver(self, context: RunContext) -> AbstractAsyncContextManager[Solve]:
         """Open a function that solves items in these processes."""
         if self.ray or self.address is not None:
-            from kinodex.jobs.workers import ray_solver
+            from kinodex.jobs.eval.solvers import ray_solver
 
             return ray_solver(context, self.count, self.address)
         if self.count is not None and self.count > 1:
-            from kinodex.jobs.workers import process_solver
+            from kinodex.jobs.eval.processes import process_solver
 
             return process_solver(context, self.count)
         from kinodex.jobs.eval.solve import open_solver

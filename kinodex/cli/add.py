@@ -121,7 +121,7 @@ def run(uri: str, name: str, stage: Stage, adding: options.Adding, dry_run: bool
     library = options.open_library(uri)
     ids = _chosen(library, adding, stage.frames_needed)
     if dry_run:
-        from kinodex.jobs.forecast import table
+        from kinodex.jobs.costs import table
 
         say(table([stage.forecast(library, ids)], stage.unit))
         return
@@ -164,7 +164,7 @@ def add_rows(library: Library, stage: Stage, ids: list[str] | None, adding: opti
             return add_by_batches(library, stage, ids, watch, tell)
         executor = None
         if adding.ray or adding.ray_address:
-            from kinodex.jobs.workers import ray_executor
+            from kinodex.jobs.add.ray import ray_executor
 
             executor = stack.enter_context(ray_executor(adding.workers, adding.ray_address))
         return add(library, stage, ids, watch, executor)

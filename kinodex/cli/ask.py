@@ -140,7 +140,7 @@ def _ask_all(
 
     given = None if plan is None else read_plan(plan)
     if dry_run:
-        from kinodex.jobs.forecast import table
+        from kinodex.jobs.costs import table
 
         known, plan_from, films, costs = bill_all(library, asked, request, given, videos)
         if as_json:
@@ -236,7 +236,8 @@ def _show_forecast(
     question: Question, environment: Environment, choice: ModelChoice, agent: str, request: AskRequest, as_json: bool
 ) -> None:
     from kinodex.agent.trace import ReplayModel, read_prior_evidence
-    from kinodex.jobs.forecast import forecast_question, table
+    from kinodex.jobs.costs import table
+    from kinodex.jobs.forecast import forecast_question
     from kinodex.jobs.models import REPLAY
 
     if choice.is_replay:

@@ -98,7 +98,8 @@ def search(
 def _show_forecast(
     library: Library, text: str, found: Sequence[Hit] | Sequence[Moment], count: int, choice: ModelChoice, as_json: bool
 ) -> None:
-    from kinodex.jobs.forecast import forecast_verdicts, table
+    from kinodex.jobs.costs import table
+    from kinodex.jobs.verify import forecast_verdicts
 
     forecast = forecast_verdicts(library, text, found, count, choice)
     if as_json:

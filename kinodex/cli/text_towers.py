@@ -1,4 +1,4 @@
-"""`kinodex add text-tower`: what a library needs to be searched without torch and without a hub."""
+"""`kinodex add text-tower`: a library that is searched without torch and without a hub."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class Dying:
 
 
 class DyingWork:
-    """What such a stage does."""
+    """The work of such a stage."""
 
     def __init__(self, addition: Addition) -> None:
         self._addition = addition

@@ -287,7 +287,7 @@ def test_vllm_s_bare_form(library: Library) -> None:
 @pytest.mark.ray
 @pytest.mark.slow
 def test_clips_on_ray(library: Library, tiny_model: Callable[[str], Path], ray_cluster: Any) -> None:
-    from kinodex.jobs.workers import ray_executor
+    from kinodex.jobs.add.ray import ray_executor
 
     with ray_executor(2, ray_cluster.address) as executor:
         report = add(library, Clips(model=str(tiny_model("xclip")), device="cpu"), executor=executor)

@@ -11,7 +11,7 @@ import pytest
 import kinodex as front
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit_added
-from kinodex.jobs.add.map import function_of
+from kinodex.jobs.add.functions import function_of
 from kinodex.jobs.add.run import VIDEOS_A_COMMIT, add
 from kinodex.jobs.add.stages import Map
 from tests.support.command import json_of

@@ -8,7 +8,7 @@ import pytest
 
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
-from kinodex.jobs.add.map import function_of
+from kinodex.jobs.add.functions import function_of
 from kinodex.jobs.add.run import add
 from kinodex.jobs.add.stages import Extracts, Map
 from kinodex.pipeline.errors import WrongModel
@@ -26,7 +26,7 @@ VIDEOS = 16
 
 @pytest.fixture(scope="module")
 def executor(ray_cluster: RayCluster):
-    from kinodex.jobs.workers import ray_executor
+    from kinodex.jobs.add.ray import ray_executor
 
     with ray_executor(2, ray_cluster.address) as connected:
         yield connected

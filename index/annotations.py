@@ -310,26 +310,27 @@ def _at_cut(time_s: float, cuts_s: Sequence[float], gap_s: float) -> float:
 CLIPS_TABLE = "clips"
 KEYS = ["video_id", "model", "part"]
 CLIPS_LEASE, CLIPS_OWNER = "clips", "an agent that keeps captions"
-CLIP_COLUMNS = [*(name for name in ClipRow.__slots__ if name != "sought"), "part"]
+CLIP_COLUMNS = [*ClipRow.__slots__, "part"]
 MANY_FRAGMENTS = 64
 """Each write of captions is one."""
 
 
 class ClipCaptions:
-    """Captions of parts of videos, and verdicts on them, by model."""
+    """Captions of parts of videos, by model."""
 
     def __init__(self, tables: Tables, visible: VisibilityCache) -> None:
         self._tables = tables
         self._visible = visible
 
     def read(self, video_id: str, model: str) -> list[ClipRow]:
-        """Read a model's captions of parts of a video, or its verdicts, by time."""
+        """Read a model's captions of parts of a video by time."""
         if not self._tables.has(CLIPS_TABLE):
             return []
-        rows = self._tables.rows(CLIPS_TABLE, equal("video_id", video_id) & equal("model", model), CLIP_COLUMNS)
+        of_model = equal("video_id", video_id) & equal("model", model)
+        rows = self._tables.rows(CLIPS_TABLE, of_model, [*ClipRow.__slots__])
         in_order = rows.sort_by([("start_s", "ascending"), ("end_s", "ascending")]).to_pylist()
         zero_s = self._visible.zeros_s([video_id])[video_id]
-        return [ClipRow(sought=row.pop("part").partition(" ")[2], **moved(row, -zero_s)) for row in in_order]
+        return [ClipRow(**moved(row, -zero_s)) for row in in_order]
 
     def add(self, rows: Sequence[ClipRow]) -> None:
         """Store captions, visible at once; of each part and model the first one stays.

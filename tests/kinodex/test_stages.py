@@ -21,7 +21,7 @@ from kinodex.cli.add import stage_command
 from kinodex.cli.main import app
 from kinodex.index.library import Library
 from kinodex.jobs.add.stage import option_of
-from kinodex.jobs.add.stages import STAGES
+from kinodex.jobs.add.stages import STAGES, Detections
 from kinodex.jobs.errors import UsageError
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.libraries.random_library import caption
@@ -85,7 +85,7 @@ def test_every_setting_with_a_flag_is_an_option_with_its_help_and_its_limits() -
 
 
 def test_a_setting_that_is_added_to_a_stage_is_an_option_without_another_edit() -> None:
-    class More(STAGES["detections"]):  # type: ignore[misc]
+    class More(Detections):
         """Find things, and more."""
 
         most: Annotated[int, Flag("Things of a frame that are kept.")] = Field(default=7, ge=1, le=99)

@@ -32,9 +32,9 @@ T = TypeVar("T")
 class ModelLoop:
     """A running event loop with what was opened in it, until its block ends; then calls that go on are cancelled."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "models") -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._loop.run_forever, name="models", daemon=True)
+        self._thread = Thread(target=self._loop.run_forever, name=name, daemon=True)
         self._opened = AsyncExitStack()
         self._lock = Lock()
         self._is_closed = False

@@ -7,9 +7,9 @@ import shlex
 import threading
 import traceback
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,10 +42,10 @@ from kinodex.index.text import redact_uri, redact_values
 from kinodex.jobs.collection import PAID
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.kept_files import keep_limits, keep_traces
+from kinodex.jobs.model_loop import ModelLoop
 from kinodex.jobs.models import (
     BUILTIN,
     ModelChoice,
-    ModelsFor,
     check_known_world,
     check_sight,
     chosen_models,
@@ -587,51 +587,25 @@ class AskingThread:
     """Runs calls until it is closed, with the models of a choice. Raises what opening the models raises."""
 
     def __init__(self, choice: ModelChoice) -> None:
-        self._choice, self._patience_s = choice, PATIENCE_S
-        self._opened: Future[tuple[asyncio.AbstractEventLoop, ModelsFor, asyncio.Event]] = Future()
-        self._calls: set[asyncio.Task[None]] = set()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._work()), name="questions")
-        self._thread.start()
-        try:
-            self._loop, self._models, self._closing = self._opened.result()
-        except BaseException:
-            self._thread.join()
-            raise
+        self._calls: set[Future[None]] = set()
+        with ExitStack() as stack:
+            self._loop = stack.enter_context(ModelLoop("questions"))
+            self._models = self._loop.open(chosen_models(choice))
+            self._opened = stack.pop_all()
 
     def models(self, environment: Environment) -> Models:
         return self._models(environment)
 
-    def submit(self, call: Callable[[], Awaitable[None]]) -> None:
+    def submit(self, call: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Begin a call in this thread; it deals with its errors itself."""
-        self._loop.call_soon_threadsafe(self._begin, call)
+        future = self._loop.submit(call())
+        self._calls.add(future)
+        future.add_done_callback(self._calls.discard)
 
     def close(self, patience_s: float = PATIENCE_S) -> None:
         """Wait so long for all calls, cancel the rest, close the models and end the thread."""
-        self._patience_s = patience_s
-        self._loop.call_soon_threadsafe(self._closing.set)
-        self._thread.join()
-
-    async def _work(self) -> None:
-        closing = asyncio.Event()
-        try:
-            async with chosen_models(self._choice) as models:
-                self._opened.set_result((asyncio.get_running_loop(), models, closing))
-                await closing.wait()
-                if self._calls:
-                    await asyncio.wait(self._calls, timeout=self._patience_s)
-                left = list(self._calls)
-                for each in left:
-                    each.cancel()
-                await asyncio.gather(*left, return_exceptions=True)
-        except BaseException as error:
-            if self._opened.done():
-                raise
-            self._opened.set_exception(error)
-
-    def _begin(self, call: Callable[[], Awaitable[None]]) -> None:
-        task = asyncio.ensure_future(call())
-        self._calls.add(task)
-        task.add_done_callback(self._calls.discard)
+        wait([*self._calls], timeout=patience_s)
+        self._opened.close()
 
 
 # The offer of a server to those who ask: agents, models, limits, and for each library if it can be asked about.

@@ -238,6 +238,8 @@ class Library:
         `agent` the ranges are the evidence of its answer, and `present` what it says. Models are named as for `ask`.
         Ranges are padded, joined and ended at cuts as `kinodex.jobs.export.moments.MomentRule` says.
         """
+        if agent is None and not verify and (model, base_url) != ("builtin", None):
+            raise UsageError("got a model, and nothing for it to do; give an agent, or verify=K")
         desk = self._desk(model, base_url, cache=cache, anyway=anyway, agent=agent)
         request = _request(
             Ground, videos, text=text, where=where, in_=in_, k=k, agent=_agent_name(agent), budget=budget or UNLIMITED,

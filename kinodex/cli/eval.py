@@ -425,7 +425,7 @@ class MomentRunOptions:
     contender: Annotated[
         list[str] | None,
         typer.Option(
-            help="frames, words, captions, fused (all three), ground, ground-pictures, ground-words, or agent:NAME. "
+            help="frames, words, captions, fused (all three), ground, ground-frames, ground-words, or agent:NAME. "
             "May be repeated."
         ),
     ] = None
@@ -485,7 +485,7 @@ def ground(
     """Score ranges: R@1 at IoU 0.3, 0.5 and 0.7 and mIoU; misses, false alarms and AUROC of "it happens nowhere"."""
     from kinodex.jobs.eval.tables import GROUND
 
-    _score(chosen.request(["ground", "ground-pictures", "ground-words"], most), chosen, GROUND)
+    _score(chosen.request(["ground", "ground-frames", "ground-words"], most), chosen, GROUND)
 
 
 def _score(request: MomentRequest, chosen: MomentRunOptions, scores: Scores) -> None:

@@ -13,12 +13,13 @@ from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
-from pydantic import BaseModel
 
 from kinodex.index.flags import Flag, flag_of
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from kinodex.requests import Request
 
 MORE = "More"
@@ -72,7 +73,7 @@ class _Group:
 
 
 def _is_group(kind: Any) -> bool:
-    return is_dataclass(kind) or (isinstance(kind, type) and issubclass(kind, BaseModel))
+    return is_dataclass(kind) or hasattr(kind, "model_fields")
 
 
 def _group_of(parameter: inspect.Parameter) -> _Group:
@@ -116,7 +117,8 @@ def _request_group(request: type[Request]) -> _Group:
             continue
         spellings[outside(name)] = flag.name or (name.upper() if flag.is_argument else f"--{dashed(name)}")
         default = EMPTY if field.is_required() and flag.is_argument else "" if flag.is_argument else None
-        options.append(_Option(name, option_of(name, field.annotation, flag), default))
+        kind = option_of(name, field.annotation, flag, _shown(field.default))
+        options.append(_Option(name, kind, default))
 
     def make(values: Mapping[str, Any]) -> Any:
         given = {name: value for name, value in values.items() if value is not None and name in request.model_fields}
@@ -129,7 +131,7 @@ def _request_group(request: type[Request]) -> _Group:
     return _Group(options, make)
 
 
-def option_of(name: str, kind: Any, flag: Flag) -> Any:
+def option_of(name: str, kind: Any, flag: Flag, shown_default: str | bool = False) -> Any:
     """Return the Typer annotation of a field with a flag; an option that is not given is None."""
     kind = _plain(kind) if flag.parse is None else str
     if flag.is_argument:
@@ -139,8 +141,20 @@ def option_of(name: str, kind: Any, flag: Flag) -> Any:
         return Annotated[bool | None, typer.Option(*spelling, help=flag.help, rich_help_panel=_panel(flag))]
     more: dict[str, Any] = {} if flag.parse is None else {"parser": flag.parse}
     spelling = [flag.name or f"--{dashed(name)}"]
-    option = typer.Option(*spelling, help=flag.help, metavar=flag.metavar, rich_help_panel=_panel(flag), **more)
+    option = typer.Option(
+        *spelling,
+        help=flag.help,
+        metavar=flag.metavar,
+        rich_help_panel=_panel(flag),
+        show_default=shown_default,
+        **more,
+    )
     return Annotated[kind | None, option]
+
+
+def _shown(default: Any) -> str | bool:
+    """The default of a field as `--help` shows it; not that there is none."""
+    return str(default) if isinstance(default, str | int | float) and default not in (0, "") else False
 
 
 def _panel(flag: Flag) -> str | None:

@@ -234,7 +234,7 @@ MATTERS: dict[str, tuple[Callable[[Inputs], None], str]] = {
     "budget": (option("--max-frames", 3), "budget was none and is now 3 frames"),
     "limit": (option("--limit", 2), "limit was 4 and is now 2"),
     "rules": (option("--force-choice"), "rules of answers was usual and is now an answer has to be chosen"),
-    "speech": (option("--no-speech"), "use of speech was on and is now off"),
+    "what is said": (option("--no-speech"), "use of speech was on and is now off"),
     "text on screen": (option("--no-screen-text"), "use of text on screen was on"),
     "kept captions": (option("--no-keep-captions"), "keeping captions was on"),
     "part": (option("--only", "kind=kite"), "part was all and is now kind = kite"),

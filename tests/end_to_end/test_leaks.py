@@ -140,7 +140,7 @@ NOT_OF_A_RUN = {
     *("PlanCollection", "AnswerFromRows"),
 }
 """Requests of follow-up questions, of the judge, who knows the truth, of `add chapters`, `--verify`, `extract` and
-`ask --all`."""
+`ask --agent all`."""
 
 
 @pytest.fixture(scope="module")

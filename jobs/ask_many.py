@@ -8,10 +8,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.ask import UNLIMITED, ask, spent_until
+from kinodex.agent.ask import ask, spent_until
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import ENDS_ALL, BadSettings, ModelRejected, ModelUnreachable, QuestionsFailed
-from kinodex.agent.limits import Budget
+from kinodex.agent.limits import UNLIMITED, Budget
 from kinodex.agent.protocol import USUAL, AnswerRules, Models, Question
 from kinodex.agent.trace import Event
 from kinodex.agent.variants.base import Variant

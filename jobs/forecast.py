@@ -21,7 +21,7 @@ from kinodex.agent.models.roles import DEFAULT_ROLE, Role
 from kinodex.agent.protocol import AnswerRules, Question
 from kinodex.agent.trace import PriorEvidence
 from kinodex.agent.variants.base import Variant
-from kinodex.index.rows import ClipRow
+from kinodex.index.rows import NoteRow
 from kinodex.jobs.costs import COSTS, Forecast, sight_tries, spread
 from kinodex.jobs.models import ModelChoice, endpoint_roles
 
@@ -49,14 +49,13 @@ def forecast_question(
     question: Question,
     environment: Environment,
     choice: ModelChoice,
-    agent: str,
-    settings: Mapping[str, str],
+    variant: Variant,
+    settings: Mapping[str, Any],
     budget: Budget,
     rules: AnswerRules,
     prior: PriorEvidence | None = None,
 ) -> Forecast:
     """Forecast the costs of one question. Raises as asking it does, before a model is asked."""
-    variant = find_variant(agent)
     unpictured = [video.title for video in environment.videos if not video.has_pictures]
     check_fit(variant, has_language=choice.has_language, unpictured=unpictured)
     dry = DryRun(variant.name, variant, settings, endpoint_roles(choice), budget, rules, prior)
@@ -114,7 +113,7 @@ class UnwrittenVideos:
     """Videos of a library, to which captions are added in memory alone. Everything else is the library's."""
 
     source: LibraryVideos
-    added: list[ClipRow] = field(default_factory=list)
+    added: list[NoteRow] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.source, name)
@@ -122,11 +121,11 @@ class UnwrittenVideos:
     def only(self, video_ids: Collection[str]) -> UnwrittenVideos:
         return replace(self, source=self.source.only(video_ids))
 
-    def clips(self, video_id: str, model: str) -> list[ClipRow]:
+    def clips(self, video_id: str, model: str) -> list[NoteRow]:
         own = [row for row in self.added if (row.video_id, row.model) == (video_id, model)]
         return [*self.source.clips(video_id, model), *own]
 
-    def add_clips(self, rows: Sequence[ClipRow]) -> None:
+    def add_clips(self, rows: Sequence[NoteRow]) -> None:
         self.added.extend(rows)
 
 

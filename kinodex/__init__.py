@@ -53,7 +53,7 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.index.rows import LibraryFacts as LibraryFacts
     from kinodex.index.rows import ScreenTextRow as ScreenTextRow
     from kinodex.index.rows import SegmentRow as SegmentRow
-    from kinodex.index.rows import TranscriptRow as TranscriptRow
+    from kinodex.index.rows import SpeechRow as SpeechRow
     from kinodex.index.rows import VideoRow as VideoRow
     from kinodex.jobs.add.run import AddedRows as AddedRows
     from kinodex.jobs.add.run import AddReport as AddReport
@@ -91,7 +91,7 @@ _HOMES = {
     "kinodex.index.flags": "Flag",
     "kinodex.index.metadata": "Facet",
     "kinodex.index.rows": "CaptionRow DetectionRow FrameVectors Hit LibraryFacts ScreenTextRow SegmentRow "
-    "TranscriptRow VideoRow",
+    "SpeechRow VideoRow",
     "kinodex.jobs.add.run": "AddReport AddedRows",
     "kinodex.jobs.add.stage": "Stage StageWork",
     "kinodex.jobs.ask_many": "Task ask_many",

@@ -22,11 +22,11 @@ from kinodex.index.extracts import ExtractVersion, made_now
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import Scope, VideoRow
 from kinodex.jobs.add.captions import EMBEDDING
+from kinodex.jobs.add.chapters import read_film, thinned
 from kinodex.jobs.add.endpoint import Round, Rounds, Writer, reasons
 from kinodex.jobs.add.extract_schema import SEARCH, WINDOW
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.stages import Extracts
-from kinodex.jobs.add.summaries import read_film, thinned
 from kinodex.jobs.library import notes_between, shown_between
 from kinodex.jobs.models import open_local, run_now
 
@@ -118,7 +118,7 @@ class ExtractWriter(Writer[Extracts]):
             case "search":
                 return _found(library, video, self.stage.search or "", self.stage.hits)
         level: Literal["chapter", "scene"] = "chapter" if unit == "chapter" else "scene"
-        stored = library.scenes.rows(video.video_id, level)
+        stored = library.chapters.rows(video.video_id, level)
         if stored or not video.segments:
             return [Part(row.start_s, row.end_s) for row in stored] or [Part(video.start_s, video.end_s)]
         film = read_film(library, video)

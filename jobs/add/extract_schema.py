@@ -13,6 +13,7 @@ from kinodex.agent.errors import BadSettings
 from kinodex.agent.prompts import FOLDER
 from kinodex.agent.requests.extract import ExtractRows, read_schema
 from kinodex.index.extracts import NAME
+from kinodex.index.kinds import PLACES
 from kinodex.index.named_files import read_bytes
 from kinodex.index.nesting import parse_json
 from kinodex.index.store.schema import COMMON_COLUMNS
@@ -27,8 +28,8 @@ EACH = get_args(Each)
 WINDOW = re.compile(r"window:(\d+(?:\.\d+)?)")
 SEARCH = "search"
 TAKEN = (
-    *("videos", "frames", "segments", "lines", "detections", "chapters", "additions", "failures"),
-    *("all", "pictures", "words", "speech", "captions", "text", "both", "together", "hybrid", "transcript"),
+    *("videos", "segments", "lines", "additions", "failures"),
+    *PLACES,
 )
 """Names of tables of `kinodex sql`, and of places of `kinodex search --in`."""
 

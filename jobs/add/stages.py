@@ -63,8 +63,8 @@ class Chapters(Written):
     screen, so add these first.
     """
 
-    name = "summaries"
-    work = "kinodex.jobs.add.summaries:SummaryWriter"
+    name = "chapters"
+    work = "kinodex.jobs.add.chapters:ChapterWriter"
     unit = "scenes and chapters"
     in_common = ("frames_a_scene", "max_new_tokens")
     frames_needed = False
@@ -193,7 +193,7 @@ class Map(Stage):
     Its text is kept with what it makes, and it runs only for videos that lack that.
     """
 
-    name = "map"
+    name = "mapped"
     work = "kinodex.jobs.add.map:ColumnMaker"
 
     function: Annotated[
@@ -224,7 +224,7 @@ class Map(Stage):
 class ScreenText(Stage):
     """Read the text on screen: each line with its box, from the first frame that shows it to the last."""
 
-    name = "text"
+    name = "screen_text"
     work = "kinodex.jobs.add.screen_text:TextFinder"
     in_common = ("min_confidence",)
 
@@ -432,7 +432,7 @@ STAGES: Mapping[str, type[Stage]] = {
     "detections": Detections,
     "sentences": Sentences,
     "speech": Speech,
-    "screen-text": ScreenText,
+    "screen_text": ScreenText,
     "shots": Shots,
     "chapters": Chapters,
     "vectors": Vectors,

@@ -12,6 +12,7 @@ import typer
 from typer.main import get_command
 
 from kinodex.cli import options
+from kinodex.cli.from_models import stage_options, with_groups
 from kinodex.cli.meant import Group
 from kinodex.cli.text_towers import text_tower
 from kinodex.index.text import counted, visible
@@ -41,7 +42,7 @@ def stage_command(name: str, kind: type[Stage]) -> Callable[..., None]:
     own = inspect.signature(command, eval_str=True).parameters
     grouped = [
         own["library"].replace(annotation=options.LibraryArgument),
-        *options.setting_options(kind.model_fields),
+        *stage_options(kind),
         *([DRY_RUN] if kind.is_forecast else []),
         own["adding"].replace(annotation=options.Adding, default=options.HERE, kind=inspect.Parameter.KEYWORD_ONLY),
     ]
@@ -49,7 +50,7 @@ def stage_command(name: str, kind: type[Stage]) -> Callable[..., None]:
         [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in grouped]
     )
     command.__doc__ = kind.__doc__
-    return options.with_groups(command)
+    return with_groups(command)
 
 
 DRY_RUN = inspect.Parameter("dry_run", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=options.DryRunOption)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kinodex.agent.ask import VARIANTS, ask
+from kinodex.agent.ask import VARIANTS, ask, find_variant
 from kinodex.agent.errors import NeedsLanguage
 from kinodex.agent.limits import Budget, Ledger
 from kinodex.agent.models.openai_model import OpenAIModel
@@ -95,18 +95,18 @@ def test_nothing_is_sent_and_nothing_written(sketches: SketchLibrary) -> None:
     with MeteredServer(Rules()) as server:
         choice = ModelChoice(MODEL, server.base_url, None, *PRICES)
         asked = question, environment, choice
-        tree = forecast_question(*asked, "videotree", {}, Budget(), AnswerRules())
-        search = forecast_question(*asked, "eea", {}, Budget(), AnswerRules())
+        tree = forecast_question(*asked, find_variant("videotree"), {}, Budget(), AnswerRules())
+        search = forecast_question(*asked, find_variant("eea"), {}, Budget(), AnswerRules())
         assert server.most_at_once == 0
     assert tree.questions == 1 and tree.calls > 3 and tree.cost > 0
     assert environment.source.clips(video.video_id, MODEL) == []
     assert (search.calls, search.basis) == (16, "at most"), "after the queries rounds of two calls see all of 45 s"
-    short = forecast_question(*asked, "eea", {}, Budget(rounds=2), AnswerRules())
-    seen = forecast_question(*asked, "eea", {}, Budget(frames=6), AnswerRules())
-    checked = forecast_question(*asked, "eea", {}, Budget(), AnswerRules(verify=True))
+    short = forecast_question(*asked, find_variant("eea"), {}, Budget(rounds=2), AnswerRules())
+    seen = forecast_question(*asked, find_variant("eea"), {}, Budget(frames=6), AnswerRules())
+    checked = forecast_question(*asked, find_variant("eea"), {}, Budget(), AnswerRules(verify=True))
     assert (short.calls, seen.frames, checked.calls) == (5, 6, 17), "budgets bind, second looks count"
     with pytest.raises(NeedsLanguage, match="videoseek reasons in words"):
-        forecast_question(question, environment, ModelChoice(), "videoseek", {}, Budget(), AnswerRules())
+        forecast_question(question, environment, ModelChoice(), find_variant("videoseek"), {}, Budget(), AnswerRules())
 
 
 @pytest.mark.slow
@@ -191,7 +191,7 @@ def test_a_forecast_of_summaries_is_what_a_run_sends(kinodex: Kinodex, tmp_path:
         assert kinodex(*options).code == 0
         assert expected.calls == len(server.seen)
         assert expected.frames == 0 and expected.cost > 0
-        rows = sum(len(library.scenes.rows(video.video_id)) for video in library.videos())
+        rows = sum(len(library.chapters.rows(video.video_id)) for video in library.videos())
         assert expected.questions == rows
     assert stage.writer(library).costs([]).calls == 0
 

@@ -44,7 +44,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 def test_every_stage_adds_the_same_from_python_and_from_the_command_line(
     name: str, small_library: Path, tiny_model: Callable[[str], Path], tmp_path: Path, kinodex: Kinodex
 ) -> None:
-    if name == "screen-text" and find_spec("rapidocr") is None:
+    if name == "screen_text" and find_spec("rapidocr") is None:
         pytest.skip("the extra `text` is not installed")
     here, there = (str(shutil.copytree(small_library, tmp_path / each)) for each in ("here", "there"))
     if name == "sentences":

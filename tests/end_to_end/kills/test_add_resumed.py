@@ -32,13 +32,13 @@ STAGES: dict[str, Callable[[str], Addable]] = {
     "detections": lambda model: Detections(model=model, min_score=0.5),
     "sentences": lambda model: Sentences(model=model, device="cpu"),
     "speech": lambda model: Speech(model=model, vad=False, speakers=HAS_VOICES),  # its beeps are no speech
-    "summaries": lambda model: Chapters(model=model, frames_a_scene=1, max_new_tokens=4),
-    "text": lambda model: ScreenText(model=model),
+    "chapters": lambda model: Chapters(model=model, frames_a_scene=1, max_new_tokens=4),
+    "screen_text": lambda model: ScreenText(model=model),
     "vectors": lambda model: Vectors(space=f"local-dir:{model}"),
 }
 MODELS = {
     "captions": "llava", "clips": "xclip", "detections": "rt_detr", "sentences": "sentences", "speech": "whisper",
-    "summaries": "llava", "vectors": "space",
+    "chapters": "llava", "vectors": "space",
 }  # fmt: skip
 FILMS, A_COMMIT = 3, 2
 """It takes two commits to add to all of them."""
@@ -65,12 +65,12 @@ def signs(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("name", STAGES)
 def test_ended_while_it_writes(name, tiny_model, request, tmp_path, monkeypatch):
     monkeypatch.setattr("kinodex.jobs.add.run.VIDEOS_A_COMMIT", A_COMMIT)
-    films: Path = request.getfixturevalue("signs" if name == "text" else "plain")
+    films: Path = request.getfixturevalue("signs" if name == "screen_text" else "plain")
     peaceful, killed = (Library.open(str(shutil.copytree(films, tmp_path / place))) for place in ("one", "other"))
     if name == "sentences":
         for library in (peaceful, killed):
             caption_all(library)
-    model = CARRIED if name == "text" else str(tiny_model(MODELS[name]))
+    model = CARRIED if name == "screen_text" else str(tiny_model(MODELS[name]))
     stage = STAGES[name](model)
     key = add(peaceful, stage).model
     with pytest.raises(Killed):
@@ -155,10 +155,10 @@ def rows_of(library: Library, name: str, video_id: str) -> object:
     if name == "detections":
         return [(d.frame_no, d.label, d.track_id, np.round(d.box, 4).tolist()) for d in library.detections(video_id)]
     if name == "speech":
-        return library.transcript(video_id), library.speakers.rows()
-    if name == "summaries":
-        return library.scenes.rows(video_id)
-    if name == "text":
+        return library.speech(video_id), library.speakers.rows()
+    if name == "chapters":
+        return library.chapters.rows(video_id)
+    if name == "screen_text":
         return library.screen_text.rows(video_id)
     held = library.vectors(video_id, space=library.spaces()[1].digest)
     return held.frame_no.tolist(), held.vectors.astype(float).round(2).tolist()

@@ -113,7 +113,7 @@ def test_it_is_searched_there_and_in_a_folder_asked_and_viewed(
 ) -> None:
     for library in (in_store, made):
         variables = variables_of(library, tmp_path)
-        (hit,) = json.loads(output(variables, "search", library.uri, QUERY, "--in", "pictures", "-k", 1, "--json"))
+        (hit,) = json.loads(output(variables, "search", library.uri, QUERY, "--in", "frames", "-k", 1, "--json"))
         assert (hit["video_id"], hit["time_s"]) == library.best
     trace = tmp_path / "trace.jsonl"
     question = read_known(films / "questions.jsonl")[0].question.text
@@ -121,7 +121,7 @@ def test_it_is_searched_there_and_in_a_folder_asked_and_viewed(
         model = ["--agent", "uniform", "--model", MODEL, "--base-url", server.base_url]
         assert output(variables, "ask", library.uri, question, *model, "--trace", trace)
     with viewer(variables, trace, library.uri) as address:
-        words = urlencode({"text": QUERY, "kind": "frames"})
+        words = urlencode({"query": QUERY, "in": "frames"})
         best = _json(f"{address}/data/libraries/0/search?{words}")["groups"][0]["hits"][0]
         assert best["frame_no"] == hit["frame_no"]
         assert question in json.dumps(_json(f"{address}/data/traces/t0"))

@@ -179,7 +179,7 @@ REFUSED = (
     ("detections", "/nowhere/m", ("--labels", "cat,boat"), "--min-score 0.3", "--min-score 0.5"),
     ("captions", "m", ("--base-url", "http://two:1/v1"), "--frames-a-segment 4", "--frames-a-segment 8"),
     ("captions", "/nowhere/n n", (), "--max-new-tokens 96", "--max-new-tokens 32"),
-    ("summaries", "s", (), "--frames-a-scene 4", "--frames-a-scene 2"),
+    ("chapters", "s", (), "--frames-a-scene 4", "--frames-a-scene 2"),
 )
 
 
@@ -187,7 +187,7 @@ REFUSED = (
 def test_other_settings_are_refused_until_what_is_there_was_taken_out(kinodex, added_to):
     remedies = set()
     for name, model, options, got, held in REFUSED:
-        command = "chapters" if name == "summaries" else name
+        command = "chapters" if name == "chapters" else name
         ran = kinodex("add", command, added_to.uri, "--model", model, *options)
         assert ran.code == 2, (name, options)
         assert f"got {got}, but {added_to.uri} holds {name} by {model}" in ran.error_line

@@ -108,11 +108,11 @@ function card(key, row) {
 }
 
 function counts(row) {
-  const lines = row.transcript_lines + (row.speech ?? 0);
+  const lines = row.speech_lines + (row.speech ?? 0);
   return [
     [row.frames, "frame"],
     [lines, "line"],
-    [row.text, "line on screen", "lines on screen"],
+    [row.screen_text, "line on screen", "lines on screen"],
     [row.captions, "caption"],
     [row.detections, "detection"],
   ].flatMap(([count, ...names]) => (count ? [plural(count, ...names)] : []));

@@ -24,7 +24,7 @@ from kinodex.agent.protocol import Note, Request, Segment
 from kinodex.agent.requests.answer import check_not_echoed
 from kinodex.agent.requests.describe import PartSummary, SummarizePart
 from kinodex.index.library import Library
-from kinodex.index.rows import SceneRow, SegmentRow, VideoRow
+from kinodex.index.rows import ChapterRow, SegmentRow, VideoRow
 from kinodex.jobs.add.endpoint import Round, Rounds, Writer, reasons
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.stages import Chapters
@@ -33,12 +33,12 @@ from kinodex.jobs.models import hub_for
 from kinodex.pipeline.scenes import find_structure
 
 
-class SummaryWriter(Writer[Chapters]):
+class ChapterWriter(Writer[Chapters]):
     """Titles and summaries of the scenes and chapters of a library."""
 
     def again(self) -> list[str]:
         """Ids of videos that have summaries and get them again: those with parts without one, or with newer words."""
-        scenes, model = self.library.scenes, self.stage.model
+        scenes, model = self.library.chapters, self.stage.model
         found = scenes.untitled(model) if self.stage.retry_failed else []
         return [*found, *(scenes.outdated(model) if self.stage.renew else ())]
 
@@ -59,10 +59,10 @@ class SummaryWriter(Writer[Chapters]):
         outcomes = dict(zip((chapter.number for chapter in several), replies, strict=True))
         chapters = [outcomes.get(each.number, scenes[each.children[0]]) for each in film.chapters]
         pairs = [*zip(film.scenes, scenes, strict=True), *zip(film.chapters, chapters, strict=True)]
-        held = library.scenes.rows(video.video_id) if self._replaces else []
+        held = library.chapters.rows(video.video_id) if self._replaces else []
         before = {_place(row): row for row in held if row.model == model}
         rows = [_row(film, part, outcome.reply, model) for part, outcome in pairs]
-        if self._replaces and not any(row.title for row in rows) and library.scenes.has_titles(video, model):
+        if self._replaces and not any(row.title for row in rows) and library.chapters.has_titles(video, model):
             why = "no scene or chapter got a title that could be used; those that were there before stay"
             return AddedRows((), 0, failed=NoUsableReply(why))
         rows = [row if row.title else before.get(_place(row), row) for row in rows]
@@ -96,7 +96,7 @@ class SummaryWriter(Writer[Chapters]):
     def write(self, rows: Mapping[str, Any]) -> None:
         if self._replaces:
             self.library.additions.discard(self.stage.name, self.stage.model, *rows)
-        self.library.scenes.add(rows)
+        self.library.chapters.add(rows)
 
 
 # The scenes and chapters of a video in a library, and what the library knows of each in words.
@@ -144,7 +144,7 @@ def read_film(library: Library, video: VideoRow) -> Film:
     notes = _notes(library, video, segments)
     spans_s = [(segment.start_s, segment.end_s) for segment in segments]
     texts = [" ".join(note.text for note in each) for each in notes]
-    lines_s = [(line.start_s, line.end_s) for line in library.transcript(video.video_id)]
+    lines_s = [(line.start_s, line.end_s) for line in library.speech(video.video_id)]
     structure = find_structure(spans_s, _pictures(library, video, spans_s), texts, lines_s)
     scenes = tuple(
         _part("scene", number, segments[first:end], range(0))
@@ -181,14 +181,14 @@ def _of_scene(scene: FilmPart, notes: Sequence[Sequence[Note]]) -> tuple[Note, .
 
 def _notes(library: Library, video: VideoRow, segments: Sequence[SegmentRow]) -> list[list[Note]]:
     """Notes on each segment: its caption, and the lines that are said and written in it, each as one note."""
-    said = [(line.start_s, line.end_s, line.text) for line in library.transcript(video.video_id)]
+    said = [(line.start_s, line.end_s, line.text) for line in library.speech(video.video_id)]
     written = [(line.start_s, line.end_s, line.text) for line in library.screen_text.rows(video.video_id)]
     starts_s = [segment.start_s for segment in segments]
     notes: list[list[Note]] = [
-        [_note(video, segment.start_s, segment.end_s, "caption", segment.caption)] if segment.caption else []
+        [_note(video, segment.start_s, segment.end_s, "captions", segment.caption)] if segment.caption else []
         for segment in segments
     ]
-    for source, lines in (("transcript", said), ("screen text", written)):
+    for source, lines in (("speech", said), ("screen_text", written)):
         together: dict[int, list[tuple[float, float, str]]] = {}
         for line in lines:
             at = bisect_right(starts_s, (line[0] + line[1]) / 2) - 1
@@ -227,7 +227,7 @@ NOTHING_KNOWN: Outcome[PartSummary] = Outcome(None)
 """Of a part of which no word is known, by a model that reads no pictures."""
 
 
-def _place(row: SceneRow) -> tuple[Any, ...]:
+def _place(row: ChapterRow) -> tuple[Any, ...]:
     return row.level, row.number, row.start_s, row.end_s
 
 
@@ -241,10 +241,10 @@ def _problem(outcomes: Sequence[Outcome[PartSummary]], asked: Sequence[Outcome[P
     return f"{told}{why if unknown else ''}{reasons(asked)}"
 
 
-def _row(film: Film, part: FilmPart, text: PartSummary | None, model: str) -> SceneRow:
+def _row(film: Film, part: FilmPart, text: PartSummary | None, model: str) -> ChapterRow:
     span = part.start_s, part.end_s, part.first_segment, part.segments
     title, summary = ("", "") if text is None else (plain_line(text.title), plain_line(text.summary))
-    return SceneRow(film.video.video_id, part.level, part.number, *span, title, summary, model)
+    return ChapterRow(film.video.video_id, part.level, part.number, *span, title, summary, model)
 
 
 def _scene_requests(library: Library, film: Film, frames_a_scene: int, numbers: Sequence[int]) -> list[SummarizePart]:

@@ -218,6 +218,7 @@ def stage_options(model: type[BaseModel]) -> Iterator[inspect.Parameter]:
                 "min": next((each.ge for each in field.metadata if hasattr(each, "ge")), None),
                 "max": next((each.le for each in field.metadata if hasattr(each, "le")), None),
             }
-            kind = option_of(name, field.annotation, flag, _shown(field.default), **limits)
-            default = EMPTY if field.is_required() else None
+            kind = option_of(name, field.annotation, flag, shown_default=True, **limits)
+            default = field.default if isinstance(field.default, bool | int | float) else field.default or None
+            default = EMPTY if field.is_required() else default
             yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)

@@ -147,7 +147,8 @@ def eval_run(
     request = RunRequest(benchmark, annotations, contenders, map_, limit, seed, subset, where)
     options.check_cost(choice, None, stop_at_cost)
     if dry_run:
-        from kinodex.jobs.forecast import forecast_run, table
+        from kinodex.jobs.costs import table
+        from kinodex.jobs.eval.forecast import forecast_run
 
         better = "`--limit 10` without --dry-run gives a past run, whose figures are better."
         say(table(forecast_run(request, context, out), advice=better))

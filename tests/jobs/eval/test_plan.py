@@ -18,7 +18,7 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import AnswerRules
 from kinodex.index.library import Library
 from kinodex.jobs.add.run import add
-from kinodex.jobs.add.vectors import Vectors
+from kinodex.jobs.add.stages import Vectors
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import parse_contenders
 from kinodex.jobs.eval.folder import IndexCost, RunPlan, adapter_of, read_items, read_plan, read_results, trace_file
@@ -99,7 +99,7 @@ def two_spaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tiny_film(folder / f"{name}.mp4", 6, seed) for seed, name in enumerate((*PICTURED, "later"))
     )
     library = library_of(folder / "library", [first, second])
-    assert add(library, Vectors(write_model(folder / "other", TINY))).added == len(PICTURED)
+    assert add(library, Vectors(space=write_model(folder / "other", TINY))).added == len(PICTURED)
     library_of(folder / "library", [later])
     write_questions(folder, PICTURED, each=1)
     return folder

@@ -15,7 +15,7 @@ from kinodex.guards import NotGiven
 from kinodex.index.errors import TimeOutside
 from kinodex.index.rows import Scope, SegmentRow
 from kinodex.jobs.add.run import add
-from kinodex.jobs.add.vectors import Vectors
+from kinodex.jobs.add.stages import Vectors
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.folder import read_run
 from kinodex.jobs.eval.imported_predictions import ImportRequest, import_predictions
@@ -119,7 +119,7 @@ def test_pictures_are_searched_in_the_chosen_space_and_captions_by_their_words(t
 def test_what_is_said_is_found_where_the_model_of_the_space_is_gone(tmp_path):
     library = library_of(tmp_path / "library", [tiny_film(tmp_path / "pier.mp4", 6, 2)])
     unlike_others = write_model(tmp_path / "gone", TINY, seed=7)  # a process keeps vectors of words by their space
-    assert add(library, Vectors(unlike_others, text_tower=False)).added == 1
+    assert add(library, Vectors(space=unlike_others, text_tower=False)).added == 1
     (tmp_path / "gone").rename(tmp_path / "elsewhere")
     api = ViewerApi(classify_inputs([library.uri]), library.spaces()[1].digest)
     for kind in ("speech", "words"):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pydantic import ValidationError

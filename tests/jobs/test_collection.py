@@ -125,6 +125,11 @@ def test_which_films_and_how_often(library: Library, kinodex: Kinodex, tmp_path:
     assert audit(library, deep=True).problems == ()
 
 
+def as_collection(answer: object) -> CollectionAnswer:
+    assert isinstance(answer, CollectionAnswer)
+    return answer
+
+
 def test_a_model_that_reads_the_rows(library: Library) -> None:
     with serving(lambda body: honest(body, PLAN | {"select": None})) as server:
         answer = cast(
@@ -190,7 +195,7 @@ def test_ended_and_gone_on_with(library: Library) -> None:
         )
         assert (stopped.status, stopped.reason) == ("budget_exhausted", "stopped")
         calls = len(server.seen)
-        answer = cast("CollectionAnswer", opened.ask(QUESTION, agent="all", **asking))
+        answer = as_collection(opened.ask(QUESTION, agent="all", **asking))
         assert answer.rows == (("film aa", 1, 12), ("film bb", 1, 12))
         assert "1 film of which no reply could be used" in str(answer.text)
         assert len(server.seen) == max(calls, 7), "nothing is paid twice"
@@ -239,7 +244,7 @@ def test_candidates_are_chosen_by_search(copy_sketches: Any, tmp_path: Path, mon
             "base_url": server.base_url,
             "settings": {"candidates": 1, "hits": 2},
         }
-        answer = cast("CollectionAnswer", opened.ask(QUESTION, agent="all", **options))
+        answer = as_collection(opened.ask(QUESTION, agent="all", **options))
     assert f"{count - 1} film" in str(answer.text) and "beyond the 1 that fit the words best" in str(answer.text)
 
 

@@ -38,9 +38,8 @@ INTERRUPTED, PIPE_CLOSED = 130, 141
 EXTRAS = {
     "torch": "clip",
     "open_clip": "clip",
-    "onnxruntime": "onnx",
-    "onnx": "ingest",
-    "onnxscript": "ingest",
+    "onnx": "clip",
+    "onnxscript": "clip",
     "av": "ingest",
     "charset_normalizer": "ingest",
     "transformers": "hf",

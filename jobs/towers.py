@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -81,7 +80,7 @@ def load_embedder(name: str, device: str = "auto", library: Library | None = Non
     `load_image_tower` does.
     """
     on_cpu = device == "cpu" or (device == "auto" and not any(map(os.path.exists, GPU_DEVICES)))
-    if name == BUILTIN_SPACE or not on_cpu or find_spec("onnxruntime") is None:
+    if name == BUILTIN_SPACE or not on_cpu:
         return load_image_tower(name, device)
     if library is not None and (carried := _carried_tower(library)):
         return carried

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.index.errors import TowersDamaged
+from kinodex.index.spaces.onnx_runtime import import_onnxruntime, open_session
 from kinodex.index.spaces.towers import Fingerprint, read_whole
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 IMAGE_ONNX = "image.onnx"
 PIXELS, VECTORS = "pixels", "vectors"
 """Names of the graph's input, uint8 [n, 3, h, w], and of its output, unit vectors float32 [n, dim]."""
-
-NO_TELEMETRY = "ORT_DISABLE_TELEMETRY"
 
 
 class ImageTower:
@@ -94,37 +92,8 @@ class ImageTower:
     def _opened(self) -> Any:
         with self._lock:
             if self._session is None:
-                self._session = open_session(self._graph, self._threads)
+                self._session = open_session(self._graph.read_bytes(), self._graph.parent, self._threads)
             return self._session
-
-
-def import_onnxruntime() -> Any:
-    """Import ONNX Runtime without its telemetry, which would write an id of the machine and send events.
-
-    `ORT_DISABLE_TELEMETRY=0` brings that back.
-    """
-    is_set = NO_TELEMETRY in os.environ
-    if not is_set:
-        os.environ[NO_TELEMETRY] = "1"
-    try:
-        import onnxruntime
-    finally:
-        if not is_set:
-            os.environ.pop(NO_TELEMETRY, None)
-    return onnxruntime
-
-
-def open_session(graph: Path, threads: int) -> Any:
-    """Open an ONNX graph with so many threads, 0 being one a core; raises TowersDamaged if it cannot be read."""
-    onnxruntime = import_onnxruntime()
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 3  # errors alone
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads leave the cores to others
-    try:
-        return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # its classes are the compiled module's own, one for each way to be damaged
-        raise TowersDamaged(f"cannot read {graph}: {str(error).splitlines()[0][:200]}") from error
 
 
 @dataclass(frozen=True, slots=True)

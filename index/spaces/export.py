@@ -15,13 +15,11 @@ from __future__ import annotations
 import json
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +28,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.errors import ExportRefused, TowersDamaged, WeightsMissing
 from kinodex.index.spaces.cpu import IMAGE_ONNX, PIXELS, VECTORS, ImageTower
+from kinodex.index.spaces.onnx_graphs import cut, halved, trace, weights_of
 from kinodex.index.spaces.space import (
     MIN_COSINE,
     MIN_CPU_SPEEDUP,
@@ -213,10 +212,8 @@ PICTURES, FIRST_BATCH = 8, 1
 IMAGE_MIN_COSINE = 0.9999
 MIN_HALF_COSINE = 0.999999
 """Weights are kept in half precision, half the size, where they give the same vectors to this cosine."""
-HALVED_FROM_NUMBERS = 1024
 MOST_BYTES = 2_000_000_000
 """A graph in one file cannot be larger (protobuf)."""
-OPSET = 18
 
 
 def export_image_tower(space: Space, folder: Path) -> TowerFacts:
@@ -225,16 +222,19 @@ def export_image_tower(space: Space, folder: Path) -> TowerFacts:
     Weights are kept in half precision where the vectors stay the same. Raises ExportRefused with the reason if the
     exporter cannot follow the tower or its vectors differ.
     """
-    import onnx
+    import torch
 
     module, pictures, file = _embedding_module(space), check_pictures(space), folder / IMAGE_ONNX
-    graph, weights = _graph(space, module, pictures), _weights(module)
+    traced, axes = {PIXELS: torch.from_numpy(pictures[:2])}, {PIXELS: {0: "n"}, VECTORS: {0: "n"}}
+    graph = trace(f"the image tower of {space.name}", module, traced, VECTORS, axes)
+    weights = weights_of(module, graph)
     torch_s, expected = _timed(_by_torch(module), pictures)
     least: float | None = None
     for is_half, needed in ((True, MIN_HALF_COSINE), (False, IMAGE_MIN_COSINE)):
         if sum(each.nbytes for each in weights.values()) / (2 if is_half else 1) > MOST_BYTES:
             continue
-        onnx.save(_with_weights(graph, weights, is_half), file)
+        (part,) = cut(graph, halved(weights) if is_half else weights)
+        file.write_bytes(part.graph)
         onnx_s, found = _timed(ImageTower(space.fingerprint, file, 1).embed, pictures)
         if (least := _least_cosine(found, expected)) >= needed:
             _write_json(folder / TRIAL_JSON, asdict(_trial(space, pictures, expected, torch_s, onnx_s)))
@@ -294,44 +294,6 @@ def _least_cosine(found: NDArray[Any], expected: NDArray[Any]) -> float:
     return float(np.nan_to_num((ours * theirs).sum(1), nan=0.0).min())
 
 
-def _graph(space: Space, module: Any, pictures: NDArray[np.uint8]) -> Any:
-    """Trace the module as an ONNX graph of any number of pictures, whose weights are still inputs.
-
-    By TorchScript and without the weights: 2.3 CPU s for ViT-B-32, where torch.export takes 12 and its own folding of
-    the weights 4.
-    """
-    import onnx
-    import torch
-
-    traced, buffer = torch.from_numpy(pictures[:2]), BytesIO()
-    export: Any = torch.onnx.export  # which takes a buffer too
-    fast_path: Any = torch.backends.mha
-    is_fast = fast_path.get_fastpath_enabled()
-    try:
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            fast_path.set_fastpath_enabled(False)  # its operator has no counterpart in ONNX
-            export(
-                module,
-                (traced,),
-                buffer,
-                input_names=[PIXELS],
-                output_names=[VECTORS],
-                dynamic_axes={PIXELS: {0: "n"}, VECTORS: {0: "n"}},
-                export_params=False,
-                do_constant_folding=False,
-                opset_version=OPSET,
-                dynamo=False,
-            )
-    except Exception as error:  # a tower that the exporter cannot follow says so in a hundred ways
-        cause = error.__cause__ or error
-        why = f"{type(cause).__name__}: {str(cause).strip()}".splitlines()[0][:200]
-        raise ExportRefused(f"torch cannot export the image tower of {space.name}: {why}") from error
-    finally:
-        fast_path.set_fastpath_enabled(is_fast)
-    return onnx.load_from_string(buffer.getvalue())
-
-
 def _embedding_module(space: Space) -> Any:
     """Make a module of uint8 pictures [n, 3, h, w] to unit vectors float32 [n, dim]."""
     import torch
@@ -358,31 +320,3 @@ def _by_torch(module: Any) -> Callable[[NDArray[np.uint8]], NDArray[Any]]:
         return vectors
 
     return embed
-
-
-def _weights(module: Any) -> dict[str, NDArray[Any]]:
-    named = [*module.named_parameters(), *module.named_buffers()]
-    return {name: value.detach().contiguous().numpy() for name, value in named}
-
-
-def _with_weights(graph: Any, weights: Mapping[str, NDArray[Any]], is_half: bool) -> Any:
-    """Copy a graph with its weights; large ones in half precision are cast to float32 where they are used."""
-    from onnx import ModelProto, TensorProto, helper, numpy_helper
-
-    copy = ModelProto()
-    copy.CopyFrom(graph)
-    inputs, casts = [each for each in copy.graph.input if each.name == PIXELS], []
-    for each in copy.graph.input:
-        if each.name == PIXELS:
-            continue
-        numbers, name = weights[each.name], each.name
-        largest = np.finfo(np.float16).max
-        if is_half and numbers.size >= HALVED_FROM_NUMBERS and np.abs(numbers).max() < largest:
-            numbers, name = numbers.astype(np.float16), f"{name}.half"
-            casts.append(helper.make_node("Cast", [name], [each.name], to=TensorProto.FLOAT))
-        copy.graph.initializer.append(numpy_helper.from_array(numbers, name))
-    nodes = [*casts, *copy.graph.node]
-    del copy.graph.input[:], copy.graph.node[:]
-    copy.graph.input.extend(inputs)
-    copy.graph.node.extend(nodes)
-    return copy

@@ -27,10 +27,9 @@ def load_image_tower(name: str, device: str = "auto") -> ImageEmbedder:
     and not there.
     """
     if name == BUILTIN_SPACE and device in CPU_DEVICES:
-        from kinodex.index.spaces.resnet import open_image
+        from kinodex.index.spaces.cpu import ImageTower
 
-        if exported := open_image(BUILTIN_TOWERS):
-            return exported
+        return ImageTower.open(BUILTIN_TOWERS)
     return _load_with_torch(name, device, "image")
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
@@ -17,18 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.index.errors import BadCheckpoint, ExportRefused, TorchMissing, WeightsMissing, checked_text
-from kinodex.index.spaces.export_text import (
-    CHECK_TEXTS,
-    CHECKS,
-    Arrays,
-    block_arrays,
-    export_plain_tokenizer,
-    write_tower,
-)
+from kinodex.index.errors import BadCheckpoint, TorchMissing, WeightsMissing, checked_text
+from kinodex.index.spaces.export_text import CHECK_TEXTS, CHECKS, write_tower
+from kinodex.index.spaces.export_tokenizer import export_plain_tokenizer
 from kinodex.index.spaces.named_models import note_model
 from kinodex.index.spaces.space import chosen_device, import_torchvision, quick_hub, unit
-from kinodex.index.spaces.text_tower import Activation, Pool, TextSettings, TextTower, TransformerSettings
+from kinodex.index.spaces.text_tower import TextTower
 from kinodex.index.spaces.towers import Fingerprint, TowerFacts, sha256_of_json
 
 if TYPE_CHECKING:
@@ -36,93 +29,40 @@ if TYPE_CHECKING:
 
 # Export of a sentence model to a folder that is searched with without torch, and its check against the original.
 
-SHIFTED = ("roberta", "xlm-roberta", "camembert")
-EXPORTED_MODELS = ("bert", *SHIFTED)
-"""Kinds of transformers, by their `model_type`, that have BERT's blocks; the first positions of some are padding's."""
-BLOCK = re.compile(r"encoder\.layer\.(\d+)\.(.+)\.(weight|bias)")
-PARTS = {
-    "attention.output.dense": "attention.out",
-    "attention.output.LayerNorm": "norm_1",
-    "intermediate.dense": "mlp.in",
-    "output.dense": "mlp.out",
-    "output.LayerNorm": "norm_2",
-}
-MIXED = ("attention.self.query", "attention.self.key", "attention.self.value")
-ACTIVATIONS: Mapping[str, Activation] = {
-    "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "quick_gelu": "quick_gelu",
-}
-POOLS: Mapping[str, Pool] = {"mean": "mean", "cls": "first", "lasttoken": "last_shown"}
+ZERO_LENGTH = 1e-9
 
 
 def export_sentence_model(model: SentenceModel, folder: Path) -> TowerFacts:
     """Write a sentence model to `folder` as a text tower, in half precision where that is near enough.
 
-    Raises ExportRefused if the model is of a kind that is not covered, or if a text of the check has a vector with a
-    cosine below 0.9999 to torch's.
+    Raises ExportRefused if torch cannot export it, or if a text of the check has a vector with a cosine below 0.9999
+    to torch's.
     """
-    arrays, transformer = _transformer(model)
-    settings = TextSettings(transformer, export_plain_tokenizer(model.tokenizer, model.facts.max_length, folder))
+    tokenizer, pad_id = model.tokenizer, int(model.tokenizer.pad_token_id)
+    settings = export_plain_tokenizer(tokenizer, model.facts.max_length, folder)
     what, expected = f"the sentence model {model.space.name}", model.embed_lines(CHECK_TEXTS)
+
+    def features(transformer: Any, ids: torch.Tensor) -> torch.Tensor:
+        shown = (ids != pad_id).long()
+        states = transformer(input_ids=ids, attention_mask=shown).last_hidden_state
+        return pooled(states, shown, model.facts.pooling)
 
     def embed(tower: TextTower) -> NDArray[np.float32]:
         return SentenceTower(tower).embed_lines(CHECK_TEXTS)
 
-    return write_tower(folder, what, model.space, arrays, settings, CHECK_TEXTS, expected, embed)
+    return write_tower(folder, what, model.space, model.model, features, settings, CHECK_TEXTS, expected, embed)
 
 
-def _transformer(model: SentenceModel) -> tuple[Arrays, TransformerSettings]:
-    """Read settings and weights of a transformer of BERT's kind, by our names."""
-    config = model.model.config
-    if config.model_type not in EXPORTED_MODELS:
-        raise ExportRefused(f"this sentence model is of the kind {config.model_type}, which is not covered")
-    if getattr(config, "is_decoder", False):
-        raise ExportRefused("this sentence model looks at earlier words alone (is_decoder), which is not covered")
-    pool = POOLS[model.facts.pooling]
-    settings = transformer_settings(
-        "sentence model", config, model.tokenizer, False, pool, hides_padding=True, norm_after=True
-    )
-    weights = weights_of(model.model)
-    first = int(config.pad_token_id) + 1 if config.model_type in SHIFTED else 0
-    return _embeddings(weights, first, model.facts.max_length) | _blocks(weights), settings
+def pooled(states: torch.Tensor, shown: torch.Tensor, pooling: Pooling) -> torch.Tensor:
+    """Make one vector of the states of each text's tokens, of which `shown` are no padding."""
+    import torch
 
-
-def transformer_settings(
-    what: str, config: Any, tokenizer: Any, causal: bool, pool: Pool, **others: Any
-) -> TransformerSettings:
-    """Read the settings of a text transformer of transformers; raises ExportRefused for a foreign activation."""
-    if config.hidden_act not in ACTIVATIONS:
-        raise ExportRefused(f"this {what} has the activation {config.hidden_act}, which is not covered")
-    facts = config.num_hidden_layers, config.num_attention_heads, config.layer_norm_eps
-    pad_id = int(tokenizer.pad_token_id)
-    return TransformerSettings(*facts, ACTIVATIONS[config.hidden_act], causal, pool, pad_id=pad_id, **others)
-
-
-def weights_of(model: Any) -> Arrays:
-    """Read all weights of a model, by their names, as float32."""
-    return {name: tensor.detach().cpu().float().numpy() for name, tensor in model.state_dict().items()}
-
-
-def _embeddings(weights: Mapping[str, NDArray[np.float32]], first: int, max_length: int) -> Arrays:
-    """Read what the words are embedded by; the kind of a token, always the first, is added to its position."""
-    positions = weights["embeddings.position_embeddings.weight"][first : first + max_length]
-    return {
-        "token_embedding": weights["embeddings.word_embeddings.weight"],
-        "positions": positions + weights["embeddings.token_type_embeddings.weight"][0],
-        "embedding_norm.weight": weights["embeddings.LayerNorm.weight"],
-        "embedding_norm.bias": weights["embeddings.LayerNorm.bias"],
-    }
-
-
-def _blocks(weights: Mapping[str, NDArray[np.float32]]) -> Arrays:
-    arrays, others = block_arrays(weights, BLOCK, PARTS, MIXED)
-    if foreign := [name for name in others if ".attention.self." not in name]:
-        raise ExportRefused(
-            f"this sentence model has weights {foreign[0]}, which the numpy tower does not compute with"
-        )
-    return arrays
+    if pooling == "mean":
+        weights = shown.unsqueeze(-1).float()
+        return (states * weights).sum(1) / weights.sum(1).clamp(min=ZERO_LENGTH)
+    last = shown.shape[1] - 1 - shown.flip(1).argmax(1)  # that is no padding, on whichever side that is
+    places = shown.argmax(1) if pooling == "cls" else last
+    return states[torch.arange(states.shape[0], device=states.device), places]
 
 
 # Likeness from which on a sentence model's lines count as found: a nearest line always exists, like or not.
@@ -310,20 +250,11 @@ class SentenceModel:
         return vectors
 
     def _batch(self, texts: list[str]) -> torch.Tensor:
-        import torch
 
         settings = {"padding": True, "truncation": True, "max_length": self.facts.max_length}
         inputs = self.tokenizer(texts, return_tensors="pt", **settings).to(self._device)
         states = self.model(**inputs).last_hidden_state
-        shown = inputs["attention_mask"]
-        if self.facts.pooling == "mean":
-            weights = shown.unsqueeze(-1).float()
-            pooled = (states * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
-        else:
-            last = shown.shape[1] - 1 - shown.flip(1).argmax(1)  # that is no padding, on whichever side that is
-            places = shown.argmax(1) if self.facts.pooling == "cls" else last
-            pooled = states[torch.arange(len(texts), device=self._device), places]
-        return unit(pooled)
+        return unit(pooled(states, inputs["attention_mask"], self.facts.pooling))
 
 
 def load_sentence_model(name: str, device: str = "auto") -> SentenceModel:

@@ -92,13 +92,13 @@ def open_text_tower(uri: str, digest: str) -> TextEmbedder | None:
 
 
 def open_image_tower(uri: str, digest: str) -> ImageEmbedder | None:
-    """Open the exported image tower of a space; None too where it needs ONNX Runtime and that is missing."""
+    """Open the exported image tower of a space, built in or carried, or None."""
     folder = builtin_tower(digest, "image") or find_tower(uri, digest, "image")
     if folder is None:
         return None
-    from kinodex.index.spaces import resnet
+    from kinodex.index.spaces import cpu
 
-    return resnet.open_image(folder)
+    return cpu.ImageTower.open(folder)
 
 
 def open_sentence_tower(uri: str, space: Fingerprint) -> SentenceEmbedder | None:
@@ -291,9 +291,6 @@ def load_tower_of(uri: str, held: Fingerprint, towers: Towers) -> Space | TextEm
         option = " --with-image-tower" if towers == "image" else ""
         way = f"{uri} carries no exported tower for that; run `kinodex add text-tower {uri}{option}` where the model is"
         way += ", or `pip install 'kinodex[clip]'` here"
-        if towers == "image" and find_tower(uri, held.digest, "image"):
-            way = f"the image tower that {uri} carries needs ONNX Runtime, which is not installed either; "
-            way += "`pip install 'kinodex[onnx]'` brings it"
         raise TorchMissing(f"cannot embed with {held.name}: {error.name} is not installed, and {way}") from error
     if loaded.fingerprint.digest != held.digest:
         raise SpaceMismatch(

@@ -163,7 +163,7 @@ class ImageEmbedder(InSpace, Protocol):
 # The same folder lies with a library (see `store/carried_towers`), in the user's cache, and beside the weights of the
 # built-in space.
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 TOWER_JSON = "tower.json"
 TOWERS = "towers"
 """Name of the folder with towers, in a library, in the cache and beside the weights of the built-in space."""
@@ -280,14 +280,14 @@ def read_towers(folder: Path, place: str | None = None) -> SpaceTowers | None:
     try:
         found = read_object(text, place)
         version = int(found["version"])
-        if version <= FORMAT_VERSION:
+        if version == FORMAT_VERSION:
             space, text_tower, image_tower = found["space"], _tower(found["text"]), _tower(found["image"])
             sigmoid = Sigmoid(**found["sigmoid"]) if found.get("sigmoid") else None
             refusals = dict(found["refusals"])
             return SpaceTowers(facts_of(Fingerprint, space, place), text_tower, image_tower, refusals, sigmoid=sigmoid)
     except (LibraryDamaged, ValueError, TypeError, KeyError, AttributeError) as error:
         raise TowersDamaged(f"{place} is no description of towers: {error!r}") from error
-    raise TowersDamaged(f"{place} has format {version}, and this kinodex reads {FORMAT_VERSION}: a later one wrote it")
+    raise TowersDamaged(f"{place} has format {version}, and this kinodex reads {FORMAT_VERSION}")
 
 
 def find_whole(folder: Path, kind: TowerKind) -> tuple[Fingerprint, TowerFacts] | None:

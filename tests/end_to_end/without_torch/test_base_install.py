@@ -14,7 +14,7 @@ import pytest
 
 NOT_IN_BASE = (
     *("torch", "open_clip", "torchvision", "transformers", "timm", "safetensors"),  # clip and hf
-    *("av", "charset_normalizer", "onnxruntime", "onnx", "onnxscript", "openvino"),  # decode and ingest
+    *("av", "charset_normalizer", "onnx", "onnxscript", "openvino"),  # decode and ingest
     *("ray", "lancedb", "pandas", "matplotlib", "scipy", "prometheus_client", "pynvml", "s3fs"),
     *("datasets", "trl", "peft", "sentencepiece", "llguidance", "decord", "torchcodec", "aiohttp"),
 )
@@ -72,7 +72,7 @@ class Command(NamedTuple):
     useless: tuple[str, ...]
 
 
-NO_TABLES = ("numpy", "pyarrow", "lance", "tokenizers", "PIL")
+NO_TABLES = ("numpy", "pyarrow", "lance", "tokenizers", "onnxruntime", "PIL")
 NO_MODELS = ("openai", "httpx2", "jinja2", "starlette", "uvicorn", "kinodex.agent.variants", "kinodex.jobs.eval.run")
 COMMANDS = {
     "help": Command(("--help",), (*NO_TABLES, *NO_MODELS, "kinodex.index.library", "asyncio", "urllib.request")),
@@ -80,7 +80,7 @@ COMMANDS = {
         ("--version",), (*NO_TABLES, *NO_MODELS, "pydantic", "rich", "kinodex.index.library", "asyncio")
     ),
     "info": Command(
-        ("info", "LIBRARY"), (*NO_MODELS, "tokenizers", "PIL", "kinodex.agent", "kinodex.pipeline.sources")
+        ("info", "LIBRARY"), (*NO_MODELS, "tokenizers", "onnxruntime", "PIL", "kinodex.agent", "kinodex.pipeline.sources")
     ),
     "export frames": Command(
         ("export", "frames", "LIBRARY", "SCRATCH/frames", "--video", "film-01", "--from", "3", "--to", "4"),

@@ -31,9 +31,9 @@ def test_a_description_that_makes_no_sense(tmp_path):
     elsewhere = found["text"] | {"files": {"../up": {"sha256": "0", "bytes": 1}}}
     for content, says in (
         ("[]", "is no description of towers"),
-        (json.dumps(found | {"version": 9}), "has format 9, and this kinodex reads 1: a later one wrote it"),
+        (json.dumps(found | {"version": 9}), "has format 9, and this kinodex reads 2"),
         (json.dumps(found | {"space": {"name": "x"}}), "is no description of towers"),
-        (json.dumps({"version": 1}), "is no description of towers"),
+        (json.dumps({"version": 2}), "is no description of towers"),
         (json.dumps(found | {"text": elsewhere}), "names of files have no folders"),
         (whole[:50], "is no description of towers"),
         ("\udcff\udcfe", "cannot read"),

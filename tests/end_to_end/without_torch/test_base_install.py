@@ -80,7 +80,8 @@ COMMANDS = {
         ("--version",), (*NO_TABLES, *NO_MODELS, "pydantic", "rich", "kinodex.index.library", "asyncio")
     ),
     "info": Command(
-        ("info", "LIBRARY"), (*NO_MODELS, "tokenizers", "onnxruntime", "PIL", "kinodex.agent", "kinodex.pipeline.sources")
+        ("info", "LIBRARY"),
+        (*NO_MODELS, "tokenizers", "onnxruntime", "PIL", "kinodex.agent", "kinodex.pipeline.sources"),
     ),
     "export frames": Command(
         ("export", "frames", "LIBRARY", "SCRATCH/frames", "--video", "film-01", "--from", "3", "--to", "4"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kinodex.cli.from_models import with_groups
 from kinodex.cli.meant import Group
 from kinodex.cli.options import (
     FolderArgument,
@@ -21,7 +22,6 @@ from kinodex.cli.options import (
     WhereOption,
     open_library,
     time_option,
-    with_groups,
 )
 from kinodex.index.text import counted, visible
 from kinodex.jobs.errors import SOME_FAILED, UsageError
@@ -381,7 +381,7 @@ def _write_by_video(
     from kinodex.jobs.export.moments import by_video, digest, moment_facts, target_folder
     from kinodex.jobs.export.texts import STANDARD_OUTPUT, distinct, file_stem
 
-    groups = list(by_video(moments.choose(open_library(library), "transcript", is_watched=True)).values())
+    groups = list(by_video(moments.choose(open_library(library), "speech", is_watched=True)).values())
     if len(groups) == 1:
         file.write(text(groups[0]))
         return

@@ -37,31 +37,27 @@ from kinodex.index.rows import (
     moved_table,
     with_vectors,
 )
-from kinodex.index.spaces.towers import Fingerprint
-from kinodex.index.store.database import Tables, is_local, own_tables
-from kinodex.index.store.indexes import ensure_table, present
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.store.database import Tables
+from kinodex.index.store.digests import as_text, digests_by_video, read_batches, row_hashes
+from kinodex.index.store.filters import Filter, all_of, chunked, equal, one_of
+from kinodex.index.store.held_tables import own_tables, present
+from kinodex.index.store.late_tables import ensure_table
+from kinodex.index.store.places import is_local
 from kinodex.index.store.schema import (
     ADDED_DIGEST,
     CLIPS_PREFIX,
     LATE_TABLES,
     MAPPED_PREFIX,
     SHARED_STAGES,
-    Filter,
-    all_of,
-    as_text,
     captions_space,
-    chunked,
     clips_schema,
-    digests_by_video,
-    equal,
-    one_of,
-    read_batches,
-    row_hashes,
     vectors_schema,
     vectors_table,
 )
 from kinodex.index.text import redact_values
-from kinodex.index.videos.visibility import VisibilityCache, check_vectors, checked_stage
+from kinodex.index.videos.damage import check_vectors
+from kinodex.index.videos.visibility import VisibilityCache, checked_stage
 
 MAPPED_NAME = re.compile(r"[a-z][a-z0-9_]*")
 MAPPED_KEYS = ("video_id", "frame_no", "segment_no", "time_s", "start_s", "end_s")

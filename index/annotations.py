@@ -29,10 +29,13 @@ from kinodex.index.rows import (
     moved,
     stored_range,
 )
-from kinodex.index.store.database import Tables, storage_errors
-from kinodex.index.store.indexes import AFTER_RUN, ensure_table, join_fragments, present, small_fragments
+from kinodex.index.store.database import Tables
+from kinodex.index.store.filters import Filter, all_of, equal, one_of, overlapping
+from kinodex.index.store.held_tables import present
+from kinodex.index.store.indexes import AFTER_RUN, join_fragments, small_fragments
+from kinodex.index.store.late_tables import ensure_table
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease, awaited_lease
-from kinodex.index.store.schema import Filter, all_of, equal, one_of, overlapping
+from kinodex.index.store.storage_errors import storage_errors
 from kinodex.index.text import composed
 from kinodex.index.videos.visibility import VisibilityCache
 

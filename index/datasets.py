@@ -20,20 +20,14 @@ from numpy.typing import NDArray
 from kinodex.index.errors import LibraryError, QueryError
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import VideoRow, moved_table
-from kinodex.index.store.database import ROWS_PER_BATCH, Meaning, meanings_of, storage_errors, table_place
+from kinodex.index.store.database import ROWS_PER_BATCH
+from kinodex.index.store.filters import MAX_VALUES_PER_FILTER, Filter, all_of, at_least, below, chunked, equal, one_of
+from kinodex.index.store.foreign_errors import Meaning, meanings_of
+from kinodex.index.store.frame_keys import FRAME_NO_BITS
+from kinodex.index.store.places import table_place
 from kinodex.index.store.quiet_lance import lance
-from kinodex.index.store.schema import (
-    FRAME_NO_BITS,
-    MAX_VALUES_PER_FILTER,
-    Filter,
-    all_of,
-    at_least,
-    below,
-    chunked,
-    equal,
-    one_of,
-)
-from kinodex.index.videos import visibility
+from kinodex.index.store.storage_errors import storage_errors
+from kinodex.index.videos import damage, visibility
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -111,9 +105,9 @@ def _read(reader: LibraryReader, choice: Choice, group: Group) -> pa.Table:
     """Read a group in order, each frame once."""
     videos, where, count = group
     ids = [video.video_id for video in videos]
-    columns = visibility.with_checksum(choice.stored)
+    columns = damage.with_checksum(choice.stored)
     table = reader.tables.rows(choice.base, where, columns)
-    visibility.check_pictures(table, reader.uri)
+    damage.check_pictures(table, reader.uri)
     keys, first = np.unique(row_keys(table, ids), return_index=True)
     if len(keys) != count:
         raise _incomplete(reader, videos, len(keys))
@@ -123,7 +117,7 @@ def _read(reader: LibraryReader, choice: Choice, group: Group) -> pa.Table:
         in_order = vectors_of(keys, vectors, ids, reader.uri)
         table = table.append_column(vectors.schema.field("vector"), in_order)
     if choice.vectors is not None:
-        visibility.check_vectors(table, reader.uri)
+        damage.check_vectors(table, reader.uri)
     if "title" in choice.columns:
         titles = {video.video_id: video.title for video in videos}
         column = pa.array([titles[video_id] for video_id in table["video_id"].to_pylist()], pa.string())
@@ -451,14 +445,14 @@ class FrameReader:
         fragment = base.get_fragment(fragment_id)
         if fragment is None:
             raise LibraryError(f"{self._plan.uri} has no fragment {fragment_id} any more; open the library again")
-        columns = visibility.with_checksum(choice.stored)
+        columns = damage.with_checksum(choice.stored)
         stored = fragment.scanner(columns=columns, offset=first, limit=rows).to_table()
-        visibility.check_pictures(stored, self._plan.uri)
+        damage.check_pictures(stored, self._plan.uri)
         table = moved_table(stored, {id_: -zero_s for id_, zero_s in self._plan.zeros_s.items()})
         if choice.joins_vectors:
             table = table.append_column(self._plan.schema.field("vector"), self._vectors_of(table))
         if choice.vectors is not None:
-            visibility.check_vectors(table, self._plan.uri)
+            damage.check_vectors(table, self._plan.uri)
         if "title" in choice.columns:
             table = table.append_column(self._plan.schema.field("title"), self._titles_of(table))
         return table.select(choice.columns).cast(self._plan.schema)

@@ -22,18 +22,15 @@ from kinodex.index.annotations import NOTES
 from kinodex.index.errors import LibraryBusy, LibraryDamaged, StorageError
 from kinodex.index.keyed_rows import delete_altered, delete_doubled, wrong_rows
 from kinodex.index.library import Library
-from kinodex.index.store.database import Tables, data_bytes, is_local, own_tables, retry_on_conflict, storage_errors
-from kinodex.index.store.indexes import (
-    AFTER_RUN,
-    Thresholds,
-    delete_uncommitted,
-    forget_deleted,
-    has_uncommitted,
-    optimize,
-    refresh,
-)
+from kinodex.index.store.database import Tables, data_bytes, retry_on_conflict
+from kinodex.index.store.filters import chunked, equal, one_of
+from kinodex.index.store.held_tables import own_tables
+from kinodex.index.store.indexes import AFTER_RUN, Thresholds, forget_deleted, optimize, refresh
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease
-from kinodex.index.store.schema import STAGES, check_columns, chunked, equal, one_of, table_schemas
+from kinodex.index.store.old_states import delete_uncommitted, has_uncommitted
+from kinodex.index.store.places import is_local
+from kinodex.index.store.schema import STAGES, check_columns, table_schemas
+from kinodex.index.store.storage_errors import storage_errors
 from kinodex.index.sweep import (
     INGEST,
     MAINTENANCE,

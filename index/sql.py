@@ -20,7 +20,7 @@ from kinodex.index.conditions import LEAST_LIKENESS
 from kinodex.index.errors import QueryError, checked_text
 from kinodex.index.kinds import LINE_KINDS
 from kinodex.index.library import LibraryReader
-from kinodex.index.store.indexes import present
+from kinodex.index.store.held_tables import present
 from kinodex.index.store.schema import ADDED_DIGEST, ROW_DIGEST
 
 if TYPE_CHECKING:

@@ -21,37 +21,25 @@ from kinodex.index.keyed_rows import WrongRows, wrong_rows
 from kinodex.index.library import Library
 from kinodex.index.metadata import LIVE_SOURCE
 from kinodex.index.rows import VideoRow
-from kinodex.index.store.database import Tables, own_tables
-from kinodex.index.store.indexes import present
-from kinodex.index.store.leases import Process, is_known, is_running
-from kinodex.index.store.schema import (
-    ADDED_DIGEST,
-    CHECKSUM,
+from kinodex.index.store.database import Tables
+from kinodex.index.store.digests import (
     LEFT_OUT,
     OWN_ROW,
     ROWS_AT_ONCE,
-    SHARED_STAGES,
-    STAGES,
-    VIDEO_DIGESTS,
-    Filter,
-    all_of,
     as_text,
-    at_least,
-    chunked,
     digests_by_video,
-    equal,
-    fits_one_filter,
-    one_of,
-    other_than,
-    own_columns,
     own_hashes,
     read_batches,
     read_digests,
     read_video_digests,
     row_hashes,
 )
-from kinodex.index.videos.visibility import complete_videos, damaged_rows
-from kinodex.index.videos.writer import (
+from kinodex.index.store.filters import Filter, all_of, at_least, chunked, equal, fits_one_filter, one_of, other_than
+from kinodex.index.store.held_tables import own_tables, present
+from kinodex.index.store.processes import Process, is_known, is_running
+from kinodex.index.store.schema import ADDED_DIGEST, CHECKSUM, SHARED_STAGES, STAGES, VIDEO_DIGESTS, own_columns
+from kinodex.index.videos.damage import damaged_rows
+from kinodex.index.videos.row_counts import (
     Counts,
     counts_of,
     expected_rows,
@@ -60,6 +48,7 @@ from kinodex.index.videos.writer import (
     key_columns,
     rows_by_video,
 )
+from kinodex.index.videos.visibility import complete_videos
 
 # Check the rows of optional stages: each row belongs to a complete addition, and each addition has its rows.
 

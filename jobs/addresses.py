@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote
 from kinodex.index.library import Library
 from kinodex.index.maintain import check_writable
 from kinodex.index.rows import SourceRow, VideoRow
-from kinodex.index.store.schema import chunked
+from kinodex.index.store.filters import chunked
 from kinodex.index.sweep import INGEST
 from kinodex.index.text import composed, counted, redact, redact_uri
 from kinodex.index.videos.visibility import complete_videos

@@ -24,7 +24,7 @@ from kinodex.jobs.errors import UsageError
 if TYPE_CHECKING:
     from kinodex.agent.models.roles import Role
     from kinodex.agent.variants.base import Variant
-    from kinodex.index.spaces.towers import Fingerprint
+    from kinodex.index.spaces.fingerprint import Fingerprint
 
 A = TypeVar("A")
 BUILTIN = "builtin"

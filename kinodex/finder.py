@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from kinodex.agent.environment import AnchorsFrom
     from kinodex.index.library import LibraryReader
     from kinodex.index.sentences import Meaning
-    from kinodex.index.spaces.towers import Fingerprint, ImageEmbedder, Sigmoid, TextEmbedder
+    from kinodex.index.spaces.embedders import ImageEmbedder, TextEmbedder
+    from kinodex.index.spaces.fingerprint import Fingerprint
+    from kinodex.index.spaces.towers import Sigmoid
     from kinodex.requests import Find
 
 BY_VECTOR = (ALL, "frames", "captions")

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from kinodex.index.errors import QueryError
 from kinodex.index.rows import FrameVectors, matrix_of
 from kinodex.index.store.database import State, Tables
-from kinodex.index.store.schema import chunked, one_of
-from kinodex.index.videos.visibility import check_vectors
+from kinodex.index.store.filters import chunked, one_of
+from kinodex.index.videos.damage import check_vectors
 
 
 class Near(NamedTuple):

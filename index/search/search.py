@@ -39,20 +39,12 @@ from kinodex.index.search.words import (
     with_meaning,
 )
 from kinodex.index.sentences import Meaning
-from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.store.database import Tables
-from kinodex.index.store.indexes import present
+from kinodex.index.store.filters import Filter, at_least, equal, overlapping, within
+from kinodex.index.store.held_tables import present
 from kinodex.index.store.quiet_lance import ColumnOrdering
-from kinodex.index.store.schema import (
-    CLIPS_PREFIX,
-    Filter,
-    at_least,
-    captions_space,
-    equal,
-    overlapping,
-    vectors_table,
-    within,
-)
+from kinodex.index.store.schema import CLIPS_PREFIX, captions_space, vectors_table
 from kinodex.index.videos.visibility import VisibilityCache, space_scope
 
 EVERYWHERE = Scope()

@@ -24,20 +24,12 @@ from kinodex.index.search.finite_vectors import check_searched
 from kinodex.index.search.fusion import distinct, fuse_same, suppress_neighbours
 from kinodex.index.search.in_memory import held_rows, unit_query
 from kinodex.index.sentences import STAGE, Meaning
-from kinodex.index.store.database import Tables, storage_errors
-from kinodex.index.store.indexes import COLUMN, PART_ROWS, count_parts
+from kinodex.index.store.database import Tables
+from kinodex.index.store.filters import Filter, all_of, any_of, chunked, none_of, one_of, overlapping
 from kinodex.index.store.quiet_lance import BooleanQuery, FullTextQuery, MatchQuery, Occur, PhraseQuery
-from kinodex.index.store.schema import (
-    SENTENCES_PREFIX,
-    Filter,
-    all_of,
-    any_of,
-    chunked,
-    none_of,
-    one_of,
-    overlapping,
-    vectors_table,
-)
+from kinodex.index.store.schema import SENTENCES_PREFIX, vectors_table
+from kinodex.index.store.storage_errors import storage_errors
+from kinodex.index.store.vector_index import COLUMN, PART_ROWS, count_parts
 from kinodex.index.terms import TERMS, line_terms, query_terms
 from kinodex.index.videos.visibility import VisibilityCache
 

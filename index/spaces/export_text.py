@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from kinodex.index.errors import ExportRefused, TowersDamaged
 from kinodex.index.spaces.arrays import ArrayFile, write_arrays
 from kinodex.index.spaces.export_tokenizer import export_tokenizer
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.spaces.onnx_graphs import beside, cut, halved, trace, weights_of
 from kinodex.index.spaces.text_tower import GRAPHS, IDS, PART, ROWS, VECTORS, WEIGHTS, WORDS, TextSettings, TextTower
 from kinodex.index.spaces.tokenizer import TOKENIZER_JSON, VOCABULARY, Tokenizer, TokenizerSettings
-from kinodex.index.spaces.towers import Fingerprint, TowerFacts, tower_facts
+from kinodex.index.spaces.towers import TowerFacts, tower_facts
 
 if TYPE_CHECKING:
     import torch

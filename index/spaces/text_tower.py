@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from kinodex.index.errors import BadCheckpoint, TowersDamaged
 from kinodex.index.spaces.arrays import ArrayFile
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.spaces.onnx_runtime import open_session
 from kinodex.index.spaces.tokenizer import Tokenizer, TokenizerSettings, settings_from_json
-from kinodex.index.spaces.towers import Fingerprint, read_whole
+from kinodex.index.spaces.towers import read_whole
 
 WEIGHTS, GRAPHS = "text.safetensors", "graphs.safetensors"
 """The files with the weights, which ONNX Runtime maps into memory, and with the graphs that use them."""

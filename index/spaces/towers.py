@@ -1,4 +1,18 @@
-"""Identity of an embedding space, and its exported towers: embedders, folders and cache."""
+"""Folder of a space's exported towers: `tower.json`, written last, and the files that it names.
+
+::
+
+    tower.json              the space, and of each tower its settings, files and check
+    text.safetensors        weights of the text tower
+    graphs.safetensors      the graphs that use them
+    tokenizer.json          its tokenizer
+    vocabulary.safetensors  and the words of that
+    image.onnx              the image tower, where it was exported
+
+Without a `tower.json` there are no towers, whatever else lies in the folder: so an interrupted export leaves none.
+The same folder lies with a library (see `store/carried_towers`), in the user's cache, and beside the weights of the
+built-in space.
+"""
 
 from __future__ import annotations
 
@@ -7,148 +21,13 @@ import json
 import math
 import os
 import re
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kinodex.index.errors import LibraryDamaged, StorageError, TowersDamaged, facts_of, read_object
-
-
-class SharedSwitch:
-    """A switch of the process that stays on while any block holds it; `turn_on` returns what turns it off."""
-
-    def __init__(self, turn_on: Callable[[], Callable[[], None]]) -> None:
-        self.lock = threading.Lock()
-        self.holders = 0
-        self._turn_on = turn_on
-        self._turn_off: Callable[[], None] = lambda: None
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold the switch within this block."""
-        with self.lock:
-            if not self.holders:
-                self._turn_off = self._turn_on()
-            self.holders += 1
-        try:
-            yield
-        finally:
-            with self.lock:
-                self.holders -= 1
-                if not self.holders:
-                    self._turn_off()
-
-
-def thread_pools() -> Any:
-    """The pools of threads of all libraries that are loaded now, as threadpoolctl controls them."""
-    variable = os.environ.get("KMP_DUPLICATE_LIB_OK")
-    from threadpoolctl import ThreadpoolController
-
-    if variable is None:
-        os.environ.pop("KMP_DUPLICATE_LIB_OK", None)  # set on import, for all child processes too
-    return ThreadpoolController()
-
-
-# Identity of an embedding space.
-
-
-SERVED = "served"
-"""In the place of a configuration's digest: of a served model nothing is known but its name and how it is asked."""
-MOST_DIMENSIONS = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
-    """Identity of a space: its vectors are comparable. Two spaces are the same if all but the name is."""
-
-    name: str
-    """The argument of `load_space`."""
-    model: str
-    """12 hex digits of the sha256 of the architecture's configuration."""
-    weights_sha256: str
-    preprocess: str
-    """open_clip's preprocessing settings as JSON with sorted keys."""
-    dim: int
-    normalised: bool = True
-
-    @property
-    def is_served(self) -> bool:
-        """True of a model behind an endpoint."""
-        return self.model == SERVED
-
-    @property
-    def digest(self) -> str:
-        """12 hex digits over everything but the name: the same model from another path is the same space."""
-        return _digest(self)
-
-    def __str__(self) -> str:
-        return f"{self.name} (fingerprint {self.digest}, {self.dim} dimensions)"
-
-
-@lru_cache(maxsize=256)
-def _digest(space: Fingerprint) -> str:
-    facts = asdict(space)
-    del facts["name"]
-    return sha256_of_json(facts)[:12]
-
-
-def sha256_of_json(value: Any) -> str:
-    """Hash a value of JSON, keys sorted, as hex digits."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-# Embedders of texts and pictures as their callers see them: a loaded `Space` is both, an exported tower one.
-
-
-def joined_arithmetic(texts: Iterable[str]) -> str:
-    """Join what several embedders, or one at several times, say of their arithmetic: each of them once."""
-    return "; ".join(dict.fromkeys(part for text in texts for part in text.split("; ") if part))
-
-
-class InSpace(Protocol):
-    """Anything that embeds in one space."""
-
-    @property
-    def fingerprint(self) -> Fingerprint: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def dim(self) -> int: ...
-
-
-class TextEmbedder(InSpace, Protocol):
-    """Embeds texts in a space."""
-
-    def embed_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts as unit vectors float32 [n, dim]."""
-
-
-class ImageEmbedder(InSpace, Protocol):
-    """Embeds pictures in a space."""
-
-    @property
-    def device_type(self) -> str: ...
-    @property
-    def arithmetic(self) -> str:
-        """Arithmetic that makes the vectors ("float32, ONNX Runtime 1.32.0"), for people to read."""
-
-    def threads(self, count: int) -> AbstractContextManager[None]:
-        """Compute with so many threads for each call of `embed` within a block."""
-
-    def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Make the tower's input [3, h, w] of a picture [H, W, 3]."""
-
-    def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:
-        """Embed prepared pictures [n, 3, h, w] as unit vectors float16 [n, dim]."""
-
+from kinodex.index.errors import LibraryDamaged, TowersDamaged, facts_of, read_object
+from kinodex.index.spaces.fingerprint import Fingerprint
 
 # Folder of a space's exported towers: `tower.json`, written last, and the files that it names.
 #
@@ -162,7 +41,6 @@ class ImageEmbedder(InSpace, Protocol):
 # Without a `tower.json` there are no towers, whatever else lies in the folder: so an interrupted export leaves none.
 # The same folder lies with a library (see `store/carried_towers`), in the user's cache, and beside the weights of the
 # built-in space.
-
 FORMAT_VERSION = 2
 TOWER_JSON = "tower.json"
 TOWERS = "towers"
@@ -171,7 +49,6 @@ BUILTIN = Path(__file__).parent / "builtin"
 BUILTIN_TOWERS = BUILTIN / TOWERS
 """Exported towers of the built-in space."""
 CHUNK_BYTES = 1 << 20
-
 TowerKind = Literal["text", "image"]
 
 
@@ -327,13 +204,6 @@ def check_content(folder: Path, files: Mapping[str, FileFacts], place: str) -> N
             raise TowersDamaged(f"{place}/{name} is not what was written: it has {got}, and {written} was written")
 
 
-def cache_folder(digest: str) -> Path:
-    """Folder in the user's cache for the towers of a space; `XDG_CACHE_HOME` counts."""
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    root = Path(home) if Path(home).is_absolute() else Path.home() / ".cache"
-    return root / "kinodex" / TOWERS / digest
-
-
 def _tower(found: Mapping[str, Any] | None) -> TowerFacts | None:
     if found is None:
         return None
@@ -350,54 +220,3 @@ def describe_tower(towers: SpaceTowers, kind: TowerKind) -> str:
         reason = towers.refusals.get(kind)
         return f"not carried: {reason}" if reason else "not carried"
     return f"carried, {tower.bytes / 1e6:,.1f} MB, least cosine {tower.least_cosine:.6f} of {tower.samples}"
-
-
-# Exported towers in the user's cache: under the digest of a space a folder for each kind, put there whole.
-
-
-def cached_place(digest: str, kind: TowerKind) -> Path:
-    """Folder of a tower in the cache, whether it is there or not."""
-    return cache_folder(digest) / kind
-
-
-def fetched_place(made: Path) -> Path:
-    """Folder in the cache of a tower that was fetched, by the digest of its own bytes.
-
-    `made` holds it, with a `tower.json` whose hashes were computed from the files that came: what a library claims to
-    be the tower of a space serves that library, and none that carries other bytes.
-    """
-    return cache_folder("fetched") / hashlib.sha256((made / TOWER_JSON).read_bytes()).hexdigest()[:32]
-
-
-def is_whole(folder: Path, kind: TowerKind) -> bool:
-    """True if a folder holds a tower; a damaged one does not count: it is made or fetched again."""
-    try:
-        return find_whole(folder, kind) is not None
-    except TowersDamaged:
-        return False
-
-
-@contextmanager
-def scratch_beside(place: Path) -> Iterator[Path]:
-    """Make a folder on the cache's own disk that goes at the end of the block; raises StorageError."""
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=f".{place.name}.", dir=place.parent, ignore_cleanup_errors=True) as around:
-            scratch = Path(around) / "new"
-            scratch.mkdir()
-            yield scratch
-    except OSError as error:
-        raise StorageError(
-            f"cannot keep a tower in {place}: {error.strerror}; set XDG_CACHE_HOME to a folder with room that you "
-            "may write"
-        ) from error
-
-
-def put_whole(whole: Path, place: Path, kind: TowerKind) -> None:
-    """Give a folder its place in the cache: at once, and not if another process has put one there meanwhile."""
-    try:
-        whole.rename(place)
-    except OSError:
-        if not is_whole(place, kind):  # an earlier one, damaged since
-            place.rename(whole.parent / "damaged")
-            whole.rename(place)

@@ -11,7 +11,6 @@ import io
 import json
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +18,11 @@ from numpy.typing import NDArray
 
 from kinodex.index.errors import BadCheckpoint, checked_text
 from kinodex.index.pictures import stored_picture
-from kinodex.index.spaces.export_text import VECTOR_TEXTS, write_tower
-from kinodex.index.spaces.export_tokenizer import export_plain_tokenizer
+from kinodex.index.spaces.arithmetic import arithmetic_of
+from kinodex.index.spaces.fingerprint import Fingerprint, sha256_of_json
 from kinodex.index.spaces.named_models import note_model
-from kinodex.index.spaces.sentence_model import (
+from kinodex.index.spaces.space import chosen_device, unit
+from kinodex.index.spaces.transformers_models import (
     OF_THE_WRITER,
     hub_of,
     load_error,
@@ -30,9 +30,6 @@ from kinodex.index.spaces.sentence_model import (
     weights_sha256,
     with_transformers,
 )
-from kinodex.index.spaces.space import arithmetic_of, chosen_device, unit
-from kinodex.index.spaces.text_tower import TextTower
-from kinodex.index.spaces.towers import Fingerprint, TowerFacts, sha256_of_json
 
 if TYPE_CHECKING:
     import torch
@@ -188,21 +185,3 @@ def _fingerprint(name: str, model: Any, processor: Any) -> Fingerprint:
     dim = model.config.projection_dim if is_xclip else model.config.text_config.hidden_size
     prepared = json.dumps(pictures, sort_keys=True, default=str)
     return Fingerprint(name, identity[:12], weights_sha256(model), prepared, int(dim))
-
-
-# Export of the tower that embeds texts: searching by words needs no torch then.
-
-
-def export_video_text_model(model: VideoTextModel, folder: Path) -> TowerFacts:
-    """Write the text tower of a video-text model to `folder`; raises ExportRefused if torch cannot export it."""
-    pad_id = int(model.tokenizer.pad_token_id)
-    settings = export_plain_tokenizer(model.tokenizer, model.text_length, folder)
-    what, expected = f"the video-text model {model.space.name}", model.embed_texts(VECTOR_TEXTS)
-
-    def features(whole: Any, ids: torch.Tensor) -> torch.Tensor:
-        return text_features(whole, {"input_ids": ids, "attention_mask": (ids != pad_id).long()})
-
-    def embed(tower: TextTower) -> NDArray[np.float32]:
-        return tower.embed_text(VECTOR_TEXTS)
-
-    return write_tower(folder, what, model.space, model.model, features, settings, VECTOR_TEXTS, expected, embed)

@@ -7,38 +7,28 @@ over learns that at its next commit, however short before it was stopped: each i
 the newest before the lease was checked, and who takes a lease over first commits something to every table beside which
 no such commit passes (`Tables.fence`). (Gray and Cheriton, "Leases", SOSP 1989, with the writes guarded by the token,
 since a lease that is timed alone cannot stop a holder that sleeps.)
-
-A process is identified by more than its number, which may be given to another process later. psutil is not used for
-that: its `create_time` is in the clock's seconds, so that it changes when the clock is set, and it knows neither the
-start of the machine nor the container that a number belongs to.
 """
 
 from __future__ import annotations
 
-import os
-import socket
 import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any
 
-import pyarrow as pa
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random
 
-from kinodex.index.errors import LeaseLost, LibraryBusy, LibraryError, StorageError, StorageFull, UnsafeStore
+from kinodex.index.errors import LeaseLost, LibraryBusy, LibraryError, StorageError, StorageFull
 from kinodex.index.store.database import Tables
-from kinodex.index.store.schema import equal
+from kinodex.index.store.filters import equal
+from kinodex.index.store.processes import Process, is_known, is_running, this_process
 
-GONE_STATES = ("Z", "X")
-"""Ended, though its parent has not waited for it."""
 LOOK_S = 1.0
 """Pause between two looks at a lease that another machine holds, until its holder is seen alive or times out."""
 
@@ -237,93 +227,3 @@ def _busy(tables: Tables, row: Mapping[str, Any]) -> LibraryBusy:
 
 def _holder(row: Mapping[str, Any]) -> str:
     return f"{row['owner']} on {row['host']}, process {row['pid']}, since {row['since']:%Y-%m-%d %H:%M:%S} UTC"
-
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    """A process: its number identifies it only between two starts of a machine, in one container."""
-
-    host: str
-    boot: str
-    """Start of the machine, and the container; empty where the system does not provide them."""
-    pid: int
-    start: int
-    """When it began, in ticks since the machine was started; 0 where the system does not provide it."""
-
-
-def this_process() -> Process:
-    """Identify the current process."""
-    return Process(socket.gethostname(), _boot(), os.getpid(), _start(os.getpid()) or 0)
-
-
-def is_known(process: Process) -> bool:
-    """True if it is a process of this machine and container, so that `is_running` is reliable."""
-    return bool(process.boot) and (process.host, process.boot) == (socket.gethostname(), _boot())
-
-
-def is_running(process: Process) -> bool:
-    """True if this very process still runs."""
-    return process.start > 0 and _start(process.pid) == process.start
-
-
-def _boot() -> str:
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
-    except OSError:
-        return ""
-
-
-def _start(pid: int) -> int | None:
-    """Read the start time of a process (proc_pid_stat(5), fields 3 and 22); None if there is no such process."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    state, *fields = stat.rpartition(")")[2].split()
-    return None if state in GONE_STATES else int(fields[18])
-
-
-# Probe of an object store for lost commits, before a library is made there.
-#
-# A commit is a new object that must not replace another's of the same name (`If-None-Match: *`). A store that ignores
-# this silently loses one of two commits made at the same moment, so a library there would lose rows.
-
-WRITERS = 4
-COMMITS = 4
-"""Of each writer. On a store that ignores the condition, over half of all 16 were lost in each of 16 trials."""
-
-
-def check_commits(uri: str) -> None:
-    """Let several writers commit at once and count what is there; raises UnsafeStore if a commit is lost."""
-    probe = f"commit_probe_{uuid.uuid4().hex}"
-    tables = Tables(uri)
-    tables.create(probe, pa.schema([pa.field("writer", pa.int64())]))
-    try:
-        with ThreadPoolExecutor(WRITERS) as pool:
-            tried = list(pool.map(lambda writer: _commit(uri, probe, writer), range(WRITERS)))
-        held = tables.count(probe)
-    finally:
-        tables.drop(probe)
-    committed = sum(count for count, _ in tried)
-    if held < committed:
-        raise UnsafeStore(
-            f"got {uri}, in a store that lost {committed - held} of {committed} commits made at once: it does not "
-            f"honour If-None-Match; give a store that does (S3, MinIO, GCS, Azure and others) or a local folder"
-        )
-    for _, failure in tried:
-        if failure is not None:
-            raise failure
-
-
-def _commit(uri: str, probe: str, writer: int) -> tuple[int, Exception | None]:
-    """Commit a few times; return the number of acknowledged commits, and the error that ended them early, if any."""
-    done = 0
-    try:
-        tables = Tables(uri)
-        while done < COMMITS:
-            tables.append(probe, pa.table({"writer": [writer]}))
-            done += 1
-    except (LibraryError, OSError, RuntimeError, ValueError) as error:
-        return done, error
-    return done, None

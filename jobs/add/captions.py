@@ -20,7 +20,7 @@ from kinodex.jobs.add.run import AddedRows, check_settings, hub_for
 from kinodex.jobs.library import batched, picture_of, shown_between
 
 if TYPE_CHECKING:
-    from kinodex.index.spaces.towers import TextEmbedder
+    from kinodex.index.spaces.embedders import TextEmbedder
     from kinodex.pipeline.models.captioner import Captioner
 
 TEXTS_A_BATCH = 64

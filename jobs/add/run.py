@@ -26,7 +26,7 @@ from kinodex.agent.protocol import Usage
 from kinodex.index.errors import DamagedRows, KinodexError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import FailureRow, RunRow, VideoRow
-from kinodex.index.spaces.towers import joined_arithmetic
+from kinodex.index.spaces.embedders import joined_arithmetic
 from kinodex.index.store.indexes import refresh
 from kinodex.jobs.errors import CostReached, UsageError
 from kinodex.pipeline.errors import ModelUnusable, PipelineError
@@ -409,6 +409,6 @@ def _option(option: str, value: Any) -> str:
 
 def hub_for(model: str) -> AbstractContextManager[bool]:
     """Context to load a model in: for a model of a hub, requests that fail fall back to its cache quickly."""
-    from kinodex.index.spaces.space import quick_hub
+    from kinodex.index.spaces.quick_hub import quick_hub
 
     return nullcontext(False) if Path(model).expanduser().is_dir() else quick_hub()

@@ -12,15 +12,15 @@ import numpy as np
 
 from kinodex.index.library import Library
 from kinodex.index.rows import FrameVectors, VideoRow
-from kinodex.index.spaces.space import BUILTIN_SPACE
+from kinodex.index.spaces.model_names import BUILTIN_SPACE
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.library import BATCHES_AHEAD, fetch_or_note, none_drawn, stored_pictures, undrawn_videos
 from kinodex.jobs.towers import carry_or_note, carry_sentences, load_embedder, log_notes
 from kinodex.pipeline.sample import prefetch
 
 if TYPE_CHECKING:
+    from kinodex.index.spaces.embedders import ImageEmbedder
     from kinodex.index.spaces.sentence_model import SentenceModel
-    from kinodex.index.spaces.towers import ImageEmbedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Sentences:
         return {"model": self.sentence_model}
 
     def prepare(self, library: Library) -> None:
-        from kinodex.index.spaces.sentence_model import measure_likeness
+        from kinodex.index.spaces.likeness import measure_likeness
 
         model = _loaded(self.sentence_model, self.device)
         library.sentences.add_space(model.space, measure_likeness(model))

@@ -25,7 +25,7 @@ from kinodex.agent.errors import GONE_AFTER, ModelRejected, ModelUnreachable, No
 from kinodex.agent.variants.base import with_settings
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
-from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.text import duration
 from kinodex.jobs.errors import CostReached, UsageError, check_packages
 from kinodex.jobs.eval import folder

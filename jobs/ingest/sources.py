@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.library import Library
 from kinodex.index.nesting import parse_json
-from kinodex.index.store.schema import equal
+from kinodex.index.store.filters import equal
 from kinodex.index.text import redact_uri
 from kinodex.jobs.addresses import address_states, latest, videos_by_id
 from kinodex.jobs.errors import UsageError

@@ -289,7 +289,7 @@ def vectors(
     adding: options.Adding = options.HERE,
 ) -> None:
     """Embed all stored frames in another space, beside the library's own."""
-    from kinodex.index.spaces.space import absolute_name
+    from kinodex.index.spaces.model_names import absolute_name
     from kinodex.jobs.add.vectors import Vectors
 
     stage = Vectors(absolute_name(space), batch, device, text_tower=not no_text_tower, anyway=anyway)

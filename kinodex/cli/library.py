@@ -578,7 +578,7 @@ def _checked(texts: list[ReadResult], duration_s: float | None) -> list[ReadResu
 def _library(uri: str, space: str | None) -> Library:
     from kinodex.index.library import Library
     from kinodex.index.spaces.load import load_text_tower
-    from kinodex.index.spaces.space import DEFAULT_SPACE
+    from kinodex.index.spaces.model_names import DEFAULT_SPACE
     from kinodex.jobs.towers import carry_or_note, log_notes
     from kinodex.pipeline.sample import IngestSettings
 

@@ -28,7 +28,7 @@ from kinodex.index.library import Library
 from kinodex.index.metadata import Facet, facet_of, holds_objects
 from kinodex.index.metadata import plain as plain_value
 from kinodex.index.rows import DetectionRow, SegmentRow
-from kinodex.index.spaces.towers import TextEmbedder
+from kinodex.index.spaces.embedders import TextEmbedder
 from kinodex.index.store.database import Stamp, State
 from kinodex.index.store.schema import COMMON_COLUMNS
 from kinodex.index.text import composed, redact_uri

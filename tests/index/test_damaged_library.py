@@ -14,7 +14,7 @@ import pytest
 from kinodex.index.errors import LibraryDamaged, TowersDamaged, facts_of, read_json, read_object
 from kinodex.index.library import Library
 from kinodex.index.nesting import MOST_DEPTH
-from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.store.carried_towers import held_towers
 from kinodex.index.store.database import Tables
 from tests.support.command import bad, runner

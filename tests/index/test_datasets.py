@@ -24,15 +24,9 @@ from kinodex.index.datasets import (
 from kinodex.index.errors import LibraryError, QueryError, SpaceMismatch, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.maintain import maintain
-from kinodex.index.store.schema import equal
+from kinodex.index.store.filters import equal
 from tests.index.conftest import ALL, VIDEOS
-from tests.support.libraries.random_library import (
-    OTHER_DIM,
-    made,
-    other_space,
-    vectors_of,
-    write,
-)
+from tests.support.libraries.random_library import OTHER_DIM, made, other_space, vectors_of, write
 
 KEY = ["video_id", "frame_no"]
 

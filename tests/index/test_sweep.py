@@ -17,14 +17,11 @@ from kinodex.index.errors import StorageError
 from kinodex.index.library import Library
 from kinodex.index.maintain import health, maintain
 from kinodex.index.rows import ChapterRow, SegmentRow
-from kinodex.index.store.database import FILE_FORMAT, table_place
+from kinodex.index.store.database import FILE_FORMAT
+from kinodex.index.store.filters import equal
+from kinodex.index.store.places import table_place
 from kinodex.index.store.quiet_lance import lance
-from kinodex.index.store.schema import (
-    SENTENCES_PREFIX,
-    VIDEO_DIGESTS,
-    equal,
-    vectors_table,
-)
+from kinodex.index.store.schema import SENTENCES_PREFIX, VIDEO_DIGESTS, vectors_table
 from kinodex.index.sweep import (
     JPEG_END,
     JPEG_START,

@@ -145,10 +145,10 @@ LINUX_FOLDERS = ("/proc", "/sys", "/dev")
 PORTABLE_ANYWAY = {
     ("jobs/towers.py", "/proc"): "the child that exports a tower runs in an ingest alone",
     ("jobs/towers.py", "/dev"): "without them there is no GPU that torch would call cuda",
-    ("index/spaces/space.py", "/proc"): "without it Python names the processor, and bf16 is tried",
-    ("index/store/leases.py", "/proc"): "without it no process is taken for dead: a lease runs out by its time",
-    ("index/store/database.py", "/proc"): "without it half of all memory counts as free",
-    ("index/store/database.py", "/sys"): "without it there is no container with a limit",
+    ("index/spaces/arithmetic.py", "/proc"): "without it Python names the processor, and bf16 is tried",
+    ("index/store/processes.py", "/proc"): "without it no process is taken for dead: a lease runs out by its time",
+    ("index/store/memory.py", "/proc"): "without it half of all memory counts as free",
+    ("index/store/memory.py", "/sys"): "without it there is no container with a limit",
     ("index/videos/writer.py", "sync"): "ingest alone completes videos",
     ("index/additions.py", "sync"): "the stages of `kinodex add` alone complete additions",
 }

@@ -18,8 +18,9 @@ from kinodex.index.library import Library
 from kinodex.index.rows import CaptionRow, DetectionRow, FrameVectors, Hit, Scope, SegmentRow
 from kinodex.index.search.in_memory import InMemory, top_positions
 from kinodex.index.search.words import candidates
-from kinodex.index.store.database import FILE_FORMAT, table_place
+from kinodex.index.store.database import FILE_FORMAT
 from kinodex.index.store.indexes import AFTER_RUN, Thresholds, forget_deleted, optimize, refresh
+from kinodex.index.store.places import table_place
 from kinodex.index.store.quiet_lance import lance
 from tests.index.test_annotations import scene, summarised
 from tests.support.libraries.random_library import (

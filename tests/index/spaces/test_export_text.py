@@ -13,10 +13,12 @@ from kinodex.index.errors import ExportRefused
 from kinodex.index.spaces.arrays import ArrayFile
 from kinodex.index.spaces.export_text import CHECK_TEXTS, MIN_COSINE, VECTOR_TEXTS, export_text_tower
 from kinodex.index.spaces.export_tokenizer import export_tokenizer
-from kinodex.index.spaces.space import Space, import_open_clip, load_space
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.spaces.import_torch import import_open_clip
+from kinodex.index.spaces.space import Space, load_space
 from kinodex.index.spaces.text_tower import TextSettings, TextTower
 from kinodex.index.spaces.tokenizer import Tokenizer
-from kinodex.index.spaces.towers import Fingerprint, SpaceTowers, TowerFacts, write_towers
+from kinodex.index.spaces.towers import SpaceTowers, TowerFacts, write_towers
 from tests.support.late import late
 from tests.support.models.real_models import real_model
 from tests.support.models.text_tokenizers import KINDS, same_ids, write_sentencepiece, write_tokenizer

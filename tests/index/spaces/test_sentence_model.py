@@ -9,15 +9,11 @@ import numpy as np
 import pytest
 
 from kinodex.index.errors import BadCheckpoint, ExportRefused, WeightsMissing
+from kinodex.index.spaces.export_sentences import export_sentence_model
 from kinodex.index.spaces.export_text import CHECK_TEXTS
-from kinodex.index.spaces.sentence_model import (
-    ModelFacts,
-    SentenceModel,
-    SentenceTower,
-    export_sentence_model,
-    load_sentence_model,
-    read_facts,
-)
+from kinodex.index.spaces.sentence_facts import ModelFacts, read_facts
+from kinodex.index.spaces.sentence_model import SentenceModel, load_sentence_model
+from kinodex.index.spaces.sentence_tower import SentenceTower
 from kinodex.index.spaces.towers import SpaceTowers, write_towers
 from tests.index.spaces.test_export_text import squared_but_in_a_trace
 from tests.support.models.sentence_models import real_minilm, small_bert, small_modernbert, small_mpnet, small_roberta

@@ -14,14 +14,10 @@ import pytest
 from PIL import Image
 
 from kinodex.index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
-from kinodex.index.spaces.space import (
-    DEFAULT_SPACE,
-    Space,
-    arithmetic_of,
-    import_open_clip,
-    load_space,
-    quick_tower,
-)
+from kinodex.index.spaces.arithmetic import arithmetic_of, quick_tower
+from kinodex.index.spaces.import_torch import import_open_clip
+from kinodex.index.spaces.model_names import DEFAULT_SPACE
+from kinodex.index.spaces.space import Space, load_space
 from tests.support.late import late
 from tests.support.models.tiny_models import TINY, write_model
 from tests.support.servers.model_hub import COMMIT, NOBODY_THERE, hub_at

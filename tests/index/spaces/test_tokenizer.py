@@ -9,7 +9,7 @@ import pytest
 from kinodex.index.errors import BadCheckpoint
 from kinodex.index.spaces.export_text import CHECK_TEXTS
 from kinodex.index.spaces.export_tokenizer import export_tokenizer
-from kinodex.index.spaces.space import import_open_clip
+from kinodex.index.spaces.import_torch import import_open_clip
 from kinodex.index.spaces.tokenizer import Tokenizer, TokenizerSettings, clean, settings_from_json, small_model
 from kinodex.index.spaces.vocabulary import Word
 from tests.support.late import late

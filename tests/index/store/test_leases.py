@@ -18,8 +18,9 @@ import pytest
 from kinodex.index.errors import LeaseLost, LibraryBusy, StorageFull, UnsafeStore
 from kinodex.index.library import Library
 from kinodex.index.store.database import Tables
-from kinodex.index.store.leases import DEFAULT_LEASE, Pace, check_lease, is_known, is_running, this_process
-from kinodex.index.store.schema import equal
+from kinodex.index.store.filters import equal
+from kinodex.index.store.leases import DEFAULT_LEASE, Pace, check_lease
+from kinodex.index.store.processes import is_known, is_running, this_process
 from tests.support.libraries.random_library import SETTINGS, fingerprint, no_room, run_together
 from tests.support.servers.s3_server import environment, s3_server, send
 

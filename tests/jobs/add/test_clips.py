@@ -19,9 +19,10 @@ from kinodex.agent.errors import ModelRejected, ModelUnreachable
 from kinodex.finder import Finder
 from kinodex.index.errors import BadCheckpoint
 from kinodex.index.library import Library
+from kinodex.index.spaces.export_video_text import export_video_text_model
 from kinodex.index.spaces.text_tower import TextTower
 from kinodex.index.spaces.towers import SpaceTowers, write_towers
-from kinodex.index.spaces.video_text import export_video_text_model, load_video_text_model
+from kinodex.index.spaces.video_text import load_video_text_model
 from kinodex.jobs.add.clips import Clips, windows_of
 from kinodex.jobs.add.run import add
 from kinodex.jobs.clip_models import ENDPOINT, ClipQueries

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kinodex.index.spaces.space import import_torchvision
+from kinodex.index.spaces.import_torch import import_torchvision
 from tests.support.house.once import KEPT, made_for_all_runs
 from tests.support.models.text_tokenizers import write_tokenizer
 

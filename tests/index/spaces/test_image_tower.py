@@ -11,7 +11,7 @@ from importlib.metadata import version
 import numpy as np
 import pytest
 
-from kinodex.index.spaces.cpu import IMAGE_ONNX, ImageTower
+from kinodex.index.spaces.image_tower import IMAGE_ONNX, ImageTower
 from kinodex.index.spaces.space import Space, load_space
 from kinodex.index.spaces.towers import BUILTIN_TOWERS
 from tests.index.spaces.test_export import cosines
@@ -67,7 +67,7 @@ def note(event, arguments):
         at_import.append(os.environ.get("ORT_DISABLE_TELEMETRY"))
 sys.addaudithook(note)
 
-from kinodex.index.spaces.cpu import ImageTower
+from kinodex.index.spaces.image_tower import ImageTower
 from kinodex.index.spaces.towers import BUILTIN_TOWERS
 ImageTower.open(BUILTIN_TOWERS)
 print({*at_import}, os.environ.get("ORT_DISABLE_TELEMETRY"))

@@ -21,22 +21,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kinodex.index.clocks import moved, moved_s, moved_table
 from kinodex.index.conditions import compiled, query_error
 from kinodex.index.errors import LibraryError, read_object
 from kinodex.index.languages import language_tag
 from kinodex.index.metadata import Metadata
-from kinodex.index.rows import (
-    AddedFacts,
-    AddedSource,
-    ClipVectors,
-    FrameVectors,
-    VideoRow,
-    matrix_of,
-    moved,
-    moved_s,
-    moved_table,
-    with_vectors,
-)
+from kinodex.index.rows import AddedFacts, AddedSource, ClipVectors, FrameVectors, VideoRow
 from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.store.database import Tables
 from kinodex.index.store.digests import as_text, digests_by_video, read_batches, row_hashes
@@ -56,6 +46,7 @@ from kinodex.index.store.schema import (
     vectors_table,
 )
 from kinodex.index.text import redact_values
+from kinodex.index.vector_columns import matrix_of, with_vectors
 from kinodex.index.videos.damage import check_vectors
 from kinodex.index.videos.visibility import VisibilityCache, checked_stage
 

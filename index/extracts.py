@@ -16,9 +16,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kinodex.index.clocks import moved_s, moved_table
 from kinodex.index.conditions import compiled, query_error
 from kinodex.index.errors import QueryError, read_facts
-from kinodex.index.rows import moved_s, moved_table
 from kinodex.index.store.database import Tables
 from kinodex.index.store.filters import Filter, all_of, equal, one_of
 from kinodex.index.store.held_tables import own_tables

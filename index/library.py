@@ -26,7 +26,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kinodex.index.additions import Additions, plain_label
-from kinodex.index.annotations import Chapters, Notes, ScreenText, Speakers, newest_rows
+from kinodex.index.annotations.chapters import Chapters
+from kinodex.index.annotations.newest_rows import newest_rows
+from kinodex.index.annotations.notes import Notes
+from kinodex.index.annotations.screen_text import ScreenText
+from kinodex.index.annotations.speakers import Speakers
+from kinodex.index.clocks import moved, moved_s, stored_range
 from kinodex.index.errors import (
     LeaseLost,
     LibraryBusy,
@@ -51,10 +56,6 @@ from kinodex.index.rows import (
     StoredFrame,
     VideoRow,
     known,
-    matrix_of,
-    moved,
-    moved_s,
-    stored_range,
 )
 from kinodex.index.search.in_memory import InMemory
 from kinodex.index.search.search import Search
@@ -98,6 +99,7 @@ from kinodex.index.store.schema import (
 )
 from kinodex.index.store.storage_errors import storage_errors
 from kinodex.index.text import counted
+from kinodex.index.vector_columns import matrix_of
 from kinodex.index.videos.damage import check_pictures, check_vectors, with_checksum
 from kinodex.index.videos.ingest_log import IngestLog
 from kinodex.index.videos.visibility import VisibilityCache, matching_videos, space_scope

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kinodex.index.annotations import CHAPTERS
+from kinodex.index.annotations.chapters import CHAPTERS
 from kinodex.index.conditions import LEAST_LIKENESS
 from kinodex.index.errors import QueryError, checked_text
 from kinodex.index.kinds import LINE_KINDS

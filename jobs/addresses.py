@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, unquote
 
+from kinodex.index.lease_holders import INGEST
 from kinodex.index.library import Library
 from kinodex.index.maintain import check_writable
 from kinodex.index.rows import SourceRow, VideoRow
 from kinodex.index.store.filters import chunked
-from kinodex.index.sweep import INGEST
 from kinodex.index.text import composed, counted, redact, redact_uri
 from kinodex.index.videos.visibility import complete_videos
 from kinodex.jobs.errors import UsageError

@@ -26,10 +26,11 @@ from typing import Any
 
 import numpy as np
 
+from kinodex.index.clocks import first_zero_s, player_s
 from kinodex.index.errors import LibraryBusy
 from kinodex.index.library import Library
 from kinodex.index.metadata import GAP, LIVE_SOURCE, RECORDED_AT
-from kinodex.index.rows import FrameVectors, RunRow, SourceRow, VideoRow, first_zero_s, player_s
+from kinodex.index.rows import FrameVectors, RunRow, SourceRow, VideoRow
 from kinodex.index.spaces.embedders import ImageEmbedder
 from kinodex.index.spaces.image_tower import ImageTower
 from kinodex.index.spaces.model_names import BUILTIN_SPACE

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kinodex.frames import ingest
-from kinodex.index.annotations import CHAPTERS
+from kinodex.index.annotations.chapters import CHAPTERS
 from kinodex.index.errors import NotALibrary
 from kinodex.index.library import Library
 from kinodex.index.rows import ChapterRow, SegmentRow, VideoRow

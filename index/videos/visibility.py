@@ -16,8 +16,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kinodex.index.clocks import first_zero_s, moved
 from kinodex.index.errors import LibraryError, SpaceMismatch, UnknownVideo
-from kinodex.index.rows import VideoRow, first_zero_s, moved
+from kinodex.index.rows import VideoRow
 from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.store.database import State, Tables
 from kinodex.index.store.filters import Filter, all_of, any_of, equal, one_of, other_than

@@ -8,8 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kinodex.index.clocks import player_s
 from kinodex.index.library import Library
-from kinodex.index.rows import VideoRow, player_s
+from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.run import AddedRows, check_settings, hub_for
 from kinodex.jobs.errors import check_packages
 from kinodex.jobs.library import source_of

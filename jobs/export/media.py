@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinodex.index.clocks import player_s, presentation_s
 from kinodex.index.library import LibraryReader
-from kinodex.index.rows import SourceRow, StoredFrame, VideoRow, player_s, presentation_s
+from kinodex.index.rows import SourceRow, StoredFrame, VideoRow
 from kinodex.index.text import redact, redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment, Target, by_video, digest, in_time_order, moment_facts, target_folder

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from kinodex.index.clocks import first_zero_s
 from kinodex.index.errors import MetadataConflict
 from kinodex.index.library import Library
-from kinodex.index.rows import FailureRow, SourceRow, VideoRow, first_zero_s
+from kinodex.index.rows import FailureRow, SourceRow, VideoRow
 from kinodex.index.spaces.model_names import BUILTIN_SPACE
 from kinodex.jobs.addresses import READING_STAGES, settle
 from kinodex.jobs.ingest.messages import ChunkRead

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from kinodex.finder import Finder
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow
-from kinodex.index.search.words import candidates
+from kinodex.index.search.queries import candidates
 from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.store.indexes import refresh
 from kinodex.index.store.schema import vectors_table

@@ -122,7 +122,7 @@ def videos(
 
     An ingest of the same files indexes them again.
     """
-    from kinodex.index.maintain import remove_videos
+    from kinodex.index.remove import remove_videos
 
     opened = open_library(library)
     rows = opened.videos_named(video, whole_name=True)  # what is deleted is not guessed
@@ -149,7 +149,7 @@ def added(
     yes: YesOption = False,
 ) -> None:
     """Remove the rows that a model added: what `kinodex add` made, such as captions, or notes of agents."""
-    from kinodex.index.maintain import remove_added
+    from kinodex.index.remove import remove_added
 
     opened = open_library(library)
     before = _facts(opened, stage, model)

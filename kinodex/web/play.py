@@ -34,8 +34,9 @@ from kinodex.guards import (
     streamed,
     unless_left,
 )
+from kinodex.index.clocks import presentation_s
 from kinodex.index.library import Library
-from kinodex.index.rows import SpeechRow, VideoRow, presentation_s
+from kinodex.index.rows import SpeechRow, VideoRow
 from kinodex.index.text import redact, redact_uri
 from kinodex.index.times import cue_clock
 from kinodex.jobs.child_processes import child_environment

@@ -10,7 +10,7 @@ import pytest
 import regex
 
 from kinodex.index.errors import QueryError, checked_text
-from kinodex.index.search.words import check_words
+from kinodex.index.search.queries import check_words
 from kinodex.index.spaces.sentence_facts import ModelFacts
 from kinodex.index.spaces.tokenizer import clean
 from kinodex.index.text import beginning, end, redact, redact_uri, redact_values

@@ -11,7 +11,8 @@ import pytest
 
 from kinodex.index.errors import LeaseLost
 from kinodex.index.library import Library
-from kinodex.index.maintain import health, remove_videos
+from kinodex.index.maintain import health
+from kinodex.index.remove import remove_videos
 from kinodex.index.rows import SourceRow
 from kinodex.index.store.database import Tables
 from kinodex.index.store.filters import equal

@@ -18,7 +18,8 @@ import numpy as np
 
 from kinodex.index.change_space import use_space
 from kinodex.index.library import Library
-from kinodex.index.maintain import maintain, remove_added, remove_videos
+from kinodex.index.maintain import maintain
+from kinodex.index.remove import remove_added, remove_videos
 from kinodex.index.repair import repair
 from kinodex.index.rows import ChapterRow, FrameVectors, SegmentRow, VideoRow
 from kinodex.index.spaces.fingerprint import Fingerprint

@@ -52,7 +52,7 @@ from kinodex.agent.variants.videoagent import VIDEOAGENT
 from kinodex.agent.variants.videoagent2 import VIDEOAGENT2
 from kinodex.agent.variants.videoseek import VIDEOSEEK
 from kinodex.agent.variants.videotree import VIDEOTREE
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 from kinodex.index.named_files import read_text
 
 ANSWER = TypeAdapter(Answer)

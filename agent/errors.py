@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 
 if TYPE_CHECKING:
     from kinodex.agent.answer import Answer

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.clocks import moved, moved_s, moved_table
 from kinodex.index.conditions import compiled, query_error
-from kinodex.index.errors import LibraryError, read_object
+from kinodex.index.errors import LibraryError
 from kinodex.index.languages import language_tag
 from kinodex.index.metadata import Metadata
 from kinodex.index.rows import AddedFacts, AddedSource, ClipVectors, FrameVectors, VideoRow
@@ -45,10 +45,11 @@ from kinodex.index.store.schema import (
     vectors_schema,
     vectors_table,
 )
-from kinodex.index.text import redact_values
+from kinodex.index.stored_json import read_object
 from kinodex.index.vector_columns import matrix_of, with_vectors
 from kinodex.index.videos.damage import check_vectors
 from kinodex.index.videos.visibility import VisibilityCache, checked_stage
+from kinodex.redaction import redact_values
 
 MAPPED_NAME = re.compile(r"[a-z][a-z0-9_]*")
 MAPPED_KEYS = ("video_id", "frame_no", "segment_no", "time_s", "start_s", "end_s")

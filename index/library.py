@@ -32,6 +32,7 @@ from kinodex.index.annotations.notes import Notes
 from kinodex.index.annotations.screen_text import ScreenText
 from kinodex.index.annotations.speakers import Speakers
 from kinodex.index.clocks import moved, moved_s, stored_range
+from kinodex.index.durations import counted
 from kinodex.index.errors import (
     LeaseLost,
     LibraryBusy,
@@ -98,7 +99,6 @@ from kinodex.index.store.schema import (
     vectors_table,
 )
 from kinodex.index.store.storage_errors import storage_errors
-from kinodex.index.text import counted
 from kinodex.index.vector_columns import matrix_of
 from kinodex.index.videos.damage import check_pictures, check_vectors, with_checksum
 from kinodex.index.videos.ingest_log import IngestLog

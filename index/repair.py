@@ -31,9 +31,10 @@ from kinodex.index.store.leases import DEFAULT_LEASE, Lease
 from kinodex.index.store.places import is_local, place, table_names, table_place
 from kinodex.index.store.schema import STAGES, ZERO, primary_key, read_heading, table_schemas, vectors_table
 from kinodex.index.sweep import delete_doubles
-from kinodex.index.text import composed, redact_uri
+from kinodex.index.text import composed
 from kinodex.index.videos.ingest_log import IngestLog
 from kinodex.index.videos.row_counts import counts_of, expected_rows
+from kinodex.redaction import redact_uri
 
 LOGS = ("leases", "sources", "failures", "runs")
 """Tables that hold nothing of videos: without their rows an ingest only looks at more than it had to."""

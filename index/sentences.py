@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinodex.index.annotations.lines import LineKey, count_lines, grouped, lines_of
-from kinodex.index.errors import BadCheckpoint, SpaceMismatch, TorchMissing, WeightsMissing, read_facts
+from kinodex.index.errors import BadCheckpoint, SpaceMismatch, TorchMissing, WeightsMissing
 from kinodex.index.kinds import LINE_KINDS
 from kinodex.index.rows import TextLine
 from kinodex.index.spaces.fingerprint import Fingerprint
@@ -31,6 +31,7 @@ from kinodex.index.store.filters import equal
 from kinodex.index.store.held_tables import space_tables
 from kinodex.index.store.late_tables import ensure_table
 from kinodex.index.store.schema import LIKENESS_KEY, SENTENCES_PREFIX, sentences_schema, vectors_table
+from kinodex.index.stored_json import read_facts
 from kinodex.index.vector_columns import matrix_of, with_vectors
 from kinodex.index.videos.damage import check_vectors
 from kinodex.index.videos.visibility import VisibilityCache

@@ -39,7 +39,6 @@ from kinodex.index.store.filters import equal
 from kinodex.index.store.indexes import DURING_RUN, clean, refresh
 from kinodex.index.store.leases import awaited_lease
 from kinodex.index.sweep import sweep
-from kinodex.index.text import redact_uri
 from kinodex.index.videos.row_counts import expected_rows
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.config import IngestConfig
@@ -53,6 +52,7 @@ from kinodex.pipeline.fetch import FetchedVideo, Source, is_remote, mount_of, st
 from kinodex.pipeline.live import Beat, Resume, is_live_address
 from kinodex.pipeline.sample import Chunk, FrameRow, SampledFrame, SamplingSettings, Segment, frame_row
 from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler
+from kinodex.redaction import redact_uri
 
 KIND = "watch"
 SCHEMES = ("http", "https", "rtsp", "rtsps")

@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinodex.errors import KinodexError
 from kinodex.index import errors
 from kinodex.index.errors import (
     BadCheckpoint,
     ExportRefused,
-    KinodexError,
     LibraryBusy,
     SpaceError,
     SpaceMismatch,

@@ -31,7 +31,7 @@ from threading import Thread
 from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 from kinodex.agent.errors import GONE_AFTER, ModelUnreachable
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.run import Addition, ConcurrentAddition, Executor, LeaseKey, VideoOutcome, add_in_process
@@ -39,7 +39,6 @@ from kinodex.jobs.child_processes import isolated_children, without_interrupts
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem, failed_result
 from kinodex.jobs.eval.solve import open_solver
-from kinodex.pipeline.errors import PipelineError
 
 TRIES = 3
 """Workers that a piece of work may end before it is taken for the cause."""
@@ -147,7 +146,7 @@ def total_resources() -> dict[str, float]:
 def reraise(error: Exception) -> NoReturn:
     """Raise the error that ended a task: the one of ours that it carries, else the task's as it is."""
     cause = getattr(error, "cause", None) or error.__cause__
-    if isinstance(cause, KinodexError | PipelineError):
+    if isinstance(cause, KinodexError):
         raise cause from error
     raise error
 

@@ -40,10 +40,10 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.agent.protocol import Question as Question
     from kinodex.agent.trace import ReplayModel as ReplayModel
     from kinodex.agent.variants.base import Variant as Variant
+    from kinodex.errors import KinodexError as KinodexError
     from kinodex.evaluation import evaluate as _evaluate
     from kinodex.frames import Frame as Frame
     from kinodex.frames import ingest as ingest
-    from kinodex.index.errors import KinodexError as KinodexError
     from kinodex.index.errors import LibraryError as LibraryError
     from kinodex.index.errors import SpaceError as SpaceError
     from kinodex.index.metadata import Facet as Facet
@@ -82,7 +82,8 @@ _HOMES = {
     "kinodex.agent.variants.base": "Variant",
     "kinodex.evaluation": "eval",
     "kinodex.frames": "Frame ingest",
-    "kinodex.index.errors": "KinodexError LibraryError SpaceError",
+    "kinodex.errors": "KinodexError",
+    "kinodex.index.errors": "LibraryError SpaceError",
     "kinodex.index.metadata": "Facet",
     "kinodex.index.rows": "CaptionRow DetectionRow FrameVectors Hit LibraryFacts ScreenTextRow SegmentRow "
     "SpeechRow VideoRow",

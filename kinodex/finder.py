@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinodex.index.errors import KinodexError, TimeOutside
+from kinodex.errors import KinodexError
+from kinodex.index.errors import TimeOutside
 from kinodex.index.kinds import ALL, KINDS, PLACES
 from kinodex.index.rows import Hit, Scope
 from kinodex.index.search.fusion import fuse, suppress_neighbours

@@ -39,7 +39,7 @@ from kinodex.agent.prompts import JPEG_QUALITY, Message, Part, append_text, data
 from kinodex.agent.replies import Schema, strict_schema
 from kinodex.index.pictures import stored_picture
 from kinodex.index.spaces.fingerprint import MOST_DIMENSIONS
-from kinodex.index.text import redact
+from kinodex.redaction import redact
 
 if TYPE_CHECKING:
     import ssl

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.clocks import moved, stored_range
-from kinodex.index.errors import QueryError, UnknownVideo, checked_text
+from kinodex.index.errors import QueryError, UnknownVideo
 from kinodex.index.kinds import FoundIn
 from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.index.search.finite_vectors import check_searched
@@ -26,6 +26,7 @@ from kinodex.index.store.quiet_lance import BooleanQuery, FullTextQuery, MatchQu
 from kinodex.index.store.storage_errors import storage_errors
 from kinodex.index.store.vector_index import COLUMN, PART_ROWS, count_parts
 from kinodex.index.terms import TERMS, line_terms, query_terms
+from kinodex.index.utf8 import checked_text
 from kinodex.index.videos.visibility import VisibilityCache
 
 FEW_VIDEOS = 20

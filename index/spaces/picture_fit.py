@@ -1,4 +1,4 @@
-"""How pictures are brought to the size of a tower's input, as open_clip's settings say it."""
+"""Pictures brought to the size of a tower's input, as open_clip's settings say it."""
 
 from __future__ import annotations
 

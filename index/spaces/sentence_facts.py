@@ -14,8 +14,9 @@ from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
-from kinodex.index.errors import BadCheckpoint, checked_text
+from kinodex.index.errors import BadCheckpoint
 from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.utf8 import checked_text
 
 Pooling = Literal["mean", "cls", "lasttoken"]
 ReadJson = Callable[[str], Any]

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.index.errors import BadCheckpoint, DeviceMissing, WeightsMissing, checked_text
+from kinodex.index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
 from kinodex.index.spaces.arithmetic import arithmetic_of, features_of, quick_tower, torch_threads
 from kinodex.index.spaces.checked_copy import (
     CONFIG,
@@ -45,6 +45,7 @@ from kinodex.index.spaces.model_names import HUB, LOCAL, ModelName, absolute_nam
 from kinodex.index.spaces.named_models import note_model
 from kinodex.index.spaces.quick_hub import quick_hub
 from kinodex.index.spaces.towers import Sigmoid
+from kinodex.index.utf8 import checked_text
 
 if TYPE_CHECKING:
     import torch

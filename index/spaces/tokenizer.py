@@ -14,8 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.index.errors import BadCheckpoint, checked_text
+from kinodex.index.errors import BadCheckpoint
 from kinodex.index.spaces.vocabulary import Vocabulary, Word
+from kinodex.index.utf8 import checked_text
 
 TOKENIZER_JSON, VOCABULARY = "tokenizer.json", "vocabulary.safetensors"
 Cleaning = Literal["lower", "whitespace", "canonicalize", "none"]

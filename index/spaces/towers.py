@@ -26,8 +26,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from kinodex.index.errors import LibraryDamaged, TowersDamaged, facts_of, read_object
+from kinodex.index.errors import LibraryDamaged, TowersDamaged
 from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.stored_json import facts_of, read_object
 
 # Folder of a space's exported towers: `tower.json`, written last, and the files that it names.
 #

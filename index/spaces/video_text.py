@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.index.errors import BadCheckpoint, checked_text
+from kinodex.index.errors import BadCheckpoint
 from kinodex.index.pictures import stored_picture
 from kinodex.index.spaces.arithmetic import arithmetic_of
 from kinodex.index.spaces.fingerprint import Fingerprint, sha256_of_json
@@ -30,6 +30,7 @@ from kinodex.index.spaces.transformers_models import (
     weights_sha256,
     with_transformers,
 )
+from kinodex.index.utf8 import checked_text
 
 if TYPE_CHECKING:
     import torch

@@ -16,9 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kinodex.index.errors import LibraryDamaged, read_object
+from kinodex.index.errors import LibraryDamaged
 from kinodex.index.store.filters import Filter, all_of
 from kinodex.index.store.schema import ADDED_DIGEST, ROW_DIGEST, VIDEO_DIGESTS, own_columns
+from kinodex.index.stored_json import read_object
 
 if TYPE_CHECKING:
     from kinodex.index.store.database import Tables

@@ -11,8 +11,8 @@ from numbers import Integral
 from operator import and_
 from typing import TypeVar
 
-from kinodex.index.errors import checked_text
 from kinodex.index.store.frame_keys import frame_key
+from kinodex.index.utf8 import checked_text
 
 MAX_VALUES_PER_FILTER = 500
 Value = str | int | float | datetime

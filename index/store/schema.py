@@ -17,17 +17,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kinodex.index.errors import (
-    LibraryDamaged,
-    NewerLibrary,
-    NotALibrary,
-    altered,
-    number_of,
-    read_facts,
-    read_json,
-    read_object,
-)
+from kinodex.index.errors import LibraryDamaged, NewerLibrary, NotALibrary
 from kinodex.index.spaces.fingerprint import MOST_DIMENSIONS, Fingerprint
+from kinodex.index.stored_json import altered, number_of, read_facts, read_json, read_object
 
 # Tables of a library: their columns and metadata.
 #

@@ -9,12 +9,12 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 
-from kinodex.index.errors import read_object
 from kinodex.index.rows import FailureRow, RunRow, SourceRow, VideoRow, known
 from kinodex.index.store.database import Tables
 from kinodex.index.store.filters import chunked, equal, one_of
-from kinodex.index.text import redact, redact_uri, redact_values
+from kinodex.index.stored_json import read_object
 from kinodex.index.videos.known_keys import KnownKeys
+from kinodex.redaction import redact, redact_uri, redact_values
 
 
 class IngestLog:

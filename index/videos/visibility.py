@@ -24,7 +24,8 @@ from kinodex.index.store.database import State, Tables
 from kinodex.index.store.filters import Filter, all_of, any_of, equal, one_of, other_than
 from kinodex.index.store.held_tables import find_space, space_tables
 from kinodex.index.store.schema import STAGES, ZERO, vectors_table
-from kinodex.index.text import composed, redact_uri
+from kinodex.index.text import composed
+from kinodex.redaction import redact_uri
 
 MANY = 500
 """More ids than this are not looked up one by one: everything is read."""

@@ -31,10 +31,11 @@ from kinodex.index.store.held_tables import own_tables, present
 from kinodex.index.store.late_tables import ensure_table
 from kinodex.index.store.places import is_local
 from kinodex.index.store.schema import CHECKSUM, OWN_STAGES, SHARED_STAGES, VIDEO_DIGESTS
-from kinodex.index.text import composed, redact_uri
+from kinodex.index.text import composed
 from kinodex.index.videos.known_keys import KnownKeys
 from kinodex.index.videos.new_rows import NewRows
 from kinodex.index.videos.row_counts import counts_of, expected_rows, ingested_only, is_complete
+from kinodex.redaction import redact_uri
 
 FRAME_COLUMNS = ("frame_no", "time_s", "width_px", "height_px", "jpeg")
 LINE_COLUMNS = ("start_s", "end_s", "text", "source", "language", "speaker")

@@ -23,13 +23,13 @@ from kinodex.agent.protocol import Usage
 from kinodex.index.library import Library
 from kinodex.index.rows import ClipVectors, VideoRow
 from kinodex.index.spaces.named_models import note_model
-from kinodex.index.text import redact_uri
 from kinodex.jobs.add.endpoint import map_in_order
 from kinodex.jobs.add.run import NO_COST, AddedRows, RowsOf, check_settings
 from kinodex.jobs.clip_models import INSTRUCTION, ServedModel, clip_spaces, loaded
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.library import batched, source_frames
 from kinodex.jobs.towers import carry_clips, log_notes
+from kinodex.redaction import redact_uri
 
 if TYPE_CHECKING:
     from kinodex.index.spaces.video_text import VideoTextModel

@@ -23,7 +23,8 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from kinodex.agent.errors import ENDS_ALL, GONE_AFTER, ModelRejected, ModelUnreachable, NoCompletion, NoUsableReply
 from kinodex.agent.protocol import Usage
-from kinodex.index.errors import DamagedRows, KinodexError, UnknownVideo
+from kinodex.errors import KinodexError
+from kinodex.index.errors import DamagedRows, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import FailureRow, RunRow, VideoRow
 from kinodex.index.spaces.embedders import joined_arithmetic

@@ -23,10 +23,10 @@ from statistics import fmean
 from kinodex.agent.ask import check_fit
 from kinodex.agent.errors import GONE_AFTER, ModelRejected, ModelUnreachable, NoUsableReply
 from kinodex.agent.variants.base import with_settings
+from kinodex.index.durations import duration
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.index.spaces.fingerprint import Fingerprint
-from kinodex.index.text import duration
 from kinodex.jobs.errors import CostReached, UsageError, check_packages
 from kinodex.jobs.eval import folder
 from kinodex.jobs.eval.benchmarks import annotation_files, read_benchmark

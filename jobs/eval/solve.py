@@ -37,7 +37,7 @@ from kinodex.agent.protocol import USUAL, AnswerRules, Exchange, Models, Note, R
 from kinodex.agent.trace import Acted, Decided, Event, Exchanged, Expanded, Ranked, Scored
 from kinodex.agent.trace import record as trace_line
 from kinodex.agent.variants.eea import reward_entropy
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.shared_switch import SharedSwitch
 from kinodex.index.spaces.thread_pools import thread_pools

@@ -13,7 +13,8 @@ import typer
 from kinodex.cli import options
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.meant import Group
-from kinodex.index.text import counted, visible
+from kinodex.index.durations import counted
+from kinodex.index.terminal_text import visible
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
 from kinodex.output import console, error_console, print_json, say, tell
 

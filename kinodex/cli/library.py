@@ -14,7 +14,8 @@ import typer
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.meant import Group
 from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, WhereOption, open_library
-from kinodex.index.text import counted, visible
+from kinodex.index.durations import counted
+from kinodex.index.terminal_text import visible
 from kinodex.index.times import clock
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
 from kinodex.output import console, error_console, plain_table, print_json, say, tell

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kinodex.errors import KinodexError
 from kinodex.index.errors import (
-    KinodexError,
     LibraryDamaged,
     NewerLibrary,
     NotALibrary,

@@ -20,8 +20,9 @@ import pytest
 from PIL import Image
 
 from kinodex.agent.environment import Environment
+from kinodex.errors import KinodexError
 from kinodex.find import WHERE, Finder
-from kinodex.index.errors import KinodexError, QueryError, TimeOutside, TorchMissing, UnknownVideo
+from kinodex.index.errors import QueryError, TimeOutside, TorchMissing, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit
 from kinodex.index.spaces.embedders import TextEmbedder

@@ -19,7 +19,8 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from kinodex.index.errors import KinodexError, QueryError
+from kinodex.errors import KinodexError
+from kinodex.index.errors import QueryError
 from kinodex.index.library import Library
 from kinodex.index.maintain import maintain
 from kinodex.index.remove import remove_added, remove_videos

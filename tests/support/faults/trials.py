@@ -19,7 +19,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kinodex.index.errors import KinodexError, LibraryDamaged
+from kinodex.errors import KinodexError
+from kinodex.index.errors import LibraryDamaged
 from kinodex.index.library import Library
 from kinodex.index.store.database import Tables
 from kinodex.index.store.digests import row_hashes

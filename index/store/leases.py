@@ -15,7 +15,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -44,10 +44,6 @@ class Pace:
 DEFAULT_LEASE = Pace()
 BROKEN_OFF = {"beat": -1}
 """The mark of a lease whose holder ended with an error."""
-_unreleased: set[str] = set()
-"""Tokens of leases that ended in this process while the store did not take that they did."""
-_unfenced: set[str] = set()
-"""Tokens of leases that were taken over, while what the holder before may be about to commit could not be ended."""
 
 
 class Lease:
@@ -86,27 +82,16 @@ class Lease:
 
     def _leave(self, state: Mapping[str, int] = MappingProxyType({})) -> None:
         """Release it, now or once the store takes that: what was done under it stands, and its own error counts."""
-        if self.token in _unfenced:
+        left = self._tables.left_leases
+        if self.token in left.unfenced:
             return
         try:
             self._release(state)
         except LibraryError:
-            _unreleased.add(self.token)
-            threading.Thread(
-                target=self._release_later, args=[state], name=f"release of {self.name}", daemon=True
-            ).start()
+            left.release_later(self.token, partial(self._release, state), self._pace.beat_s)
 
     def _release(self, state: Mapping[str, int]) -> None:
         _update(self._tables, self.name, self.token, {"token": "", **state})
-
-    def _release_later(self, state: Mapping[str, int]) -> None:
-        """Release it once the store takes it: other processes see that this one is alive, and would wait for ever."""
-        while True:
-            time.sleep(self._pace.beat_s)
-            with suppress(LibraryError):
-                self._release(state)
-                _unreleased.discard(self.token)
-                return
 
     def _beat(self) -> None:
         beat = 1
@@ -143,7 +128,7 @@ def take(tables: Tables, name: str, token: str, owner: str, pace: Pace) -> bool:
     they may be about to commit has to be fenced off.
     """
     ours = _claim(name, token, owner)
-    left = _unreleased | _unfenced  # as they were before the row is read: a thread may release it meanwhile
+    left = tables.left_leases.tokens  # as they were before the row is read
     row = _row(tables, name)
     if row is None:
         tables.insert("leases", ["name"], [ours])
@@ -172,7 +157,7 @@ def _fence(tables: Tables, token: str) -> None:
     try:
         tables.fence()
     except LibraryError:
-        _unfenced.add(token)
+        tables.left_leases.unfenced.add(token)
         raise
 
 

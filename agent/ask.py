@@ -32,12 +32,12 @@ from kinodex.agent.errors import (
     NeedsPictures,
     NoUsableReply,
     OutOfBudget,
-    QuestionsFailed,
     TakesNoPictures,
     UnknownAgent,
 )
 from kinodex.agent.limits import UNLIMITED, Account, Budget, Ledger, StopSignal, gather_all, time_limit
 from kinodex.agent.protocol import USUAL, AnswerRules, Models, Note, Question, ShownFrame, model_for, request_key
+from kinodex.agent.questions_failed import QuestionsFailed
 from kinodex.agent.requests.answer import Answered, Conclusion
 from kinodex.agent.requests.describe import Verify, VerifyNotes
 from kinodex.agent.session import Session, answer_text

@@ -11,10 +11,11 @@ import pyarrow as pa
 from kinodex.index.annotations.lines import grouped
 from kinodex.index.library import Library
 from kinodex.index.store.database import Tables
-from kinodex.index.store.digests import as_text, digests_by_video, own_hashes, read_batches, row_hashes
+from kinodex.index.store.digests import as_text, digests_by_video, own_hashes, row_hashes
 from kinodex.index.store.filters import Filter, all_of, equal, fits_one_filter, one_of
 from kinodex.index.store.held_tables import own_tables, present
 from kinodex.index.store.schema import ADDED_DIGEST, SHARED_STAGES, STAGES
+from kinodex.index.store.stored_digests import read_batches
 from kinodex.index.videos.visibility import complete_videos
 
 Key = tuple[str, str]

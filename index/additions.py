@@ -29,7 +29,7 @@ from kinodex.index.metadata import Metadata
 from kinodex.index.rows import AddedFacts, AddedSource, ClipVectors, FrameVectors, VideoRow
 from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.store.database import Tables
-from kinodex.index.store.digests import as_text, digests_by_video, read_batches, row_hashes
+from kinodex.index.store.digests import as_text, digests_by_video, row_hashes
 from kinodex.index.store.filters import Filter, all_of, chunked, equal, one_of
 from kinodex.index.store.held_tables import own_tables, present
 from kinodex.index.store.late_tables import ensure_table
@@ -45,6 +45,7 @@ from kinodex.index.store.schema import (
     vectors_schema,
     vectors_table,
 )
+from kinodex.index.store.stored_digests import read_batches
 from kinodex.index.stored_json import read_object
 from kinodex.index.vector_columns import matrix_of, with_vectors
 from kinodex.index.videos.damage import check_vectors

@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from kinodex.index.library import Library
-from kinodex.index.store.digests import OWN_ROW, ROWS_AT_ONCE, as_text, own_hashes, read_digests, read_video_digests
+from kinodex.index.store.digests import OWN_ROW, as_text, own_hashes, read_video_digests
 from kinodex.index.store.filters import all_of, chunked, fits_one_filter, one_of
 from kinodex.index.store.schema import VIDEO_DIGESTS
+from kinodex.index.store.stored_digests import ROWS_AT_ONCE, read_digests
 from kinodex.index.videos.damage import damaged_rows
 from kinodex.index.videos.row_counts import expected_rows, ingested_only
 

@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from kinodex.index.rows import VideoRow
 from kinodex.index.store.database import Tables
-from kinodex.index.store.digests import LEFT_OUT, read_batches, row_hashes
+from kinodex.index.store.digests import LEFT_OUT, row_hashes
 from kinodex.index.store.filters import all_of, equal
 from kinodex.index.store.schema import own_columns
+from kinodex.index.store.stored_digests import read_batches
 from kinodex.index.videos.row_counts import Counts, ingested_only
 
 

@@ -34,10 +34,10 @@ from kinodex.index.rows import FrameVectors, RunRow, SourceRow, VideoRow
 from kinodex.index.spaces.embedders import ImageEmbedder
 from kinodex.index.spaces.image_tower import ImageTower
 from kinodex.index.spaces.model_names import BUILTIN_SPACE
-from kinodex.index.store.digests import read_digests
 from kinodex.index.store.filters import equal
 from kinodex.index.store.indexes import DURING_RUN, clean, refresh
 from kinodex.index.store.leases import awaited_lease
+from kinodex.index.store.stored_digests import read_digests
 from kinodex.index.sweep import sweep
 from kinodex.index.videos.row_counts import expected_rows
 from kinodex.jobs.errors import UsageError

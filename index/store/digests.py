@@ -7,27 +7,22 @@ neither have one each (`ROW_DIGEST`). They hold the columns that kinodex made: s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from hashlib import blake2b
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kinodex.index.errors import LibraryDamaged
-from kinodex.index.store.filters import Filter, all_of
 from kinodex.index.store.schema import ADDED_DIGEST, ROW_DIGEST, VIDEO_DIGESTS, own_columns
 from kinodex.index.stored_json import read_object
-
-if TYPE_CHECKING:
-    from kinodex.index.store.database import Tables
 
 HASH_BYTES = 16
 LEFT_OUT = frozenset({"jpeg", VIDEO_DIGESTS, ADDED_DIGEST, ROW_DIGEST, "ingested_at", "added_at"})
 """Columns that no digest holds: pictures, digests, and times of writing, in which two runs differ."""
-ROWS_AT_ONCE = 4096
 OWN_ROW = "videos"
 """Name of the digest of a video's row in `videos` itself."""
 Digests = Mapping[str, Mapping[str, int]]
@@ -56,20 +51,6 @@ def digests_by_video(rows: pa.Table | pa.RecordBatch) -> Counter[str]:
     found: Counter[str] = Counter()
     for video_id, row_hash in zip(rows.column("video_id").to_pylist(), row_hashes(rows), strict=True):
         found[video_id] += row_hash
-    return found
-
-
-def read_batches(tables: Tables, name: str, where: Sequence[Filter]) -> Iterator[pa.RecordBatch]:
-    """Read all columns of a table that digests hold, a few rows at a time."""
-    columns = [column for column in own_columns(tables.schema(name)) if column not in LEFT_OUT]
-    yield from tables.batches(name, all_of(where), columns, rows=ROWS_AT_ONCE, as_stored=True)
-
-
-def read_digests(tables: Tables, name: str, where: Sequence[Filter]) -> Counter[str]:
-    """Compute the digests of the rows that match some filters, by video."""
-    found: Counter[str] = Counter()
-    for batch in read_batches(tables, name, where):
-        found.update(digests_by_video(batch))
     return found
 
 

@@ -16,21 +16,14 @@ import pyarrow as pa
 from kinodex.index.languages import language_tag
 from kinodex.index.rows import VideoRow
 from kinodex.index.store.database import Tables
-from kinodex.index.store.digests import (
-    OWN_ROW,
-    Digests,
-    as_text,
-    digests_by_video,
-    own_hashes,
-    read_digests,
-    row_hashes,
-)
+from kinodex.index.store.digests import OWN_ROW, Digests, as_text, digests_by_video, own_hashes, row_hashes
 from kinodex.index.store.filters import at_least, below, chunked, equal, one_of
 from kinodex.index.store.frame_keys import LAST_FRAME_NO, frame_keys
 from kinodex.index.store.held_tables import own_tables, present
 from kinodex.index.store.late_tables import ensure_table
 from kinodex.index.store.places import is_local
 from kinodex.index.store.schema import CHECKSUM, OWN_STAGES, SHARED_STAGES, VIDEO_DIGESTS
+from kinodex.index.store.stored_digests import read_digests
 from kinodex.index.text import composed
 from kinodex.index.videos.known_keys import KnownKeys
 from kinodex.index.videos.new_rows import NewRows

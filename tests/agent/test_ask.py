@@ -21,12 +21,12 @@ from kinodex.agent.errors import (
     ContextSpent,
     ModelRejected,
     ModelUnreachable,
-    QuestionsFailed,
     UnknownAgent,
 )
 from kinodex.agent.limits import Ledger
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import AnswerRules, Note, Question, Segment, Usage, request_fields
+from kinodex.agent.questions_failed import QuestionsFailed
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Guess
 from kinodex.agent.requests.describe import DescribeSegment, Verify, VerifyNotes
 from kinodex.agent.requests.tree import Decide, ScoreSegments

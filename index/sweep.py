@@ -33,7 +33,6 @@ from kinodex.index.videos.row_counts import (
 from kinodex.index.videos.visibility import complete_videos
 
 
-# Check the videos of a library against the counts and digests in their rows, and delete the leftovers of ingests.
 @dataclass(frozen=True, slots=True)
 class Audit:
     """Rows of a whole library compared with the counts in its videos; ids are sorted."""

@@ -6,7 +6,6 @@ import unicodedata
 
 import regex
 
-# Parts of texts in any script: characters as people count them (annex 29 of Unicode, which the library `regex` knows).
 NEAR_SPACE = 40
 """Characters by which a text may be cut shorter to end with a whole word."""
 _CHARACTER = regex.compile(r"\X")

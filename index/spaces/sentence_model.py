@@ -32,7 +32,6 @@ from kinodex.index.spaces.transformers_models import (
 if TYPE_CHECKING:
     import torch
 
-# Export of a sentence model to a folder that is searched with without torch, and its check against the original.
 ZERO_LENGTH = 1e-9
 
 
@@ -48,10 +47,6 @@ def pooled(states: torch.Tensor, shown: torch.Tensor, pooling: Pooling) -> torch
     return states[torch.arange(states.shape[0], device=states.device), places]
 
 
-# A sentence model by transformers, with torch: it embeds a library's lines, and is exported for searches without it.
-#
-# A model is named by its hub id ("sentence-transformers/all-MiniLM-L6-v2") or its folder. What sentence-transformers
-# keeps beside the weights is read and done as it says (see `ModelFacts`); that package itself is not needed.
 BATCH = 64
 
 

@@ -30,18 +30,6 @@ from kinodex.index.errors import LibraryDamaged, TowersDamaged
 from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.stored_json import facts_of, read_object
 
-# Folder of a space's exported towers: `tower.json`, written last, and the files that it names.
-#
-# ::
-#
-#     tower.json          the space, and of each tower its settings, files and check
-#     text.safetensors    weights of the text tower
-#     tokenizer.json      its tokenizer
-#     image.onnx          the image tower, where it was exported
-#
-# Without a `tower.json` there are no towers, whatever else lies in the folder: so an interrupted export leaves none.
-# The same folder lies with a library (see `store/carried_towers`), in the user's cache, and beside the weights of the
-# built-in space.
 FORMAT_VERSION = 2
 TOWER_JSON = "tower.json"
 TOWERS = "towers"

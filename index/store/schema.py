@@ -21,10 +21,6 @@ from kinodex.index.errors import LibraryDamaged, NewerLibrary, NotALibrary
 from kinodex.index.spaces.fingerprint import MOST_DIMENSIONS, Fingerprint
 from kinodex.index.stored_json import altered, number_of, read_facts, read_json, read_object
 
-# Tables of a library: their columns and metadata.
-#
-# Pixels and vectors live in different tables, because searching must not read pictures and compaction must not copy
-# them. Library-wide facts are schema metadata of `videos`, which is created last: where it is, all is.
 FORMAT_VERSION = 1
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"
 COLUMNS_KEY = b"kinodex.columns"
@@ -429,10 +425,6 @@ ADDITIONS = _table(
 )
 
 
-# Tables that a library gets once something needs them, those of sentences too.
-#
-# Libraries that were made without them stay as they are, and readers take a table that is not there for one without
-# rows.
 NOTES = _table(
     video_id=key(1),
     model=key(2),
@@ -484,7 +476,7 @@ UNDRAWN = _table(video_id=key(1), row_digest=nullable(TEXT))
 
 
 # And the library's own columns, see `kinodex.index.metadata`:
-METADATA = _table(video_id=key(1), row_digest=nullable(TEXT))
+METADATA = _table(video_id=key(1), row_digest=nullable(TEXT))  # and the library's own columns: `index.metadata`
 SHOTS = _table(
     video_id=TEXT,
     segment_no=INT32,
@@ -495,6 +487,7 @@ SHOTS = _table(
     fade_end_s=nullable(FLOAT64),
     model=TEXT,
 )
+# A library gets these once something needs them; readers take one that is not there for one without rows.
 LATE_TABLES = {
     "notes": NOTES,
     "screen_text": SCREEN_TEXT,

@@ -21,47 +21,36 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kinodex.index.clocks import moved, moved_s, moved_table
 from kinodex.index.conditions import compiled, query_error
-from kinodex.index.errors import LibraryError, read_object
+from kinodex.index.errors import LibraryError
 from kinodex.index.languages import language_tag
 from kinodex.index.metadata import Metadata
-from kinodex.index.rows import (
-    AddedFacts,
-    AddedSource,
-    ClipVectors,
-    FrameVectors,
-    VideoRow,
-    matrix_of,
-    moved,
-    moved_s,
-    moved_table,
-    with_vectors,
-)
-from kinodex.index.spaces.towers import Fingerprint
-from kinodex.index.store.database import Tables, is_local, own_tables
-from kinodex.index.store.indexes import ensure_table, present
+from kinodex.index.rows import AddedFacts, AddedSource, ClipVectors, FrameVectors, VideoRow
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.store.database import Tables
+from kinodex.index.store.digests import as_text, digests_by_video, row_hashes
+from kinodex.index.store.filters import Filter, all_of, chunked, equal, one_of
+from kinodex.index.store.held_tables import own_tables, present
+from kinodex.index.store.late_tables import ensure_table
+from kinodex.index.store.places import is_local
 from kinodex.index.store.schema import (
     ADDED_DIGEST,
     CLIPS_PREFIX,
     LATE_TABLES,
     MAPPED_PREFIX,
     SHARED_STAGES,
-    Filter,
-    all_of,
-    as_text,
     captions_space,
-    chunked,
     clips_schema,
-    digests_by_video,
-    equal,
-    one_of,
-    read_batches,
-    row_hashes,
     vectors_schema,
     vectors_table,
 )
-from kinodex.index.text import redact_values
-from kinodex.index.videos.visibility import VisibilityCache, check_vectors, checked_stage
+from kinodex.index.store.stored_digests import read_batches
+from kinodex.index.stored_json import read_object
+from kinodex.index.vector_columns import matrix_of, with_vectors
+from kinodex.index.videos.damage import check_vectors
+from kinodex.index.videos.visibility import VisibilityCache, checked_stage
+from kinodex.redaction import redact_values
 
 MAPPED_NAME = re.compile(r"[a-z][a-z0-9_]*")
 MAPPED_KEYS = ("video_id", "frame_no", "segment_no", "time_s", "start_s", "end_s")

@@ -30,16 +30,11 @@ from kinodex.agent.errors import BadSettings, InvalidReply
 from kinodex.agent.limits import Budget, Ledger, StopSignal
 from kinodex.agent.models.roles import DEFAULT_ROLE, Role
 from kinodex.agent.protocol import Note, Question, R, Request, Usage, Video
-from kinodex.agent.requests.collection import (
-    FOUND,
-    AnswerFromRows,
-    CollectionPlan,
-    PlanCollection,
-    PlannedField,
-)
+from kinodex.agent.requests.collection import FOUND, AnswerFromRows, CollectionPlan, PlanCollection, PlannedField
 from kinodex.agent.requests.extract import ExtractRows, read_schema
 from kinodex.agent.trace import Acted, Event, Finished, RunStarted
 from kinodex.agent.variants.base import Variant, with_settings
+from kinodex.index.durations import counted
 from kinodex.index.errors import LibraryBusy, QueryError
 from kinodex.index.library import Library
 from kinodex.index.named_files import read_bytes
@@ -47,7 +42,6 @@ from kinodex.index.nesting import parse_json
 from kinodex.index.rows import VideoRow
 from kinodex.index.sql import query
 from kinodex.index.store.schema import COMMON_COLUMNS, extracts_schema
-from kinodex.index.text import counted
 from kinodex.jobs.add.extract import arrow_columns
 from kinodex.jobs.add.run import VideoOutcome, add, pending_videos
 from kinodex.jobs.add.stages import Extracts

@@ -10,7 +10,8 @@ from kinodex.index.additions import plain_label
 from kinodex.index.errors import SpaceMismatch
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import DetectionRow, VideoRow
-from kinodex.index.spaces.towers import Fingerprint, ImageEmbedder, TextEmbedder
+from kinodex.index.spaces.embedders import ImageEmbedder, TextEmbedder
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:

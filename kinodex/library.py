@@ -119,8 +119,9 @@ class Library:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """Let go of the towers that were loaded; whatever is asked later loads them again."""
+        """Let go of the towers that were loaded, and of leases; whatever is asked later loads them again."""
         self.__dict__.pop("_finder", None)
+        self._reader.tables.close()
 
     def _repr_html_(self) -> str:
         from kinodex.notebook import library_html
@@ -443,7 +444,8 @@ class Library:
         """
         import pyarrow as pa
 
-        from kinodex.index.datasets import FrameReader, plan_frames
+        from kinodex.index.datasets.plan import plan_frames
+        from kinodex.index.datasets.reader import FrameReader
 
         size = PICTURE_ROWS if "jpeg" in columns else OTHER_ROWS
         plan = plan_frames(self._reader, columns, videos=names_of(videos), space=self.space, piece_rows=size)
@@ -472,7 +474,9 @@ class Library:
         if unknown := sorted(options.keys() - TorchOptions.__annotations__.keys()):
             raise UsageError(f"got {', '.join(unknown)}; to_torch takes {', '.join(TorchOptions.__annotations__)}")
         try:
-            from kinodex.index.datasets import Batching, plan_frames, stored_names
+            from kinodex.index.datasets.columns import stored_names
+            from kinodex.index.datasets.plan import plan_frames
+            from kinodex.index.datasets.shares import Batching
             from kinodex.index.torch_frames import FrameBatches
         except ModuleNotFoundError as error:
             raise missing_package(error) from error

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from kinodex.index.rows import VideoRow
-from kinodex.index.text import redact_uri, visible_lines
+from kinodex.index.terminal_text import visible_lines
 from kinodex.index.times import cue_clock
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment, in_time_order, plain_cell
+from kinodex.redaction import redact_uri
 
 # Moments as an edit decision list, CMX 3600: cuts of picture and sound, one after another, for editing programs.
 

@@ -34,13 +34,12 @@ from PIL import Image
 from kinodex.bench import ingest
 from kinodex.bench.ingest import Lost, WholeIngest, ingest_films, measure_usage, run_alone_within
 from kinodex.bench.random_space import make_random_space
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import MOST_LOCAL_WORKERS
 from kinodex.pipeline.decoding.open import open_video, probe
 from kinodex.pipeline.decoding.pyav_reader import PyavReader
-from kinodex.pipeline.errors import PipelineError
 from kinodex.pipeline.fetch import FetchedVideo, Source
 from kinodex.pipeline.gpu import GpuReader
 from kinodex.pipeline.images import ModelInput, encode_video, repeat_video
@@ -120,7 +119,7 @@ class _Bench:
         self.report(f"{name} ...")
         try:
             return run_alone_within(left_s, work, *args, **kwargs), ""
-        except (Lost, KinodexError, PipelineError, RuntimeError) as error:  # torch and CUDA raise RuntimeError
+        except (Lost, KinodexError, RuntimeError) as error:  # torch and CUDA raise RuntimeError
             return None, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
 
     def sampling(self, way: Way) -> SamplingSettings:

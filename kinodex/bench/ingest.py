@@ -28,7 +28,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from kinodex.index.spaces.space import processor_facts
+from kinodex.index.spaces.arithmetic import processor_facts
 from kinodex.pipeline.decoding.open import probe
 from kinodex.pipeline.fetch import Source
 

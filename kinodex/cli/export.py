@@ -23,7 +23,8 @@ from kinodex.cli.options import (
     open_library,
     time_option,
 )
-from kinodex.index.text import counted, visible
+from kinodex.index.durations import counted
+from kinodex.index.terminal_text import visible
 from kinodex.jobs.errors import SOME_FAILED, UsageError
 from kinodex.output import error_console, print_every, print_json, say, tell
 

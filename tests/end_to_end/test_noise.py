@@ -13,7 +13,7 @@ from mcp import Client
 
 import kinodex as package
 from kinodex.index.library import Library
-from kinodex.index.maintain import remove_videos
+from kinodex.index.remove import remove_videos
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.decoding.open import probe

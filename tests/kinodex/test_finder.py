@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from kinodex.errors import KinodexError
 from kinodex.finder import Finder, ground_place, known_place
-from kinodex.index.errors import KinodexError, SpaceMismatch
+from kinodex.index.errors import SpaceMismatch
 from kinodex.index.kinds import PLACES
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError

@@ -16,7 +16,8 @@ import pytest
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope
 from kinodex.index.search.words import lines_like
-from kinodex.index.store.schema import ADDED_DIGEST, equal
+from kinodex.index.store.filters import equal
+from kinodex.index.store.schema import ADDED_DIGEST
 from kinodex.index.sweep import audit
 from kinodex.jobs.add.run import Addable, Addition, add
 from kinodex.jobs.add.stages import Captions, Chapters, Clips, Detections, ScreenText, Sentences, Speech, Vectors

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import kinodex as front
+from kinodex.index.added_rows import audit_added
 from kinodex.index.library import Library
-from kinodex.index.sweep import audit_added
 from kinodex.jobs.add.functions import function_of
 from kinodex.jobs.add.run import VIDEOS_A_COMMIT, add
 from kinodex.jobs.add.stages import Map

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kinodex.bench.gpu import REFERENCE, Way, compare, list_ways
 from kinodex.bench.ingest import ingest_films
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.pipeline.decoding.open import probe

@@ -9,10 +9,10 @@ import pytest
 
 from kinodex.bench.decoders import bench_decoders, make_films, table
 from kinodex.bench.random_space import write_random_tokenizer
-from kinodex.index.spaces.export_text import export_tokenizer
+from kinodex.index.spaces.export_tokenizer import export_tokenizer
 from kinodex.index.spaces.import_torch import import_open_clip
 from kinodex.index.spaces.space import load_space
-from kinodex.index.spaces.text_tower import Tokenizer
+from kinodex.index.spaces.tokenizer import Tokenizer
 from kinodex.pipeline.errors import SourceMissing
 from tests.kinodex.bench.conftest import FILM_S
 from tests.support.command import bad

@@ -114,5 +114,3 @@ class NotInTrace(TraceError):
 
 ENDS_ALL = (AllRejected, CacheDamaged)
 """Errors that every other question would meet too; of many, no further one is begun."""
-GONE_AFTER = 3
-"""Different questions in a row to which an endpoint gave no reply, after which it is gone: one may be too hard."""

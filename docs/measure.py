@@ -95,7 +95,7 @@ MEASUREMENTS = {
         cp "$ROOT/tests/data/apache_clip_schema.json" schema.json
         kinodex extract library --schema schema.json --into shown --each video --model "constrained:$LANGUAGE"
         print kinodex sql library "SELECT title, place, vehicles, people FROM shown JOIN videos USING (video_id)"
-        print kinodex ask library "Which films show a street with cars?" --all --model "constrained:$LANGUAGE"
+        print kinodex ask library "Which films show a street with cars?" --agent all --model "constrained:$LANGUAGE"
     """,
     "collection": """
         python -m tests.support.collection draw films 200 3302

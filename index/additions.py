@@ -182,7 +182,7 @@ class Additions:
 
     def drop_mapped(self, name: str) -> None:
         """Delete all that a function made, to be made by another."""
-        self.discard("mapped", name, *self._visible.models("mapped"))
+        self.discard("map", name, *self._visible.models("map"))
         for table in present(self._tables, [f"{MAPPED_PREFIX}{name}"]):
             names, metadata = set(self._tables.schema(table).names), Metadata(self._tables)
             if len(names.intersection(MAPPED_KEYS)) == 1:  # of whole videos
@@ -195,9 +195,9 @@ class Additions:
         The metadata of the schema hold the function's text. Raises LibraryError for an unknown name, QueryError for a
         condition that cannot run.
         """
-        table = own_tables(self._tables, "mapped").get(name)
+        table = own_tables(self._tables, "map").get(name)
         if table is None:
-            held = ", ".join(own_tables(self._tables, "mapped")) or "none"
+            held = ", ".join(own_tables(self._tables, "map")) or "none"
             raise LibraryError(f"got {name}, which no function made; there is {held}")
         columns = {each.name: each.type for each in self._tables.schema(table)}
         sql = None if where is None else compiled(where, columns)
@@ -205,10 +205,10 @@ class Additions:
             rows = self._tables[table].to_table(filter=sql)
         except ValueError as error:
             raise query_error(where or "", columns, str(error).splitlines()[0][:200]) from error
-        complete = [id_ for id_, models in self._visible.models("mapped").items() if name in models]
+        complete = [id_ for id_, models in self._visible.models("map").items() if name in models]
         rows = rows.filter(pc.is_in(rows["video_id"], pa.array(complete, pa.string())))
         rows = moved_table(rows, {id_: -zero_s for id_, zero_s in self._visible.zeros_s(complete).items()})
-        settings = self.settings("mapped", name)
+        settings = self.settings("map", name)
         ordered = rows.sort_by([(each, "ascending") for each in rows.schema.names if each in MAPPED_KEYS])
         return ordered.replace_schema_metadata({key: str(settings[key]) for key in ("function", "source") if settings})
 
@@ -346,7 +346,7 @@ def stage_rows(tables: Tables, stage: str, model: str) -> tuple[str, list[Filter
     """Find the table that holds a stage's rows, and the filter for those of one model."""
     if checked_stage(stage) in SHARED_STAGES:
         return stage, [equal("model", model)]
-    if stage == "mapped":  # which makes its table with its first rows
+    if stage == "map":  # which makes its table with its first rows
         return f"{MAPPED_PREFIX}{model}", []
     spaces = own_tables(tables, stage)
     if model not in spaces:

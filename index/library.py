@@ -305,6 +305,11 @@ class LibraryReader:
             note_model(name)
         return load_tower_of(self.uri, space, towers)
 
+    @cached_property
+    def text_tower(self) -> TextEmbedder:
+        """The text tower of the library's own space, loaded once; raises as `load_space` does."""
+        return self.load_space(None, "text")
+
     def noise(self, space: str | None = None, among: Collection[str] | None = None) -> str | None:
         """Say that a ranking in a space is noise, in the sentence of all faces; None where it is not.
 

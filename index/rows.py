@@ -195,11 +195,7 @@ class CaptionRow:
 
 @dataclass(frozen=True, slots=True)
 class NoteRow:
-    """A caption that a model wrote of `[start_s, end_s)` of a video for an agent, from so many `frames`.
-
-    With a text that is `sought` it is no caption but the verdict of the model on it: `text` is the reason, `confidence`
-    1 for yes and 0 for no.
-    """
+    """A caption that a model wrote of `[start_s, end_s)` of a video for an agent, from so many `frames`."""
 
     video_id: str
     model: str
@@ -208,12 +204,11 @@ class NoteRow:
     text: str
     confidence: float | None
     frames: int
-    sought: str = ""
 
     @property
     def part(self) -> str:
-        """Name of the part and of what is sought in it, one column of the key of a clip."""
-        return f"{part_name(self.start_s, self.end_s)} {self.sought}".strip()
+        """Name of the part, one column of the key of a note."""
+        return part_name(self.start_s, self.end_s)
 
 
 def part_name(start_s: float, end_s: float) -> str:

@@ -109,7 +109,7 @@ def detect_with(library: LibraryReader, model: str, min_score: float = 0.3, devi
 
 
 def _load(model: str, min_score: float, device: str) -> Detector:
-    from kinodex.jobs.add.run import hub_for
+    from kinodex.jobs.models import hub_for
     from kinodex.pipeline.errors import WrongModel
     from kinodex.pipeline.models.detector import load_detector
 
@@ -130,7 +130,7 @@ def _for_label(detector: Detector, label: str) -> Detector | None:
 
 
 def _rows(
-    library: Library, model: str, detector: Detector, frames: Sequence[ShownFrame], label: str
+    library: LibraryReader, model: str, detector: Detector, frames: Sequence[ShownFrame], label: str
 ) -> list[DetectionRow]:
     from kinodex.jobs.library import batched, picture_of
     from kinodex.pipeline.models.detector import find_tracks

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol import (
+    INSUFFICIENT,
     LATER,
     Declining,
     Note,
@@ -153,6 +154,12 @@ class Recall(AnswerRequest):
     role: ClassVar[str] = "vision"
     frames: tuple[ShownFrame, ...]
     notes: tuple[Note, ...]
+
+    def example(self) -> Mapping[str, Any]:
+        """A dry run assumes that the earlier evidence tells nothing, where a reply may say so."""
+        if self.declining != "allowed":
+            return super().example()
+        return {"reasoning": "", "action": INSUFFICIENT, "option": None, "answer": None, "evidence": []}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,9 +1,8 @@
-"""Captions of any parts of videos, written while agents answer, and verdicts on texts that were looked for in a part.
+"""Captions of any parts of videos, written while agents answer: each complete by itself, found again by its part.
 
-Each is complete by itself, and found again by its part; verdicts (`kinodex.jobs.verify`) are under model names of their
-own. They are no optional stage (see `additions`), whose rows count once a whole video has them: an agent needs some
-parts now, and what was paid for is stored. So they have a table of their own, which searches and segments do not use.
-It is created on the first write. If two processes write a part at the same moment, the first row stays.
+They are no optional stage (see `additions`), whose rows count once a whole video has them: an agent needs some parts
+now, and what was paid for is stored. So they have a table of their own, which searches and segments do not use. It is
+created on the first write. If two processes write a part at the same moment, the first row stays.
 """
 
 from __future__ import annotations
@@ -25,26 +24,26 @@ from kinodex.index.videos.visibility import VisibilityCache
 NOTES = "notes"
 KEYS = ["video_id", "model", "part"]
 NOTES_LEASE, NOTES_OWNER = "notes", "an agent that keeps captions"
-NOTE_COLUMNS = [*(name for name in NoteRow.__slots__ if name != "sought"), "part"]
+NOTE_COLUMNS = [*NoteRow.__slots__, "part"]
 MANY_FRAGMENTS = 64
 """Each write of captions is one."""
 
 
 class Notes:
-    """Captions of parts of videos, and verdicts on them, by model."""
+    """Captions of parts of videos, by model."""
 
     def __init__(self, tables: Tables, visible: VisibilityCache) -> None:
         self._tables = tables
         self._visible = visible
 
     def read(self, video_id: str, model: str) -> list[NoteRow]:
-        """Read a model's captions of parts of a video, or its verdicts, by time."""
+        """Read a model's captions of parts of a video by time."""
         if not self._tables.has(NOTES):
             return []
-        rows = self._tables.rows(NOTES, equal("video_id", video_id) & equal("model", model), NOTE_COLUMNS)
+        rows = self._tables.rows(NOTES, equal("video_id", video_id) & equal("model", model), [*NoteRow.__slots__])
         in_order = rows.sort_by([("start_s", "ascending"), ("end_s", "ascending")]).to_pylist()
         zero_s = self._visible.zeros_s([video_id])[video_id]
-        return [NoteRow(sought=row.pop("part").partition(" ")[2], **moved(row, -zero_s)) for row in in_order]
+        return [NoteRow(**moved(row, -zero_s)) for row in in_order]
 
     def add(self, rows: Sequence[NoteRow]) -> None:
         """Store captions, visible at once; of each part and model the first one stays.

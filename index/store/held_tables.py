@@ -27,11 +27,11 @@ def space_tables(tables: Tables, prefix: str = VECTORS_PREFIX) -> dict[str, Fing
 def own_tables(tables: Tables, stage: str) -> dict[str, str]:
     """The tables of a stage that has one for each model, by model: a space's digest, a map's name, an extract's key."""
     prefix = f"{stage}_"
-    if stage not in ("mapped", "extracts"):
+    if stage not in ("map", "extracts"):
         return {space.digest: name for name, space in space_tables(tables, prefix).items()}
     names = tables.whole_names(prefix)
     models = [name.removeprefix(prefix) for name in names]
-    keys = models if stage == "mapped" else ["@".join(each.rsplit("_", 1)) for each in models]
+    keys = models if stage == "map" else ["@".join(each.rsplit("_", 1)) for each in models]
     return dict(zip(keys, names, strict=True))
 
 

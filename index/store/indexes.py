@@ -93,7 +93,7 @@ def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
         name for prefix in (VECTORS_PREFIX, SENTENCES_PREFIX, CLIPS_PREFIX) for name in space_tables(tables, prefix)
     ]
     extracts = own_tables(tables, "extracts").values()
-    late = [*present(tables, OF_VIDEOS), *own_tables(tables, "mapped").values(), *extracts]
+    late = [*present(tables, OF_VIDEOS), *own_tables(tables, "map").values(), *extracts]
     written = [*present(tables, WORDED), *extracts]
     with storage_errors(tables.uri):
         join_fragments(tables, "frames", when.picture_fragments, when)

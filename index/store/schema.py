@@ -40,7 +40,7 @@ CLIPS_PREFIX = "clips_"
 """Of tables of windows of videos as vectors."""
 EMBEDDING_KEY = b"embedding_functions"
 """Metadata of tables of vectors by which LanceDB embeds what is looked for there (see `kinodex.lancedb`)."""
-MAPPED_PREFIX = "mapped_"
+MAPPED_PREFIX = "map_"
 """Of tables of what a user's function makes, by the name that its rows were given."""
 EXTRACTS_PREFIX = "extracts_"
 """Of tables of rows that a model fills in under a schema, one for each version."""
@@ -56,7 +56,7 @@ ROW_DIGEST = "row_digest"
 """Column of tables whose rows belong to no digest of a video or an addition: of the row itself."""
 SHARED_STAGES = ("captions", "detections", "speech", "screen_text", "chapters", "shots")
 """Optional stages with one table, of the same name, for all models."""
-OWN_STAGES = ("vectors", "sentences", "clips", "mapped", "extracts")
+OWN_STAGES = ("vectors", "sentences", "clips", "map", "extracts")
 """Optional stages with a table for each model, whose name begins with theirs: `clips_...`."""
 STAGES = (*SHARED_STAGES, *OWN_STAGES)
 

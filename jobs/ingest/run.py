@@ -111,7 +111,7 @@ def run_ingest(
             raise none_drawn(Path(each.uri).name for each in undrawn)
     if config.cuts == "exact":
         from kinodex.jobs.add.run import add
-        from kinodex.jobs.add.shots import Shots
+        from kinodex.jobs.add.stages import Shots
 
         add(library, Shots())
     return report

@@ -124,7 +124,7 @@ def _ask_all(desk: Desk, request: Ask, run: Run, *, dry_run: bool, as_json: bool
     from kinodex.jobs.collection import plan_facts, plan_words
 
     if dry_run:
-        from kinodex.jobs.forecast import table
+        from kinodex.jobs.costs import table
 
         known, plan_from, films, costs = desk.bill(request)
         if as_json:
@@ -208,7 +208,7 @@ def _check_files(trace: Path | None, earlier: str | None, clip: Path | None) -> 
 
 def _show_forecast(desk: Desk, request: Ask, trace: Path | None, as_json: bool) -> None:
     from kinodex.agent.trace import ReplayModel
-    from kinodex.jobs.forecast import table
+    from kinodex.jobs.costs import table
     from kinodex.jobs.models import REPLAY, ModelChoice
 
     if isinstance(desk.models, ModelChoice) and desk.models.is_replay:

@@ -13,12 +13,13 @@ from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
-from pydantic import BaseModel
 
 from kinodex.index.flags import Flag, flag_of
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from kinodex.requests import Request
 
 MORE = "More"
@@ -72,7 +73,7 @@ class _Group:
 
 
 def _is_group(kind: Any) -> bool:
-    return is_dataclass(kind) or (isinstance(kind, type) and issubclass(kind, BaseModel))
+    return is_dataclass(kind) or hasattr(kind, "model_fields")
 
 
 def _group_of(parameter: inspect.Parameter) -> _Group:
@@ -116,7 +117,8 @@ def _request_group(request: type[Request]) -> _Group:
             continue
         spellings[outside(name)] = flag.name or (name.upper() if flag.is_argument else f"--{dashed(name)}")
         default = EMPTY if field.is_required() and flag.is_argument else "" if flag.is_argument else None
-        options.append(_Option(name, option_of(name, field.annotation, flag), default))
+        kind = option_of(name, field.annotation, flag, field.default)
+        options.append(_Option(name, kind, default))
 
     def make(values: Mapping[str, Any]) -> Any:
         given = {name: value for name, value in values.items() if value is not None and name in request.model_fields}
@@ -129,22 +131,23 @@ def _request_group(request: type[Request]) -> _Group:
     return _Group(options, make)
 
 
-def option_of(name: str, kind: Any, flag: Flag) -> Any:
-    """Return the Typer annotation of a field with a flag; an option that is not given is None."""
+def option_of(name: str, kind: Any, flag: Flag, default: Any = None) -> Any:
+    """Return the Typer annotation of a field with a flag, whose `default` the help shows."""
     kind = _plain(kind) if flag.parse is None else str
     if flag.is_argument:
-        return Annotated[str, typer.Argument(help=flag.help)]
-    if kind is bool:
-        spelling = [flag.name or f"--{dashed(name)}"]
-        return Annotated[bool | None, typer.Option(*spelling, help=flag.help, rich_help_panel=_panel(flag))]
-    more: dict[str, Any] = {} if flag.parse is None else {"parser": flag.parse}
-    spelling = [flag.name or f"--{dashed(name)}"]
-    option = typer.Option(*spelling, help=flag.help, metavar=flag.metavar, rich_help_panel=_panel(flag), **more)
-    return Annotated[kind | None, option]
+        return Annotated[str, typer.Argument(help=flag.help, metavar=flag.metavar)]
+    spellings = (flag.name or f"--{dashed(name)}").split()
+    if kind is bool and default is True:
+        spellings = [f"--{dashed(name)}/--no-{dashed(name)}"]
+    more: dict[str, Any] = {"metavar": flag.metavar, "rich_help_panel": MORE if flag.is_rare else None}
+    if flag.parse is not None:
+        more["parser"] = flag.parse
+    return Annotated[kind | None, typer.Option(*spellings, help=flag.help, show_default=_shown(default), **more)]
 
 
-def _panel(flag: Flag) -> str | None:
-    return MORE if flag.is_rare else None
+def _shown(default: Any) -> str | bool:
+    """The default of a field as `--help` shows it; not that there is none."""
+    return str(default) if isinstance(default, str | int | float) and default not in (0, "") else False
 
 
 def _plain(kind: Any) -> Any:
@@ -183,11 +186,15 @@ def _pair(text: str) -> tuple[str, str]:
     return name.strip().replace("-", "_"), value.strip()
 
 
-def flag_options(model: type[BaseModel], common: frozenset[str]) -> Iterator[inspect.Parameter]:
-    """Iterate over the options of a settings model whose fields have a flag; those not in `common` are rare."""
+def flag_options(model: type[BaseModel], common: frozenset[str] | None = None) -> Iterator[inspect.Parameter]:
+    """Iterate over the options of a settings model whose fields have a flag; None stands for one that is not given.
+
+    Those that are not in `common`, if that is given, are rare.
+    """
     for name, field in model.model_fields.items():
         flag = flag_of(field.metadata)
         if flag is not None:
-            shown = flag if name in common else replace(flag, is_rare=True)
-            kind = option_of(name, field.annotation, shown)
-            yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            shown = flag if common is None or name in common else replace(flag, is_rare=True)
+            kind = option_of(name, field.annotation, shown, None if common else field.default)
+            default = EMPTY if field.is_required() and flag.is_argument else None
+            yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)

@@ -41,7 +41,7 @@ COMMANDS = {
     "extract": Place("kinodex.cli.add:extract", "Fill in a table from scenes, by a schema.", MORE),
     "sql": Place("kinodex.cli.search:sql", "Run SQL over a library.", MORE),
     "import": Place("kinodex.cli.library:import_app", "Bring in captions or transcripts made elsewhere.", MORE),
-    "speakers": Place("kinodex.cli.add:speakers", "List and name the people who speak.", MORE),
+    "speakers": Place("kinodex.cli.speakers:speakers", "List and name the people who speak.", MORE),
     "duplicates": Place("kinodex.cli.search:duplicates", "Find videos that show the same.", MORE),
     "export": Place("kinodex.cli.export:app", "Write clips, frames, subtitles, data sets.", MORE),
     "remove": Place("kinodex.cli.library:remove_app", "Remove videos, what was added, or voices.", MORE),

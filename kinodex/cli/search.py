@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kinodex.index.library import Library
+    from kinodex.jobs.costs import Forecast
     from kinodex.jobs.duplicates import Progress
     from kinodex.jobs.export.media import JoinedClip
     from kinodex.jobs.export.moments import Moment
-    from kinodex.jobs.forecast import Forecast
     from kinodex.jobs.ground import Grounding
     from kinodex.jobs.verify import Looked
 
@@ -79,7 +79,7 @@ def _checked(request: Find, image: Path | None, label: str | None, space: str | 
 
 
 def _show_forecast(costs: Sequence[Forecast], as_json: bool) -> None:
-    from kinodex.jobs.forecast import table
+    from kinodex.jobs.costs import table
 
     if as_json:
         print_json(asdict(costs[0]))

@@ -390,7 +390,7 @@ ROWS = 100
 
 # Videos of a library in the orders of its page, sorted again only where the library holds other videos than before.
 
-COUNTED = ("captions", "detections", "speech", "text")
+COUNTED = ("captions", "detections", "speech", "screen_text")
 COLUMNS = ("video_id", "title", "uri", "duration_s", "ingested_at")
 DIGITS = re.compile("[0-9]+")
 LONGEST_NUMBER = 20

@@ -158,7 +158,7 @@ def fill(filled: Library) -> None:
     for stage, rows in {**added, "screen_text": [Line(0.0, 1.0, "EXIT")]}.items():
         add_stage(filled, stage, "m", dict.fromkeys(ids, rows), settings={"batch": 4})
     scene = ChapterRow("", "scene", 0, 0.0, 6.0, 0, 1, "The sea", "A kite flies.", "m")
-    filled.scenes.add({video_id: [replace(scene, video_id=video_id)] for video_id in ids})
+    filled.chapters.add({video_id: [replace(scene, video_id=video_id)] for video_id in ids})
     assert filled.additions.complete("chapters", "m", dict.fromkeys(ids, 1), {"batch": 4}) == ()
     filled.additions.add_space(other_space())
     filled.additions.add_vectors(dict.fromkeys(ids, vectors_of(COUNT, 1)), other_space())

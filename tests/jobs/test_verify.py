@@ -15,12 +15,11 @@ from kinodex.finder import Finder
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.forecast import forecast_verdicts
 from kinodex.jobs.ground import as_json, ground, with_verdicts
 from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.open import open_environment
 from kinodex.jobs.verdicts import RANKED, basis_of, claim
-from kinodex.jobs.verify import MOMENTS_A_REQUEST, looking_role, verified
+from kinodex.jobs.verify import MOMENTS_A_REQUEST, forecast_verdicts, looking_role, verified
 from kinodex.requests import Find
 from tests.support.libraries.text_library import text_library
 from tests.support.servers.chat_server import ChatServer, in_turn

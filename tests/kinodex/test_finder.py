@@ -65,7 +65,7 @@ def test_a_query_is_embedded_once_however_it_is_written(library: Path, finder: F
     picture = np.random.default_rng(5).integers(0, 256, (36, 64, 3), np.uint8)
     assert first.embed(picture=picture) is second.embed(picture=picture)
     assert first.embed(picture=picture.reshape(64, 36, 3)) is not first.embed(picture=picture)
-    others = finder.embed_texts(["a purple bird", "a red kite", "a  red kite"])
+    others = first.embed_texts(["a purple bird", "a red kite", "a  red kite"])
     np.testing.assert_array_equal(others[1], others[2])
     np.testing.assert_array_equal(others[0], vector)
     for number in range(8):

@@ -119,7 +119,7 @@ def test_it_is_searched_there_and_in_a_folder_asked_and_viewed(
         model = ["--agent", "uniform", "--model", MODEL, "--base-url", server.base_url]
         assert output(variables, "ask", library.uri, question, *model, "--trace", trace)
     with viewer(variables, trace, library.uri) as address:
-        words = urlencode({"text": QUERY, "kind": "frames"})
+        words = urlencode({"query": QUERY, "in": "frames"})
         best = _json(f"{address}/data/libraries/0/search?{words}")["groups"][0]["hits"][0]
         assert best["frame_no"] == hit["frame_no"]
         assert question in json.dumps(_json(f"{address}/data/traces/t0"))

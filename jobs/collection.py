@@ -30,7 +30,13 @@ from kinodex.agent.errors import BadSettings, InvalidReply
 from kinodex.agent.limits import Budget, Ledger, StopSignal
 from kinodex.agent.models.roles import DEFAULT_ROLE, Role
 from kinodex.agent.protocol import Note, Question, R, Request, Usage, Video
-from kinodex.agent.requests.collection import FOUND, AnswerFromRows, CollectionPlan, PlanCollection, PlannedField
+from kinodex.agent.requests.collection import (
+    FOUND,
+    AnswerFromRows,
+    CollectionPlan,
+    PlanCollection,
+    PlannedField,
+)
 from kinodex.agent.requests.extract import ExtractRows, read_schema
 from kinodex.agent.trace import Acted, Event, Finished, RunStarted
 from kinodex.agent.variants.base import Variant, with_settings

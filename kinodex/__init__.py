@@ -86,6 +86,7 @@ _HOMES = {
     "kinodex.agent.questions_failed": "QuestionsFailed",
     "kinodex.agent.trace": "ReplayModel",
     "kinodex.agent.variants.base": "Variant",
+    "kinodex.errors": "KinodexError",
     "kinodex.evaluation": "eval",
     "kinodex.frames": "Frame ingest",
     "kinodex.index.errors": "KinodexError LibraryError SpaceError",

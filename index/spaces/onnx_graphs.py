@@ -129,8 +129,8 @@ def cut(
         takes = sorted(name for name in needed[number] - made - known if name in types)
         body = [*_fixed_nodes(needed[number], whole.graph.node, fixed), *group]
         tensors, casts = _tensors({name: weights[name] for name in sorted(needed[number] & weights.keys())}, tensor)
-        values = [[types[name] for name in names] for names in (takes, sorted(made & later))]
-        part = helper.make_graph([*casts, *body], "part", *values, tensors)
+        inputs, outputs = ([types[name] for name in names] for names in (takes, sorted(made & later)))
+        part = helper.make_graph([*casts, *body], "part", inputs, outputs, tensors)
         model = helper.make_model(part, opset_imports=whole.opset_import, ir_version=whole.ir_version)
         parts.append(GraphPart(tuple(takes), model.SerializeToString()))
     return parts

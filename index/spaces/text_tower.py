@@ -102,7 +102,7 @@ class TextTower:
         """Compute the vectors of token ids by sessions that are open, or by one after another."""
         if self.settings.trims:
             ids = ids[:, : int(_lengths(ids).max())]
-        values = {IDS: ids, ROWS: self._rows(ids)}
+        values: dict[str, NDArray[Any]] = {IDS: ids, ROWS: self._rows(ids)}
         for number, names in enumerate(self.settings.parts):
             session = sessions[number] if sessions else self._session(number, once=True)
             later = {name for part in self.settings.parts[number + 1 :] for name in part}

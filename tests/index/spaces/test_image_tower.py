@@ -39,7 +39,7 @@ def test_it_gives_the_vectors_of_the_torch_tower_the_same_in_batches_of_any_size
     np.testing.assert_array_equal(batch, np.stack([space.prepare(rgb) for rgb in rgb_pictures(9)]))
     with tower.threads(2):
         ours = tower.embed(batch)
-    assert (ours.shape, ours.dtype, tower.embed(batch[:0]).shape) == ((9, 256), np.float16, (0, 256))
+    assert (ours.shape, ours.dtype.name, tower.embed(batch[:0]).shape) == ((9, 256), "float16", (0, 256))
     assert cosines(ours, space.embed(batch)).min() > 0.99999
     with tower.threads(1), ThreadPoolExecutor(4) as pool:
         alone = np.concatenate(list(pool.map(tower.embed, [each[None] for each in batch])))

@@ -325,7 +325,8 @@ def edl(
     title: TitleOption = "kinodex",
 ) -> None:
     """Write an edit decision list (CMX 3600), a cut a moment. Default: the shots."""
-    from kinodex.jobs.export.texts import edl_text, frame_rate
+    from kinodex.jobs.export.edits import edl_text
+    from kinodex.jobs.export.frame_rate import frame_rate
 
     chosen = moments.choose(open_library(library), "shots", is_watched=True)
     rate = frame_rate((each.video for each in chosen), fps, drop_frame, standard=True)
@@ -343,7 +344,8 @@ def otio(
     title: TitleOption = "kinodex",
 ) -> None:
     """Write a time line of OpenTimelineIO, a clip a moment. Default: the shots."""
-    from kinodex.jobs.export.texts import frame_rate, otio_text
+    from kinodex.jobs.export.edits import otio_text
+    from kinodex.jobs.export.frame_rate import frame_rate
 
     chosen = moments.choose(open_library(library), "shots", is_watched=True)
     rate = frame_rate((each.video for each in chosen), fps, drop_frame=None)

@@ -111,8 +111,8 @@ def test_bad_calls_are_errors_of_one_line(using: Use) -> None:
 
 def test_an_assistant_starts_it_over_stdio(shown: Path) -> None:
     async def run() -> None:
-        command, *arguments = (*COMMAND, "mcp", str(shown))
-        async with Client(StdioServerParameters(command=command, args=arguments)) as client:
+        command = [*COMMAND, "mcp", str(shown)]
+        async with Client(StdioServerParameters(command=command[0], args=command[1:])) as client:
             overview = await client.call_tool("overview", {"video": "film-01"})
             text = next(part.text for part in overview.content if part.type == "text")
             assert json.loads(text)["video"]["title"] == "film-01"

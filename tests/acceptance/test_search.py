@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ import kinodex as package
 from tests.acceptance import CAPTION, CAPTIONS, DETECTIONS, FACTS, IN_PYTHON, LINE, PICTURES, SPEECH, TENTS, WORDS, Fact
 from tests.support.command import Kinodex, bad, json_of
 
-IN_PICTURES = {IN_PYTHON: PICTURES}
+IN_PICTURES: dict[str, Any] = {IN_PYTHON: PICTURES}
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.film)

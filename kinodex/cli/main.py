@@ -43,7 +43,7 @@ COMMANDS = {
     "import": Place("kinodex.cli.library:import_app", "Bring in captions or transcripts made elsewhere.", MORE),
     "speakers": Place("kinodex.cli.add:speakers", "List and name the people who speak.", MORE),
     "duplicates": Place("kinodex.cli.search:duplicates", "Find videos that show the same.", MORE),
-    "export": Place("kinodex.cli.export:app", "Write clips, frames, subtitles, data sets.", MORE),
+    "export": Place("kinodex.cli.export:export", "Write clips, frames, subtitles, data sets.", MORE),
     "remove": Place("kinodex.cli.library:remove_app", "Remove videos, what was added, or voices.", MORE),
     "maintain": Place("kinodex.cli.library:maintain", "Clean up a library, or check it.", MORE),
     "use-space": Place("kinodex.cli.library:use_space"),
@@ -55,7 +55,6 @@ COMMANDS = {
     "mcp": Place("kinodex.cli.serve:mcp", "Serve a library to an assistant.", TRY),
     "doctor": Place("kinodex.cli.doctor:doctor", "Try each part of this machine.", TRY),
     "demo": Place("kinodex.cli.demo:demo", "The whole job on drawn films, offline, in minutes.", TRY),
-    "view": Place("kinodex.cli.serve:view", "Look at traces, runs and libraries in a browser.", TRY),
     "sample": Place("kinodex.cli.demo:sample", "Draw films with questions and known answers.", TRY),
     "lab": Place("kinodex.cli.main:lab"),
 }

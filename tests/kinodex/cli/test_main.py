@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from kinodex.cli import demo
+from kinodex.cli.export import KINDS
 from kinodex.cli.main import COMMANDS, LAB
 from kinodex.cli.meant import KIND_FIRST, MEANT
 from tests.support.command import Kinodex, bad
@@ -87,7 +88,11 @@ def test_every_command_that_is_meant_is_there(kinodex: Kinodex) -> None:
     for typed, command in {**MEANT, **KIND_FIRST}.items():
         words = list(takewhile(str.islower, command.split()))
         assert kinodex(*words[:2], "--help").code == 0, (typed, command)
-        if typed not in KIND_FIRST:
+        if words[0] == "export":
+            assert words[1] in KINDS
+        if typed.startswith("export "):
+            assert typed.removeprefix("export ") not in KINDS
+        elif typed not in KIND_FIRST:
             assert kinodex(*typed.split(), "--help").code == 2, f"{typed} is a command itself"
 
 

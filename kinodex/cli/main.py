@@ -55,16 +55,14 @@ COMMANDS = {
     "mcp": Place("kinodex.cli.serve:mcp", "Serve a library to an assistant.", TRY),
     "doctor": Place("kinodex.cli.doctor:doctor", "Try each part of this machine.", TRY),
     "demo": Place("kinodex.cli.demo:demo", "The whole job on drawn films, offline, in minutes.", TRY),
-    "sample": Place("kinodex.cli.demo:sample", "Draw films with questions and known answers.", TRY),
     "lab": Place("kinodex.cli.main:lab"),
 }
 """All commands, in the order of `--help`."""
 LAB = {
-    "bench": Place("kinodex.cli.lab:bench_app", "Measure speed and search on this machine."),
     "rollouts": Place("kinodex.cli.lab:rollouts", "Write runs as conversations to train on."),
     "train": Place("kinodex.cli.lab:train_app", "Train models of the agents."),
 }
-"""The commands of `kinodex lab`, which measure and train."""
+"""The commands of `kinodex lab`."""
 
 
 class Commands(Group):
@@ -101,7 +99,7 @@ class Commands(Group):
 
 
 class Lab(Commands):
-    """The commands that measure and train."""
+    """The commands that train."""
 
     table = LAB
 
@@ -136,7 +134,7 @@ LEAST_FILES, MOST_FILES = 64, 4096
 NO_FILES = "no further file can be opened; raise the limit (ulimit -n 1024), or end what has files open"
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
-lab = typer.Typer(cls=Lab, no_args_is_help=True, help="Measure this machine and train models: rarely needed.")
+lab = typer.Typer(cls=Lab, no_args_is_help=True, help="Train models of the agents: rarely needed.")
 app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP_NAMES)
 
 

@@ -40,7 +40,6 @@ MEANT = {
     **dict.fromkeys(("export parquet", "export huggingface"), "export hf LIBRARY FOLDER"),
     **dict.fromkeys(("remove captions",), "remove added LIBRARY captions MODEL"),
     **dict.fromkeys(("name",), "speakers LIBRARY SPEAKER NAME"),
-    **dict.fromkeys(("bench",), "lab bench"),
     **dict.fromkeys(("rollouts",), "lab rollouts"),
     **dict.fromkeys(("train",), "lab train"),
     **dict.fromkeys(("upgrade", "migrate"), "ingest FILMS --library NEW"),

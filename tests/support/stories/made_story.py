@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kinodex.sketch.scenes import TitleCard
-from kinodex.sketch.story import Event, Line, Prop, Setting, StoryFilm, StoryScene, StoryShot
+from tests.world.story import Event, Line, Prop, Setting, StoryFilm, StoryScene, StoryShot
 
 CAT, DOG, DUCK, HORSE = Prop("cat", "red"), Prop("dog", "blue"), Prop("duck", "white"), Prop("horse", "pink")
 KEY, HAT = Prop("key", "white"), Prop("hat", "black")

@@ -1,4 +1,4 @@
-"""Measure the search of a library of a million frames: `kinodex bench search`.
+"""Measure the search of a library of a million frames: `python -m tests.bench.search FOLDER`.
 
 Every query is put to an open library ("warm"), to one opened again for it ("fresh"), and to one opened again after its
 files were dropped from the system's memory ("cold", see `drop_page_cache`). Queries of one video go to another video
@@ -19,9 +19,10 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from kinodex.find import Finder
@@ -32,7 +33,9 @@ from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.indexes import COLUMN, count_parts, refresh
 from kinodex.index.store.schema import vectors_table
 from kinodex.index.sweep import sweep
+from kinodex.output import tell, tell_count
 from kinodex.web.search import VIDEOS_KEPT, FrameTimes, SearchRequest, find_moments, groups_view
+from tests.bench.figures import JsonOption, show
 
 K = 10
 FRAMES_READ = 16
@@ -617,3 +620,39 @@ def _directions(random: np.random.Generator, count: int, dim: int) -> NDArray[np
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     units: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return units
+
+
+def main(
+    directory: Annotated[Path, typer.Argument(help="Folder for the made-up library; an existing one is used.")],
+    videos: Annotated[int, typer.Option(min=1, help="Videos in it.")] = 1000,
+    frames: Annotated[int, typer.Option(min=20, help="Frames a video.")] = 1000,
+    lines: Annotated[int, typer.Option(min=1, help="Transcript lines a video, and as many captions.")] = 100,
+    dim: Annotated[int, typer.Option(min=8, help="Numbers in a vector.")] = 512,
+    jpeg_bytes: Annotated[int, typer.Option(min=1, help="Bytes of a stored picture.")] = 1000,
+    count: Annotated[int, typer.Option("--queries", min=1, help="Questions of each kind.")] = 100,
+    cone: Annotated[
+        bool, typer.Option("--cone", help="Vectors in a narrow cone: cosines of the best matches of 0.06 to 0.3.")
+    ] = False,
+    conditions: Annotated[
+        bool, typer.Option("--conditions", help="Only searches of the videos for which a condition holds.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Measure searches of a library of a million made-up frames: warm, freshly opened and cold, with recall."""
+
+    def on_progress(done: int) -> None:
+        tell_count(f"{done} of {videos} videos written")
+
+    size = Size(videos, frames, lines, dim, jpeg_bytes, cone)
+    if conditions:
+        library, _ = make_library(str(directory), size, on_progress)
+        refresh(library.tables)
+        found = bench_conditions(library, size, queries(count, size), lambda line: tell(f"\r{line}"))
+        show(found, f"{condition_table(found, size)}\n\n{machine()}", json)
+        return
+    figures = bench_search(directory, size, count, on_progress, lambda line: tell(f"\r{line}"))
+    show(figures, table(figures), json)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -7,25 +7,33 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from kinodex.jobs.errors import UsageError
-from kinodex.sketch import script, story, story_questions
+from kinodex.sketch import script
 from kinodex.sketch.script import FPS, OnFrame
 
 SHORT_FILMS = 3
-Form = Literal["story", "shuffled", "independent"]
-"""A story; its shots in random order; or shots that are drawn independently of each other."""
-FORMS: tuple[Form, ...] = ("story", "shuffled", "independent")
+Drawn = tuple[dict[str, Any], str, list[Any]]
+"""The script of a film as JSON values, its subtitles (or nothing), and its questions."""
+Draw = Callable[[Path, float, int, bool, OnFrame, int], Drawn]
+"""Draws a film: file, seconds, seed, whether it has a narrator, called with each frame, one frame in so many."""
 
 
-def sample(
+def draw_shots(path: Path, duration_s: float, seed: int, narrated: bool, on_frame: OnFrame, every: int) -> Drawn:
+    """Draw a film of shots that have nothing to do with each other."""
+    made = script.write_script(path.stem, duration_s, seed, spoken=narrated)
+    script.render_film(made, path, on_frame, every)
+    return script.as_json(made), script.subtitles(made), script.write_questions(made, path.name, seed)
+
+
+def write_films(
     directory: Path,
     hours: float,
     seed: int,
     on_progress: Callable[[float], object] = lambda share: None,
     *,
-    form: Form = "independent",
+    draw: Draw = draw_shots,
     minutes: float | None = None,
     every: int = 1,
 ) -> list[Path]:
@@ -34,9 +42,8 @@ def sample(
     Each film lasts `minutes`, and there are as many as come nearest to `hours`, at least one; by default less than an
     hour becomes three films, more becomes films of at most an hour. Each film has a script
     (`<film>.script.json`, every shot with its exact times); all questions are in `questions.jsonl`; what is spoken is
-    in subtitles (`<film>.srt`): in all stories, and in the first of the independent films, which has a narrator. The
-    same seed writes the same, and "shuffled" writes the shots of "story". One frame in `every` may be drawn.
-    `on_progress` is called with the share that is done, from 0 to 1.
+    in subtitles (`<film>.srt`): the first film has a narrator. The same seed writes the same. One frame in `every` may
+    be drawn. `on_progress` is called with the share that is done, from 0 to 1.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -55,7 +62,8 @@ def sample(
             def report(share: float, done: int = index) -> None:
                 on_progress((done + share) / number)
 
-            facts, spoken, asked = _film(path, minutes * 60, seed, form, index == 0, report, every)
+            on_frame = _by_frame(report, minutes * 60)
+            facts, spoken, asked = draw(path, minutes * 60, seed, index == 0, on_frame, every)
             path.with_suffix(".script.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
             if spoken:
                 path.with_suffix(".srt").write_text(spoken, encoding="utf-8")
@@ -65,20 +73,6 @@ def sample(
     return paths
 
 
-def _film(
-    path: Path, duration_s: float, seed: int, form: Form, narrated: bool, report: Callable[[float], None], every: int
-) -> tuple[dict[str, Any], str, list[Any]]:
-    """Draw a film; its script as JSON values, its subtitles (or nothing), and its questions."""
-    if form == "independent":
-        made = script.write_script(path.stem, duration_s, seed, spoken=narrated)
-        script.render_film(made, path, _by_frame(report, made.duration_s), every)
-        return script.as_json(made), script.subtitles(made), script.write_questions(made, path.name, seed)
-    film = story.write_story(path.stem, duration_s, seed)
-    film = story.shuffle_shots(film) if form == "shuffled" else film
-    story.render_story(film, path, _by_frame(report, film.duration_s), every)
-    return story.as_json(film), story.subtitles(film), story_questions.write_questions(film, path.name)
-
-
 def _by_frame(report: Callable[[float], None], duration_s: float) -> OnFrame:
     """Report the share that is done, every ten seconds of film."""
-    return lambda frame: report(frame / round(duration_s * FPS)) if frame % (10 * FPS) == 0 else None
+    return lambda frame: report(min(1.0, frame / round(duration_s * FPS))) if frame % (10 * FPS) == 0 else None

@@ -1,7 +1,7 @@
 """A space of kinodex as a model of MTEB (https://github.com/embeddings-benchmark/mteb), which brings its own tasks.
 
     import mteb
-    from kinodex.bench.mteb_model import SpaceModel
+    from tests.bench.mteb_model import SpaceModel
 
     mteb.evaluate(SpaceModel("ViT-B-32-SigLIP2-256/webli"), mteb.get_tasks(modalities=["image"]))
 

@@ -14,7 +14,7 @@ import pytest
 
 from kinodex.sketch.scenes import TitleCard
 from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX
-from kinodex.sketch.story import (
+from tests.world.story import (
     ACTORS,
     ASPECT,
     CLOSEST,

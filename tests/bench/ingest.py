@@ -1,4 +1,4 @@
-"""Measure an ingest against a competent script and two other programs: `kinodex lab bench ingest`.
+"""Measure an ingest against a competent script and two other programs: `python -m tests.bench.ingest VIDEO`.
 
 All are whole processes, from the command to its end: what a person waits for. Times of different runs do not compare
 on a shared machine, so everything is run in turn, round by round, and medians are reported; CPU seconds are of the
@@ -24,18 +24,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from kinodex.doctor.alone import Lost
 from kinodex.index.spaces.space import processor_facts
+from kinodex.output import tell
 from kinodex.pipeline.decoding.open import probe
 from kinodex.pipeline.fetch import Source
+from tests.bench.figures import FpsOption, JsonOption, RoundsOption, show
+from tests.bench.random_space import make_random_space
 
 if TYPE_CHECKING:
     from kinodex.jobs.ingest.config import IngestConfig
 
-T = TypeVar("T")
 
 MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "onnxruntime", "pylance")
 FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "asimd", "bf16")
@@ -43,8 +47,9 @@ FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "asimd", "
 FIRST, NEXT, SCRIPT = "kinodex, first run", "kinodex, next library", "script"
 PEERS = {"pixeltable": "pixeltable>=0.7", "daft": "daft>=0.7"}
 """Programs of others and what is installed for each, in an environment of its own above this one."""
+ROOT = Path(__file__).resolve().parents[2]
 KINODEX = "from kinodex.cli.main import main; main()"
-PEER = "from kinodex.bench.peer_{} import main; main()"
+PEER = "from tests.bench.peer_{} import main; main()"
 INSTALL_LIMIT_S, RUN_LIMIT_S = 900.0, 3600.0
 
 
@@ -155,7 +160,12 @@ def _round(
 
 def _run(command: Sequence[str], here: Path) -> WholeRun:
     """Run a program in a folder, with caches of its own there; raises Lost if it fails."""
-    environment = {**os.environ, "XDG_CACHE_HOME": str(here / "cache"), "PIXELTABLE_HOME": str(here / "pixeltable")}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "XDG_CACHE_HOME": str(here / "cache"),
+        "PIXELTABLE_HOME": str(here / "pixeltable"),
+    }
     with tempfile.TemporaryFile() as output:
         began, before = time.perf_counter(), _children_cpu_s()
         child = subprocess.Popen(command, cwd=here, env=environment, stdout=output, stderr=output)
@@ -193,7 +203,7 @@ def _environments(
         folder = scratch / f"{peer}-environment"
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
         (packages,) = folder.glob("lib/python*/site-packages")
-        above = [str(Path(__file__).parents[2]), *(each for each in sys.path if each.endswith("-packages"))]
+        above = [str(ROOT), *(each for each in sys.path if each.endswith("-packages"))]
         (packages / "above.pth").write_text("\n".join(above) + "\n")
         python = str(folder / "bin" / "python")
         install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", PEERS[peer]]
@@ -294,13 +304,11 @@ def _warm(all_here: threading.Barrier) -> None:
     all_here.wait()
 
 
-# Run work in a fresh process, and measure the resources that it uses: memory of its processes, time of the GPU.
+# The resources that work uses: memory of its processes, time of the GPU.
 
 MEMORY_EVERY_S, GPU_EVERY_S = 0.2, 1.0
 GPU_FIGURES = ("utilization.gpu", "utilization.decoder", "memory.used")
 """As nvidia-smi names them: percent, percent, MiB."""
-
-P = ParamSpec("P")
 
 
 @dataclass
@@ -310,40 +318,6 @@ class ResourceUsage:
     parent_bytes: int = 0
     child_bytes: int = 0
     gpu: dict[str, float] = field(default_factory=dict)
-
-
-class Lost(Exception):
-    """A process that returned no result: it ended by itself, or took too long."""
-
-
-def run_alone_within(limit_s: float | None, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `work` in a fresh process, which nothing before it helps or hinders; raises its errors, and Lost."""
-    context = get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_send_result, args=(theirs, work, args, kwargs))
-    process.start()
-    theirs.close()
-    try:
-        if not ours.poll(limit_s):
-            raise Lost(f"it took more than {limit_s:g} s")
-        result: T | Exception = ours.recv()
-    except EOFError as error:
-        process.join()
-        raise Lost(f"its process ended with status {process.exitcode}") from error
-    finally:
-        process.kill()
-        process.join()
-        ours.close()
-    if isinstance(result, Exception):
-        raise result
-    return result
-
-
-def _send_result(pipe: Connection, work: Callable[..., object], args: Any, kwargs: Any) -> None:
-    try:
-        pipe.send(work(*args, **kwargs))
-    except Exception as error:  # whatever it is, it is raised where the result is waited for
-        pipe.send(error)
 
 
 @contextmanager
@@ -401,3 +375,26 @@ def _sample_gpu(samples: dict[str, list[float]]) -> None:
         values = [float(value) for value in column if value.replace(".", "").isdigit()]
         if values:
             samples[name].append(max(values))
+
+
+def main(
+    video: Annotated[list[Path], typer.Argument(exists=True, help="The videos, each measured by itself.")],
+    model: Annotated[
+        Path | None, typer.Option(exists=True, help="Folder of an open_clip model. Default: ViT-B-32, random weights.")
+    ] = None,
+    fps: FpsOption = 1.0,
+    rounds: RoundsOption = 5,
+    peers: Annotated[bool, typer.Option("--peers", help="Also Pixeltable and Daft, which it installs apart.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Measure whole ingests on a CPU, the first on a machine and the next, against a competent script in turn."""
+    with tempfile.TemporaryDirectory() as scratch:
+        if model is None:
+            model = Path(make_random_space(Path(scratch) / "model", "ViT-B-32").removeprefix("local-dir:"))
+        paths = [each.absolute() for each in video]
+        figures = bench_ingest(paths, model.absolute(), rounds, list(PEERS) if peers else [], fps, tell)
+    show(figures, table(figures), json)
+
+
+if __name__ == "__main__":
+    typer.run(main)

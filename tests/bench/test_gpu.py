@@ -1,4 +1,4 @@
-"""`kinodex bench gpu` on a machine without a GPU: its CPU parts run, the rest is left out and said."""
+"""The bench of GPUs on a machine without a GPU: its CPU parts run, the rest is left out and said."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.bench.gpu import (
+from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.pipeline.decoding.open import open_video, probe
+from tests.bench import gpu
+from tests.bench.conftest import FILM_S, Bench
+from tests.bench.gpu import (
     ALL_ON_GPU,
     CONTROL,
     EMBEDS_ON_GPU,
@@ -28,22 +32,14 @@ from kinodex.bench.gpu import (
     list_ways,
     table,
 )
-from kinodex.bench.ingest import WholeIngest, ingest_films
-from kinodex.jobs.ingest.config import IngestConfig
-from kinodex.pipeline.decoding.open import open_video, probe
-from tests.kinodex.bench.conftest import FILM_S
-from tests.support.command import Kinodex
+from tests.bench.ingest import WholeIngest, ingest_films
 
 
 @pytest.mark.slow
-def test_a_machine_is_measured_and_the_control_equals_the_reference(
-    film: Path, kinodex: Kinodex, tmp_path: Path
-) -> None:
+def test_a_machine_is_measured_and_the_control_equals_the_reference(film: Path, bench: Bench, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     out = tmp_path / "figures"
-    run = kinodex(
-        "lab", "bench", "gpu", film, "--space", "builtin", "--seconds", 0.1, "--no-gpu", "--out", out, "--json"
-    )
+    run = bench(gpu.main, film, "--space", "builtin", "--seconds", 0.1, "--no-gpu", "--out", out, "--json")
     assert run.code == 0, run.err
     figures = json.loads(run.out)
     assert json.loads((out / "gpu.json").read_text()) == figures

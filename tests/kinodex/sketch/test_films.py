@@ -1,4 +1,4 @@
-"""`kinodex sample` and `kinodex demo`."""
+"""Films of shots that are drawn by themselves, as `kinodex demo` has them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.sketch.sample import sample
+from kinodex.sketch.films import write_films
 
 
-def test_sample_writes_films_scripts_questions_and_subtitles(films: Path) -> None:
+def test_films_come_with_scripts_questions_and_subtitles(films: Path) -> None:
     names = sorted(path.name for path in films.iterdir())
     assert names == [
         "film-01.mp4",
@@ -34,12 +34,12 @@ def test_what_was_interrupted_has_no_questions_yet(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        sample(tmp_path, 0.02, 3, on_progress=interrupt)
+        write_films(tmp_path, 0.02, 3, on_progress=interrupt)
     assert not (tmp_path / "questions.jsonl").exists()
 
 
 @pytest.mark.slow
 def test_the_same_seed_writes_the_same_bytes(films: Path, tmp_path: Path) -> None:
-    sample(tmp_path, 0.0, 3, minutes=0.02 * 60 / 3)  # the first of the three
+    write_films(tmp_path, 0.0, 3, minutes=0.02 * 60 / 3)  # the first of the three
     again = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != "questions.jsonl"}
     assert len(again) == 3 and again == {name: (films / name).read_bytes() for name in again}

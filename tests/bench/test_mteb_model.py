@@ -27,7 +27,7 @@ from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
 from mteb.abstasks.task_metadata import TaskMetadata
 from PIL import Image
-from kinodex.bench.mteb_model import SpaceModel
+from tests.bench.mteb_model import SpaceModel
 
 facts = json.load(open("facts.json"))
 common = dict(description="films", reference=None, dataset={"path": "NA", "revision": "NA"}, eval_splits=["test"],

@@ -1,4 +1,4 @@
-"""Measure the cost of each decoder, file by file: `kinodex bench decoders`.
+"""Measure the cost of each decoder, file by file: `python -m tests.bench.decoders FILES`.
 
 The reference is decoding everything with PyAV and scaling the sampled frames, on one core. Each decoder is measured
 beside it, in turn, in one process that is ended if it hangs; CPU seconds count all threads of that process.
@@ -16,8 +16,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
-from kinodex.bench.ingest import Lost, run_alone_within
+import typer
+
+from kinodex.doctor.alone import Lost, run_alone_within
 from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.decoding.open import DECODERS, open_video, probe
@@ -25,6 +28,7 @@ from kinodex.pipeline.decoding.stream import VideoMetadata, VideoReader
 from kinodex.pipeline.errors import PipelineError
 from kinodex.pipeline.images import rgb_scaler
 from kinodex.pipeline.sources import list_sources
+from tests.bench.figures import JsonOption, RoundsOption, show
 
 EVERY_FRAME = 1000.0
 """A sampling rate above every frame rate: all frames are decoded."""
@@ -215,3 +219,20 @@ def _ffmpeg(path: Path, loops: int, film: Path, options: list[str]) -> None:
         part.unlink(missing_ok=True)
         raise UsageError(f"ffmpeg cannot make {film.name} of {path}: {done.stderr.strip().splitlines()[-1][:200]}")
     part.rename(film)
+
+
+def main(
+    files: Annotated[list[Path], typer.Argument(exists=True, help="Videos, or folders of them.")],
+    fps: Annotated[list[float] | None, typer.Option(help="Frames sampled a second; may be repeated.")] = None,
+    decoder: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
+    rounds: RoundsOption = 3,
+    make: Annotated[Path | None, typer.Option(help="Folder for the first file re-encoded with each codec.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure the cost of each decoder by file, relative to decoding all with PyAV, and check that its times agree."""
+    rows = bench_decoders(files, fps or [1.0, 0.2], decoder, rounds, make)
+    show(rows, table(rows), json)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,4 +1,4 @@
-"""`kinodex bench decoders`, the films it makes, and spaces of random weights."""
+"""The bench of decoders, the films it makes, and spaces of random weights."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import shutil
 
 import pytest
 
-from kinodex.bench.decoders import bench_decoders, make_films, table
-from kinodex.bench.random_space import write_random_tokenizer
 from kinodex.index.spaces.export_text import export_tokenizer
 from kinodex.index.spaces.space import import_open_clip, load_space
 from kinodex.index.spaces.text_tower import Tokenizer
+from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import SourceMissing
-from tests.kinodex.bench.conftest import FILM_S
-from tests.support.command import bad
+from tests.bench import random_space
+from tests.bench.conftest import FILM_S
+from tests.bench.decoders import bench_decoders, make_films, table
+from tests.bench.random_space import write_random_tokenizer
 
 
 @pytest.mark.slow
@@ -49,11 +50,12 @@ def test_films_of_all_codecs_are_made_once(film, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_space_of_random_weights_loads(tmp_path, kinodex):
-    ran = kinodex("lab", "bench", "make-space", tmp_path / "model", "--model", "ViT-S-32-alt")
+def test_a_space_of_random_weights_loads(tmp_path, bench):
+    ran = bench(random_space.main, tmp_path / "model", "--model", "ViT-S-32-alt")
     assert ran.out.strip() == f"local-dir:{tmp_path}/model"
     assert load_space(ran.out.strip(), towers="image").dim == 256
-    bad(kinodex, "lab", "bench", "make-space", tmp_path / "other", "--model", "RN49", code=2, says="RN49")
+    with pytest.raises(UsageError, match="RN49"):
+        random_space.make_random_space(tmp_path / "other", "RN49")
 
 
 WORDS = 3_000

@@ -1,4 +1,4 @@
-"""`kinodex bench ingest` on a film of ten seconds: what is counted is right, times are not judged."""
+"""The bench of ingests on a film of ten seconds: what is counted is right, times are not judged."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import time
 
 import pytest
 
-from kinodex.bench.ingest import FIRST, NEXT, SCRIPT, Lost, measure_usage, run_alone_within
-from tests.kinodex.bench.conftest import FILM_S
+from kinodex.doctor.alone import run_alone_within
+from tests.bench import ingest
+from tests.bench.conftest import FILM_S
+from tests.bench.ingest import FIRST, NEXT, SCRIPT, measure_usage
 from tests.support.models.tiny_models import TINY, write_model
 
 
 @pytest.mark.slow
-def test_whole_ingests_are_measured_in_turn_with_a_script_and_what_does_not_run_is_left_out(film, tmp_path, kinodex):
+def test_whole_ingests_are_measured_in_turn_with_a_script_and_what_does_not_run_is_left_out(film, tmp_path, bench):
     """Several seconds: two ingests and the script, each a process of its own that loads a model."""
     write_model(tmp_path / "model", TINY)
-    ran = kinodex("lab", "bench", "ingest", film, "--model", tmp_path / "model", "--rounds", 1)
+    ran = bench(ingest.main, film, "--model", tmp_path / "model", "--rounds", 1)
     assert ran.code == 0, ran.err
     rows = [row.split(" | ") for row in ran.out.splitlines() if row.startswith(f"| {film.name}, {FILM_S} s, ")]
     assert [row[1] for row in rows] == [FIRST, NEXT, SCRIPT]
@@ -25,7 +27,7 @@ def test_whole_ingests_are_measured_in_turn_with_a_script_and_what_does_not_run_
     )
     assert seconds > 0.5 and cpu_s > 0.5 and memory_mb > 100
     assert " cores of " in ran.out and "median of 1 rounds" in ran.out
-    assert kinodex("lab", "bench", "ingest", tmp_path / "none.mp4").code == 2
+    assert bench(ingest.main, tmp_path / "none.mp4").code == 2
 
 
 SPARE_BYTES = 60_000_000
@@ -36,17 +38,6 @@ def hold_memory(seconds):
         held = bytearray(os.urandom(1) * SPARE_BYTES)
         time.sleep(seconds)
     return load, len(held)
-
-
-@pytest.mark.slow
-def test_a_fresh_process_gives_what_it_made_what_it_raised_or_how_it_ended():
-    assert run_alone_within(None, sum, [1, 2, 3]) == 6
-    with pytest.raises(ZeroDivisionError):
-        run_alone_within(None, divmod, 1, 0)
-    with pytest.raises(Lost, match="status 7"):
-        run_alone_within(None, os._exit, 7)
-    with pytest.raises(Lost, match=r"more than 0\.3 s"):
-        run_alone_within(0.3, time.sleep, 60)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A model with random weights: as fast as a trained one, and useless for a search."""
+"""A model with random weights, as fast as a trained one: `python -m tests.bench.random_space FOLDER`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import string
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from kinodex.jobs.errors import UsageError
+from kinodex.output import say
 
 SPECIALS = ("<pad>", "<eos>", "<bos>", "<unk>")
 MARK = "▁"
@@ -73,3 +77,15 @@ def _merges() -> Iterator[tuple[str, str]]:
     for _ in range(LONGEST_WORD - 1):
         yield from ((word, letter) for word in words for letter in string.ascii_lowercase)
         words = tuple(word + letter for word in words for letter in string.ascii_lowercase)
+
+
+def main(
+    directory: Annotated[Path, typer.Argument(help="Folder for the model.")],
+    model: Annotated[str, typer.Option(help="An architecture of open_clip.")] = "ViT-B-32",
+) -> None:
+    """Write a model with random weights, to measure speed with where no hub can be reached."""
+    say(make_random_space(directory, model))
+
+
+if __name__ == "__main__":
+    typer.run(main)

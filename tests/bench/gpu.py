@@ -1,4 +1,4 @@
-"""Measure an ingest on a machine with a GPU, in less time than a limit: `kinodex bench gpu`.
+"""Measure an ingest on a machine with a GPU, in less time than a limit: `python -m tests.bench.gpu`.
 
 The stages alone first, each in a process of its own: decoding on CPUs and by NVDEC, embedding on CPUs and the GPU. Then
 whole ingests by every way that the machine has, of as many films as the stages can do in `work_s`. Then the rows of
@@ -25,19 +25,19 @@ from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import cycle, islice, repeat
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Annotated, ParamSpec, TypeVar
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 from PIL import Image
 
-from kinodex.bench import ingest
-from kinodex.bench.ingest import Lost, WholeIngest, ingest_films, measure_usage, run_alone_within
-from kinodex.bench.random_space import make_random_space
+from kinodex.doctor.alone import Lost, run_alone_within
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
-from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.jobs.ingest.config import IngestConfig, resolve
 from kinodex.jobs.ingest.run import MOST_LOCAL_WORKERS
+from kinodex.output import tell
 from kinodex.pipeline.decoding.open import open_video, probe
 from kinodex.pipeline.decoding.pyav_reader import PyavReader
 from kinodex.pipeline.errors import PipelineError
@@ -46,6 +46,10 @@ from kinodex.pipeline.gpu import GpuReader
 from kinodex.pipeline.images import ModelInput, encode_video, repeat_video
 from kinodex.pipeline.sample import Chunk, SamplingSettings, rgb_samples
 from kinodex.sketch.script import draw_frames, write_script
+from tests.bench import ingest
+from tests.bench.figures import FpsOption, JsonOption, show
+from tests.bench.ingest import WholeIngest, ingest_films, measure_usage
+from tests.bench.random_space import make_random_space
 
 DEFAULT_MODEL = "ViT-B-32-SigLIP2-256"
 """The default space's architecture; with random weights it is as fast as it is trained."""
@@ -364,7 +368,7 @@ class Rate:
     """Frames a second of one stage, and the resources of its processes.
 
     Memory in MB is resident, at its peak, of the process and of its largest child; `gpu` as in
-    `kinodex.bench.ingest`. `remark` says why the rate is not that of what it is called after.
+    `tests.bench.ingest`. `remark` says why the rate is not that of what it is called after.
     """
 
     frames_a_s: float
@@ -689,3 +693,33 @@ def _line(
     remark: str = "",
 ) -> str:
     return f"| {' | '.join([what, rate, speed, part, busy, gpu, memory, rows, remark.replace('|', '/')])} |"
+
+
+def main(
+    video: Annotated[
+        list[Path] | None, typer.Argument(exists=True, help="Videos to measure on. Default: a film drawn here.")
+    ] = None,
+    space: Annotated[
+        str | None, typer.Option(help="Embedding space. Default: the default space's architecture, random weights.")
+    ] = None,
+    fps: FpsOption = 1.0,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Length of each measurement in seconds, about.")] = 25.0,
+    limit: Annotated[float, typer.Option(min=1.0, help="Seconds after which nothing more is begun.")] = 560.0,
+    with_gpu: Annotated[bool, typer.Option("--gpu/--no-gpu", help="Use the GPU, if there is one.")] = True,
+    out: Annotated[Path | None, typer.Option(help="Folder for gpu.md and gpu.json as well.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure a machine with a GPU in ten minutes: decoding, embedding, whole ingests, and rows equal to the CPU's.
+
+    Other settings come from the environment, such as KINODEX_INGEST_WORKERS=16. What is not there is left out and said.
+    """
+    resolved = resolve({"space": space, "fps": fps, "anyway": True}, {}, os.environ, None, {})
+    random_weights = "space" not in resolved.origins
+    figures = bench_gpu(video or [], resolved.config, seconds, limit, with_gpu, random_weights, tell)
+    if out is not None:
+        write_files(figures, out)
+    show(figures, table(figures), json)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,4 +1,4 @@
-"""`kinodex bench search` on a tiny library: what it makes is what it says, and it finds what is there."""
+"""The bench of searches on a tiny library: what it makes is what it says, and it finds what is there."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinodex.bench.search import SearchFigures, Size, Times, frame_vectors, make_library, queries, table, video_id
 from kinodex.index.errors import SettingsMismatch
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
-from tests.support.command import Kinodex
+from tests.bench import search
+from tests.bench.conftest import Bench
+from tests.bench.search import SearchFigures, Size, Times, frame_vectors, make_library, queries, table, video_id
 
 SIZE = Size(videos=12, frames=30, lines=5, dim=16, jpeg_bytes=50)
 
 
 @pytest.mark.slow
-def test_figures_as_json_and_as_tables_with_progress(kinodex: Kinodex, tmp_path: Path) -> None:
+def test_figures_as_json_and_as_tables_with_progress(bench: Bench, tmp_path: Path) -> None:
     size = ("--videos", 12, "--frames", 30, "--lines", 5, "--dim", 16, "--jpeg-bytes", 50, "--queries", 3)
-    command = ("lab", "bench", "search", tmp_path / "library", *size)
-    ran = kinodex(*command, "--json")
+    ran = bench(search.main, tmp_path / "library", *size, "--json")
     figures = json.loads(ran.out)
     assert (figures["size"], "12 of 12 videos written" in ran.err) == ([12, 30, 5, 16, 50, False], True)
     assert [figures[name] for name in ("recall", "index_recall")] == pytest.approx([1.0, 1.0])  # so few are scanned
@@ -31,8 +31,7 @@ def test_figures_as_json_and_as_tables_with_progress(kinodex: Kinodex, tmp_path:
     )
     assert "two words in all lines" in {each["question"] for each in figures["times"]}
     assert [(each["videos"], each["recall"]) for each in figures["conditions"]] == [(6, 1.0), *[(1, 1.0)] * 3]
-    cone = ("--conditions", "--cone")
-    ran = kinodex(*command[:3], tmp_path / "cone", *size, *cone)
+    ran = bench(search.main, tmp_path / "cone", *size, "--conditions", "--cone")
     shares = ("50.00%: 6", "5.00%: 1", "0.50%: 1", "0.05%: 1")
     assert [line.split(" | ")[0] for line in ran.out.splitlines()[4:8]] == [f"| {share}" for share in shares]
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from kinodex.sketch import story_questions
 from kinodex.sketch.scenes import NUMBERS
-from kinodex.sketch.story import PASSERS, Line, StoryFilm, as_json, shuffle_shots, write_story
-from kinodex.sketch.story_questions import MAKERS, Facts, Maker, write_questions
 from tests.support.stories.made_story import AT_HOUSE, AT_TENT, BUSES, CAT, DOG, DUCK, HAT, HORSE, KEY, event, story
 from tests.support.stories.story_truth import CHECKS, is_true
+from tests.world import story_questions
+from tests.world.story import PASSERS, Line, StoryFilm, as_json, shuffle_shots, write_story
+from tests.world.story_questions import MAKERS, Facts, Maker, write_questions
 
 SEEDS = range(2)
 

@@ -108,7 +108,7 @@ def test_openais_client_for_javascript(served: Client, tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr[-3000:]
     found = json.loads(ran.stdout)
     assert found["texts"] == ["B. a purple dog"] * 4
-    assert found["cited"] == "film-01 0:21 to 0:22"
+    assert found["cited"] == "film-01 0:21.0 to 0:22.0"
     assert {"response.created", "response.reasoning_summary_text.delta", "response.completed"} < {*found["kinds"]}
     assert found["refused"] == [400, "invalid_request_error", "tool_choice"]
 
@@ -123,7 +123,7 @@ def test_a_chat_program(served: Client, tmp_path: Path) -> None:
         assert ran.returncode == 0, ran.stderr[-3000:]
         return ran.stdout.strip()
 
-    colour = "black\n\nSeen in film-01 0:14 to 0:15."
+    colour = "black\n\nSeen in film-01 0:14.0 to 0:15.0."
     for more in ([], ["--no-stream"], ["-s", "Be short.", "-o", "seed", "1"]):
         assert said("-m", "films", *more, "video: film-01\nWhat colour is the bird at sea?") == colour
     assert said("-c", f"And {QUESTION}") == "B. a purple dog"

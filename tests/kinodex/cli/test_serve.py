@@ -90,21 +90,20 @@ def test_traces_that_serve_refuses(kinodex: Kinodex, tmp_path: Path, shown: Show
 
 
 @pytest.mark.slow
-def test_traces_are_shown_beside_the_questions_of_their_library(shown: Shown, tmp_path: Path) -> None:
-    for places, can_ask in (((shown.traces[0],), False), ((*shown.traces, shown.library.uri), True)):
-        command = [*COMMAND, "serve", *map(str, places), "--port", "0", "--no-browser"]
-        environment = os.environ | {"KINODEX_STATE": str(tmp_path), "PYTHONUNBUFFERED": "1"}
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
-            assert server.stderr is not None
-            address = server.stderr.readline().split()[0]
-            with urllib.request.urlopen(f"{address}data/home") as reply:
-                home = json.load(reply)
-            with urllib.request.urlopen(f"{address}data/traces/t0") as reply:
-                assert json.load(reply)["trace"]["question"]["text"] == QUESTION.text
-            server.send_signal(signal.SIGINT)
-            server.communicate()
-            assert server.returncode == 0
-        assert (len(home["traces"]), home["serve"] is not None) == (len(places) - can_ask, can_ask)
+def test_traces_alone_are_shown_and_nothing_can_be_asked(shown: Shown, tmp_path: Path) -> None:
+    command = [*COMMAND, "serve", *map(str, shown.traces), "--port", "0", "--no-browser"]
+    environment = os.environ | {"KINODEX_STATE": str(tmp_path), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stderr is not None
+        address = server.stderr.readline().split()[0]
+        with urllib.request.urlopen(f"{address}data/home") as reply:
+            home = json.load(reply)
+        with urllib.request.urlopen(f"{address}data/traces/t0") as reply:
+            assert json.load(reply)["trace"]["question"]["text"] == QUESTION.text
+        server.send_signal(signal.SIGINT)
+        server.communicate()
+        assert server.returncode == 0
+    assert (len(home["traces"]), home["serve"]) == (len(shown.traces), None)
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ def find_matches(
     count: int,
     gap_s: Mapping[str, float],
     beside: Sequence[str] = (),
-    anchors_from: AnchorsFrom = "both",
+    anchors_from: AnchorsFrom = "all",
 ) -> list[Anchor]:
     """Find for each query the `count` best frames of each video, no two of a video closer than its `gap_s`.
 
@@ -189,7 +189,7 @@ def new_queries(proposed: Iterable[str], known: Iterable[str]) -> list[str]:
     return [query for folded, query in fresh.items() if folded not in folded_known][:MOST_QUERIES]
 
 
-async def start_multi_video(session: Session, tree: Tree, most: int, anchors_from: AnchorsFrom = "both") -> int:
+async def start_multi_video(session: Session, tree: Tree, most: int, anchors_from: AnchorsFrom = "all") -> int:
     """Add the videos as candidates, best first, for agents without queries; returns the first one's number.
 
     Queries are discovered only to rank several videos; if that fails, the question's own words are looked for.
@@ -204,7 +204,7 @@ async def start_multi_video(session: Session, tree: Tree, most: int, anchors_fro
     return add_video_roots(session, tree, found)
 
 
-async def choose_videos(session: Session, most: int, anchors_from: AnchorsFrom = "both") -> None:
+async def choose_videos(session: Session, most: int, anchors_from: AnchorsFrom = "all") -> None:
     """Limit a session to `most` videos, for agents that do not rank them.
 
     The videos match discovered queries best, or, without a valid one, the question's own words.
@@ -214,7 +214,7 @@ async def choose_videos(session: Session, most: int, anchors_from: AnchorsFrom =
         limit_videos(session, queries, most, anchors_from)
 
 
-def limit_videos(session: Session, queries: Sequence[str], most: int, anchors_from: AnchorsFrom = "both") -> None:
+def limit_videos(session: Session, queries: Sequence[str], most: int, anchors_from: AnchorsFrom = "all") -> None:
     """Limit a session to the `most` videos that match the queries best, and those with prior evidence."""
     session.environment = session.environment.nearest(queries, most, session.known_videos, anchors_from)
 

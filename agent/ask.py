@@ -36,7 +36,7 @@ from kinodex.agent.errors import (
     TakesNoPictures,
     UnknownAgent,
 )
-from kinodex.agent.limits import Account, Budget, Ledger, StopSignal, gather_all, time_limit
+from kinodex.agent.limits import UNLIMITED, Account, Budget, Ledger, StopSignal, gather_all, time_limit
 from kinodex.agent.protocol import USUAL, AnswerRules, Models, Note, Question, ShownFrame, model_for, request_key
 from kinodex.agent.requests.answer import Answered, Conclusion
 from kinodex.agent.requests.describe import Verify, VerifyNotes
@@ -56,7 +56,6 @@ from kinodex.index.errors import KinodexError
 from kinodex.index.named_files import read_text
 
 ANSWER = TypeAdapter(Answer)
-UNLIMITED = Budget()
 HANG_S = 600.0
 """Time without a call in flight or anything computed after which an agent is taken to hang."""
 TOGETHER = 8

@@ -25,19 +25,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.errors import NeedsPictures
-from kinodex.agent.protocol import CAPTION, EXACT_S, SCREEN_TEXT, SUBTITLE, Anchor, Note, ShownFrame, Video, named_video
-from kinodex.index.rows import TranscriptRow
+from kinodex.agent.protocol import CAPTION, EXACT_S, SCREEN_TEXT, SPEECH, Anchor, Note, ShownFrame, Video, named_video
+from kinodex.index.rows import SpeechRow
 from kinodex.index.terms import line_terms, query_terms
 
 if TYPE_CHECKING:
     from kinodex.index.library import LibraryReader
     from kinodex.index.rows import (
         CaptionRow,
-        ClipRow,
+        ChapterRow,
         DetectionRow,
         FrameVectors,
         Hit,
-        SceneRow,
+        NoteRow,
         Scope,
         ScreenTextRow,
         SegmentRow,
@@ -85,20 +85,20 @@ class LibraryVideos:
         rows: Sequence[VideoRow],
         embed_text: EmbedText,
         *,
-        subtitles: bool = True,
+        speech: bool = True,
         screen_text: bool = True,
         space: str | None = None,
     ) -> None:
         """`embed_text` is of `space`, the name or digest of one of `library.spaces()`; None is the library's own.
 
-        Without `subtitles` it is as if there were no transcript, without `screen_text` as if no text was on screen.
+        Without `speech` it is as if there were no transcript, without `screen_text` as if no text was on screen.
         """
         self.uri = library.uri
         self.space = library.space(space)
         self.videos = tuple(Video(row.video_id, row.title, row.start_s, row.duration_s, row.frames > 0) for row in rows)
         self.index_frames = sum(row.frames for row in rows)
         self._library, self._rows, self._embed_text = library, tuple(rows), embed_text
-        self._subtitles, self._screen_text = subtitles, screen_text
+        self._speech, self._screen_text = speech, screen_text
         self._other_space = None if self.space.digest == library.fingerprint.digest else self.space.digest
         self._ids = frozenset(row.video_id for row in rows)
         self._in_memory: dict[str, InMemory] = {}
@@ -115,7 +115,7 @@ class LibraryVideos:
 
     def only(self, video_ids: Collection[str]) -> LibraryVideos:
         rows = [row for row in self._rows if row.video_id in video_ids]
-        shown = {"subtitles": self._subtitles, "screen_text": self._screen_text}
+        shown = {"speech": self._speech, "screen_text": self._screen_text}
         return LibraryVideos(self._library, rows, self._embed_text, **shown, space=self._other_space)
 
     def in_memory(self, video_id: str) -> InMemory:
@@ -134,7 +134,7 @@ class LibraryVideos:
         words = self.words(video_id)
         if not words:
             title = next(video.title for video in self.videos if video.video_id == video_id)
-            hidden = "" if self._subtitles else ", and its transcript is not to be read"
+            hidden = "" if self._speech else ", and its transcript is not to be read"
             raise NeedsPictures(
                 f"the library holds neither frames nor captions of {title!r}{hidden}; ingest the "
                 "video, or import captions of it"
@@ -150,15 +150,15 @@ class LibraryVideos:
         """The captions of a video by the newest model that wrote any, else its transcript; in time order."""
         if video_id not in self._words:
             captions = tuple(note for note in self.lines(video_id) if note.source == CAPTION)
-            said = tuple(note for note in self.lines(video_id) if note.source == SUBTITLE)
+            said = tuple(note for note in self.lines(video_id) if note.source == SPEECH)
             self._words[video_id] = captions or said
         return self._words[video_id]
 
     def lines(self, video_id: str) -> tuple[Note, ...]:
         """All that is written of a video, said in it or stands on its screen: notes by source, in time order."""
         if video_id not in self._lines:
-            kinds: dict[str, Sequence[TranscriptRow | ScreenTextRow | CaptionRow]] = {
-                SUBTITLE: self.transcript(video_id),
+            kinds: dict[str, Sequence[SpeechRow | ScreenTextRow | CaptionRow]] = {
+                SPEECH: self.speech(video_id),
                 SCREEN_TEXT: self.screen_text(video_id),
                 CAPTION: self.captions(video_id),
             }
@@ -201,10 +201,8 @@ class LibraryVideos:
     def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]:
         return self._library.frames(video_id, frame_nos)
 
-    def transcript(
-        self, video_id: str, start_s: float | None = None, end_s: float | None = None
-    ) -> list[TranscriptRow]:
-        return self._library.transcript(video_id, start_s, end_s) if self._subtitles else []
+    def speech(self, video_id: str, start_s: float | None = None, end_s: float | None = None) -> list[SpeechRow]:
+        return self._library.speech(video_id, start_s, end_s) if self._speech else []
 
     def screen_text(
         self, video_id: str, start_s: float | None = None, end_s: float | None = None
@@ -227,31 +225,31 @@ class LibraryVideos:
             self._labels[video_id] = self._library.detection_labels(video_id)
         return self._labels[video_id]
 
-    def scenes(self, video_id: str) -> list[SceneRow]:
+    def chapters(self, video_id: str) -> list[ChapterRow]:
         """Scenes and chapters of a video with titles and summaries, a chapter before its scenes; none without a model.
 
-        Their texts were written from all words of a video, so there are none where subtitles or text on screen are not
+        Their texts were written from all words of a video, so there are none where speech or text on screen are not
         to be read.
         """
-        return self._library.scenes.rows(video_id) if self._subtitles and self._screen_text else []
+        return self._library.chapters.rows(video_id) if self._speech and self._screen_text else []
 
-    def clips(self, video_id: str, model: str) -> list[ClipRow]:
-        return self._library.clips.read(video_id, model)
+    def clips(self, video_id: str, model: str) -> list[NoteRow]:
+        return self._library.notes.read(video_id, model)
 
-    def add_clips(self, rows: Sequence[ClipRow]) -> None:
+    def add_clips(self, rows: Sequence[NoteRow]) -> None:
         """Keep captions of parts of videos in the library; raises a `LibraryError` where it cannot be written."""
-        self._library.clips.add(rows)
+        self._library.notes.add(rows)
 
     def search_words(self, text: str, k: int) -> list[Hit]:
         """The `k` lines that match a text best: said, on screen or captions, by words and, if it can be, by meaning."""
-        from kinodex.index.annotations import LINE_SOURCES
+        from kinodex.index.kinds import LINE_KINDS
 
-        hidden = {"transcript": not self._subtitles, "text": not self._screen_text}
-        sources = [source for source in LINE_SOURCES if not hidden.get(source)]
+        hidden = {"speech": not self._speech, "screen_text": not self._screen_text}
+        sources = [source for source in LINE_KINDS if not hidden.get(source)]
         meaning = self._library.sentences.meaning(text)
         return self._known(self._library.search.words(text, self._scope, k, meaning=meaning, sources=sources))
 
-    def ranked(self, texts: Sequence[str], k: int, anchors_from: AnchorsFrom = "both") -> list[str]:
+    def ranked(self, texts: Sequence[str], k: int, anchors_from: AnchorsFrom = "all") -> list[str]:
         """Videos by how well they match any of the texts, best first, by the `k` best matches of each text.
 
         Found by the library's indexes over all videos, so that the vectors of a large library are never all read.
@@ -265,7 +263,7 @@ class LibraryVideos:
 
     def _matches(self, text: str, k: int, anchors_from: AnchorsFrom) -> Iterator[tuple[str, float]]:
         pictured = all(video.has_pictures for video in self.videos)
-        words = [] if anchors_from == "pictures" and pictured else self.search_words(text, k)
+        words = [] if anchors_from == "frames" and pictured else self.search_words(text, k)
         frames: list[Hit] = []
         if anchors_from != "words" or not words:
             vector = self.embed_texts([text])[0]
@@ -287,14 +285,14 @@ class LibraryVideos:
         return [hit for hit in hits if hit.video_id in self._ids]
 
 
-def _quoted(row: TranscriptRow | ScreenTextRow | CaptionRow, kind: str) -> Note:
+def _quoted(row: SpeechRow | ScreenTextRow | CaptionRow, kind: str) -> Note:
     """A line as a note; a caption has a confidence, and how surely text was read is no doubt about the video.
 
     What was heard says by whom, where voices are told apart; imported lines stay as they were asked before there were
     voices.
     """
     confidence = getattr(row, "confidence", None) if kind == CAPTION else None
-    speaker = getattr(row, "speaker", None) if getattr(row, "source", "") == "asr" else None
+    speaker = getattr(row, "speaker", None) if getattr(row, "source", "") == "model" else None
     text = f"{speaker}: {row.text}" if speaker else row.text
     return Note(row.video_id, row.start_s, row.end_s, kind, text, confidence)
 
@@ -308,7 +306,7 @@ def _quoted(row: TranscriptRow | ScreenTextRow | CaptionRow, kind: str) -> Note:
 # The papers search pictures alone (EEA, section 3.1, names a retriever of clips without its input) and leave open all
 # of this.
 
-AnchorsFrom = Literal["both", "pictures", "words"]
+AnchorsFrom = Literal["all", "frames", "words"]
 """Kinds of matches that lead a search to a frame: of its picture, of the words at its time, or the better of both."""
 LEAST_LINES = 8
 """Fewer lines have no distribution by which a cosine could be judged."""
@@ -394,7 +392,7 @@ class Environment:
     """A detector, if there is one; `kinodex.agent.tools.detection` asks it for what the library does not hold."""
     keep_captions: bool = True
     """True if captions that an agent has made are kept in the library, and those kept there are read."""
-    unsaved_captions: dict[tuple[str, str, str], ClipRow | None] = field(default_factory=dict)
+    unsaved_captions: dict[tuple[str, str, str], NoteRow | None] = field(default_factory=dict)
     """By video, model and part: captions that the library could not keep, and None where none could be had."""
     videos: tuple[Video, ...] = field(init=False)
     index_frames: int = field(init=False)
@@ -412,12 +410,12 @@ class Environment:
         embed_text: EmbedText,
         detect: Detect | None = None,
         *,
-        subtitles: bool = True,
+        speech: bool = True,
         screen_text: bool = True,
         space: str | None = None,
     ) -> Self:
         """Make an environment of these videos of a library; the arguments are those of `LibraryVideos`."""
-        hidden = {"subtitles": subtitles, "screen_text": screen_text}
+        hidden = {"speech": speech, "screen_text": screen_text}
         return cls(LibraryVideos(library, videos, embed_text, **hidden, space=space), detect)
 
     @classmethod
@@ -447,7 +445,7 @@ class Environment:
         return replace(self, keep_captions=False, unsaved_captions={})
 
     def nearest(
-        self, texts: Sequence[str], count: int, keep: Collection[str] = (), anchors_from: AnchorsFrom = "both"
+        self, texts: Sequence[str], count: int, keep: Collection[str] = (), anchors_from: AnchorsFrom = "all"
     ) -> Environment:
         """The `count` videos whose frames or words match the texts best, and those of `keep`; itself if it has no more.
 
@@ -513,7 +511,7 @@ class Environment:
         times_s = self.times(video_id)
         nothing = np.full((len(times_s), len(texts)), NO_MATCH)
         pictures = nothing if anchors_from == "words" else self.deviations(texts, video_id, among)
-        if anchors_from == "pictures":
+        if anchors_from == "frames":
             return pictures, nothing
         return pictures, frame_deviations(self.source, texts, video_id, among, times_s, places)
 
@@ -528,7 +526,7 @@ class Environment:
         k: int,
         min_gap_s: float,
         among: Sequence[str] = (),
-        anchors_from: AnchorsFrom = "both",
+        anchors_from: AnchorsFrom = "all",
     ) -> list[Anchor]:
         """Find the `k` frames of a video that match each text best, no two closer than `min_gap_s`, best first.
 
@@ -557,21 +555,21 @@ class Environment:
         """The `k` lines that match a text best: of what is said and stands on screen, and captions."""
         return self.source.search_words(text, k)
 
-    def transcript(self, video_id: str, start_s: float, end_s: float) -> list[TranscriptRow]:
-        """Lines spoken in [start_s, end_s); none without subtitles."""
-        return self.source.transcript(video_id, start_s, end_s)
+    def speech(self, video_id: str, start_s: float, end_s: float) -> list[SpeechRow]:
+        """Lines spoken in [start_s, end_s); none without speech."""
+        return self.source.speech(video_id, start_s, end_s)
 
     def screen_text(self, video_id: str, start_s: float, end_s: float) -> list[ScreenTextRow]:
         """Lines of text on screen that share some time with [start_s, end_s); none if they are not to be read."""
         return self.source.screen_text(video_id, start_s, end_s)
 
-    def scenes(self, video_id: str) -> list[SceneRow]:
+    def chapters(self, video_id: str) -> list[ChapterRow]:
         """Scenes and chapters with titles and summaries, a chapter before its scenes; none if none were written."""
-        return self.source.scenes(video_id)
+        return self.source.chapters(video_id)
 
     def quoted(self, video_id: str, start_s: float, end_s: float) -> tuple[Note, ...]:
         """Quote what is said and stands on screen in [start_s, end_s) of a video: notes in the order of time."""
-        lines = (line for line in self.source.lines(video_id) if line.source in (SUBTITLE, SCREEN_TEXT))
+        lines = (line for line in self.source.lines(video_id) if line.source in (SPEECH, SCREEN_TEXT))
         return tuple(line for line in lines if line.end_s > start_s and line.start_s < end_s)
 
     def segments(self, video_id: str, start_s: float | None = None, end_s: float | None = None) -> list[SegmentRow]:
@@ -583,7 +581,7 @@ class Environment:
         """Captions by `kinodex add captions` of segments that share some time with [start_s, end_s), in order."""
         low, high = _range(start_s, end_s)
         return tuple(
-            Note(video_id, row.start_s, row.end_s, "caption", row.text, row.confidence)
+            Note(video_id, row.start_s, row.end_s, "captions", row.text, row.confidence)
             for row in self.source.captions(video_id)
             if row.end_s > low and row.start_s < high
         )

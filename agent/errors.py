@@ -19,7 +19,7 @@ class BadQuestion(AgentError):
     """The question or its options cannot be asked."""
 
 
-class BadSettings(AgentError):
+class BadSettings(AgentError, ValueError):
     """An agent's parameters or budget make no sense."""
 
 

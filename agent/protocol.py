@@ -7,11 +7,11 @@ import json
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from kinodex.agent.errors import BadQuestion, InvalidReply
+from kinodex.agent.errors import BadQuestion, BadSettings, InvalidReply
 from kinodex.agent.replies import (
     REASONING,
     Bounds,
@@ -23,6 +23,8 @@ from kinodex.agent.replies import (
     strict_schema,
     without_reasoning,
 )
+from kinodex.index.flags import Flag
+from kinodex.index.kinds import KINDS, LineKind
 
 MAX_OPTIONS = 26
 # Questions, and the parts of videos that requests are about.
@@ -145,8 +147,10 @@ class Segment:
     end_s: float
 
 
-SUBTITLE, SCREEN_TEXT, CAPTION = "subtitle", "screen text", "caption"
-"""Sources of notes that quote what is said, text on screen and captions."""
+SPEECH: LineKind = "speech"
+SCREEN_TEXT: LineKind = "screen_text"
+CAPTION: LineKind = "captions"
+"""Sources of notes that quote lines of a library."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +172,12 @@ class Note:
     def __post_init__(self) -> None:
         # A line of a quotation must not look like a line of the prompt that quotes it.
         object.__setattr__(self, "text", " ".join(self.text.split()))
+
+    @property
+    def quoted(self) -> str:
+        """The name of its source where a prompt quotes it: "screen text" for `screen_text`."""
+        kind = KINDS.get(self.source)
+        return self.source if kind is None else kind.quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,9 +259,22 @@ class AnswerRules:
     else must come to the same answer (`kinodex.agent.ask`).
     """
 
-    force_choice: bool = False
-    early_insufficient: bool = False
-    verify: bool = False
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+    force_choice: Annotated[
+        bool,
+        Flag("An answer has to be chosen, as in the papers' evaluations; no insufficient_evidence.", is_rare=True),
+    ] = False
+    early_insufficient: Annotated[
+        bool, Flag("Let a model find the evidence insufficient while there is more to look at.", is_rare=True)
+    ] = False
+    verify: Annotated[
+        bool,
+        Flag("A second look at an answer's evidence alone must come to the same answer; else search on.", is_rare=True),
+    ] = False
+
+    def __post_init__(self) -> None:
+        if self.force_choice and self.early_insufficient:
+            raise BadSettings("got force_choice and early_insufficient, which contradict each other; give one of them")
 
     @property
     def while_searching(self) -> Declining:

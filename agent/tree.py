@@ -24,7 +24,7 @@ from kinodex.agent.trace import Acted, CandidateScore, Remembered, Scored
 from kinodex.index.text import beginning
 
 if TYPE_CHECKING:
-    from kinodex.index.rows import SceneRow
+    from kinodex.index.rows import ChapterRow
 
 FINDING_CHARACTERS = 160
 """Of an entry of the log: fifteen words have fewer."""
@@ -235,9 +235,9 @@ ACTION = "chapters"
 ADVICE = "`kinodex add chapters` writes them; the search goes its usual way"
 
 
-def coarse_parts(environment: Environment, video_id: str) -> list[SceneRow]:
+def coarse_parts(environment: Environment, video_id: str) -> list[ChapterRow]:
     """The parts of a video on its first level, by time: its chapters, else its scenes; none if it has no two."""
-    rows = environment.scenes(video_id)
+    rows = environment.chapters(video_id)
     chapters = [row for row in rows if row.level == "chapter"]
     scenes = [row for row in rows if row.level == "scene"]
     parts = chapters if len(chapters) >= ENOUGH else scenes
@@ -245,7 +245,7 @@ def coarse_parts(environment: Environment, video_id: str) -> list[SceneRow]:
 
 
 def show_chapters(session: Session, *, summaries: bool) -> None:
-    """Have the prompts of a run list the first level of its videos: times and titles, or `summaries` too.
+    """Have the prompts of a run list the first level of its videos: times and titles, or `chapters` too.
 
     Called once the videos are chosen. Emits one event, which says of which videos there is none.
     """
@@ -289,7 +289,7 @@ def first_level_cuts_s(environment: Environment, video_id: str, most: int) -> li
     return cuts_s if len(cuts_s) > 2 else []
 
 
-def _note(part: SceneRow, summaries: bool) -> Note:
+def _note(part: ChapterRow, summaries: bool) -> Note:
     text = f"{part.title}: {part.text}" if summaries and part.text else part.title
     return Note(part.video_id, part.start_s, part.end_s, part.level, text)
 

@@ -17,7 +17,7 @@ CELLS = (
      "--form independent`) are indexed, searched and asked about. Pictures play the video from there on."),
     ("code", 'import kinodex\n\nkinodex.ingest("films", library="library", space="builtin").count("indexed")'),
     ("code", 'library = kinodex.open("library")\nlibrary'),
-    ("code", 'library.search("a black bird at sea", k=3, min_gap_s=5.0, where="pictures")'),
+    ("code", 'library.search("a black bird at sea", k=3, min_gap_s=5.0, in_="frames")'),
     ("code", 'library.ask("What colour is the bird at sea?", options=["red", "black", "white"])'),
 )  # fmt: skip
 

@@ -45,7 +45,7 @@ from kinodex.index.store.schema import (
     CLIPS_PREFIX,
     LATE_TABLES,
     MAPPED_PREFIX,
-    STAGE_TABLES,
+    SHARED_STAGES,
     Filter,
     all_of,
     as_text,
@@ -119,9 +119,9 @@ class Additions:
         """Append detections by video id: `frame_no`, `time_s`, `label`, `score`, `box` and `track_id` of each."""
         self._append("detections", videos, model, label=lambda each: plain_label(each.label))
 
-    def add_speech(self, videos: Mapping[str, Sequence[Any]], model: str, source: AddedSource = "asr") -> None:
-        """Append transcript lines, recognised by a model or imported: see `TranscriptRow`; they may have `words`."""
-        self._append("transcript", videos, model, source=lambda _: source, words=_words)
+    def add_speech(self, videos: Mapping[str, Sequence[Any]], model: str, source: AddedSource = "model") -> None:
+        """Append transcript lines, recognised by a model or imported: see `SpeechRow`; they may have `words`."""
+        self._append("speech", videos, model, source=lambda _: source, words=_words)
 
     def _append(
         self, table: str, videos: Mapping[str, Sequence[Any]], model: str, **made: Callable[[Any], Any]
@@ -193,7 +193,7 @@ class Additions:
 
     def drop_mapped(self, name: str) -> None:
         """Delete all that a function made, to be made by another."""
-        self.discard("map", name, *self._visible.models("map"))
+        self.discard("mapped", name, *self._visible.models("mapped"))
         for table in present(self._tables, [f"{MAPPED_PREFIX}{name}"]):
             names, metadata = set(self._tables.schema(table).names), Metadata(self._tables)
             if len(names.intersection(MAPPED_KEYS)) == 1:  # of whole videos
@@ -206,9 +206,9 @@ class Additions:
         The metadata of the schema hold the function's text. Raises LibraryError for an unknown name, QueryError for a
         condition that cannot run.
         """
-        table = own_tables(self._tables, "map").get(name)
+        table = own_tables(self._tables, "mapped").get(name)
         if table is None:
-            held = ", ".join(own_tables(self._tables, "map")) or "none"
+            held = ", ".join(own_tables(self._tables, "mapped")) or "none"
             raise LibraryError(f"got {name}, which no function made; there is {held}")
         columns = {each.name: each.type for each in self._tables.schema(table)}
         sql = None if where is None else compiled(where, columns)
@@ -216,10 +216,10 @@ class Additions:
             rows = self._tables[table].to_table(filter=sql)
         except ValueError as error:
             raise query_error(where or "", columns, str(error).splitlines()[0][:200]) from error
-        complete = [id_ for id_, models in self._visible.models("map").items() if name in models]
+        complete = [id_ for id_, models in self._visible.models("mapped").items() if name in models]
         rows = rows.filter(pc.is_in(rows["video_id"], pa.array(complete, pa.string())))
         rows = moved_table(rows, {id_: -zero_s for id_, zero_s in self._visible.zeros_s(complete).items()})
-        settings = self.settings("map", name)
+        settings = self.settings("mapped", name)
         ordered = rows.sort_by([(each, "ascending") for each in rows.schema.names if each in MAPPED_KEYS])
         return ordered.replace_schema_metadata({key: str(settings[key]) for key in ("function", "source") if settings})
 
@@ -355,9 +355,9 @@ def _read_back(tables: Tables, stage: str, model: str, video_ids: Iterable[str])
 
 def stage_rows(tables: Tables, stage: str, model: str) -> tuple[str, list[Filter]]:
     """Find the table that holds a stage's rows, and the filter for those of one model."""
-    if checked_stage(stage) in STAGE_TABLES:
-        return STAGE_TABLES[stage], [equal("model", model)]
-    if stage == "map":  # which makes its table with its first rows
+    if checked_stage(stage) in SHARED_STAGES:
+        return stage, [equal("model", model)]
+    if stage == "mapped":  # which makes its table with its first rows
         return f"{MAPPED_PREFIX}{model}", []
     spaces = own_tables(tables, stage)
     if model not in spaces:

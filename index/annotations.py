@@ -14,15 +14,16 @@ import pyarrow as pa
 
 from kinodex.index.additions import append_rows
 from kinodex.index.errors import LibraryBusy, QueryError
+from kinodex.index.kinds import LINE_KINDS, LineKind
 from kinodex.index.rows import (
     AddedFacts,
-    ClipRow,
-    SceneRow,
+    ChapterRow,
+    NoteRow,
     ScreenTextRow,
     SpeakerRow,
+    SpeechRow,
     SpokenWord,
     TextLine,
-    TranscriptRow,
     VideoRow,
     known,
     moved,
@@ -68,13 +69,13 @@ class Speakers:
         """Read the names that were given, by speaker."""
         return {row.speaker: row.name for row in self.rows() if row.name}
 
-    def lines(self, rows: Iterable[Mapping[str, Any]]) -> list[TranscriptRow]:
+    def lines(self, rows: Iterable[Mapping[str, Any]]) -> list[SpeechRow]:
         """Make transcript lines of stored rows, each with the name of its speaker as readers are to see it."""
         rows = list(rows)
         names = self.names_of(row["speaker"] for row in rows)
         words = [tuple(SpokenWord(**word) for word in row.get("words") or ()) for row in rows]
         return [
-            known(TranscriptRow, {**row, "speaker": shown_speaker(row["speaker"], names), "words": each})
+            known(SpeechRow, {**row, "speaker": shown_speaker(row["speaker"], names), "words": each})
             for row, each in zip(rows, words, strict=True)
         ]
 
@@ -85,7 +86,7 @@ class Speakers:
 
     def languages(self) -> dict[str, int]:
         """Count the stored transcript lines by language, the commonest first; those without one are left out."""
-        counts = self._tables.rows("transcript", None, ["language"])["language"].value_counts().to_pylist()
+        counts = self._tables.rows("speech", None, ["language"])["language"].value_counts().to_pylist()
         named = [(each["values"], each["counts"]) for each in counts if each["values"]]
         return dict(sorted(named, key=lambda each: (-each[1], each[0])))
 
@@ -225,7 +226,7 @@ class ScreenText:
     def rows(self, video_id: str, start_s: float | None = None, end_s: float | None = None) -> list[ScreenTextRow]:
         """Read the lines that share some time with `[start_s, end_s)`, by time, then from top to bottom."""
         found = newest_rows(
-            self._tables, self._visible, SCREEN_TEXT, "text", video_id, [], SCREEN_TEXT_COLUMNS, start_s, end_s
+            self._tables, self._visible, SCREEN_TEXT, SCREEN_TEXT, video_id, [], SCREEN_TEXT_COLUMNS, start_s, end_s
         )
         rows = [known(ScreenTextRow, row | {"box": tuple(row["box"])}) for row in found]
         return sorted(rows, key=lambda row: (row.start_s, row.box[1], row.box[0]))
@@ -237,60 +238,60 @@ class ScreenText:
 
 # Scenes and chapters of videos, each with a title and a summary.
 
-SCENES, SCENES_STAGE = "scenes", "summaries"
-SCENE_COLUMNS = [*SceneRow.__slots__]
+CHAPTERS = "chapters"
+CHAPTER_COLUMNS = [*ChapterRow.__slots__]
 EXACT_S = 1e-6
-SCENE_SOURCES = ("captions", "speech", "text", "shots")
+CHAPTER_SOURCES = ("captions", "speech", "screen_text", "shots")
 """Stages whose rows summaries are written from."""
 
 
-class Scenes:
+class Chapters:
     """Scenes and chapters, by the newest model that summarised a video."""
 
     def __init__(self, tables: Tables, visible: VisibilityCache) -> None:
         self._tables = tables
         self._visible = visible
 
-    def rows(self, video_id: str, level: Literal["scene", "chapter"] | None = None) -> list[SceneRow]:
+    def rows(self, video_id: str, level: Literal["scene", "chapter"] | None = None) -> list[ChapterRow]:
         """Read the scenes and chapters of a video, or those of one level, by time, a chapter before its scenes."""
         of_level = [] if level is None else [equal("level", level)]
-        found = newest_rows(self._tables, self._visible, SCENES, SCENES_STAGE, video_id, of_level, SCENE_COLUMNS)
+        found = newest_rows(self._tables, self._visible, CHAPTERS, CHAPTERS, video_id, of_level, CHAPTER_COLUMNS)
         cuts = newest_rows(self._tables, self._visible, "shots", "shots", video_id, [], ["start_s"]) if found else []
         if cuts_s := [row["start_s"] for row in cuts]:  # shots that were found later, perhaps
             gap_s = 1 / (self._visible.video(video_id).sample_fps or 1.0)
             found = [row | {name: _at_cut(row[name], cuts_s, gap_s) for name in ("start_s", "end_s")} for row in found]
-        return sorted((SceneRow(**row) for row in found), key=lambda row: (row.start_s, row.level, row.number))
+        return sorted((ChapterRow(**row) for row in found), key=lambda row: (row.start_s, row.level, row.number))
 
-    def add(self, videos: Mapping[str, Sequence[SceneRow]]) -> None:
+    def add(self, videos: Mapping[str, Sequence[ChapterRow]]) -> None:
         """Append rows by video id; `Additions.complete` makes them visible. `Additions` makes the table before."""
-        append_rows(self._tables, self._visible, SCENES, videos)
+        append_rows(self._tables, self._visible, CHAPTERS, videos)
 
     def outdated(self, model: str) -> list[str]:
         """List the ids of videos that got captions, speech, text on screen or shots after this model's summaries."""
-        stages = one_of("stage", [SCENES_STAGE, *SCENE_SOURCES])
+        stages = one_of("stage", [CHAPTERS, *CHAPTER_SOURCES])
         rows = self._tables.rows("additions", stages, ["video_id", "stage", "model", "added_at"]).to_pylist()
         written = {
-            row["video_id"]: row["added_at"] for row in rows if (row["stage"], row["model"]) == (SCENES_STAGE, model)
+            row["video_id"]: row["added_at"] for row in rows if (row["stage"], row["model"]) == (CHAPTERS, model)
         }
-        sources = [row for row in rows if row["stage"] in SCENE_SOURCES and row["video_id"] in written]
+        sources = [row for row in rows if row["stage"] in CHAPTER_SOURCES and row["video_id"] in written]
         later = {row["video_id"] for row in sources if row["added_at"] > written[row["video_id"]]}
         return sorted(self._visible.videos(later))
 
     def untitled(self, model: str) -> list[str]:
         """List the ids of videos that have parts to which this model gave no title that could be used."""
-        models = self._visible.models(SCENES_STAGE)
-        if not any(model in each for each in models.values()) or not present(self._tables, [SCENES]):
+        models = self._visible.models(CHAPTERS)
+        if not any(model in each for each in models.values()) or not present(self._tables, [CHAPTERS]):
             return []
-        rows = self._tables.rows(SCENES, equal("model", model) & equal("title", ""), ["video_id"])
+        rows = self._tables.rows(CHAPTERS, equal("model", model) & equal("title", ""), ["video_id"])
         found = set(rows["video_id"].to_pylist())
         return sorted(video_id for video_id in self._visible.videos(found) if model in models.get(video_id, ()))
 
     def has_titles(self, video: VideoRow, model: str) -> bool:
         """True if this model's summaries of a video, complete, have a title."""
-        if model not in self._visible.models(SCENES_STAGE, [video.video_id]).get(video.video_id, ()):
+        if model not in self._visible.models(CHAPTERS, [video.video_id]).get(video.video_id, ()):
             return False
         of_video = equal("video_id", video.video_id) & equal("model", model)
-        titles = self._tables.rows(SCENES, of_video, ["title"])["title"].to_pylist()
+        titles = self._tables.rows(CHAPTERS, of_video, ["title"])["title"].to_pylist()
         return any(titles)
 
 
@@ -307,43 +308,43 @@ def _at_cut(time_s: float, cuts_s: Sequence[float], gap_s: float) -> float:
 # created on the first write: older libraries stay as they are. If two processes write a part at the same moment, the
 # first row stays.
 
-CLIPS_TABLE = "clips"
+NOTES = "notes"
 KEYS = ["video_id", "model", "part"]
-CLIPS_LEASE, CLIPS_OWNER = "clips", "an agent that keeps captions"
-CLIP_COLUMNS = [*(name for name in ClipRow.__slots__ if name != "sought"), "part"]
+NOTES_LEASE, NOTES_OWNER = "notes", "an agent that keeps captions"
+NOTE_COLUMNS = [*(name for name in NoteRow.__slots__ if name != "sought"), "part"]
 MANY_FRAGMENTS = 64
 """Each write of captions is one."""
 
 
-class ClipCaptions:
+class Notes:
     """Captions of parts of videos, and verdicts on them, by model."""
 
     def __init__(self, tables: Tables, visible: VisibilityCache) -> None:
         self._tables = tables
         self._visible = visible
 
-    def read(self, video_id: str, model: str) -> list[ClipRow]:
+    def read(self, video_id: str, model: str) -> list[NoteRow]:
         """Read a model's captions of parts of a video, or its verdicts, by time."""
-        if not self._tables.has(CLIPS_TABLE):
+        if not self._tables.has(NOTES):
             return []
-        rows = self._tables.rows(CLIPS_TABLE, equal("video_id", video_id) & equal("model", model), CLIP_COLUMNS)
+        rows = self._tables.rows(NOTES, equal("video_id", video_id) & equal("model", model), NOTE_COLUMNS)
         in_order = rows.sort_by([("start_s", "ascending"), ("end_s", "ascending")]).to_pylist()
         zero_s = self._visible.zeros_s([video_id])[video_id]
-        return [ClipRow(sought=row.pop("part").partition(" ")[2], **moved(row, -zero_s)) for row in in_order]
+        return [NoteRow(sought=row.pop("part").partition(" ")[2], **moved(row, -zero_s)) for row in in_order]
 
-    def add(self, rows: Sequence[ClipRow]) -> None:
+    def add(self, rows: Sequence[NoteRow]) -> None:
         """Store captions, visible at once; of each part and model the first one stays.
 
         Rows of videos that the library does not hold are left out. Several processes may write, beside anything else.
         """
         held = self._visible.videos({row.video_id for row in rows})
         zeros_s = self._visible.zeros_s(held)
-        stored = [ClipRow(**moved(asdict(row), zeros_s[row.video_id])) for row in rows if row.video_id in held]
+        stored = [NoteRow(**moved(asdict(row), zeros_s[row.video_id])) for row in rows if row.video_id in held]
         parts = {(row.video_id, row.model, row.part): row for row in stored}
         if parts:
-            ensure_table(self._tables, CLIPS_TABLE)
-            columns = [{name: getattr(row, name) for name in CLIP_COLUMNS} for row in parts.values()]
-            self._tables.insert(CLIPS_TABLE, KEYS, columns)
+            ensure_table(self._tables, NOTES)
+            columns = [{name: getattr(row, name) for name in NOTE_COLUMNS} for row in parts.values()]
+            self._tables.insert(NOTES, KEYS, columns)
             self._tidy()
         gone = held.keys() - self._visible.videos(held)
         if gone:
@@ -351,14 +352,14 @@ class ClipCaptions:
 
     def forget(self, where: Filter) -> None:
         """Delete the captions that match a filter."""
-        if self._tables.has(CLIPS_TABLE):
-            self._tables.delete(CLIPS_TABLE, where)
+        if self._tables.has(NOTES):
+            self._tables.delete(NOTES, where)
 
     def facts(self) -> tuple[AddedFacts, ...]:
         """Count captions and their videos, by model."""
-        if not self._tables.has(CLIPS_TABLE):
+        if not self._tables.has(NOTES):
             return ()
-        rows = self._visible.seen(self._tables.rows(CLIPS_TABLE, None, ["video_id", "model"]))
+        rows = self._visible.seen(self._tables.rows(NOTES, None, ["video_id", "model"]))
         counts = (
             rows.group_by("model")
             .aggregate([("video_id", "count_distinct"), ("video_id", "count")])
@@ -366,17 +367,16 @@ class ClipCaptions:
             .to_pylist()
         )
         return tuple(
-            AddedFacts(CLIPS_TABLE, each["model"], each["video_id_count_distinct"], each["video_id_count"])
-            for each in counts
+            AddedFacts(NOTES, each["model"], each["video_id_count_distinct"], each["video_id_count"]) for each in counts
         )
 
     def _tidy(self) -> None:
         """Join fragments now and then, in one process at a time: no run does it in a library that agents only read."""
-        if small_fragments(self._tables, CLIPS_TABLE) <= MANY_FRAGMENTS:
+        if small_fragments(self._tables, NOTES) <= MANY_FRAGMENTS:
             return
         try:
-            with Lease(self._tables, CLIPS_LEASE, CLIPS_OWNER, DEFAULT_LEASE), storage_errors(self._tables.uri):
-                join_fragments(self._tables, CLIPS_TABLE, MANY_FRAGMENTS, AFTER_RUN)
+            with Lease(self._tables, NOTES_LEASE, NOTES_OWNER, DEFAULT_LEASE), storage_errors(self._tables.uri):
+                join_fragments(self._tables, NOTES, MANY_FRAGMENTS, AFTER_RUN)
         except LibraryBusy:
             return  # the holder of the lease joins them
 
@@ -385,24 +385,17 @@ class ClipCaptions:
 #
 # Of captions, speech and text on screen those of the newest model are seen, and subtitles always.
 
-Source = Literal["transcript", "text", "caption"]
-LINE_SOURCES: Mapping[Source, tuple[str, str]] = {
-    "transcript": ("transcript", "speech"),
-    "text": ("screen_text", "text"),
-    "caption": ("captions", "captions"),
-}
-"""Of each kind its table, and the stage that writes it."""
 LINE_COLUMNS = ["video_id", "start_s", "end_s", "text", "model"]
-LineKey = tuple[str, Source, str | None]
+LineKey = tuple[str, LineKind, str | None]
 """Video, kind and model of lines."""
 
 
 def lines_of(tables: Tables, visible: VisibilityCache, video_id: str) -> list[TextLine]:
     """Read the lines that readers see of a complete video, kind by kind, each in order of time."""
     lines = []
-    for source, (table, _) in LINE_SOURCES.items():
+    for source in LINE_KINDS:
         models = shown_models(visible, source, [video_id])[video_id]
-        for name in present(tables, [table]):
+        for name in present(tables, [source]):
             rows = tables.rows(name, equal("video_id", video_id), LINE_COLUMNS).sort_by("start_s").to_pylist()
             lines += [TextLine(source=source, **row) for row in rows if row["model"] in models]
     return lines
@@ -412,9 +405,9 @@ def count_lines(tables: Tables, visible: VisibilityCache) -> Counter[LineKey]:
     """Count the lines that readers see of all complete videos, by video, kind and model."""
     videos = visible.videos()
     counts: Counter[LineKey] = Counter()
-    for source, (table, _) in LINE_SOURCES.items():
+    for source in LINE_KINDS:
         models = shown_models(visible, source, videos)
-        for name in present(tables, [table]):
+        for name in present(tables, [source]):
             for batch in tables.batches(name, None, ["video_id", "model"]):
                 for row in grouped(batch, ["video_id", "model"]):
                     if row["model"] in models.get(row["video_id"], ()):
@@ -422,9 +415,9 @@ def count_lines(tables: Tables, visible: VisibilityCache) -> Counter[LineKey]:
     return counts
 
 
-def shown_models(visible: VisibilityCache, source: Source, ids: Collection[str]) -> dict[str, tuple[str | None, ...]]:
+def shown_models(visible: VisibilityCache, source: LineKind, ids: Collection[str]) -> dict[str, tuple[str | None, ...]]:
     """List the models whose lines of one kind readers see of these complete videos; None stands for subtitles."""
-    newest = visible.models(LINE_SOURCES[source][1], ids)
+    newest = visible.models(source, ids)
     return {id_: (None, *newest.get(id_, ())[-1:]) for id_ in ids}
 
 

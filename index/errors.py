@@ -33,10 +33,6 @@ class NewerLibrary(LibraryError):
     """The library was written by a later kinodex than this one."""
 
 
-class OlderLibrary(LibraryError):
-    """The library was written by an earlier kinodex, whose tables this one does not read."""
-
-
 class LibraryBusy(LibraryError):
     """Another run does now what only one run may do at a time."""
 

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from kinodex.index.additions import Additions, plain_label
 from kinodex.index.annotations import (
-    ClipCaptions,
-    Scenes,
+    Chapters,
+    Notes,
     ScreenText,
     Speakers,
     newest_rows,
@@ -53,8 +53,8 @@ from kinodex.index.rows import (
     FrameVectors,
     LibraryFacts,
     SegmentRow,
+    SpeechRow,
     StoredFrame,
-    TranscriptRow,
     VideoRow,
     known,
     matrix_of,
@@ -117,7 +117,7 @@ from kinodex.index.videos.writer import IngestLog, VideoWriter
 FRAME_COLUMNS = ["video_id", "frame_no", "time_s", "width_px", "height_px", "jpeg"]
 EXACT_S = 1e-6
 GLOB = re.compile(r"[*?\[]")
-PARTS_OF_VIDEOS = ("search", "additions", "clips", "screen_text", "scenes", "extracts")
+PARTS_OF_VIDEOS = ("search", "additions", "notes", "screen_text", "chapters", "extracts")
 """Parts of an open library that look at the videos that are seen."""
 
 
@@ -181,9 +181,9 @@ class LibraryReader:
         return Additions(self.tables, self.visible, self.fingerprint)
 
     @cached_property
-    def clips(self) -> ClipCaptions:
+    def notes(self) -> Notes:
         """Captions that agents wrote."""
-        return ClipCaptions(self.tables, self.visible)
+        return Notes(self.tables, self.visible)
 
     @cached_property
     def screen_text(self) -> ScreenText:
@@ -191,9 +191,9 @@ class LibraryReader:
         return ScreenText(self.tables, self.visible)
 
     @cached_property
-    def scenes(self) -> Scenes:
-        """Scenes and chapters."""
-        return Scenes(self.tables, self.visible)
+    def chapters(self) -> Chapters:
+        """Chapters and chapters."""
+        return Chapters(self.tables, self.visible)
 
     @cached_property
     def sentences(self) -> Sentences:
@@ -466,21 +466,19 @@ class LibraryReader:
         frames = {str(label): np.unique(numbers[inverse == at]) for at, label in enumerate(labels)}
         return dict(sorted(frames.items(), key=lambda each: (-len(each[1]), each[0])))
 
-    def transcript(
-        self, video_id: str, start_s: float | None = None, end_s: float | None = None
-    ) -> list[TranscriptRow]:
+    def speech(self, video_id: str, start_s: float | None = None, end_s: float | None = None) -> list[SpeechRow]:
         """Read the lines that share some time with `[start_s, end_s)`: subtitles and the newest model's speech."""
         video = self.video(video_id)
         shown = (None, *self._models("speech", video)[-1:])
         limits = overlapping(*stored_range(video.zero_s, start_s, end_s))
         where = all_of([equal("video_id", video.video_id), *limits])
-        rows = self.tables.rows("transcript", where).sort_by([("start_s", "ascending"), ("end_s", "ascending")])
+        rows = self.tables.rows("speech", where).sort_by([("start_s", "ascending"), ("end_s", "ascending")])
         seen = (row for row in rows.to_pylist() if row["model"] in shown)
         return self.speakers.lines(moved(row, -video.zero_s) for row in seen)
 
     def info(self) -> LibraryFacts:
         """Summarise the library in numbers."""
-        videos = self.video_columns(["duration_s", "frames", "segments", "transcript_lines"])
+        videos = self.video_columns(["duration_s", "frames", "segments", "speech_lines"])
         totals = {name: pc.sum(videos[name]).as_py() or 0 for name in videos.column_names}
         return LibraryFacts(
             uri=self.uri,
@@ -489,8 +487,8 @@ class LibraryReader:
             hours=totals["duration_s"] / 3600,
             frames=totals["frames"],
             segments=totals["segments"],
-            transcript_lines=totals["transcript_lines"],
-            added=(*self.additions.facts(), *self.clips.facts()),
+            speech_lines=totals["speech_lines"],
+            added=(*self.additions.facts(), *self.notes.facts()),
             failures=self._count_failures(),
             stored_bytes=self.tables.stored_bytes(),
             space=self.space_name,
@@ -547,8 +545,8 @@ def _opened(uri: str, condition: str | None) -> Library:
 
 
 OUR_TABLES = (
-    "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
-    "failures", "sources", "runs", "leases", "clips", "screen_text", "scenes", "speakers", "undrawn", "metadata",
+    "frames", VECTORS_PREFIX, "segments", "captions", "detections", "speech", "additions",
+    "failures", "sources", "runs", "leases", "notes", "screen_text", "chapters", "speakers", "undrawn", "metadata",
     "shots", SENTENCES_PREFIX, MAPPED_PREFIX, EXTRACTS_PREFIX,
     "videos",
 )  # fmt: skip
@@ -589,7 +587,7 @@ class Library(LibraryReader):
 
     @classmethod
     def open(cls, uri: str) -> Library:
-        """Open the library at `uri`; raises NotALibrary, NewerLibrary, OlderLibrary, LibraryDamaged or StorageError."""
+        """Open the library at `uri`; raises NotALibrary, NewerLibrary, LibraryDamaged or StorageError."""
         if not cls.exists(uri):
             raise NotALibrary(f"got {uri}, where there is no library; `kinodex ingest` makes one")
         return cls(place(uri))

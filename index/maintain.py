@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from kinodex.index.annotations import CLIPS_TABLE
+from kinodex.index.annotations import NOTES
 from kinodex.index.errors import LibraryBusy, LibraryDamaged, StorageError
 from kinodex.index.keyed_rows import delete_altered, delete_doubled, wrong_rows
 from kinodex.index.library import Library
@@ -52,7 +52,7 @@ from kinodex.index.sweep import (
 )
 
 OWNER = "kinodex maintain"
-UNGUARDED = ("leases", "clips", "metadata", "speakers")
+UNGUARDED = ("leases", "notes", "metadata", "speakers")
 """Tables that are also written without the lease of one of `WRITERS`."""
 SPACE_FACTOR = 1.1
 """Joining the files of a table writes it again before the old ones go: so much of its size must be free."""
@@ -435,9 +435,9 @@ def remove_added(library: Library, stage: str, model: str, *video_ids: str) -> N
 
     Raises LibraryBusy beside a run that adds the same stage, LibraryError for the library's own space.
     """
-    if stage == CLIPS_TABLE and model not in own_tables(library.tables, stage):
+    if stage == NOTES and model not in own_tables(library.tables, stage):
         for ids in chunked(video_ids):
-            library.clips.forget(equal("model", model) & one_of("video_id", ids))
+            library.notes.forget(equal("model", model) & one_of("video_id", ids))
         return
     with Lease(library.tables, addition_lease(stage), REMOVE_OWNER, DEFAULT_LEASE):
         library.additions.discard(stage, model, *video_ids)

@@ -36,7 +36,7 @@ from kinodex.index.store.schema import (
 from kinodex.index.text import beginning, composed
 
 OF_VIDEOS = (
-    "title", "uri", "duration_s", "fps", "width_px", "height_px", "codec", "frames", "segments", "transcript_lines",
+    "title", "uri", "duration_s", "fps", "width_px", "height_px", "codec", "frames", "segments", "speech_lines",
     "sample_fps", "ingested_at",
 )  # fmt: skip
 """Columns of `videos` that a condition may name beside a library's own."""

@@ -12,14 +12,15 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from kinodex.index.kinds import FoundIn, KindName, LineKind
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Basis = Literal["ranking", "probability", "verified"]
 """What stands behind a moment: an order alone, which claims nothing; a probability of the space's own; or a model that
 looked at its frames and lines and said yes or no."""
-HitSource = Literal["frame", "transcript", "text", "caption", "chapter", "detection", "extract", "clip", "both"]
-AddedSource = Literal["asr", "imported"]
+AddedSource = Literal["model", "imported"]
 """Sources of transcript lines that were added later; those of `ingest` are "sidecar" and "embedded"."""
 
 
@@ -39,7 +40,7 @@ class VideoRow:
     frames: int
     """Stored frames: distinct ones, so fewer than samples where the picture stands still."""
     segments: int
-    transcript_lines: int
+    speech_lines: int
     decode_errors: int
     sample_fps: float
     space: str
@@ -158,7 +159,7 @@ class SpokenWord:
 
 
 @dataclass(frozen=True, slots=True)
-class TranscriptRow:
+class SpeechRow:
     """A line that is said or shown as text in `[start_s, end_s)`."""
 
     video_id: str
@@ -198,7 +199,7 @@ class CaptionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ClipRow:
+class NoteRow:
     """A caption that a model wrote of `[start_s, end_s)` of a video for an agent, from so many `frames`.
 
     With a text that is `sought` it is no caption but the verdict of the model on it: `text` is the reason, `confidence`
@@ -255,7 +256,7 @@ class ScreenTextRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SceneRow:
+class ChapterRow:
     """A scene (some segments) or chapter (some scenes) `[start_s, end_s)` of a video, numbered from 0 in its level."""
 
     video_id: str
@@ -272,10 +273,10 @@ class SceneRow:
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """A line of text in `[start_s, end_s)`, said ("transcript"), on screen ("text") or a caption ("caption")."""
+    """A line of text in `[start_s, end_s)`, said ("speech"), on screen ("screen_text") or a caption ("captions")."""
 
     video_id: str
-    source: Literal["transcript", "text", "caption"]
+    source: LineKind
     start_s: float
     end_s: float
     text: str
@@ -297,8 +298,9 @@ class Hit:
 
     `score` orders the hits of one search and means nothing across searches: a cosine for what was found by its vector,
     BM25 for what was found by its words, the model's own for detections, and a rank score where several searches were
-    fused. Of these, a moment that several found is "both", if they are not of the same line. `cosine` (of the frame's
-    or the line's vector) and `bm25` (of the words) are what each search found; None where it did not find the moment.
+    fused. A moment that several searches found is in "several", unless they found the same line, and its `parts` are
+    their hits. `cosine` (of the frame's or the line's vector) and `bm25` (of the words) are what each search found;
+    None where it did not find the moment.
     """
 
     video_id: str
@@ -307,7 +309,7 @@ class Hit:
     frame_no: int | None
     score: float
     text: str | None
-    source: HitSource
+    found_in: FoundIn
     cosine: float | None = None
     bm25: float | None = None
     speaker: str | None = None
@@ -324,11 +326,17 @@ class Hit:
     reranked: float | None = None
     """The score of the reranker that ordered them, by their words; None without one, and of hits without words."""
     title: str = ""
-    """The title of its video, of hits that `kinodex.find` gives."""
+    """The title of its video, of hits that a search of the front door gives."""
     query: str = ""
     """How a picture and words beside it became one vector: `sum` of their unit vectors, or by the `model`; else ""."""
     recorded_at: datetime | None = None
-    """When a source that grows showed it, of hits that `kinodex.find` gives; None of any other video."""
+    """When a source that grows showed it, of hits that a search of the front door gives; None of any other video."""
+    parts: tuple[Hit, ...] = ()
+    """The hits that were fused into it, one for each kind it was found in; none for a hit of one search."""
+
+    def part(self, kind: KindName) -> Hit | None:
+        """Return the hit of one kind that it is made of, or is itself; None if it was not found there."""
+        return next((hit for hit in self.parts or (self,) if hit.found_in == kind), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +359,7 @@ class LibraryFacts:
     hours: float
     frames: int
     segments: int
-    transcript_lines: int
+    speech_lines: int
     added: tuple[AddedFacts, ...]
     failures: int
     stored_bytes: int

@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kinodex.index.annotations import LINE_SOURCES, LineKey, count_lines, grouped, lines_of
+from kinodex.index.annotations import LineKey, count_lines, grouped, lines_of
 from kinodex.index.errors import BadCheckpoint, SpaceMismatch, TorchMissing, WeightsMissing, read_facts
+from kinodex.index.kinds import LINE_KINDS
 from kinodex.index.rows import TextLine, matrix_of, with_vectors
 from kinodex.index.spaces.named_models import OF_TRANSFORMERS, check_named
 from kinodex.index.spaces.sentence_model import Likeness, SentenceEmbedder, load_sentence_model
@@ -185,7 +186,7 @@ class Sentences:
         """List the videos that a model wrote text of after their lines were embedded."""
         rows = self._tables.rows("additions", None, ["video_id", "stage", "model", "added_at"]).to_pylist()
         embedded = {row["video_id"]: row["added_at"] for row in rows if (row["stage"], row["model"]) == (STAGE, digest)}
-        stages = {stage for _, stage in LINE_SOURCES.values()}
+        stages = set(LINE_KINDS)
         return {
             row["video_id"]
             for row in rows

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kinodex.index.annotations import LINE_SOURCES, SCENES, SCENES_STAGE
+from kinodex.index.annotations import CHAPTERS
 from kinodex.index.conditions import LEAST_LIKENESS
 from kinodex.index.errors import QueryError, checked_text
+from kinodex.index.kinds import LINE_KINDS
 from kinodex.index.library import LibraryReader
 from kinodex.index.store.indexes import present
 from kinodex.index.store.schema import ADDED_DIGEST, ROW_DIGEST
@@ -31,8 +32,6 @@ LOCKED: dict[str, Any] = {
     "autoload_known_extensions": "false",
 }
 LATE = "CASE WHEN s.zero_s = 0 THEN r.{name} ELSE round(r.{name} - s.zero_s, 9) END AS {name}"
-SOURCES = {"transcript": "speech", "text": "screen-text", "caption": "captions"}
-"""The words of `--in` for the kinds of lines."""
 PLAIN = ("additions", "failures")
 """Tables that are shown as they are."""
 COLUMNS = {
@@ -91,7 +90,7 @@ def _views(library: LibraryReader) -> dict[str, View]:
         "detections": partial(
             _shown, library, table="detections", columns=COLUMNS["detections"], stage="detections", every_model=True
         ),
-        "chapters": partial(_shown, library, table=SCENES, columns=COLUMNS["chapters"], stage=SCENES_STAGE),
+        "chapters": partial(_shown, library, table=CHAPTERS, columns=COLUMNS["chapters"], stage=CHAPTERS),
         **{name: partial(_plain, library) for name in PLAIN},
         **{name: partial(_extract, library) for name in extracts},
     }
@@ -136,13 +135,13 @@ def _lines(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: 
         {"speaker": pa.array(list(names), pa.string()), "name": pa.array(list(names.values()), pa.string())}
     )
     connection.register("_speakers", spoken)
-    for source, (table, stage) in LINE_SOURCES.items():
-        if not present(library.tables, [table]):
+    for source in LINE_KINDS:
+        if not present(library.tables, [source]):
             continue
-        said = ["speaker", "language"] if source == "transcript" else ["language"] if source == "text" else []
+        said = ["speaker", "language"] if source == "speech" else ["language"] if source == "screen_text" else []
         view = f"_{source}"
-        _shown(library, connection, view, table, ["video_id", "start_s", "end_s", "text", "model", *said], stage)
-        selects.append(f"SELECT *, '{SOURCES[source]}' AS source FROM {_quoted(view)}")
+        _shown(library, connection, view, source, ["video_id", "start_s", "end_s", "text", "model", *said], source)
+        selects.append(f"SELECT *, '{source}' AS kind FROM {_quoted(view)}")
     connection.execute(
         f"CREATE VIEW {_quoted(name)} AS "
         "SELECT l.* REPLACE (coalesce(n.name, replace(l.speaker, '-', ' ')) AS speaker) "
@@ -212,7 +211,7 @@ def _models_of(models: tuple[str, ...], stage: str | None, table: str, every_mod
     if stage is None:
         return (None,)
     shown = models if every_model else models[-1:]
-    return (None, *shown) if table == "transcript" else shown  # subtitles have no model
+    return (None, *shown) if table == "speech" else shown  # subtitles have no model
 
 
 def _quoted(name: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kinodex.index.annotations import CLIPS_TABLE, grouped
+from kinodex.index.annotations import NOTES, grouped
 from kinodex.index.errors import LibraryDamaged
 from kinodex.index.keyed_rows import WrongRows, wrong_rows
 from kinodex.index.library import Library
@@ -30,7 +30,7 @@ from kinodex.index.store.schema import (
     LEFT_OUT,
     OWN_ROW,
     ROWS_AT_ONCE,
-    STAGE_TABLES,
+    SHARED_STAGES,
     STAGES,
     VIDEO_DIGESTS,
     Filter,
@@ -119,7 +119,7 @@ def _check(library: Library, stage: str, deep: bool, video_ids: Sequence[str] | 
     promised = dict(zip(keys, rows.to_pylist(), strict=True))
     hashes = dict(zip(keys, own_hashes(tables.schema("additions"), rows), strict=True))
     digested = {key for key, row in promised.items() if row.get(ADDED_DIGEST) is not None}
-    reads_values = bool(digested) and (deep or stage in STAGE_TABLES)
+    reads_values = bool(digested) and (deep or stage in SHARED_STAGES)
     held, digests = _held(library, stage, chosen, reads_values)
     gone = {video_id for video_id, _ in promised} - complete_videos(tables, video_ids, as_stored=True).keys()
     stray = {key for key in promised if key[0] in gone}
@@ -141,7 +141,7 @@ def _held(
     tables = library.tables
     held: Counter[Key] = Counter()
     digests: Counter[Key] = Counter()
-    if stage not in STAGE_TABLES:
+    if stage not in SHARED_STAGES:
         for digest, name in own_tables(tables, stage).items():
             if name == library.vectors_table:
                 continue
@@ -152,7 +152,7 @@ def _held(
                     of_videos = digests_by_video(batch)
                     digests.update({(video_id, digest): value for video_id, value in of_videos.items()})
         return held, digests
-    for name in present(tables, [STAGE_TABLES[stage]]):
+    for name in present(tables, [stage]):
         for batch in _batches(tables, name, chosen, ["video_id", "model"], reads_values):
             for row in grouped(batch, ["video_id", "model"]):
                 if row["model"] is not None:  # subtitles have none
@@ -306,7 +306,7 @@ def audit_videos(library: Library, deep: bool = False) -> Audit:
     wrong = [row for row in rows if not is_complete(row, again, vectors_table)]
     once = {name: Counts(counts.distinct, counts.distinct) for name, counts in again.items()}
     if once:
-        once["transcript"] = _lines_once(tables, wrong, again["transcript"])
+        once["speech"] = _lines_once(tables, wrong, again["speech"])
     doubled = sorted(row.video_id for row in wrong if is_complete(row, once, vectors_table))
     broken = sorted({row.video_id for row in wrong}.difference(doubled))
     stored = _videos_with_clips(tables).union(*(counts.rows for counts in held.values()))
@@ -363,7 +363,7 @@ def delete_doubles(tables: Tables, vectors_table: str, video_ids: Sequence[str] 
     for name, held in counts.items():
         _delete_doubles(tables, name, [id_ for id_ in held.rows if held.rows[id_] > held.distinct[id_]])
     for row in complete_videos(tables, video_ids, as_stored=True).values():
-        _delete_second_lines(tables, row, counts["transcript"].rows.get(row.video_id, 0))
+        _delete_second_lines(tables, row, counts["speech"].rows.get(row.video_id, 0))
 
 
 # Lines have no number: where each of a video's stands as often, these are copies of the same.
@@ -378,11 +378,11 @@ def _lines_once(tables: Tables, videos: Sequence[VideoRow], held: Counts) -> Cou
 
 def _copies(tables: Tables, row: VideoRow, held: int) -> int:
     """Say how often each line of a video stands; 1 where not all stand as often as their number says."""
-    if not row.transcript_lines or held <= row.transcript_lines or held % row.transcript_lines:
+    if not row.speech_lines or held <= row.speech_lines or held % row.speech_lines:
         return 1
-    times = held // row.transcript_lines
-    of_video = [equal("video_id", row.video_id), *ingested_only("transcript")]
-    counts = Counter(each for batch in read_batches(tables, "transcript", of_video) for each in row_hashes(batch))
+    times = held // row.speech_lines
+    of_video = [equal("video_id", row.video_id), *ingested_only("speech")]
+    counts = Counter(each for batch in read_batches(tables, "speech", of_video) for each in row_hashes(batch))
     return times if all(count % times == 0 for count in counts.values()) else 1
 
 
@@ -390,7 +390,7 @@ def _delete_second_lines(tables: Tables, row: VideoRow, held: int) -> None:
     times = _copies(tables, row, held)
     if times == 1:
         return
-    columns = [name for name in own_columns(tables.schema("transcript")) if name not in LEFT_OUT]
+    columns = [name for name in own_columns(tables.schema("speech")) if name not in LEFT_OUT]
 
     def others(rows: pa.Table) -> list[int]:
         places: dict[int, list[int]] = defaultdict(list)
@@ -398,16 +398,14 @@ def _delete_second_lines(tables: Tables, row: VideoRow, held: int) -> None:
             places[row_hash].append(row_id)
         return [row_id for same in places.values() for row_id in same[len(same) // times :]]
 
-    tables.delete_chosen(
-        "transcript", columns, all_of([equal("video_id", row.video_id), *ingested_only("transcript")]), others
-    )
+    tables.delete_chosen("speech", columns, all_of([equal("video_id", row.video_id), *ingested_only("speech")]), others)
 
 
 def _videos_with_clips(tables: Tables) -> set[str]:
     """List the ids of videos with captions by agents, including those that the library no longer holds."""
-    if not tables.has(CLIPS_TABLE):
+    if not tables.has(NOTES):
         return set()
-    return set(tables.rows(CLIPS_TABLE, None, ["video_id"])["video_id"].unique().to_pylist())
+    return set(tables.rows(NOTES, None, ["video_id"])["video_id"].unique().to_pylist())
 
 
 def _delete_growth(library: Library, name: str, promised: Mapping[str, int]) -> set[str]:

@@ -1,4 +1,4 @@
-"""A question to a whole collection: a plan, a table filled in film by film, an answer from its rows. `ask --all`.
+"""A question to a whole collection: a plan, a table filled in film by film, an answer from its rows: the agent `all`.
 
 The table is an extract (`kinodex.jobs.add.extract`), made for the question and kept with its plan: so it can be gone on
 with after a kill, is paid once, and is read by `kinodex sql`. Films are candidates by what a search finds for the
@@ -17,10 +17,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
+from pydantic import ValidationError
 
 from kinodex.agent.answer import Answer, Evidence
 from kinodex.agent.environment import Environment
@@ -37,9 +39,11 @@ from kinodex.agent.requests.collection import (
 )
 from kinodex.agent.requests.extract import ExtractRows, read_schema
 from kinodex.agent.trace import Acted, Event, Finished, RunStarted
-from kinodex.agent.variants.base import with_settings
+from kinodex.agent.variants.base import Variant, with_settings
 from kinodex.index.errors import LibraryBusy, QueryError
 from kinodex.index.library import Library
+from kinodex.index.named_files import read_bytes
+from kinodex.index.nesting import parse_json
 from kinodex.index.rows import VideoRow
 from kinodex.index.sql import query
 from kinodex.index.store.schema import COMMON_COLUMNS, extracts_schema
@@ -52,10 +56,11 @@ from kinodex.jobs.errors import CostReached, UsageError, check_packages
 from kinodex.jobs.models import ModelChoice, endpoint_roles, run_now
 
 if TYPE_CHECKING:
+    from kinodex.agent.session import Session
     from kinodex.jobs.forecast import Forecast
 
 AGENT = "all"
-"""The name of this way to answer in traces, where agents have theirs."""
+"""The name of this way to answer, where agents have theirs."""
 NAME = "asked_{}"
 PLAN, LOOK = PAID = ("plan", "look")
 """Actions in a trace whose cost is among their arguments: the plan, and each film."""
@@ -102,6 +107,41 @@ class CollectionRequest:
     budget: Budget = field(default_factory=Budget)
     on_event: Callable[[Event], None] = lambda event: None
     stop: StopSignal | None = None
+
+
+async def _one_film(session: Session, parameters: object) -> Answer:
+    raise BadSettings(f"got the agent {AGENT}, which looks at a whole library; ask it by `ask`, not film by film")
+
+
+ALL = Variant(
+    name=AGENT,
+    line="a table that a model fills in film by film, by a plan; SQL or a model answers from its rows",
+    run=_one_film,
+    parameters=lambda longest_s: CollectionSettings(),
+    roles=(PlanCollection.role, ExtractRows.role),
+    needs_language=True,
+    plain="Looks at every film that may matter, one by one, and counts: in which, how often, how many in all.",
+)
+"""This way to answer, listed beside the agents."""
+
+
+def plan_of(given: object) -> CollectionPlan:
+    """Return the plan that JSON values hold; raises UsageError."""
+    try:
+        return CollectionPlan.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UsageError(f"got a plan with {where}: {first['msg']}; give one as an answer's `plan` has it") from error
+
+
+def read_plan(path: Path) -> object:
+    """Read a plan from a file: a JSON object, or an answer's with one. Raises UsageError."""
+    try:
+        content = parse_json(read_bytes(path))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read the plan {path}: {error}; give what --json prints of a plan") from error
+    return content.get("plan", content) if isinstance(content, dict) else content
 
 
 @dataclass(frozen=True, slots=True)

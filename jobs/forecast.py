@@ -31,7 +31,7 @@ from kinodex.agent.trace import PriorEvidence
 from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.longvideoagent import MASTER_REQUESTS
 from kinodex.index.library import Library, LibraryReader
-from kinodex.index.rows import ClipRow, Hit, VideoRow
+from kinodex.index.rows import Hit, NoteRow, VideoRow
 from kinodex.jobs.add.clips import USUAL_FRAMES, Clips, stored_jpegs, windows_of
 from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, run_rounds
 from kinodex.jobs.errors import UsageError
@@ -111,14 +111,13 @@ def forecast_question(
     question: Question,
     environment: Environment,
     choice: ModelChoice,
-    agent: str,
-    settings: Mapping[str, str],
+    variant: Variant,
+    settings: Mapping[str, Any],
     budget: Budget,
     rules: AnswerRules,
     prior: PriorEvidence | None = None,
 ) -> Forecast:
     """Forecast the costs of one question. Raises as asking it does, before a model is asked."""
-    variant = find_variant(agent)
     unpictured = [video.title for video in environment.videos if not video.has_pictures]
     check_fit(variant, has_language=choice.has_language, unpictured=unpictured)
     dry = DryRun(variant.name, variant, settings, endpoint_roles(choice), budget, rules, prior)
@@ -303,7 +302,7 @@ class UnwrittenVideos:
     """Videos of a library, to which captions are added in memory alone. Everything else is the library's."""
 
     source: LibraryVideos
-    added: list[ClipRow] = field(default_factory=list)
+    added: list[NoteRow] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.source, name)
@@ -311,11 +310,11 @@ class UnwrittenVideos:
     def only(self, video_ids: Collection[str]) -> UnwrittenVideos:
         return replace(self, source=self.source.only(video_ids))
 
-    def clips(self, video_id: str, model: str) -> list[ClipRow]:
+    def clips(self, video_id: str, model: str) -> list[NoteRow]:
         own = [row for row in self.added if (row.video_id, row.model) == (video_id, model)]
         return [*self.source.clips(video_id, model), *own]
 
-    def add_clips(self, rows: Sequence[ClipRow]) -> None:
+    def add_clips(self, rows: Sequence[NoteRow]) -> None:
         self.added.extend(rows)
 
 
@@ -329,7 +328,7 @@ def without_writing(environment: Environment) -> Environment:
 LEAST_QUESTIONS = 5
 """Fewer questions than these say too little of a run."""
 ALIKE = (
-    *("benchmark", "library", "space", "models", "contents", "prices", "budget", "rules", "subtitles", "screen_text"),
+    *("benchmark", "library", "space", "models", "contents", "prices", "budget", "rules", "speech", "screen_text"),
     "keep_captions",
 )
 """Fields of a plan on which the costs of a question depend; `rules` with the calls of --verify."""

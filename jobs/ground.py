@@ -6,8 +6,8 @@ By search alone, or with an agent, whose evidence the ranges then are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import SNAP_S, Moment, MomentRule, SegmentsOf, arranged, cut_times
 from kinodex.jobs.models import ModelChoice, chosen_models
 from kinodex.jobs.verdicts import basis_of, claim
+
+if TYPE_CHECKING:
+    from kinodex.jobs.verify import Looked
 
 # Grounding by search alone: the ranges where a text's evidence stands out. It is an order, never a verdict.
 
@@ -65,6 +68,8 @@ class Grounding:
     reason: str = ""
     noise: str | None = None
     """Why the search behind it means nothing, where it does: see `LibraryReader.noise`."""
+    looked: Looked | None = field(default=None, compare=False)
+    """The calls of the model that looked at the ranges, where one did."""
 
     @property
     def ranges(self) -> tuple[Moment, ...]:
@@ -89,7 +94,7 @@ def ground(
     videos: Sequence[VideoRow] = (),
     *,
     most: int = MOST,
-    evidence_from: AnchorsFrom = "both",
+    in_: AnchorsFrom = "all",
 ) -> Grounding:
     """Find the ranges of the videos, or of all, that fit a text best, by pictures, words or both.
 
@@ -102,7 +107,7 @@ def ground(
         raise UsageError(f"got most={most}; ask for at least 1 range")
     named = [row.video_id for row in videos]
     if not named:
-        nearest = environment.nearest([text], NEAREST_VIDEOS, anchors_from=evidence_from)
+        nearest = environment.nearest([text], NEAREST_VIDEOS, anchors_from=in_)
         named = [video.video_id for video in nearest.videos]
     searched = [each for each in named if _holds_anything(environment, each)]
     if not searched:
@@ -112,10 +117,10 @@ def ground(
     least_cosine = library.sentences.least_cosine()
     found: list[EvidenceRange] = []
     for video_id in searched:
-        evidence = video_evidence(environment, text, video_id, usual, among, evidence_from, least_cosine)
+        evidence = video_evidence(environment, text, video_id, usual, among, in_, least_cosine)
         found += evidence_ranges(evidence, cut_times(environment.segments(video_id)), most)
     found.sort(key=lambda each: (-each.deviation, each.video_id, each.start_s))
-    noise = None if evidence_from == "words" else environment.source.noise()
+    noise = None if in_ == "words" else environment.source.noise()
     sigmoid = library.sigmoid(environment.source.space, text) if noise is None else None
     candidates = tuple(_moment(library, environment, each, text, sigmoid) for each in found[:most])
     best, reason = (found[0].deviation, "") if found else (0.0, NOTHING_FITS)
@@ -187,8 +192,8 @@ def _moment(
     library: LibraryReader, environment: Environment, found: EvidenceRange, text: str, sigmoid: Sigmoid | None
 ) -> Moment:
     score = float(calibrate(np.array(found.deviation)))
-    source = "words" if found.by_words else "pictures"
-    moment = Moment(library.video(found.video_id), found.start_s, found.end_s, text, score, source)
+    found_in = "words" if found.by_words else "frames"
+    moment = Moment(library.video(found.video_id), found.start_s, found.end_s, text, score, found_in)
     if sigmoid is None or found.by_words or not environment.pictured(found.video_id):
         return moment
     times_s = environment.times(found.video_id)
@@ -315,7 +320,7 @@ def video_evidence(
     video_id: str,
     usual: Usual,
     among: Sequence[str],
-    evidence_from: AnchorsFrom = "both",
+    in_: AnchorsFrom = "all",
     least_cosine: float = -1.0,
 ) -> Evidence:
     """Compare a text with all frames and lines of a video; words are as rare as they are in the videos `among`.
@@ -324,10 +329,10 @@ def video_evidence(
     """
     start_s, end_s = shown_times(environment, video_id)
     pictures = words = np.full(len(start_s), NO_MATCH)
-    if evidence_from != "words" and usual.spread > FLAT:
+    if in_ != "words" and usual.spread > FLAT:
         deviations = (environment.cosines(text, video_id) - usual.median) / usual.spread
         pictures = smoothed(deviations, start_s, end_s)
-    if evidence_from != "pictures":
+    if in_ != "frames":
         words = _words(environment, text, video_id, among, start_s, end_s, least_cosine)
     return Evidence(video_id, start_s, end_s, np.maximum(pictures, words), words > pictures)
 

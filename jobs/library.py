@@ -80,12 +80,12 @@ def notes_between(
     library: LibraryReader, video_id: str, start_s: float, end_s: float, *, captions: bool = True
 ) -> list[Note]:
     """Read the lines said and on screen in a part, and with `captions` those that were written about it."""
-    from kinodex.agent.protocol import CAPTION, SCREEN_TEXT, SUBTITLE, Note
+    from kinodex.agent.protocol import CAPTION, SCREEN_TEXT, SPEECH, Note
 
-    spoken, shown = library.transcript(video_id, start_s, end_s), library.screen_text.rows(video_id, start_s, end_s)
+    spoken, shown = library.speech(video_id, start_s, end_s), library.screen_text.rows(video_id, start_s, end_s)
     written = library.captions(video_id) if captions else []
     within = [row for row in written if row.end_s > start_s and row.start_s < end_s]
-    kinds = ((SUBTITLE, spoken), (SCREEN_TEXT, shown), (CAPTION, within))
+    kinds = ((SPEECH, spoken), (SCREEN_TEXT, shown), (CAPTION, within))
     return [Note(video_id, row.start_s, row.end_s, kind, row.text) for kind, rows in kinds for row in rows]
 
 

@@ -384,7 +384,7 @@ class _Writer:
             codec=facts.codec,
             frames=0,
             segments=0,
-            transcript_lines=0,
+            speech_lines=0,
             decode_errors=0,
             sample_fps=self._config.fps,
             space=self._library.space_name,

@@ -88,7 +88,7 @@ EVERYDAY_THINGS = tuple(_THINGS.split())
 """What a detector that is asked in words looks for when no label is named."""
 
 
-def detect_with(library: Library, model: str, min_score: float = 0.3, device: str = "auto") -> Detect:
+def detect_with(library: LibraryReader, model: str, min_score: float = 0.3, device: str = "auto") -> Detect:
     """Make the detector of an `Environment` over a library; `model` is a hub id or a folder.
 
     A model that knows only its own labels cannot find others. An empty label is all of them, or `EVERYDAY_THINGS` for a

@@ -135,7 +135,7 @@ class Standing:
                 basis: Basis = "ranking" if probability is None else "probability"
                 end_s = min(video.end_s, time_s + 1 / video.sample_fps)
                 hit = Hit(
-                    video.video_id, time_s, end_s, frame_no, cosine, None, "frame", cosine,
+                    video.video_id, time_s, end_s, frame_no, cosine, None, "frames", cosine,
                     basis=basis, probability=probability, title=video.title,
                 )  # fmt: skip
                 hit = self._verified(text, hit)

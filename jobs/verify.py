@@ -18,7 +18,7 @@ from kinodex.agent.protocol import Model, Models, Note, ShownFrame, Usage, model
 from kinodex.agent.requests.describe import FoundMoment, JudgeMoments, MomentVerdict
 from kinodex.index.errors import LibraryBusy, StorageError, StorageFull
 from kinodex.index.library import LibraryReader
-from kinodex.index.rows import ClipRow, Hit, part_name
+from kinodex.index.rows import Hit, NoteRow, part_name
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment
 from kinodex.jobs.library import batched, notes_between, shown_between
@@ -240,7 +240,7 @@ def kept_verdicts(library: LibraryReader, text: str, spans: Sequence[Span], mode
     rows = {
         (row.video_id, part_name(row.start_s, row.end_s)): row
         for video_id in {span.video_id for span in spans}
-        for row in library.clips.read(video_id, name)
+        for row in library.notes.read(video_id, name)
         if row.sought == sought
     }
     found = {at: rows.get((each.video_id, part_name(each.start_s, each.end_s))) for at, each in enumerate(spans)}
@@ -250,10 +250,10 @@ def kept_verdicts(library: LibraryReader, text: str, spans: Sequence[Span], mode
 def _keep(library: LibraryReader, text: str, spans: Sequence[Span], model: str, made: dict[int, Verdict]) -> None:
     name = KEPT_AS.format(model)
     rows = [
-        ClipRow(video_id, name, start_s, end_s, each.reason, float(each.present), FRAMES_A_MOMENT, _one_line(text))
+        NoteRow(video_id, name, start_s, end_s, each.reason, float(each.present), FRAMES_A_MOMENT, _one_line(text))
         for at, each in made.items()
         for video_id, start_s, end_s in [astuple(spans[at])]
         if each.present is not None
     ]
     with suppress(LibraryBusy, StorageError, StorageFull):  # the verdicts are there, though they are not kept
-        library.clips.add(rows)
+        library.notes.add(rows)

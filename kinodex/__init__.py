@@ -54,7 +54,7 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.index.rows import LibraryFacts as LibraryFacts
     from kinodex.index.rows import ScreenTextRow as ScreenTextRow
     from kinodex.index.rows import SegmentRow as SegmentRow
-    from kinodex.index.rows import TranscriptRow as TranscriptRow
+    from kinodex.index.rows import SpeechRow as SpeechRow
     from kinodex.index.rows import VideoRow as VideoRow
     from kinodex.jobs.duplicates import Duplicate as Duplicate
     from kinodex.jobs.errors import UsageError as UsageError
@@ -85,7 +85,7 @@ _HOMES = {
     "kinodex.index.errors": "KinodexError LibraryError SpaceError",
     "kinodex.index.metadata": "Facet",
     "kinodex.index.rows": "CaptionRow DetectionRow FrameVectors Hit LibraryFacts ScreenTextRow SegmentRow "
-    "TranscriptRow VideoRow",
+    "SpeechRow VideoRow",
     "kinodex.jobs.duplicates": "Duplicate",
     "kinodex.jobs.errors": "UsageError",
     "kinodex.jobs.eval.report": "EvalReport",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
@@ -109,23 +108,6 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def renamed(**now: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Take arguments by the names of version 2 too, each `older="newer"`, with a DeprecationWarning."""
-
-    def with_older(function: Callable[P, R]) -> Callable[P, R]:
-        @wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            for older in now.keys() & kwargs.keys():
-                message = f"{function.__name__}({older}=...) is called {now[older]}= now"
-                warnings.warn(message, DeprecationWarning, stacklevel=2)
-                kwargs[now[older]] = kwargs.pop(older)
-            return function(*args, **kwargs)
-
-        return call
-
-    return with_older
-
-
 def _whole(least: int, most: float = math.inf) -> Callable[[object], bool]:
     return lambda value: isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) <= most
 
@@ -164,6 +146,7 @@ CHECKS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "least": (_number(), "a finite number"),
     "seed": (_whole(0), "a whole number, 0 or more"),
     "times_s": (_times, "a list of finite seconds, such as [12.0]"),
+    "in_": TEXT,
     "where": TEXT,
     "options": (_texts, "a list of 2 to 26 texts"),
     "label": TEXT,

@@ -105,14 +105,14 @@ class ModelOfTable(EmbeddingFunction):
             assert model is not None
             return model.embed_texts([words])[0]
         if self.of == "clips":
-            from kinodex.find import upright_pixels
             from kinodex.jobs.clip_models import ClipQueries, clip_spaces
             from kinodex.jobs.pictures import as_jpeg
+            from kinodex.query_pictures import upright_pixels
 
             (space,) = (each for each in clip_spaces(library) if each.digest == self.space)
             jpeg = None if picture is None else as_jpeg(upright_pixels(picture))
             return ClipQueries(library, space).embed(words, jpeg)
-        from kinodex.find import Finder
+        from kinodex.finder import Finder
 
         return Finder(library, self.space).embed(words, picture)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from kinodex.agent.limits import UNLIMITED
+from kinodex.agent.protocol import USUAL
 from kinodex.frames import (
     Frame,
     TorchOptions,
@@ -21,11 +22,11 @@ from kinodex.frames import (
     names_of,
     place_among_ranks,
     question_of,
-    renamed,
     trace_path,
 )
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.errors import UsageError
+from kinodex.requests import Ask, Find, Ground, R, made
 
 if TYPE_CHECKING:
     import duckdb
@@ -42,9 +43,8 @@ if TYPE_CHECKING:
     from kinodex.agent.protocol import AnswerRules, Models, Question
     from kinodex.agent.trace import Event
     from kinodex.agent.variants.base import Variant
-    from kinodex.answers import AskRequest, ShownAnswer
-    from kinodex.collection import ShownCollection
-    from kinodex.find import Finder, Picture, Where
+    from kinodex.desk import Desk
+    from kinodex.finder import Finder
     from kinodex.index.library import Library as Tables
     from kinodex.index.library import LibraryReader
     from kinodex.index.metadata import Facet
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
         LibraryFacts,
         ScreenTextRow,
         SegmentRow,
-        TranscriptRow,
+        SpeechRow,
     )
     from kinodex.index.torch_frames import FrameBatches
     from kinodex.jobs.add.map import Over
@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from kinodex.jobs.ground import Grounding
     from kinodex.jobs.models import ModelChoice
     from kinodex.notebook import Extracted, Hits
+    from kinodex.query_pictures import Picture
+    from kinodex.shown_answers import ShownAnswer
 
 FRAMES_A_READ = 64
 """Frames read at a time by `all_frames`."""
@@ -73,8 +75,6 @@ PICTURE_ROWS, OTHER_ROWS = 256, 16_384
 """Rows of a record batch with pictures, 5 MB, and without."""
 SHUFFLED_ROWS = 256
 """Rows of the pieces that are shuffled; the rows of several pieces are mixed."""
-VERIFYING = ("model", "base_url", "cache")
-"""Arguments of `ask` that name the model which looks at moments."""
 
 
 @checked
@@ -159,18 +159,19 @@ class Library:
 
     # Searching
 
-    @renamed(table="where")
     @checked
     def search(
         self,
         query: str | Image | NDArray[Any],
         *,
-        k: int = 10,
         videos: VideoName | Sequence[VideoName] = (),
+        where: str | None = None,
         start_s: float | None = None,
         end_s: float | None = None,
-        where: Where = "all",
+        in_: str = "all",
         picture: Picture | None = None,
+        like: str | None = None,
+        k: int = 10,
         min_gap_s: float = 2.0,
         min_score: float = 0.0,
         rerank: str | None = None,
@@ -182,28 +183,23 @@ class Library:
         """Find the `k` moments that match words, a picture or a vector best, the best first.
 
         `query` is a text, a PIL picture, an RGB array `[height, width, 3]` of uint8, or a vector `[dim]` of the space;
-        beside a text, `picture` is looked for too. A text is looked for in pictures by meaning, and in captions, speech
-        and text on screen by words, fused by rank; where the library has sentences (`kinodex add sentences`), in these
-        by meaning too; where it has clips (`kinodex add clips`), windows of some seconds too. `where` names one of
-        them: "pictures", "clips", "speech", "screen-text", "captions", "words" for all three kinds of text, and
-        "chapters" or "detections" (by label, of `min_score` or more), which "all" leaves out. A picture is looked for
-        in pictures and clips, a vector in pictures; beside words it is joined with them, as
-        `query` of a hit says. Hits of one video are at least `min_gap_s` apart.
+        beside a text, `picture` is looked for too, or the stored frame `like` "VIDEO@SECONDS". `in_` is where to look:
+        "frames" and "clips" (windows of some seconds) by meaning; "speech", "screen_text" and "captions" by words, or
+        in all three of them ("words"), and by meaning too after `kinodex add sentences`; "chapters" by their texts,
+        "detections" by label, of `min_score` or more; an extract by its name; "all" fuses frames, clips and words by
+        rank, and `parts` of a hit are the hits it is made of. Hits of one video are at least `min_gap_s` apart.
 
         `rerank` is the address of a reranker, which then orders the hits. The first `verify` of them are looked at by
         a vision-language model, named as for `ask`: it says of each if it is `present`, for what `reason`.
         """
-        from kinodex.find import Query
         from kinodex.notebook import Hits
 
         words, seen = (query, picture) if isinstance(query, str) else ("", query)
-        asked = Query(words, seen, where, names_of(videos), start_s, end_s, k, min_gap_s, min_score)
-        hits = self._finder.find(asked, rerank)
-        if verify:
-            from kinodex.jobs.verify import verified
-
-            hits = verified(self._reader, words, hits, verify, _models(model, base_url, cache=cache))[0]
-        return Hits(self, hits)
+        request = _request(
+            Find, videos, query=words, where=where, start_s=start_s, end_s=end_s, in_=in_, like=like, k=k,
+            min_gap_s=min_gap_s, min_score=min_score, rerank=rerank, verify=verify,
+        )  # fmt: skip
+        return Hits(self, self._desk(model, base_url, cache=cache).find(request, seen).hits)
 
     def embed(self, query: str | Image | NDArray[Any]) -> NDArray[np.floating[Any]]:
         """Give the unit vector `[dim]` of a text or picture in the space that is searched; a vector is normalised."""
@@ -211,56 +207,43 @@ class Library:
 
     @cached_property
     def _finder(self) -> Finder:
-        from kinodex.find import Finder
+        from kinodex.finder import Finder
 
         return Finder(self._reader, self.space)
 
-    @renamed(evidence_from="where", most="k")
     @checked
     def ground(
         self,
         text: str,
         *,
         videos: VideoName | Sequence[VideoName] = (),
+        where: str | None = None,
+        in_: str = "all",
         k: int = 5,
-        where: str = "all",
         agent: str | Variant | None = None,
+        budget: Budget | None = None,
+        verify: int = 0,
         pad_s: float = 0.0,
         join_s: float | None = None,
         snap: bool = False,
-        verify: int = 0,
-        **asking: Any,
+        model: str | Models | ModelChoice = "builtin",
+        base_url: str | None = None,
+        cache: bool = True,
+        anyway: bool = False,
     ) -> Grounding:
         """Find the ranges of these videos, or of all, that fit a text best.
 
-        By search alone, in "pictures", "words" or "all", they are an order or have a probability, as their `basis`
+        By search alone, `in_` "frames", "words" or "all", they are an order or have a probability, as their `basis`
         says, and `present` is None. The first `verify` are looked at by a model, which says if it is there. With an
-        `agent` the ranges are the evidence of its answer, and `present` what it says. `asking` are arguments of `ask`:
-        `model`, `base_url` and `cache`, with an agent also others. Ranges are padded, joined and ended at cuts as
-        `kinodex.jobs.export.moments.MomentRule` says.
+        `agent` the ranges are the evidence of its answer, and `present` what it says. Models are named as for `ask`.
+        Ranges are padded, joined and ended at cuts as `kinodex.jobs.export.moments.MomentRule` says.
         """
-        from kinodex.find import ground_where
-        from kinodex.jobs.export.moments import MomentRule
-        from kinodex.jobs.ground import arranged_by, ground, grounding_of, grounding_question, with_verdicts
-
-        among, rule = ground_where(where), MomentRule(pad_s, join_s, snap)
-        if agent is not None:
-            answer = self.ask(grounding_question(text), agent=agent, videos=videos, **asking)
-            return arranged_by(rule, grounding_of(self._reader, text, answer, str(agent), k), self._reader.segments)
-        other = asking.keys() - (VERIFYING if verify else ())
-        if other:
-            raise UsageError(f"got {', '.join(sorted(other))} without an agent; name the agent that asks")
-        from kinodex.agent.environment import Environment
-
-        environment = Environment.of(self._reader, self.videos(), self._finder.embed_texts, space=self.space)
-        rows = self._reader.videos_named(names_of(videos)) if videos else []
-        found = ground(self._reader, environment, text, rows, most=k, evidence_from=among)
-        found = arranged_by(rule, found, self._reader.segments)
-        if not verify:
-            return found
-        from kinodex.jobs.verify import verified
-
-        return with_verdicts(found, verified(self._reader, text, found.candidates, verify, _models(**asking))[0])
+        desk = self._desk(model, base_url, cache=cache, anyway=anyway, agent=agent)
+        request = _request(
+            Ground, videos, text=text, where=where, in_=in_, k=k, agent=_agent_name(agent), budget=budget or UNLIMITED,
+            verify=verify, pad_s=pad_s, join_s=join_s, snap=snap,
+        )  # fmt: skip
+        return desk.ground(request)
 
     @checked
     def duplicates(
@@ -506,11 +489,9 @@ class Library:
         return self._reader.captions(self.video(video).video_id)
 
     @checked
-    def transcript(
-        self, video: VideoName, start_s: float | None = None, end_s: float | None = None
-    ) -> list[TranscriptRow]:
+    def speech(self, video: VideoName, start_s: float | None = None, end_s: float | None = None) -> list[SpeechRow]:
         """Lines of subtitles and of recognised speech that share some time with `[start_s, end_s)`."""
-        return self._reader.transcript(self.video(video).video_id, start_s, end_s)
+        return self._reader.speech(self.video(video).video_id, start_s, end_s)
 
     @checked
     def screen_text(
@@ -588,24 +569,25 @@ class Library:
 
         return Environment.open(self._reader, *names_of(videos), space=self.space)
 
-    @renamed(parameters="settings", after="follow_up")
     @checked
     def ask(
         self,
         question: str | Question,
         options: Sequence[str] = (),
         *,
-        model: str | Models | ModelChoice = "builtin",
-        base_url: str | None = None,
+        videos: VideoName | Sequence[VideoName] = (),
+        where: str | None = None,
         agent: str | Variant = "kino",
         settings: Mapping[str, Any] | None = None,
-        videos: VideoName | Sequence[VideoName] = (),
         budget: Budget | None = None,
         rules: AnswerRules | None = None,
+        follow_up: str | Path | None = None,
+        plan: Mapping[str, Any] | None = None,
+        model: str | Models | ModelChoice = "builtin",
+        base_url: str | None = None,
         anyway: bool = False,
         cache: bool = True,
         trace: str | Path | None = None,
-        follow_up: str | Path | None = None,
         on_event: Callable[[Event], None] | None = None,
         stop: StopSignal | None = None,
     ) -> ShownAnswer:
@@ -618,31 +600,42 @@ class Library:
         library in another space than "builtin" only `anyway`. `trace` is a file to write; `follow_up` the trace of
         an earlier question that this one follows. `stop` ends it from another thread, with the best answer so far.
 
+        The agent "all" looks at each film that may matter: "in which ..., and how often?" A model plans a table and its
+        SQL, and the films' rows answer. `plan` takes the place of the model's own, as an earlier answer's. The rows
+        stay as an extract, so the same question again costs nothing, and one that was ended goes on. Its answer is a
+        `CollectionAnswer`, which says what was not looked at.
+
         Bad replies and spent budgets do not raise: they are the answer's `status`. Raises `ModelError` if a model
         cannot be reached, `UsageError` or `AgentError` for arguments that make no sense.
         """
-        from kinodex.answers import ShownAnswer, answer_now
+        from kinodex.jobs.models import run_now
+        from kinodex.runs import Run
+        from kinodex.shown_answers import shown
 
         asked = question_of(question, options)
-        request = _ask_request(model, base_url, agent, settings, budget, rules, anyway=anyway, cache=cache)
-        request = replace(
-            request, trace=trace_path(trace), follow_up=earlier_path(follow_up), on_event=on_event, stop=stop
-        )
-        return ShownAnswer.of(answer_now(self.environment(*names_of(videos)), asked, request), self)
+        request = _request(
+            Ask, videos, question=asked.text, options=asked.options, where=where, agent=_agent_name(agent),
+            settings=settings or {}, budget=budget or UNLIMITED, rules=rules or USUAL, plan=plan,
+            follow_up=_text_of(earlier_path(follow_up)),
+        )  # fmt: skip
+        desk = self._desk(model, base_url, cache=cache, anyway=anyway, agent=agent)
+        run = Run(trace_path(trace), on_event=on_event, stop=stop)
+        answer: ShownAnswer = shown(run_now(desk.ask(request, run)), self)
+        return answer
 
-    @renamed(parameters="settings", together="at_once")
     @checked
     def ask_many(
         self,
         questions: Sequence[str | Question],
         *,
-        model: str | Models | ModelChoice = "builtin",
-        base_url: str | None = None,
+        videos: VideoName | Sequence[VideoName] = (),
+        where: str | None = None,
         agent: str | Variant = "kino",
         settings: Mapping[str, Any] | None = None,
-        videos: VideoName | Sequence[VideoName] = (),
         budget: Budget | None = None,
         rules: AnswerRules | None = None,
+        model: str | Models | ModelChoice = "builtin",
+        base_url: str | None = None,
         anyway: bool = False,
         cache: bool = True,
         at_once: int = 8,
@@ -651,66 +644,48 @@ class Library:
 
         Raises as `ask` does; if some questions get no answer, `QuestionsFailed` holds the answers of the others.
         """
-        from kinodex.answers import ShownAnswer, answer_many
+        from kinodex.jobs.models import run_now
+        from kinodex.shown_answers import shown
 
         if isinstance(questions, str):
             raise UsageError("got one text for questions; give a list of them, or use `ask`")
+        common = {
+            "where": where, "agent": _agent_name(agent), "settings": settings or {}, "budget": budget or UNLIMITED,
+            "rules": rules or USUAL,
+        }  # fmt: skip
         asked = [question_of(question, ()) for question in questions]
-        request = _ask_request(model, base_url, agent, settings, budget, rules, anyway=anyway, cache=cache)
-        answers = answer_many(self.environment(*names_of(videos)), asked, request, at_once)
-        return [ShownAnswer.of(answer, self) for answer in answers]
+        requests = [_request(Ask, videos, question=each.text, options=each.options, **common) for each in asked]
+        desk = self._desk(model, base_url, cache=cache, anyway=anyway, agent=agent)
+        return [shown(answer, self) for answer in run_now(desk.ask_many(requests, at_once))]
 
-    @checked
-    def ask_all(
+    def _desk(
         self,
-        question: str,
-        *,
-        model: str | ModelChoice,
+        model: str | Models | ModelChoice = "builtin",
         base_url: str | None = None,
-        settings: Mapping[str, Any] | None = None,
-        videos: VideoName | Sequence[VideoName] = (),
-        plan: Mapping[str, Any] | None = None,
-        budget: Budget | None = None,
-        trace: str | Path | None = None,
-        on_event: Callable[[Event], None] | None = None,
-        stop: StopSignal | None = None,
-    ) -> ShownCollection:
-        """Answer a question about all films by looking at each that may matter: "in which ..., and how often?"
+        *,
+        cache: bool = True,
+        anyway: bool = False,
+        agent: str | Variant | None = None,
+    ) -> Desk:
+        """The desk with these models, which shares the towers and vectors of all desks of this library."""
+        from kinodex.desk import USUAL_AGENT, Desk
 
-        A model plans a table and its SQL; films that fit the plan's words best are looked at one by one, and their rows
-        answer. `settings` are those of `kinodex.jobs.collection.CollectionSettings`: `candidates`, `frames_a_part`, ...
-        `plan` takes the place of the model's own, as an earlier answer's. The rows stay as an extract: asked again,
-        the question costs nothing, and one that was ended goes on. The answer says what was not looked at.
-        """
-        from kinodex.collection import ShownCollection, answer_all, plan_of
-        from kinodex.index.library import Library as Tables
-
-        asked = question_of(question, ())
-        request = _ask_request(model, base_url, "kino", settings, budget, None, anyway=False, cache=True)
-        request = replace(request, trace=trace_path(trace), on_event=on_event, stop=stop)
-        given = None if plan is None else plan_of(plan)
-        tables = Tables.open(self.uri).where(self._reader.condition)
-        answer = answer_all(tables, asked, request, given, names_of(videos) if videos else ())
-        return ShownCollection.of(answer, self)
+        models = _models(model, base_url, cache=cache, anyway=anyway)
+        own = agent if agent is not None and not isinstance(agent, str) else USUAL_AGENT
+        return Desk(self._reader, models, space=self.space, agent=own, finder=self._finder)
 
 
-def _ask_request(
-    model: str | Models | ModelChoice,
-    base_url: str | None,
-    agent: str | Variant,
-    settings: Mapping[str, Any] | None,
-    budget: Budget | None,
-    rules: AnswerRules | None,
-    *,
-    anyway: bool,
-    cache: bool,
-) -> AskRequest:
-    from kinodex.agent.limits import Budget
-    from kinodex.agent.protocol import AnswerRules
-    from kinodex.answers import AskRequest
+def _request(kind: type[R], videos: VideoName | Sequence[VideoName], **fields: Any) -> R:
+    return made(kind, {"videos": tuple(names_of(videos)), **fields})
 
-    models = _models(model, base_url, cache=cache, anyway=anyway)
-    return AskRequest(models, agent, settings, budget or Budget(), rules or AnswerRules())
+
+def _agent_name(agent: str | Variant | None) -> str | None:
+    """The name of an agent in a request; a `Variant` is the desk's own."""
+    return agent if agent is None or isinstance(agent, str) else agent.name
+
+
+def _text_of(path: Path | None) -> str | None:
+    return None if path is None else str(path)
 
 
 def _models(

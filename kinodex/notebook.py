@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from kinodex.find import FOUND_IN
 from kinodex.index.metadata import plain
 from kinodex.index.rows import Hit, VideoRow
 from kinodex.index.store.schema import COMMON_COLUMNS
@@ -117,7 +116,7 @@ def library_html(library: Library) -> str:
 
 
 def _found(hit: Hit) -> str:
-    place = FOUND_IN[hit.source]
+    place = hit.found_in
     return f"{place}: {hit.speaker}: {hit.text}" if hit.speaker else f"{place}: {hit.text}" if hit.text else place
 
 
@@ -150,7 +149,7 @@ def _card(library: Library, video_id: str, start_s: float, end_s: float, words: 
 def _picture(library: Library, video: VideoRow, time_s: float) -> str:
     if not video.frames:
         return ""
-    picture = library.frame(Hit(video.video_id, time_s, time_s, None, 0.0, None, "frame")).image
+    picture = library.frame(Hit(video.video_id, time_s, time_s, None, 0.0, None, "frames")).image
     picture.thumbnail((PICTURE_PX, PICTURE_PX))
     held = io.BytesIO()
     picture.save(held, "JPEG", quality=80)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kinodex.frames import ingest
-from kinodex.index.annotations import SCENES_STAGE
+from kinodex.index.annotations import CHAPTERS
 from kinodex.index.errors import NotALibrary
 from kinodex.index.library import Library
-from kinodex.index.rows import SceneRow, SegmentRow, VideoRow
+from kinodex.index.rows import ChapterRow, SegmentRow, VideoRow
 from kinodex.index.text import redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import SourceForbidden, SourceUnreachable
@@ -150,13 +150,15 @@ def _add_chapters(library: Library, video: VideoRow, chapters: Sequence[Mapping[
     rows = list(_rows(video, library.segments(video.video_id), chapters))
     if not rows:
         return
-    with library.lease(f"add {SCENES_STAGE}", "kinodex watch"):
-        library.additions.discard_leftovers(SCENES_STAGE, PAGE_CHAPTERS)
-        library.scenes.add({video.video_id: rows})
-        library.additions.complete(SCENES_STAGE, PAGE_CHAPTERS, {video.video_id: len(rows)}, {})
+    with library.lease(f"add {CHAPTERS}", "kinodex watch"):
+        library.additions.discard_leftovers(CHAPTERS, PAGE_CHAPTERS)
+        library.chapters.add({video.video_id: rows})
+        library.additions.complete(CHAPTERS, PAGE_CHAPTERS, {video.video_id: len(rows)}, {})
 
 
-def _rows(video: VideoRow, segments: Sequence[SegmentRow], chapters: Sequence[Mapping[str, Any]]) -> Iterator[SceneRow]:
+def _rows(
+    video: VideoRow, segments: Sequence[SegmentRow], chapters: Sequence[Mapping[str, Any]]
+) -> Iterator[ChapterRow]:
     number = 0
     for each in chapters:
         start_s, end_s, title = each.get("start_time"), each.get("end_time"), str(each.get("title") or "")
@@ -165,7 +167,7 @@ def _rows(video: VideoRow, segments: Sequence[SegmentRow], chapters: Sequence[Ma
         within = [at for at, segment in enumerate(segments) if start_s <= segment.start_s < end_s]
         first = within[0] if within else 0
         span = float(start_s), min(float(end_s), video.duration_s), first, len(within)
-        yield SceneRow(video.video_id, "chapter", number, *span, title, "", PAGE_CHAPTERS)
+        yield ChapterRow(video.video_id, "chapter", number, *span, title, "", PAGE_CHAPTERS)
         number += 1
 
 

@@ -174,7 +174,7 @@ class ChunkSummary:
     start_s: float
     end_s: float
     decode_errors: int
-    transcript: tuple[Line, ...]
+    speech: tuple[Line, ...]
     subtitle_errors: tuple[str, ...]
     seconds: Mapping[str, float]
     decoder: str
@@ -252,7 +252,7 @@ def with_subtitles(summary: ChunkSummary, chunk: Chunk) -> ChunkSummary:
     seconds: Seconds = defaultdict(float, summary.seconds)
     with stopwatch(seconds, "subtitles"):
         lines, errors = read_subtitles(Path(chunk.video.path), chunk.video.source, summary.metadata)
-    return replace(summary, transcript=tuple(lines), subtitle_errors=tuple(errors), seconds=dict(seconds))
+    return replace(summary, speech=tuple(lines), subtitle_errors=tuple(errors), seconds=dict(seconds))
 
 
 def rgb_samples(

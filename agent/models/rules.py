@@ -30,7 +30,7 @@ from kinodex.agent.environment import Environment, Floats, LibraryVideos, calibr
 from kinodex.agent.errors import NeedsLanguage
 from kinodex.agent.protocol import (
     SCREEN_TEXT,
-    SUBTITLE,
+    SPEECH,
     Exchange,
     Note,
     Question,
@@ -562,7 +562,7 @@ def read_screen(question: Question, notes: Sequence[Note]) -> Verdict:
     lines = [(at, note.source, f" {plain(note.text)} ") for at, note in enumerate(notes, 1)]
     subjects = [*NAME.findall(question.text), *CODE.findall(question.text)] or TALK.findall(question.text)
     if names := {plain(name) for name in subjects}:
-        said = [(at, text) for at, source, text in lines if source == SUBTITLE]
+        said = [(at, text) for at, source, text in lines if source == SPEECH]
         found = [(at, text) for at, text in said if any(f" {name} " in text for name in names)]
         options = question.options
     elif not ASKS_FOR_TEXT.search(question.text) or SPOKEN.search(question.text):

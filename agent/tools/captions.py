@@ -34,7 +34,7 @@ from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.session import Session
 from kinodex.agent.trace import Acted
 from kinodex.index.errors import LibraryBusy, StorageError, StorageFull
-from kinodex.index.rows import ClipRow, part_name
+from kinodex.index.rows import NoteRow, part_name
 
 CLIP_S = 4.0
 FRAMES_A_CLIP = 4
@@ -159,7 +159,7 @@ async def summarize_video(session: Session, video_id: str, captions: Sequence[No
         reply = await session.ask(request)
         if reply is None:
             return None
-        row = ClipRow(video_id, model, video.start_s, video.end_s, reply.summary.strip(), None, 0)
+        row = NoteRow(video_id, model, video.start_s, video.end_s, reply.summary.strip(), None, 0)
         if not recording:
             _report_problems(session, video_id, [store_captions(environment, [row])])
         note = as_note(row)
@@ -261,7 +261,7 @@ async def _describe(
 
     What the server refuses to describe is added to `refused`.
     """
-    rows: list[ClipRow] = []
+    rows: list[NoteRow] = []
     unsaved = ""
     try:
         await gather_all([_describe_one(session, scene, stored, rows, refused) for scene in scenes])
@@ -272,7 +272,7 @@ async def _describe(
 
 
 async def _describe_one(
-    session: Session, scene: _Scene, stored: StoredCaptions, rows: list[ClipRow], refused: list[ModelRejected]
+    session: Session, scene: _Scene, stored: StoredCaptions, rows: list[NoteRow], refused: list[ModelRejected]
 ) -> None:
     request, model, span = scene.request(session), session.model_name(CAPTIONER), scene.spans_s[0]
     try:
@@ -287,7 +287,7 @@ async def _describe_one(
     if reply is None:
         stored[part_name(*span)] = session.environment.unsaved_captions[scene.video_id, model, part_name(*span)] = None
         return
-    row = ClipRow(scene.video_id, model, *span, reply.caption.strip(), reply.confidence / 100, len(request.frames))
+    row = NoteRow(scene.video_id, model, *span, reply.caption.strip(), reply.confidence / 100, len(request.frames))
     rows.append(row)
     stored[row.part] = as_note(row)
 
@@ -336,7 +336,7 @@ def stored_clips(environment: Environment, video_id: str, model: str) -> StoredC
     return kept
 
 
-def store_captions(environment: Environment, rows: Sequence[ClipRow]) -> str:
+def store_captions(environment: Environment, rows: Sequence[NoteRow]) -> str:
     """Store new captions, in memory while the library cannot be written to; the reason is returned the first time.
 
     In memory alone for an environment `without_shared_captions`.
@@ -355,8 +355,8 @@ def store_captions(environment: Environment, rows: Sequence[ClipRow]) -> str:
     return ""
 
 
-def as_note(row: ClipRow) -> Note:
-    return Note(row.video_id, row.start_s, row.end_s, "caption", row.text, row.confidence)
+def as_note(row: NoteRow) -> Note:
+    return Note(row.video_id, row.start_s, row.end_s, "captions", row.text, row.confidence)
 
 
 # Equally spaced frames of one video or of several, or what stands in their place.

@@ -22,7 +22,7 @@ from kinodex.index.times import clock
 
 P = TypeVar("P")
 FINITE = ConfigDict(allow_inf_nan=False)
-Table = Literal["captions", "transcript", "screen text", "detections"]
+Table = Literal["captions", "speech", "screen_text", "detections"]
 Step = Mapping[str, Any]
 """An `Acted` as a trace has it, with its `action`, `arguments` and `notes`."""
 

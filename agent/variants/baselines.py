@@ -61,7 +61,7 @@ UNIFORM = Variant(
     uniform,
     lambda longest_s: UniformParameters(),
     roles=("vision", "policy"),
-    uses=("transcript", "screen text"),
+    uses=("speech", "screen_text"),
     plain="Looks at a few pictures, evenly spaced, once. Quick and cheap, for comparison.",
 )
 

@@ -74,7 +74,7 @@ KNOWN_QUERIES = 6
 
 WORTHLESS_BELOW = 25.0
 """Rewards, from 0 to 100, below which both segments beside a frame promise nothing."""
-PAPER: Mapping[str, object] = {"slack": 0, "pictures": "large", "quotes": False, "anchors_from": "pictures"}
+PAPER: Mapping[str, object] = {"slack": 0, "pictures": "large", "quotes": False, "anchors_from": "frames"}
 """Settings of `form=paper`."""
 
 
@@ -114,7 +114,7 @@ class EEAParameters:
     """The size at which frames are shown: all at low detail, the new ones at full, or all at full."""
     quotes: bool = True
     """Requests show what is said and stands on screen at the times of their frames; else they see pictures alone."""
-    anchors_from: AnchorsFrom = "both"
+    anchors_from: AnchorsFrom = "all"
     """Where queries find anchors: in pictures, in words (speech, text on screen, captions), or in both."""
     chapters: bool = False
     """Scenes or chapters of the library are the first level of the tree, and prompts list their summaries."""
@@ -318,11 +318,11 @@ EEA = Variant(
         "no semantic-guided expansion": {"semantic_guided_expansion": False},
         "no reward fusion": {"uncertainty_aware_fusion": False},
         "no query update": {"query_update": False},
-        "no words": {"anchors_from": "pictures"},
+        "no words": {"anchors_from": "frames"},
         "no pictures": {"anchors_from": "words"},
         **PAPER_FORM,
     },
-    uses=("transcript", "screen text", "captions"),
+    uses=("speech", "screen_text", "captions"),
     needs_pictures=True,
     plain=(
         "Finds the parts that fit your words, opens the most promising one, looks at a few pictures of it, and goes on "

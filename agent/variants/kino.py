@@ -100,7 +100,7 @@ class KinoParameters:
     """The size at which frames are shown: all at low detail, the new ones at full, or all at full."""
     quotes: bool = True
     """Requests show what is said and stands on screen around their frames; else they see pictures alone."""
-    anchors_from: AnchorsFrom = "both"
+    anchors_from: AnchorsFrom = "all"
     """Where queries find matches: in pictures, in words (speech, text on screen, captions), or in both."""
     form = "ours"  # no setting: there is no paper's form
 
@@ -280,9 +280,9 @@ KINO = Variant(
         "no sharpness": {"sharpness": 1.0},
         "one rating a look": {"least_share": 0.0},
         "no log": {"log": False},
-        "no words": {"anchors_from": "pictures"},
+        "no words": {"anchors_from": "frames"},
     },
-    uses=("transcript", "screen text", "captions"),
+    uses=("speech", "screen_text", "captions"),
     needs_pictures=True,
     plain=(
         "Decides by your question where to look: in what is said, at one moment, or all over the film. Spends its "

@@ -68,7 +68,7 @@ from kinodex.agent.variants.base import (
 from kinodex.index.nesting import parse_json
 
 if TYPE_CHECKING:
-    from kinodex.index.rows import SegmentRow, TranscriptRow
+    from kinodex.index.rows import SegmentRow, SpeechRow
 
 
 # Clips of videos under tags, with the words of each, and the clip whose pictures match a text best.
@@ -93,7 +93,7 @@ def tagged_clips(environment: Environment, clip_s: float = CLIP_S, *, subtitles_
     for video in environment.videos:
         spans = _spans(environment, video, clip_s)
         starts_s = [start_s for start_s, _ in spans]
-        lines = environment.transcript(video.video_id, video.start_s, video.end_s)
+        lines = environment.speech(video.video_id, video.start_s, video.end_s)
         silent = [] if subtitles_alone else _in_gaps(environment.captions(video.video_id), lines)
         spoken = [f"{line.speaker}: {line.text}" if line.speaker else line.text for line in lines]
         said = _shared_out([(line.start_s, text) for line, text in zip(lines, spoken, strict=True)], starts_s)
@@ -103,7 +103,7 @@ def tagged_clips(environment: Environment, clip_s: float = CLIP_S, *, subtitles_
         for range_s, heard, seen, text in zip(spans, said, shown, written, strict=True):
             number += 1
             if heard:
-                yield Clip(number, video.video_id, *range_s, heard, "transcript", seen, text)
+                yield Clip(number, video.video_id, *range_s, heard, "speech", seen, text)
             else:
                 yield Clip(number, video.video_id, *range_s, seen, "captions" if seen else "", written=text)
 
@@ -129,7 +129,7 @@ def _cuts(video: Video, borders_s: Sequence[float], clip_s: float) -> Iterator[f
         yield near_s if abs(near_s - equal_s) <= LARGEST_SHIFT * length_s else equal_s
 
 
-def _in_gaps(captions: Sequence[Note], lines: Sequence[TranscriptRow]) -> list[Note]:
+def _in_gaps(captions: Sequence[Note], lines: Sequence[SpeechRow]) -> list[Note]:
     starts_s = np.array([line.start_s for line in lines])
     ends_s = np.array([line.end_s for line in lines])
 
@@ -154,7 +154,7 @@ def best_matching_clips(
     text: str,
     visited: Collection[int],
     window: int,
-    anchors_from: AnchorsFrom = "both",
+    anchors_from: AnchorsFrom = "all",
 ) -> list[Clip]:
     """The clip, not visited yet, with the frame that matches a text best, amid up to `window` consecutive ones.
 
@@ -165,7 +165,7 @@ def best_matching_clips(
     among = [each.video_id for each in environment.videos if each.has_pictures or environment.words(each.video_id)]
     matches = _matches(environment, text, among, anchors_from)
     if all(np.isneginf(each).all() for each in matches.values()):
-        matches = _matches(environment, text, among, "pictures")
+        matches = _matches(environment, text, among, "frames")
 
     def match(clip: Clip) -> float:
         times_s = environment.times(clip.video_id)
@@ -211,7 +211,7 @@ class LongVideoAgentParameters:
     """So many videos are read even if they have more clips."""
     vision: bool = True
     """The master may have clips looked at; else it reads subtitles alone."""
-    anchors_from: AnchorsFrom = "both"
+    anchors_from: AnchorsFrom = "all"
     """Where clips and videos are found without the grounding agent: in pictures, in words, or in both."""
     chapters: bool = False
     """Prompts list the titles and times of the library's scenes or chapters."""
@@ -219,7 +219,7 @@ class LongVideoAgentParameters:
     """"paper": the paper's rules where ours differ, that of `anchors_from` too."""
 
     def __post_init__(self) -> None:
-        restore_paper(self, {"anchors_from": "pictures"})
+        restore_paper(self, {"anchors_from": "frames"})
         check_at_least(self, rounds=1, window=1, frames=1, videos=1, clips=1, clip_s=0)
         if self.window > LARGEST_WINDOW:
             raise BadSettings(f"got window={self.window}; it is 1 to {LARGEST_WINDOW} clips")
@@ -277,7 +277,7 @@ LONGVIDEOAGENT = Variant(
     longvideoagent,
     lambda longest_s: LongVideoAgentParameters(),
     roles=("policy", "grounding", "vision"),
-    uses=("transcript", "screen text", "captions"),
+    uses=("speech", "screen_text", "captions"),
     ablations={"no vision agent": {"vision": False}, "no agents": {"rounds": 1}, **PAPER_FORM},
     needs_language=True,
     plain=(
@@ -620,7 +620,7 @@ def _answer(text: str, option: object) -> dict[str, object]:
 class Clip:
     """The range [start_s, end_s) of a video under a tag, <clip_N>, and its words.
 
-    `number` counts from 1 through all videos of a question; `source` of `text` is "transcript" or "captions".
+    `number` counts from 1 through all videos of a question; `source` of `text` is "speech" or "captions".
     """
 
     number: int
@@ -641,7 +641,7 @@ class Clip:
     @property
     def words(self) -> str:
         """Its words with their source: said, on screen or seen."""
-        said = f'said: "{self.text}"' if self.text and self.source == "transcript" else ""
+        said = f'said: "{self.text}"' if self.text and self.source == "speech" else ""
         seen = self.seen if said else self.text
         kinds = (said, f'on screen: "{self.written}"' if self.written else "", f"seen: {seen}" if seen else "")
         return " ".join(filter(None, kinds)) or "no words are known of it"

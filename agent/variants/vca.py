@@ -79,7 +79,7 @@ class VCAParameters:
     """The size at which frames are shown: all at low detail, the new ones at full, or all at full."""
     quotes: bool = True
     """Requests show what is said and stands on screen at the times of their frames; else they see pictures alone."""
-    anchors_from: AnchorsFrom = "both"
+    anchors_from: AnchorsFrom = "all"
     """By what several videos are ranked: pictures, words (speech, text on screen, captions), or both."""
     chapters: bool = False
     """Scenes or chapters of the library are the first level of the tree, and prompts list their summaries."""

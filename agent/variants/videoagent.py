@@ -53,7 +53,7 @@ class VideoAgentParameters:
     """How many videos are searched at most."""
     rounds: int = 3
     """Times that it is asked at most."""
-    anchors_from: AnchorsFrom = "both"
+    anchors_from: AnchorsFrom = "all"
     """Where descriptions find frames: in pictures, in words (speech, text on screen, captions), or in both."""
     chapters: bool = False
     """Prompts list the titles and times of the library's scenes or chapters."""
@@ -231,7 +231,7 @@ VIDEOAGENT = Variant(
     videoagent,
     VideoAgentParameters.for_duration,
     roles=("policy", "captioner"),
-    uses=("transcript", "screen text", "captions"),
+    uses=("speech", "screen_text", "captions"),
     ablations={
         "no segment selection": {"segment_selection": False},
         "no self-evaluation": {"self_evaluation": False},

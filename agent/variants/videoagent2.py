@@ -106,7 +106,7 @@ class VideoAgent2Parameters:
     """Tools look at the video; else the answer is made of the captions alone."""
     rounds: int = 5
     """Assessments: T."""
-    anchors_from: AnchorsFrom = "both"
+    anchors_from: AnchorsFrom = "all"
     """By what videos are chosen from many: pictures, words (speech, text on screen, captions), or both."""
     chapters: bool = False
     """Prompts list the titles and times of the library's scenes or chapters."""

@@ -21,7 +21,7 @@ from kinodex.agent.models.rules import describe_each, is_relevant, rule
 from kinodex.agent.protocol import (
     LATER,
     SCREEN_TEXT,
-    SUBTITLE,
+    SPEECH,
     VIDEO_ID_LENGTH,
     Declining,
     Note,
@@ -80,7 +80,7 @@ class VideoSeekParameters:
     """How many videos are offered at most."""
     rounds: int = 20
     """Steps, the last of which is the answer."""
-    anchors_from: AnchorsFrom = "both"
+    anchors_from: AnchorsFrom = "all"
     """By what videos are chosen from many: pictures, words (speech, text on screen, captions), or both."""
     chapters: bool = False
     """Prompts list the titles and times of the library's scenes or chapters."""
@@ -216,7 +216,7 @@ VIDEOSEEK = Variant(
     videoseek,
     VideoSeekParameters.for_duration,
     roles=("policy", "vision"),
-    uses=("transcript", "screen text"),
+    uses=("speech", "screen_text"),
     ablations={"no subtitles": {"subtitles": False}, **PAPER_FORM},
     needs_language=True,
     needs_pictures=True,
@@ -247,7 +247,7 @@ class Tools:
     def __init__(self, session: Session, limits: Limits, *, subtitles: bool, screen_text: bool = True) -> None:
         self.session, self.environment, self.account = session, session.environment, session.account
         self.limits = limits
-        self._left_out = {kind for kind, read in ((SUBTITLE, subtitles), (SCREEN_TEXT, screen_text)) if not read}
+        self._left_out = {kind for kind, read in ((SPEECH, subtitles), (SCREEN_TEXT, screen_text)) if not read}
 
     async def use(self, action: Action) -> tuple[Note, ...]:
         """Run the tool of a call. Raises `InvalidReply` for a call that it does not take, or if it finds nothing."""
@@ -690,6 +690,6 @@ def numbered(notes: Sequence[Note], first: int, videos: Sequence[Video]) -> str:
 
     def line(number: int, note: Note) -> str:
         where = f" of video {note.video_id[:VIDEO_ID_LENGTH]}" if len(videos) > 1 else ""
-        return f"{number}. {note.start_s:.1f} s to {note.end_s:.1f} s{where} ({note.source}): {note.text}"
+        return f"{number}. {note.start_s:.1f} s to {note.end_s:.1f} s{where} ({note.quoted}): {note.text}"
 
     return "\n".join(line(number, note) for number, note in enumerate(notes, start=first))

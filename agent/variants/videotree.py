@@ -50,7 +50,7 @@ class VideoTreeParameters:
     """How many videos are searched at most."""
     rounds: int = 4
     """8, 16 and 32 clusters, then the depth."""
-    anchors_from: AnchorsFrom = "both"
+    anchors_from: AnchorsFrom = "all"
     """By what videos are chosen from many: pictures, words (speech, text on screen, captions), or both."""
     chapters: bool = False
     """Scenes or chapters of the library are the first clusters, and prompts list their summaries."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from operator import attrgetter
 
+from kinodex.index.kinds import SEVERAL
 from kinodex.index.rows import Hit
 from kinodex.index.terms import line_terms, query_terms
 
 RRF_K = 60
 SAME_MOMENT_S = 3.0
 SMALL_LETTERS, SMALL_SHARE = 3, 0.3
-WORDED = ("transcript", "text")
+WORDED = ("speech", "screen_text")
 """Sources of hits that words alone find."""
 
 
@@ -26,7 +27,7 @@ def fuse(*searches: Sequence[Hit], query: str = "") -> list[Hit]:
     search did; the joined hit keeps the moment's time and frame and the first text.
     """
     moments: list[Hit] = []
-    joined: list[set[int]] = []  # of each moment, the searches that found it
+    joined: list[dict[int, Hit]] = []  # of each moment, its hits by the number of their search
     of_video: dict[str, list[int]] = {}
     asked = set(query_terms(query))
     for number, hits in enumerate(searches):
@@ -37,11 +38,12 @@ def fuse(*searches: Sequence[Hit], query: str = "") -> list[Hit]:
             if at is None:
                 numbers.append(len(moments))
                 moments.append(_scored(hit, score))
-                joined.append({number})
+                joined.append({number: hit})
             else:
                 moments[at] = _together(moments[at], hit, score)
-                joined[at].add(number)
-    return sorted(moments, key=lambda hit: -hit.score)
+                joined[at][number] = hit
+    fused = [_of_parts(moment, hits) for moment, hits in zip(moments, joined, strict=True)]
+    return sorted(fused, key=lambda hit: -hit.score)
 
 
 def _to_join(moments: Sequence[Hit], hit: Hit, free: Sequence[int]) -> int | None:
@@ -66,7 +68,7 @@ def word_share(asked: Set[str], hit: Hit) -> float:
     It is 1 for what was found by its picture or meaning as well, and at least that of one word of usual length: the
     search forgives typos, and knows words that spaces do not part.
     """
-    if not asked or hit.source not in WORDED or hit.cosine is not None:
+    if not asked or hit.found_in not in WORDED or hit.cosine is not None:
         return 1.0
     shared = asked & set(line_terms(hit.text or ""))
     return max(sum(map(len, shared)) / sum(map(len, asked)), 1 / len(asked))
@@ -77,7 +79,12 @@ def _together(moment: Hit, hit: Hit, score: float) -> Hit:
     cosine, bm25 = _scores(moment, hit)
     if moment.text is None:
         moment = replace(moment, text=hit.text, speaker=hit.speaker, language=hit.language)
-    return replace(moment, score=moment.score + score, end_s=end_s, source="both", cosine=cosine, bm25=bm25)
+    return replace(moment, score=moment.score + score, end_s=end_s, cosine=cosine, bm25=bm25)
+
+
+def _of_parts(moment: Hit, hits: Mapping[int, Hit]) -> Hit:
+    """Give a moment that several searches found their hits as its parts."""
+    return moment if len(hits) == 1 else replace(moment, found_in=SEVERAL, parts=tuple(hits.values()))
 
 
 def _scores(first: Hit, second: Hit) -> tuple[float | None, float | None]:
@@ -127,7 +134,7 @@ def distinct(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _line(hit: Hit) -> tuple[object, ...]:
-    return hit.source, hit.video_id, hit.time_s, hit.end_s, hit.text
+    return hit.found_in, hit.video_id, hit.time_s, hit.end_s, hit.text
 
 
 def shares_words(query: str, text: str | None) -> bool:

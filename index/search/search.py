@@ -14,9 +14,10 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from kinodex.index.additions import plain_label
-from kinodex.index.annotations import LINE_SOURCES, SCENES, SCENES_STAGE, Source, Speakers, shown_speaker
+from kinodex.index.annotations import CHAPTERS, Speakers, shown_speaker
 from kinodex.index.extracts import Extracts
-from kinodex.index.rows import Hit, HitSource, Scope, VideoRow
+from kinodex.index.kinds import LINE_KINDS, FoundIn, LineKind
+from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.index.search.fusion import apart, distinct, followed, fuse, fuse_same, shares_words, suppress_neighbours
 from kinodex.index.search.in_memory import HeldRows, held_rows, unit_query
 from kinodex.index.search.words import (
@@ -98,7 +99,7 @@ class Search:
             shown = on_player_clock(rows, videos)
             complete = list({(row["video_id"], row["frame_no"]): row for row in shown}.values())
             kept = apart([(row["video_id"], row["time_s"]) for row in complete], min_gap_s)
-            return [_frame_hit(complete[at], videos, "frame") for at in kept]
+            return [_frame_hit(complete[at], videos, "frames") for at in kept]
 
         return search_until_k(fetch, to_hits, k, 4 * k if min_gap_s else k, limits)
 
@@ -126,7 +127,7 @@ class Search:
             ids = {row["video_id"] for row in rows}
             models, videos = self._visible.models("clips", ids), self._visible.videos(ids)
             shown = [row for row in rows if space.digest in models.get(row["video_id"], ())]
-            hits = [hit_of(row, "clip", None) for row in on_player_clock(shown, videos)]
+            hits = [hit_of(row, "clips", None) for row in on_player_clock(shown, videos)]
             longest_s = max((hit.end_s - hit.time_s for hit in hits), default=0.0)
             return suppress_neighbours(hits, max(min_gap_s, longest_s))
 
@@ -139,20 +140,20 @@ class Search:
             return None
         return held_rows(self._tables, table, among)
 
-    def transcript(self, text: str, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0) -> list[Hit]:
+    def speech(self, text: str, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0) -> list[Hit]:
         """Find the `k` transcript lines that match a text best by BM25; words in "quotes" must follow each other."""
-        lines = self._lines("transcript", text, scope, k, min_gap_s)
+        lines = self._lines("speech", text, scope, k, min_gap_s)
         return search_until_k(lines.by_words, lines.to_hits, k, lines.first, lines.limits)
 
     def screen_text(
         self, text: str, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0, *, small_words: bool = True
     ) -> list[Hit]:
-        """Find the `k` lines of text on screen that match a text best by BM25; see `transcript`.
+        """Find the `k` lines of text on screen that match a text best by BM25; see `speech`.
 
         Where fewer than `k` match, those follow that hold all its words with a letter or two wrong. Without
         `small_words`, lines are left out that match by small words alone (see `shares_words`).
         """
-        lines = self._lines("text", text, scope, k, min_gap_s)
+        lines = self._lines("screen_text", text, scope, k, min_gap_s)
         if not present(self._tables, ["screen_text"]):
             return []
         hits = search_until_k(lines.by_words, lines.to_hits, k, lines.first, lines.limits)
@@ -171,7 +172,7 @@ class Search:
         min_gap_s: float = 0.0,
     ) -> list[Hit]:
         """Find the `k` captions that match a text best by BM25, fused by rank with those nearest to its vector."""
-        lines = self._lines("caption", text, scope, k, min_gap_s)
+        lines = self._lines("captions", text, scope, k, min_gap_s)
         schema, own = self._tables["captions"].schema, self._own_space.digest
         if vector is None or captions_space(schema, own) != own:  # until `use-space` has embedded them again
             return search_until_k(lines.by_words, lines.to_hits, k, lines.first, lines.limits)
@@ -186,7 +187,7 @@ class Search:
         ]
         return suppress_neighbours(fuse_same(*found), min_gap_s)[:k]
 
-    def _lines(self, source: Source, text: str, scope: Scope, k: int, min_gap_s: float) -> _Lines:
+    def _lines(self, source: LineKind, text: str, scope: Scope, k: int, min_gap_s: float) -> _Lines:
         check_scope(self._visible, scope, k, min_gap_s)
         check_words(text)
         limits = limits_of(self._visible, scope, overlapping)
@@ -199,7 +200,7 @@ class Search:
         k: int = 10,
         min_gap_s: float = 0.0,
         meaning: Meaning | None = None,
-        sources: Collection[Source] = tuple(LINE_SOURCES),
+        sources: Collection[LineKind] = tuple(LINE_KINDS),
     ) -> list[Hit]:
         """Find the `k` lines that match a text best: said, on screen or captions, in one order by BM25.
 
@@ -208,9 +209,9 @@ class Search:
         """
         limits = scope, 2 * k, min_gap_s
         searches = {
-            "transcript": lambda: _with_shared_words(text, self.transcript(text, *limits)),
-            "text": lambda: self.screen_text(text, *limits, small_words=False),
-            "caption": lambda: _with_shared_words(text, self.captions(text, None, *limits)),
+            "speech": lambda: _with_shared_words(text, self.speech(text, *limits)),
+            "screen_text": lambda: self.screen_text(text, *limits, small_words=False),
+            "captions": lambda: _with_shared_words(text, self.captions(text, None, *limits)),
         }
         found = [searches[each]() for each in sources]
         like = lines_like(self._tables, self._visible, meaning, *limits, sources)
@@ -222,16 +223,16 @@ class Search:
         """Find the `k` chapters, or scenes, that match best by BM25; a hit's text is title and summary, a line each."""
         check_scope(self._visible, scope, k)
         check_words(text)
-        if not present(self._tables, [SCENES]):
+        if not present(self._tables, [CHAPTERS]):
             return []
         limits = limits_of(self._visible, scope, overlapping, [equal("level", level)])
 
         def fetch(limit: int, where: Filter | None) -> Rows:
-            return matching_rows(self._tables, SCENES, text, [*LINE_COLUMNS, "title"], where, limit)
+            return matching_rows(self._tables, CHAPTERS, text, [*LINE_COLUMNS, "title"], where, limit)
 
         def to_hits(rows: Rows) -> list[Hit]:
-            shown = shown_rows(self._visible, rows, SCENES_STAGE)
-            return [hit_of(row, "chapter", "\n".join(filter(None, [row["title"], row["text"]]))) for row in shown]
+            shown = shown_rows(self._visible, rows, CHAPTERS)
+            return [hit_of(row, "chapters", "\n".join(filter(None, [row["title"], row["text"]]))) for row in shown]
 
         return search_until_k(fetch, to_hits, k, k, limits)
 
@@ -253,7 +254,7 @@ class Search:
             ids = {row["video_id"] for row in rows}
             models, videos = self._visible.models(version.stage, ids), self._visible.videos(ids)
             shown = [_on_evidence(row) for row in rows if version.key in models.get(row["video_id"], ())]
-            hits = [hit_of(row, "extract", row["text"]) for row in on_player_clock(shown, videos)]
+            hits = [hit_of(row, "extracts", row["text"]) for row in on_player_clock(shown, videos)]
             return suppress_neighbours(distinct(hits), min_gap_s)
 
         limits = limits_of(self._visible, scope, overlapping)
@@ -280,7 +281,7 @@ class Search:
             best: dict[tuple[str, int], dict[str, Any]] = {}
             for row in shown:
                 best.setdefault((row["video_id"], row["frame_no"]), row)
-            hits = [_frame_hit(row, videos, "detection", row["label"]) for row in best.values()]
+            hits = [_frame_hit(row, videos, "detections", row["label"]) for row in best.values()]
             return suppress_neighbours(hits, min_gap_s)
 
         return search_until_k(fetch, to_hits, k, 4 * k, limits)
@@ -322,12 +323,12 @@ class Search:
         in_own = space_scope(self._tables, self._visible, self._own_space, space).other is None
         frames = self.frames(vector, scope, k, min_gap_s, space)
         moving = [] if clip is None else self.clips(*clip, scope, k, min_gap_s)
-        said = _with_shared_words(text, self.transcript(text, scope, k))
+        said = _with_shared_words(text, self.speech(text, scope, k))
         shown = self.screen_text(text, scope, k, small_words=False)
         captions = self.captions(text, vector if in_own else None, scope, k)
         like = lines_like(self._tables, self._visible, meaning, scope, 3 * k)
-        said, captions = with_meaning(said, like, "transcript"), with_meaning(captions, like, "caption")
-        return frames, moving, said[:k], captions[:k], with_meaning(shown, like, "text")[:k]
+        said, captions = with_meaning(said, like, "speech"), with_meaning(captions, like, "captions")
+        return frames, moving, said[:k], captions[:k], with_meaning(shown, like, "screen_text")[:k]
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +337,7 @@ class _Lines:
 
     tables: Tables
     visible: VisibilityCache
-    source: Source
+    source: LineKind
     text: str
     limits: Limits
     first: int
@@ -350,18 +351,18 @@ class _Lines:
         return forgiving_rows(self.tables, self._table, self.text, self._columns, where, limit)
 
     def to_hits(self, rows: Rows) -> list[Hit]:
-        shown = shown_rows(self.visible, rows, LINE_SOURCES[self.source][1])
+        shown = shown_rows(self.visible, rows, self.source)
         names = Speakers(self.tables).names_of(row.get("speaker") for row in shown)
         said = [{**row, "speaker": shown_speaker(row.get("speaker"), names)} for row in shown]
         return suppress_neighbours(distinct([hit_of(row, self.source, row["text"]) for row in said]), self.min_gap_s)
 
     @property
     def _table(self) -> str:
-        return LINE_SOURCES[self.source][0]
+        return self.source
 
     @property
     def _columns(self) -> list[str]:
-        return [*LINE_COLUMNS, *(("speaker", "language") if self.source == "transcript" else ())]
+        return [*LINE_COLUMNS, *(("speaker", "language") if self.source == "speech" else ())]
 
 
 def shown_rows(visible: VisibilityCache, rows: Rows, stage: str) -> Rows:
@@ -383,9 +384,7 @@ def _on_evidence(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "start_s": row["evidence_start_s"], "end_s": row["evidence_end_s"]}
 
 
-def _frame_hit(
-    row: Mapping[str, Any], videos: Mapping[str, VideoRow], source: HitSource, text: str | None = None
-) -> Hit:
+def _frame_hit(row: Mapping[str, Any], videos: Mapping[str, VideoRow], source: FoundIn, text: str | None = None) -> Hit:
     """The hit of a frame, found by its vector, else by a score; it lasts until the next sample."""
     video, time_s = videos[row["video_id"]], row["time_s"]
     end_s = max(min(time_s + 1 / video.sample_fps, video.end_s), time_s)

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.index.annotations import LINE_SOURCES, Source, Speakers, shown_models, shown_speaker
+from kinodex.index.annotations import Speakers, shown_models, shown_speaker
 from kinodex.index.errors import QueryError, UnknownVideo, checked_text
-from kinodex.index.rows import Hit, HitSource, Scope, VideoRow, moved, moved_s, stored_range
+from kinodex.index.kinds import LINE_KINDS, FoundIn, LineKind
+from kinodex.index.rows import Hit, Scope, VideoRow, moved, moved_s, stored_range
 from kinodex.index.search.finite_vectors import check_searched
 from kinodex.index.search.fusion import distinct, fuse_same, suppress_neighbours
 from kinodex.index.search.in_memory import held_rows, unit_query
@@ -50,7 +51,7 @@ def lines_like(
     scope: Scope,
     k: int,
     min_gap_s: float = 0.0,
-    sources: Collection[Source] = tuple(LINE_SOURCES),
+    sources: Collection[LineKind] = tuple(LINE_KINDS),
 ) -> list[Hit]:
     """Find the `k` lines that are most like a query in meaning, best first, and none that is like it by chance alone.
 
@@ -61,7 +62,7 @@ def lines_like(
     check_scope(visible, scope, k, min_gap_s)
     table = vectors_table(meaning.space, SENTENCES_PREFIX)
     query = unit_query(meaning.vector, meaning.space.dim)
-    of_kinds = [one_of("source", sorted(sources))] if len(sources) < len(LINE_SOURCES) else []
+    of_kinds = [one_of("source", sorted(sources))] if len(sources) < len(LINE_KINDS) else []
     limits = limits_of(visible, scope, overlapping, of_kinds)
 
     def fetch(limit: int, where: Filter | None) -> Rows:
@@ -80,9 +81,9 @@ def lines_like(
     ]
 
 
-def with_meaning(hits: Sequence[Hit], like: Sequence[Hit], source: Source) -> list[Hit]:
+def with_meaning(hits: Sequence[Hit], like: Sequence[Hit], source: LineKind) -> list[Hit]:
     """Fuse hits by words of one kind of text with the lines of that kind that are like the query in meaning."""
-    of_kind = [hit for hit in like if hit.source == source]
+    of_kind = [hit for hit in like if hit.found_in == source]
     return fuse_same(hits, of_kind) if of_kind else list(hits)
 
 
@@ -100,7 +101,7 @@ def _shown(visible: VisibilityCache, meaning: Meaning, rows: Rows) -> Rows:
     ids = {row["video_id"] for row in rows}
     videos, embedded = visible.videos(ids), visible.models(STAGE, ids)
     whole = {id_ for id_ in videos if meaning.space.digest in embedded.get(id_, ())}
-    models = {source: shown_models(visible, source, ids) for source in LINE_SOURCES}
+    models = {source: shown_models(visible, source, ids) for source in LINE_KINDS}
     return [row for row in rows if row["video_id"] in whole and row["model"] in models[row["source"]][row["video_id"]]]
 
 
@@ -113,13 +114,13 @@ Spoken = tuple[str | None, str | None]
 
 def with_speakers(tables: Tables, visible: VisibilityCache, hits: Sequence[Hit]) -> list[Hit]:
     """Give hits in transcripts the speaker and the language of their line, as readers are to see them now."""
-    spoken = [hit for hit in hits if hit.source == "transcript"]
+    spoken = [hit for hit in hits if hit.found_in == "speech"]
     ids = sorted({hit.video_id for hit in spoken})
-    models, rows = shown_models(visible, "transcript", ids), []
+    models, rows = shown_models(visible, "speech", ids), []
     for times_s in chunked(sorted({hit.time_s for hit in spoken})):
         for some in chunked(ids):
             where = one_of("video_id", some) & one_of("start_s", times_s)
-            rows += tables.rows("transcript", where, SPOKEN_COLUMNS).to_pylist()
+            rows += tables.rows("speech", where, SPOKEN_COLUMNS).to_pylist()
     shown = [row for row in rows if row["model"] in models[row["video_id"]]]
     names = Speakers(tables).names_of(row["speaker"] for row in shown)
     said: dict[Line, Spoken] = {}
@@ -127,7 +128,7 @@ def with_speakers(tables: Tables, visible: VisibilityCache, hits: Sequence[Hit])
         line = row["video_id"], row["start_s"], row["end_s"], row["text"]
         said[line] = shown_speaker(row["speaker"], names), row["language"]
     lines = [(hit.video_id, hit.time_s, hit.end_s, hit.text) for hit in hits]
-    found = [said.get(line) if hit.source == "transcript" else None for hit, line in zip(hits, lines, strict=True)]
+    found = [said.get(line) if hit.found_in == "speech" else None for hit, line in zip(hits, lines, strict=True)]
     pairs = zip(hits, found, strict=True)
     return [replace(hit, speaker=each[0], language=each[1]) if each else hit for hit, each in pairs]
 
@@ -265,7 +266,7 @@ def best_rows(
     return sorted(found.to_pylist(), key=lambda row: (-row["_score"], row["video_id"], row["start_s"]))
 
 
-def hit_of(row: Mapping[str, Any], source: HitSource, text: str | None) -> Hit:
+def hit_of(row: Mapping[str, Any], source: FoundIn, text: str | None) -> Hit:
     """The hit of a row that covers a range of time, found by its words, else by its vector."""
     bm25 = row.get("_score")
     cosine = 1.0 - row["_distance"] if "_distance" in row else None

@@ -35,7 +35,6 @@ from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.quiet_lance import Session, lance
 from kinodex.index.store.schema import (
     EXTRACTS_PREFIX,
-    OWN_TABLES,
     ROW_DIGEST,
     VECTORS_PREFIX,
     Filter,
@@ -630,12 +629,12 @@ def space_tables(tables: Tables, prefix: str = VECTORS_PREFIX) -> dict[str, Fing
 
 def own_tables(tables: Tables, stage: str) -> dict[str, str]:
     """The tables of a stage that has one for each model, by model: a space's digest, a map's name, an extract's key."""
-    prefix = OWN_TABLES[stage]
-    if stage not in ("map", "extracts"):
+    prefix = f"{stage}_"
+    if stage not in ("mapped", "extracts"):
         return {space.digest: name for name, space in space_tables(tables, prefix).items()}
     names = tables.whole_names(prefix)
     models = [name.removeprefix(prefix) for name in names]
-    keys = models if stage == "map" else ["@".join(each.rsplit("_", 1)) for each in models]
+    keys = models if stage == "mapped" else ["@".join(each.rsplit("_", 1)) for each in models]
     return dict(zip(keys, names, strict=True))
 
 

@@ -50,15 +50,15 @@ if TYPE_CHECKING:
     from lance.file import LanceFileSession
     from lance.lance.indices import IndexDescription
 
-OF_VIDEOS = ("clips", "screen_text", "scenes")
+OF_VIDEOS = ("notes", "screen_text", "chapters")
 """Those of the late tables that hold rows of videos."""
-WORDED = ("transcript", "captions", "screen_text", "scenes")
+WORDED = ("speech", "captions", "screen_text", "chapters")
 """Tables that are searched by words."""
 FORGIVING = ("screen_text",)
 """Those of them that are searched for words with typos too."""
-BY_VIDEO = ("frames", "segments", "captions", "detections", "transcript", "videos", "additions")
+BY_VIDEO = ("frames", "segments", "captions", "detections", "speech", "videos", "additions")
 """Tables that are queried for the rows of a video."""
-SMALL = ("segments", "captions", "detections", "transcript", "videos", "additions", "sources", "failures", "runs")
+SMALL = ("segments", "captions", "detections", "speech", "videos", "additions", "sources", "failures", "runs")
 """Tables whose fragments are quickly joined."""
 MOST_SEGMENTS = 8
 """Segments of an index, each with the rows that were new at its time. A search looks into all of them."""
@@ -120,7 +120,7 @@ def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
         name for prefix in (VECTORS_PREFIX, SENTENCES_PREFIX, CLIPS_PREFIX) for name in space_tables(tables, prefix)
     ]
     extracts = own_tables(tables, "extracts").values()
-    late = [*present(tables, OF_VIDEOS), *own_tables(tables, "map").values(), *extracts]
+    late = [*present(tables, OF_VIDEOS), *own_tables(tables, "mapped").values(), *extracts]
     written = [*present(tables, WORDED), *extracts]
     with storage_errors(tables.uri):
         join_fragments(tables, "frames", when.picture_fragments, when)

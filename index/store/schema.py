@@ -27,7 +27,6 @@ from kinodex.index.errors import (
     LibraryDamaged,
     NewerLibrary,
     NotALibrary,
-    OlderLibrary,
     altered,
     checked_text,
     number_of,
@@ -152,7 +151,7 @@ def fits_one_filter(values: Sequence[str]) -> Sequence[str] | None:
 # Pixels and vectors live in different tables, because searching must not read pictures and compaction must not copy
 # them. Library-wide facts are schema metadata of `videos`, which is created last: where it is, all is.
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 1
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"
 COLUMNS_KEY = b"kinodex.columns"
 """Metadata of a table: the names, as JSON, of the columns that kinodex made. Others may have been added since."""
@@ -168,12 +167,12 @@ LIKENESS_KEY = b"kinodex.likeness"
 VECTORS_PREFIX = "vectors_"
 SENTENCES_PREFIX = "sentences_"
 CLIPS_PREFIX = "clips_"
-"""Of tables of windows of videos as vectors; the table `clips` alone holds what agents wrote of parts."""
+"""Of tables of windows of videos as vectors."""
 EMBEDDING_KEY = b"embedding_functions"
 """Metadata of tables of vectors by which LanceDB embeds what is looked for there (see `kinodex.lancedb`)."""
 MAPPED_PREFIX = "mapped_"
 """Of tables of what a user's function makes, by the name that its rows were given."""
-EXTRACTS_PREFIX = "extract_"
+EXTRACTS_PREFIX = "extracts_"
 """Of tables of rows that a model fills in under a schema, one for each version."""
 KEY_BITS = 24
 """Bits of a stored key that hold a frame's number; larger numbers than they hold change the upper bits, too."""
@@ -190,24 +189,11 @@ ADDED_DIGEST = "digest"
 """Column of `additions` with the digest of the rows that were added."""
 ROW_DIGEST = "row_digest"
 """Column of tables whose rows belong to no digest of a video or an addition: of the row itself."""
-STAGE_TABLES = {
-    "captions": "captions",
-    "detections": "detections",
-    "speech": "transcript",
-    "text": "screen_text",
-    "summaries": "scenes",
-    "shots": "shots",
-}
-"""Tables of the optional stages that have one for all models."""
-OWN_TABLES = {
-    "vectors": VECTORS_PREFIX,
-    "sentences": SENTENCES_PREFIX,
-    "clips": CLIPS_PREFIX,
-    "map": MAPPED_PREFIX,
-    "extracts": EXTRACTS_PREFIX,
-}
-"""Prefixes of the tables of the stages that have one for each model."""
-STAGES = (*STAGE_TABLES, *OWN_TABLES)
+SHARED_STAGES = ("captions", "detections", "speech", "screen_text", "chapters", "shots")
+"""Optional stages with one table, of the same name, for all models."""
+OWN_STAGES = ("vectors", "sentences", "clips", "mapped", "extracts")
+"""Optional stages with a table for each model, whose name begins with theirs: `clips_...`."""
+STAGES = (*SHARED_STAGES, *OWN_STAGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +242,7 @@ def table_schemas(settings: Mapping[str, Any], fingerprint: Fingerprint) -> dict
         "segments": SEGMENTS,
         "captions": captions_schema(fingerprint.dim),
         "detections": DETECTIONS,
-        "transcript": TRANSCRIPT,
+        "speech": SPEECH,
         "additions": ADDITIONS,
         "failures": FAILURES,
         "sources": SOURCES,
@@ -267,19 +253,7 @@ def table_schemas(settings: Mapping[str, Any], fingerprint: Fingerprint) -> dict
 
 
 def read_heading(schema: pa.Schema, uri: str) -> Heading:
-    """Read the metadata of `videos`; raises NotALibrary, NewerLibrary, OlderLibrary or LibraryDamaged."""
-    heading = read_stored_heading(schema, uri)
-    if heading.format_version < FORMAT_VERSION:
-        raise OlderLibrary(
-            f"{uri} has format {heading.format_version}, and this kinodex reads {FORMAT_VERSION}; ingest its videos "
-            "into a new library"
-        )
-    check_columns(schema, VIDEOS, "videos", uri)
-    return heading
-
-
-def read_stored_heading(schema: pa.Schema, uri: str) -> Heading:
-    """Read the metadata of `videos` of this or an earlier format; raises as `read_heading` does."""
+    """Read the metadata of `videos`; raises NotALibrary, NewerLibrary or LibraryDamaged."""
     metadata = schema.metadata or {}
     if FORMAT_KEY not in metadata:
         raise NotALibrary(f"got {uri}, Lance tables that kinodex did not make; give a library")
@@ -292,6 +266,7 @@ def read_stored_heading(schema: pa.Schema, uri: str) -> Heading:
     settings = read_object(metadata.get(SETTINGS_KEY, ""), what)
     for name in SETTINGS_OF_NUMBERS & settings.keys():
         number_of(settings, name, 1.0, what)
+    check_columns(schema, VIDEOS, "videos", uri)
     return Heading(version, settings, read_space(schema, uri))
 
 
@@ -520,7 +495,7 @@ VIDEOS = _table(
     codec=TEXT,
     frames=INT32,
     segments=INT32,
-    transcript_lines=INT32,
+    speech_lines=INT32,
     decode_errors=INT32,
     sample_fps=FLOAT64,
     space=TEXT,
@@ -583,7 +558,7 @@ DETECTIONS = _table(
     track_id=nullable(INT64),
     model=TEXT,
 )
-TRANSCRIPT = _table(
+SPEECH = _table(
     video_id=TEXT,
     start_s=FLOAT64,
     end_s=FLOAT64,
@@ -610,7 +585,7 @@ ADDITIONS = _table(
 # Libraries that were made without them stay as they are, and readers take a table that is not there for one without
 # rows.
 
-CLIPS = _table(
+NOTES = _table(
     video_id=key(1),
     model=key(2),
     part=key(3),  # start_s and end_s as a text, since a key of floats never matches
@@ -633,7 +608,7 @@ SCREEN_TEXT = _table(
     language=nullable(TEXT),
     model=TEXT,
 )
-SCENES = _table(
+CHAPTERS = _table(
     video_id=TEXT,
     level=TEXT,  # scene, chapter
     number=INT32,
@@ -669,9 +644,9 @@ SHOTS = _table(
     model=TEXT,
 )
 LATE_TABLES = {
-    "clips": CLIPS,
+    "notes": NOTES,
     "screen_text": SCREEN_TEXT,
-    "scenes": SCENES,
+    "chapters": CHAPTERS,
     "speakers": SPEAKERS,
     "shots": SHOTS,
     "undrawn": UNDRAWN,

@@ -24,7 +24,6 @@ from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import State, Tables, find_space, space_tables
 from kinodex.index.store.schema import (
     CHECKSUM,
-    OWN_TABLES,
     STAGES,
     ZERO,
     Filter,
@@ -114,7 +113,7 @@ def checked_stage(stage: str) -> str:
 
 def most_used_space(tables: Tables, stage: str) -> Fingerprint | None:
     """Find the model that embedded the most videos, of several the one that was used last; None if there is none."""
-    spaces = {space.digest: space for space in space_tables(tables, OWN_TABLES[stage]).values()}
+    spaces = {space.digest: space for space in space_tables(tables, f"{stage}_").values()}
     if len(spaces) < 2:
         return next(iter(spaces.values()), None)
     rows = tables.rows("additions", equal("stage", stage), ["model", "added_at"]).group_by("model")

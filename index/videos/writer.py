@@ -35,8 +35,8 @@ from kinodex.index.store.schema import (
     FRAME_NO_BITS,
     LAST_FRAME_NO,
     OWN_ROW,
-    OWN_TABLES,
-    STAGE_TABLES,
+    OWN_STAGES,
+    SHARED_STAGES,
     VIDEO_DIGESTS,
     Digests,
     Filter,
@@ -233,7 +233,7 @@ class VideoWriter:
         }
         return self._append("segments", columns)
 
-    def add_transcript(self, videos: Mapping[str, Iterable[Any]]) -> Counter[str]:
+    def add_speech(self, videos: Mapping[str, Iterable[Any]]) -> Counter[str]:
         """Append the transcript lines of videos by video id; returns their digests."""
         rows = [(video_id, line) for video_id, lines in videos.items() for line in lines]
         nothing = [None] * len(rows)
@@ -244,7 +244,7 @@ class VideoWriter:
             "model": nothing,
             "words": nothing,
         }
-        return self._append("transcript", columns)
+        return self._append("speech", columns)
 
     def _append(self, name: str, columns: Mapping[str, Any]) -> Counter[str]:
         return digests_by_video(self._tables.append(name, _table(columns, self._tables.schema(name))))
@@ -346,8 +346,8 @@ class VideoWriter:
         for ids in chunked(video_ids):
             for name in (
                 *("sources", "videos", "frames", self._vectors_table, "segments", "additions"),
-                *present(tables, ("clips", "undrawn", "metadata", *STAGE_TABLES.values())),
-                *(table for stage in OWN_TABLES for table in own_tables(tables, stage).values()),
+                *present(tables, ("notes", "undrawn", "metadata", *SHARED_STAGES)),
+                *(table for stage in OWN_STAGES for table in own_tables(tables, stage).values()),
             ):
                 tables.delete(name, one_of("video_id", ids))
 
@@ -589,7 +589,7 @@ def counts_of(tables: Tables, vectors_table: str, video_ids: Sequence[str] | Non
 
 def expected_rows(vectors_table: str) -> dict[str, str]:
     """Map the tables that ingest fills to the column of `videos` that holds a video's number of rows there."""
-    return {"frames": "frames", vectors_table: "frames", "segments": "segments", "transcript": "transcript_lines"}
+    return {"frames": "frames", vectors_table: "frames", "segments": "segments", "speech": "speech_lines"}
 
 
 def is_complete(row: VideoRow, held: Mapping[str, Counts], vectors_table: str) -> bool:
@@ -607,7 +607,7 @@ def count_rows(tables: Tables, name: str, where: Sequence[Filter] = ()) -> Count
     keys = [_keys(part, positions) for part in parts]
     found = np.sort(np.concatenate(keys)) if keys else np.empty(0, np.int64)
     rows = _by_video(found, positions)
-    if name == "transcript":
+    if name == "speech":
         return Counts(rows, rows)
     once = found[np.diff(found, prepend=-1) > 0]  # np.unique takes ten times as long
     return Counts(rows, _by_video(once, positions))
@@ -624,13 +624,13 @@ def rows_by_video(tables: Tables, name: str) -> Counter[str]:
 
 def key_columns(name: str) -> list[str]:
     """List the columns that identify a row of this table; transcript lines have none but the video's id."""
-    numbers = {"segments": ["segment_no"], "transcript": []}
+    numbers = {"segments": ["segment_no"], "speech": []}
     return ["video_id", *numbers.get(name, ["frame_no"])]
 
 
 def ingested_only(name: str) -> list[Filter]:
     """Make the filter for rows that ingest itself writes into a table."""
-    return [other_than("source", source) for source in get_args(AddedSource)] if name == "transcript" else []
+    return [other_than("source", source) for source in get_args(AddedSource)] if name == "speech" else []
 
 
 def _keys(batch: pa.RecordBatch, positions: dict[str, int]) -> NDArray[np.int64]:

@@ -25,15 +25,16 @@ from kinodex.agent.protocol import Model, Note, Request, Segment
 from kinodex.agent.replies import NAMED, Schema
 from kinodex.agent.requests.extract import EVIDENCE, ExtractRows, RowSchema, read_schema, rows_of_reply, texts_in
 from kinodex.index.extracts import NAME, ExtractVersion, made_now
+from kinodex.index.kinds import PLACES
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.named_files import read_bytes
 from kinodex.index.nesting import parse_json
 from kinodex.index.rows import Scope, VideoRow
 from kinodex.index.store.schema import COMMON_COLUMNS
 from kinodex.jobs.add.captions import EMBEDDING, text_tower
+from kinodex.jobs.add.chapters import read_film, thinned
 from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, ask_again, reasons
 from kinodex.jobs.add.run import AddedRows
-from kinodex.jobs.add.summaries import read_film, thinned
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.library import notes_between, shown_between
 from kinodex.jobs.models import LOCAL, run_now
@@ -47,8 +48,8 @@ AROUND_S = 2.0
 FRAMES_A_PART, LINES_A_PART = 8, 60
 ARROW = {"string": pa.string(), "integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
 TAKEN = (
-    *("videos", "frames", "segments", "lines", "detections", "chapters", "additions", "failures"),
-    *("all", "pictures", "words", "speech", "captions", "text", "both", "together", "hybrid", "transcript"),
+    *("videos", "segments", "lines", "additions", "failures"),
+    *PLACES,
 )
 """Names of tables of `kinodex sql`, and of places of `kinodex search --in`."""
 
@@ -164,7 +165,7 @@ class Extraction(EndpointAddition):
             case "search":
                 return _found(library, video, self.search, self.hits)
         level: Literal["chapter", "scene"] = "chapter" if self.part == "chapter" else "scene"
-        stored = library.scenes.rows(video.video_id, level)
+        stored = library.chapters.rows(video.video_id, level)
         if stored or not video.segments:
             return [Part(row.start_s, row.end_s) for row in stored] or [Part(video.start_s, video.end_s)]
         film = read_film(cast(Library, library), video)

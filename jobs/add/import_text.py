@@ -161,7 +161,7 @@ def _text_row(text: VideoText, segments: int, sample_fps: float, space: str) -> 
         codec="text",
         frames=0,
         segments=segments,
-        transcript_lines=0,
+        speech_lines=0,
         decode_errors=0,
         sample_fps=sample_fps,
         space=space,

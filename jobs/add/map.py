@@ -57,7 +57,7 @@ class Map:
     replaces: bool = False
     """Rows that another function made are deleted first."""
     device: str = "cpu"
-    name: str = field(default="map", init=False)
+    name: str = field(default="mapped", init=False)
 
     @property
     def model(self) -> str:

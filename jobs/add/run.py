@@ -392,7 +392,7 @@ def kept_settings(addition: Addition) -> Mapping[str, Any]:
 
     settings = addition.settings
     place = Path(settings.get("detector", addition.model)).expanduser()
-    is_here = addition.name != "map" and not settings.get("base_url") and place.is_dir()
+    is_here = addition.name != "mapped" and not settings.get("base_url") and place.is_dir()
     return {**settings, CONTENT: content_digest(place)} if is_here else settings
 
 

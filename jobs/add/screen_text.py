@@ -51,7 +51,7 @@ class ScreenText:
     full: bool = False
     min_confidence: float = MIN_CONFIDENCE
     device: str = "cpu"
-    name: str = "text"
+    name: str = "screen_text"
 
     @property
     def model(self) -> str:

@@ -121,7 +121,7 @@ class RunContext:
     choice: ModelChoice
     budget: Budget
     detector: str | None = None
-    subtitles: bool = True
+    speech: bool = True
     keep_captions: bool = True
     traces: bool = False
     space: str | None = None

@@ -67,7 +67,7 @@ class RunPlan:
     contenders: tuple[Contender, ...]
     models: Mapping[str, str]
     budget: Budget
-    subtitles: bool
+    speech: bool
     keep_captions: bool
     limit: int | None
     seed: int

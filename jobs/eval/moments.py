@@ -367,7 +367,7 @@ def _case(sample: SearchItem, ids: Mapping[str, str]) -> Case:
 # Contenders: searches of a library, grounding by search, and agents by name.
 
 SEARCHES = ("frames", "words", "captions", "fused")
-GROUNDINGS: Mapping[str, AnchorsFrom] = {"ground": "both", "ground-pictures": "pictures", "ground-words": "words"}
+GROUNDINGS: Mapping[str, AnchorsFrom] = {"ground": "all", "ground-frames": "frames", "ground-words": "words"}
 AGENT = "agent:"
 
 
@@ -430,7 +430,7 @@ def _grounded(name: str, bench: Bench, case: Case) -> Result:
     if name in GROUNDINGS:
         videos = [] if case.video_id is None else [bench.library.video(case.video_id)]
         evidence = GROUNDINGS[name]
-        found = ground(bench.library, environment, text, videos, most=bench.most, evidence_from=evidence)
+        found = ground(bench.library, environment, text, videos, most=bench.most, in_=evidence)
     else:
         environment = environment if case.video_id is None else environment.only([case.video_id])
         agent = name.removeprefix(AGENT)

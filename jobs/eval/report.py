@@ -315,7 +315,7 @@ def _facts(plan: RunPlan) -> dict[str, str]:
         "annotations": plan.annotations,
         "sha256 of the questions": plan.annotations_sha256,
         "space": plan.space,
-        "subtitles": "yes" if plan.subtitles else "no",
+        "speech": "yes" if plan.speech else "no",
         "text on screen": "yes" if plan.screen_text else "no",
         "captions that agents make": "kept for later questions" if plan.keep_captions else "paid for by every question",
         "budget a question": set_limits or "none",
@@ -375,7 +375,7 @@ def _place(category: str) -> tuple[float, float, str]:
 
 COMPARED = (
     *("annotations_sha256", "library", "space", "index_cost", "models", "at_once", "prices", "budget", "rules"),
-    *("subtitles", "screen_text", "keep_captions", "part", "limit", "seed", "version"),
+    *("speech", "screen_text", "keep_captions", "part", "limit", "seed", "version"),
 )
 """Fields of a plan, besides items and contenders, in which two runs can differ."""
 

@@ -66,7 +66,7 @@ FIELD_LABELS = {
     "at_once": "number of requests at once",
     "prices": "list of prices",
     "contents": "content of the files that answer",
-    "subtitles": "use of subtitles",
+    "speech": "use of speech",
     "screen_text": "use of text on screen",
 }
 """Names of a plan's fields in messages, where a field's own name is no plain word."""
@@ -119,7 +119,7 @@ def make_plan(request: RunRequest, context: RunContext) -> tuple[folder.RunPlan,
     captions = library.additions.counts("captions")
     for contender in request.contenders:
         _check_system(contender, context.choice, space, videos)
-    if not context.subtitles:
+    if not context.speech:
         _check_has_more_than_speech(captions, videos)
     models = describe_models(context.choice)
     files = annotation_files(request.benchmark, request.annotations)
@@ -136,7 +136,7 @@ def make_plan(request: RunRequest, context: RunContext) -> tuple[folder.RunPlan,
         contenders=request.contenders,
         models=models if context.detector is None else {**models, "detector": context.detector},
         budget=context.budget,
-        subtitles=context.subtitles,
+        speech=context.speech,
         keep_captions=context.keep_captions,
         limit=request.limit,
         seed=request.seed,
@@ -185,7 +185,7 @@ def _check_has_more_than_speech(captions: Mapping[str, int], videos: Sequence[Vi
     silent = [row for row in videos if row.frames == 0 and not captions.get(row.video_id)]
     if silent:
         raise UsageError(
-            f"got --no-subtitles, but of {len(silent)} of the {len(videos)} videos, such as {silent[0].title}, the "
+            f"got --no-speech, but of {len(silent)} of the {len(videos)} videos, such as {silent[0].title}, the "
             "library holds a transcript alone; leave the option out, or import captions"
         )
 

@@ -67,7 +67,7 @@ def export_coco(
         for video_id, group in by_video(moments).items()
     }
     if not any(found.values()):
-        what, stage = ("text on screen", "screen-text") if text else ("detection", "detections")
+        what, stage = ("text on screen", "screen_text") if text else ("detection", "detections")
         raise UsageError(f"there is no {what} in these videos and times; `kinodex add {stage}` finds some")
     settings["found"] = digest(found)
     content = _Content()
@@ -250,7 +250,7 @@ def export_label_studio(
     Videos are named by their addresses, or by `url_prefix` and the name of the file. `boxes` adds the detections
     and the text on screen within the moments.
     """
-    spoken = [each for each in moments if each.source != "detection"] if boxes else list(moments)
+    spoken = [each for each in moments if each.source != "detections"] if boxes else list(moments)
     tasks = []
     names: dict[str, dict[str, None]] = {"timeline": {}, "label": {}}
     counts = {"timeline": 0, "label": 0}

@@ -79,7 +79,7 @@ def export_clips(
     pieces = [_Piece(*each) for each in zip(range(len(moments)), moments, stems, strict=True)]
     settings = {"exact": way.exact, "subtitles": way.subtitles, **moment_facts(moments)}
     if way.subtitles:
-        settings["transcript"] = digest([(video_id, *library.transcript(video_id)) for video_id in by_video(moments)])
+        settings["speech"] = digest([(video_id, *library.speech(video_id)) for video_id in by_video(moments)])
     with target_folder(folder, settings, dict) as target:
         missing = [piece for piece in pieces if not target.has(piece.note)]
         done = len(pieces) - len(missing)
@@ -261,7 +261,7 @@ def _subtitle(library: LibraryReader, video: VideoRow, out: Path, clips: Sequenc
     languages = []
     zero_s = 0.0
     for clip in clips:
-        for line in library.transcript(video.video_id, clip.start_s, clip.end_s):
+        for line in library.speech(video.video_id, clip.start_s, clip.end_s):
             start_s, end_s = max(line.start_s, clip.start_s), min(line.end_s, clip.end_s)
             shift_s = zero_s - clip.start_s
             cues.append(Cue(start_s + shift_s, end_s + shift_s, line.text, line.speaker))

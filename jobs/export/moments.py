@@ -130,7 +130,7 @@ def _search(library: Library, choice: MomentChoice) -> Iterator[Moment]:
     meaning = library.sentences.meaning(words)
     for hit in library.search.hybrid(words, vector, scope, k=choice.hits, meaning=meaning):
         score = hit.bm25 if hit.cosine is None else hit.cosine  # what both are fused into means nothing elsewhere
-        yield Moment(library.video(hit.video_id), hit.time_s, hit.end_s, hit.text or words, score, hit.source)
+        yield Moment(library.video(hit.video_id), hit.time_s, hit.end_s, hit.text or words, score, hit.found_in)
 
 
 def evidence(library: Library, records: Sequence[dict[str, Any]], name: str) -> list[Moment]:
@@ -193,7 +193,7 @@ class Moment:
 
         What is said may begin before the first picture and end after the last.
         """
-        is_said, video = self.source == "transcript", self.video
+        is_said, video = self.source == "speech", self.video
         first_s = max(self.start_s, -math.inf if is_said else video.start_s, -math.inf if start_s is None else start_s)
         last_s = min(self.end_s, math.inf if is_said else video.end_s, math.inf if end_s is None else end_s)
         if first_s > last_s or (first_s == last_s and self.start_s < self.end_s):
@@ -432,29 +432,29 @@ def _shots(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
 
 def _captions(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
     for row in library.captions(video.video_id):
-        yield Moment(video, row.start_s, row.end_s, row.text, row.confidence, "caption")
+        yield Moment(video, row.start_s, row.end_s, row.text, row.confidence, "captions")
 
 
 def _transcript(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
-    for row in library.transcript(video.video_id):
-        yield Moment(video, row.start_s, row.end_s, row.text, None, "transcript", row.speaker)
+    for row in library.speech(video.video_id):
+        yield Moment(video, row.start_s, row.end_s, row.text, None, "speech", row.speaker)
 
 
 def _screen_text(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
     for row in library.screen_text.rows(video.video_id):
-        yield Moment(video, row.start_s, row.end_s, row.text, row.confidence, "text")
+        yield Moment(video, row.start_s, row.end_s, row.text, row.confidence, "screen_text")
 
 
 def _detections(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
     """Each detection, for as long as its frame stands for the video: until the next sample."""
     for row in library.detections(video.video_id):
         end_s = min(row.time_s + 1 / video.sample_fps, video.end_s) if video.sample_fps else video.end_s
-        yield Moment(video, row.time_s, end_s, row.label, row.score, "detection")
+        yield Moment(video, row.time_s, end_s, row.label, row.score, "detections")
 
 
 def _parts(level: Literal["scene", "chapter"], library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
     """The titles of chapters or scenes, a line each as players list them; a number in the place of a missing one."""
-    for row in library.scenes.rows(video.video_id, level):
+    for row in library.chapters.rows(video.video_id, level):
         title = " ".join(row.title.split()) or f"{level} {row.number + 1}"
         yield Moment(video, row.start_s, row.end_s, title, None, level)
 
@@ -468,7 +468,7 @@ ROWS: dict[str, MomentsOf] = {
     "scenes": partial(_parts, "scene"),
     "chapters": partial(_parts, "chapter"),
     "captions": _captions,
-    "transcript": _transcript,
+    "speech": _transcript,
     "text": _screen_text,
     "detections": _detections,
     "videos": _whole,

@@ -42,7 +42,7 @@ class ReadVideo:
     fetched: FetchedVideo
     row: VideoRow
     segments: tuple[Segment, ...]
-    transcript: tuple[Line, ...]
+    speech: tuple[Line, ...]
     problem: str | None
     digests: Mapping[str, int]
     """Of frames and vectors, by table."""
@@ -62,9 +62,9 @@ def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: st
     zero_s = first_zero_s(source.uri, min(metadata.earliest_s, first.start_s))
     lines = [  # those of sidecars count from where a player starts
         replace(line, start_s=line.start_s + zero_s, end_s=line.end_s + zero_s) if line.source == "sidecar" else line
-        for line in first.transcript
+        for line in first.speech
     ]
-    transcript = tuple(sorted(lines, key=lambda line: (line.start_s, line.end_s)))
+    speech = tuple(sorted(lines, key=lambda line: (line.start_s, line.end_s)))
     row = VideoRow(
         video_id=fetched.video_id,
         uri=source.uri,
@@ -77,7 +77,7 @@ def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: st
         codec=metadata.codec,
         frames=len(times_s),
         segments=len(segments),
-        transcript_lines=len(transcript),
+        speech_lines=len(speech),
         decode_errors=sum(chunk.summary.decode_errors for chunk in chunks),
         sample_fps=settings.fps,
         space=space,
@@ -89,7 +89,7 @@ def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: st
     for chunk in chunks:
         digests.update(chunk.digests)
     problem = "; ".join(first.subtitle_errors) or None
-    return ReadVideo(fetched, row, segments, transcript, problem, digests, metadata.drawn, metadata.tags)
+    return ReadVideo(fetched, row, segments, speech, problem, digests, metadata.drawn, metadata.tags)
 
 
 def _distances(chunks: Sequence[ChunkRead]) -> list[float]:
@@ -165,8 +165,8 @@ class VideoCommitter:
             if self.library.space_name == BUILTIN_SPACE:
                 writer.note_undrawn([video.row.video_id for video in videos if not video.drawn])
             digests["segments"] = writer.add_segments({video.row.video_id: video.segments for video in videos})
-            digests["transcript"] = writer.add_transcript(
-                {video.row.video_id: video.transcript for video in videos if video.transcript}
+            digests["speech"] = writer.add_speech(
+                {video.row.video_id: video.speech for video in videos if video.speech}
             )
             self._write_tags(videos)
             rejected = writer.complete([video.row for video in videos], self.check, digests)

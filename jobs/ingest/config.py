@@ -4,7 +4,7 @@ A value is looked for in this order: flags of the command line, `--set`, environ
 of `--config` (TOML or YAML by its suffix), the library's own (what its rows depend on), defaults.
 
 A new setting is one field of `IngestConfig`. `--set`, the environment, files and `--print-config` know it by that; with
-a `Flag` it is an option of `kinodex ingest` too (see kinodex/cli/options.py).
+a `Flag` it is an option of `kinodex ingest` too (see kinodex/cli/from_models.py).
 
 Each layer is checked by itself, so that an error names it; files are strict about types, text from elsewhere is not.
 pydantic-settings checks all layers as one, reads over misspelt variables and takes text for numbers in files.
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from kinodex.index.flags import Flag
 from kinodex.index.named_files import read_text, read_toml
 from kinodex.index.spaces.space import BUILTIN_SPACE, DEFAULT_SPACE
 from kinodex.jobs.errors import UsageError
@@ -38,14 +39,6 @@ CPU_BATCH, GPU_BATCH = 16, 64
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Decoder = Literal["auto", "pyav", "decord", "torchcodec", "nvdec"]
-
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """Option of `kinodex ingest` for a setting; `name` is its spelling where that differs from the field's name."""
-
-    help: str
-    name: str | None = None
 
 
 class IngestConfig(BaseModel):
@@ -193,12 +186,6 @@ class IngestConfig(BaseModel):
             drawn_only=self.space == BUILTIN_SPACE and not self.anyway,
             deinterlace=self.deinterlace,
         )
-
-
-def command_options() -> dict[str, Flag]:
-    """Options of `kinodex ingest` by the name of their setting, in the order of `--help`."""
-    metadata = {name: field.metadata for name, field in IngestConfig.model_fields.items()}
-    return {name: each for name, found in metadata.items() for each in found if isinstance(each, Flag)}
 
 
 def held_settings(uri: str | None) -> dict[str, Any]:

@@ -267,7 +267,7 @@ class Coordinator:
             video.state = VideoState.COMMITTING
             chunks = [chunk for chunk in video.chunks if chunk is not None]
             read = join_chunks(chunks, self._limits.settings, self._library.space_name)
-            why = self._library.writer.why_not_kept(read.row, read.transcript)
+            why = self._library.writer.why_not_kept(read.row, read.speech)
             if why is None:
                 self._committer.add(read)
                 return

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 import typer
 
 from kinodex.cli import options
+from kinodex.cli.from_models import with_groups
 from kinodex.cli.meant import Group
 from kinodex.index.text import counted, visible
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from kinodex.jobs.add.run import Addition, AddReport
 
 
-@options.with_groups
+@with_groups
 def captions(
     library: options.LibraryArgument,
     model: Annotated[
@@ -80,7 +81,7 @@ def run_at_model(
     _end(report, writing.json)
 
 
-@options.with_groups
+@with_groups
 def detections(
     library: options.LibraryArgument,
     model: options.LocalModelOption,
@@ -101,7 +102,7 @@ def detections(
     run(library, stage, adding)
 
 
-@options.with_groups
+@with_groups
 def shots(
     library: options.LibraryArgument,
     adding: options.Adding = options.HERE,
@@ -116,7 +117,7 @@ def shots(
     run(library, Shots(), adding)
 
 
-@options.with_groups
+@with_groups
 def sentences(
     library: options.LibraryArgument,
     model: Annotated[
@@ -141,7 +142,7 @@ def sentences(
     run(library, stage, adding, stage.outdated_videos, frames_needed=False)
 
 
-@options.with_groups
+@with_groups
 def speech(
     library: options.LibraryArgument,
     model: options.LocalModelOption,
@@ -172,7 +173,7 @@ def speech(
     run(library, Speech(options.local_name(model), code, batch, device, vad, speakers, audio_track), adding)
 
 
-@options.with_groups
+@with_groups
 def summaries(
     library: options.LibraryArgument,
     model: Annotated[
@@ -200,16 +201,16 @@ def summaries(
     They are joined without a model, by pictures, words and silence. The model writes from captions, speech and text on
     screen, so add these first.
     """
-    from kinodex.jobs.add.summaries import Summaries
+    from kinodex.jobs.add.chapters import Chapters
 
     again = retry_failed or renew
     common = writing.settings(model)
-    stage = Summaries(**common, max_new_tokens=max_new_tokens, frames_a_scene=frames_a_scene, again=again)
+    stage = Chapters(**common, max_new_tokens=max_new_tokens, frames_a_scene=frames_a_scene, again=again)
     repeated = partial(stage.repeated, untitled=retry_failed, outdated=renew)
     run_at_model(library, stage, writing, repeated, "scenes and chapters", frames_needed=False)
 
 
-@options.with_groups
+@with_groups
 def text(
     library: options.LibraryArgument,
     model: Annotated[
@@ -273,7 +274,7 @@ def text_tower(
     raise typer.Exit(OK if all(carried.towers.tower(kind) for kind in kinds) else SOME_FAILED)
 
 
-@options.with_groups
+@with_groups
 def vectors(
     library: options.LibraryArgument,
     space: Annotated[str, typer.Option("--space", "--model", help="The embedding space, as for `kinodex ingest`.")],
@@ -298,7 +299,7 @@ def vectors(
 # `kinodex add clips`: windows of some seconds, for what one frame cannot show.
 
 
-@options.with_groups
+@with_groups
 def clips(
     library: options.LibraryArgument,
     model: Annotated[
@@ -351,7 +352,7 @@ def clips(
 # `kinodex add map`: columns that a function of one's own makes.
 
 
-@options.with_groups
+@with_groups
 def map_function(
     library: options.LibraryArgument,
     function: Annotated[str, typer.Argument(metavar="FILE.py:NAME", help="The function, in a file of Python.")],
@@ -386,7 +387,7 @@ app.command("captions")(captions)
 app.command("detections")(detections)
 app.command("sentences")(sentences)
 app.command("speech")(speech)
-app.command("screen-text")(text)
+app.command("screen_text")(text)
 app.command("shots")(shots)
 app.command("chapters")(summaries)
 app.command("vectors")(vectors)
@@ -395,7 +396,7 @@ app.command("clips")(clips)
 app.command("map")(map_function)
 
 
-@options.with_groups
+@with_groups
 def extract(
     library: options.LibraryArgument,
     schema: Annotated[Path, typer.Option(help="A JSON schema: of an object, a row a part, or an array of them.")],
@@ -483,7 +484,7 @@ def _show(rows: Sequence[SpeakerRow], as_json: bool) -> None:
 
 # Show what a stage did: as text or as JSON.
 
-RETRIED = ("captions", "summaries", "extracts")
+RETRIED = ("captions", "chapters", "extracts")
 """Stages whose commands take --retry-failed."""
 
 

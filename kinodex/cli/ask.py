@@ -12,95 +12,90 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from kinodex.cli import options
-from kinodex.cli.options import JsonOption, LibraryArgument, OtlpOption, VideoOption, WhereOption, open_library
+from kinodex.cli.from_models import with_groups
+from kinodex.cli.options import JsonOption, LibraryArgument, OtlpOption
 from kinodex.index.text import visible, visible_lines
 from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
 from kinodex.output import console, error_console, print_every, print_json, say, tell
+from kinodex.requests import Ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kinodex.agent.answer import Answer
-    from kinodex.agent.environment import Environment
-    from kinodex.agent.protocol import Question
     from kinodex.agent.trace import Event
     from kinodex.agent.variants.base import Variant
-    from kinodex.answers import AskRequest
-    from kinodex.index.library import Library
+    from kinodex.desk import Desk
+    from kinodex.index.library import LibraryReader
     from kinodex.jobs.export.media import JoinedClip
     from kinodex.jobs.models import ModelChoice
+    from kinodex.runs import Run
 
 
-@options.with_groups
+@with_groups
 def ask(
     library: LibraryArgument,
-    question: Annotated[str, typer.Argument(help="The question, in words.")],
-    option: Annotated[list[str] | None, typer.Option(help="One of 2 to 26 choices; repeat it for each.")] = None,
-    video: VideoOption = None,
-    where: WhereOption = None,
-    agent: Annotated[str, typer.Option(help="The agent: a name of `kinodex agents`, or FILE.py.")] = "kino",
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the agent; may be repeated.")
-    ] = None,
-    follow_up: Annotated[
-        Path | None, typer.Option(metavar="TRACE", help="Follow up this run: start with what it saw.")
-    ] = None,
+    request: Ask,
     asking: options.Asking = options.USUAL,
-    ending: options.Ending = options.AS_USUAL,
     trace: Annotated[Path | None, typer.Option(help="Write all events of the run to this file, as JSON lines.")] = None,
     clip: Annotated[
         Path | None,
         typer.Option(metavar="FILE.mp4", help="Cut the evidence out of the video's file; of several: FILE-1.mp4, ..."),
     ] = None,
     otlp: OtlpOption = None,
-    all_: Annotated[
-        bool, typer.Option("--all", help="Ask about all films: look at each that may matter, and count by SQL.")
-    ] = False,
-    plan: Annotated[
-        Path | None,
-        options.rare(metavar="FILE.json", help="With --all: this plan, as --json prints it, not the model's."),
-    ] = None,
     dry_run: options.DryRunOption = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show each step of the search, too.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Ask a question about a library's videos. Exits with 0 if the run ended in order, whatever the answer.
 
-    Agents look at the 16 videos that fit the question best. With --all a model plans a table, each film is looked at by
-    itself (--set candidates=100 of them), and its rows answer; ask again to go on where it ended. Exits with 6 if no
-    reply of the models could be used.
+    Agents look at the 16 videos that fit the question best. With --agent all a model plans a table, each film is looked
+    at by itself (--set candidates=100 of them), and its rows answer; ask again to go on where it ended. Exits with 6 if
+    no reply of the models could be used.
     """
-    from kinodex.agent.errors import NoUsableReply
-    from kinodex.agent.protocol import Question
-    from kinodex.answers import AskRequest, answer_now, check_world, videos_left_out
-    from kinodex.jobs.open import open_environment
+    from kinodex.desk import ALL_FILMS
+    from kinodex.runs import Run
 
-    asked = Question(question, tuple(option or ()))
-    if plan is not None and not all_:
-        raise UsageError("got --plan, which is for a question to all films; give --all too")
-    rules = ending.rules()
-    choice = asking.choice()
-    _check_files(trace, follow_up, clip)
-    if all_:
-        if clip:
-            raise UsageError("got --clip with --all; `kinodex export clips --trace FILE` cuts what was found")
-        whole = AskRequest(choice, agent, _settings(set_ or []), asking.budget(), rules, trace, follow_up, otlp)
-        _ask_all(open_library(library, where), asked, whole, plan, video or (), dry_run=dry_run, as_json=json)
+    if request.plan is not None and request.agent != ALL_FILMS:
+        raise UsageError("got --plan, which is for a question to all films; give --agent all too")
+    _check_files(trace, request.follow_up, clip)
+    answer_and_show(library, request, asking, Run(trace, otlp), clip, dry_run=dry_run, verbose=verbose, as_json=json)
+
+
+def answer_and_show(
+    library: str,
+    request: Ask,
+    asking: options.Asking,
+    run: Run,
+    clip: Path | None = None,
+    *,
+    dry_run: bool = False,
+    verbose: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Answer a question about the library at a place, and show the answer, or what it would cost."""
+    from kinodex.agent.errors import NoUsableReply
+    from kinodex.desk import ALL_FILMS, Desk, question_of
+    from kinodex.jobs.models import run_now
+
+    question_of(request)
+    choice = asking.choice(request.budget)
+    desk = Desk(options.open_library(library), choice, space=asking.space, detector=asking.detector)
+    if request.agent == ALL_FILMS:
+        _ask_all(desk, request, run, dry_run=dry_run, as_json=as_json)
         return
-    environment = open_environment(open_library(library, where), video or (), asking.detector, asking.space)
-    check_world(environment, agent, choice)
-    request = AskRequest(choice, agent, _settings(set_ or []), asking.budget(), rules, trace, follow_up, otlp)
+    desk.check(request)
     if dry_run:
-        _show_forecast(asked, environment, choice, agent, request, as_json=json)
+        _show_forecast(desk, request, run.trace, as_json=as_json)
         return
-    if some := videos_left_out(agent, request.settings or {}, len(environment.videos)):
-        tell(f"{some}; --all asks about each")
+    if some := desk.left_out(request):
+        tell(f"{some}; --agent all asks about each")
     options.announce(choice)
-    with _watch(quiet=json, verbose=verbose) as on_event:
-        answer = answer_now(environment, asked, replace(request, on_event=on_event))
-    clips = [] if clip is None else _cut(answer, asked, environment, clip)
-    _show(answer, environment, trace, clips, as_json=json)
+    with _watch(quiet=as_json, verbose=verbose) as on_event:
+        answer = run_now(desk.ask(request, replace(run, on_event=on_event)))
+    clips = [] if clip is None else _cut(answer, request, desk.library, clip)
+    _show(answer, desk, request, run.trace, clips, as_json=as_json)
     if answer.senseless:
         raise NoUsableReply(answer.reason)
 
@@ -125,24 +120,13 @@ def _watch(*, quiet: bool, verbose: bool) -> Iterator[Callable[[Event], None] | 
             yield show_round
 
 
-def _ask_all(
-    library: Library,
-    asked: Question,
-    request: AskRequest,
-    plan: Path | None,
-    videos: Sequence[str],
-    *,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
-    from kinodex.collection import answer_all, bill_all, read_plan
+def _ask_all(desk: Desk, request: Ask, run: Run, *, dry_run: bool, as_json: bool) -> None:
     from kinodex.jobs.collection import plan_facts, plan_words
 
-    given = None if plan is None else read_plan(plan)
     if dry_run:
         from kinodex.jobs.forecast import table
 
-        known, plan_from, films, costs = bill_all(library, asked, request, given, videos)
+        known, plan_from, films, costs = desk.bill(request)
         if as_json:
             rows = [asdict(each) for each in costs]
             print_json({"plan": plan_facts(known), "plan_from": plan_from, "films": len(films), "costs": rows})
@@ -152,11 +136,11 @@ def _ask_all(
             say("The model writes a plan of its own first, which may cost more or less.")
         say(table(costs, "requests"))
         return
-    options.announce(cast("ModelChoice", request.models))
-    answer = answer_all(library, asked, request if as_json else replace(request, on_event=_steps()), given, videos)
+    options.announce(cast("ModelChoice", desk.models))
+    answer = desk.ask_all(request, run if as_json else replace(run, on_event=_steps()))
     if as_json:
         facts = asdict(replace(answer, plan=None)) | {"plan": answer.plan and plan_facts(answer.plan)}
-        print_json(facts | {"trace": request.trace and str(request.trace)})
+        print_json(facts | {"trace": run.trace and str(run.trace)})
         return
     say(visible_lines(answer.text or f"no film was looked at; {answer.reason}"))
     for film in answer.films[:FILMS_SHOWN]:
@@ -165,7 +149,8 @@ def _ask_all(
     ledger = answer.ledger
     replies = f"{ledger.calls:,} calls, {ledger.invalid_replies:,} of them without a usable reply"
     say(f"{replies}, {ledger.tokens:,} tokens, cost {ledger.cost:.4g}")
-    say(f"rows      kinodex sql {shlex.quote(library.uri)} 'SELECT * FROM {answer.extract.partition('@')[0]}'")
+    table_name = answer.extract.partition("@")[0]
+    say(f"rows      kinodex sql {shlex.quote(desk.library.uri)} 'SELECT * FROM {table_name}'")
 
 
 FILMS_SHOWN = 50
@@ -186,13 +171,12 @@ def _steps() -> Callable[[Event], None]:
     return show
 
 
-def _cut(answer: Answer, query: Question, environment: Environment, out: Path) -> list[JoinedClip]:
+def _cut(answer: Answer, request: Ask, library: LibraryReader, out: Path) -> list[JoinedClip]:
     from kinodex.jobs.export.media import join_clips
     from kinodex.jobs.export.moments import PLAYED, Moment, arranged
 
-    library = open_library(environment.source.uri)
     moments = [
-        Moment(library.video(each.video_id), each.start_s, each.end_s, query.text, None, "evidence")
+        Moment(library.video(each.video_id), each.start_s, each.end_s, request.question, None, "evidence")
         for each in answer.evidence
     ]
     return join_clips(library, arranged(moments, PLAYED, library.segments), out)
@@ -200,7 +184,7 @@ def _cut(answer: Answer, query: Question, environment: Environment, out: Path) -
 
 def _check_writable(trace: Path | None) -> None:
     """Refuse a trace that could not be written, as the run would; what is there stays as it is."""
-    from kinodex.answers import unwritable
+    from kinodex.runs import unwritable
 
     if trace is None:
         return
@@ -213,38 +197,24 @@ def _check_writable(trace: Path | None) -> None:
         trace.unlink()
 
 
-def _settings(pairs: list[str]) -> dict[str, str]:
-    settings = {}
-    for each in pairs:
-        name, separator, value = each.partition("=")
-        if not separator:
-            raise UsageError(f"got --set {each}; write it as NAME=VALUE (`kinodex agents` shows the names)")
-        settings[name.strip().replace("-", "_")] = value.strip()
-    return settings
-
-
-def _check_files(trace: Path | None, after: Path | None, clip: Path | None) -> None:
+def _check_files(trace: Path | None, earlier: str | None, clip: Path | None) -> None:
     if clip is not None:
         from kinodex.jobs.export.media import check_clip_path
 
         check_clip_path(clip)
-    if trace is not None and after is not None and trace.resolve() == after.resolve():
+    if trace is not None and earlier is not None and trace.resolve() == Path(earlier).resolve():
         raise UsageError(f"got {trace} for both --trace and --follow-up, which would overwrite it; give a new file")
 
 
-def _show_forecast(
-    question: Question, environment: Environment, choice: ModelChoice, agent: str, request: AskRequest, as_json: bool
-) -> None:
-    from kinodex.agent.trace import ReplayModel, read_prior_evidence
-    from kinodex.jobs.forecast import forecast_question, table
-    from kinodex.jobs.models import REPLAY
+def _show_forecast(desk: Desk, request: Ask, trace: Path | None, as_json: bool) -> None:
+    from kinodex.agent.trace import ReplayModel
+    from kinodex.jobs.forecast import table
+    from kinodex.jobs.models import REPLAY, ModelChoice
 
-    if choice.is_replay:
-        ReplayModel(Path(choice.model.removeprefix(REPLAY)))
-    _check_writable(request.trace)
-    prior = None if request.follow_up is None else read_prior_evidence(request.follow_up, environment)
-    settings = request.settings or {}
-    forecast = forecast_question(question, environment, choice, agent, settings, request.budget, request.rules, prior)
+    if isinstance(desk.models, ModelChoice) and desk.models.is_replay:
+        ReplayModel(Path(desk.models.model.removeprefix(REPLAY)))
+    _check_writable(trace)
+    (forecast,) = desk.forecast(request)
     if as_json:
         print_json(asdict(forecast))
     else:
@@ -252,7 +222,7 @@ def _show_forecast(
 
 
 def _show(
-    answer: Answer, environment: Environment, trace: Path | None, clips: Sequence[JoinedClip], as_json: bool
+    answer: Answer, desk: Desk, request: Ask, trace: Path | None, clips: Sequence[JoinedClip], as_json: bool
 ) -> None:
     from kinodex.cli.tree_view import show_answer
 
@@ -260,7 +230,7 @@ def _show(
         files = [{"path": str(each.path), "title": each.title, "error": each.error} for each in clips]
         print_json(asdict(answer) | {"letter": answer.letter, "trace": trace and str(trace), "clips": files})
         return
-    show_answer(answer, environment.videos, console())
+    show_answer(answer, desk.environment(request).videos, console())
     if trace is not None:
         say(f"trace     {trace}")
     for each in clips:

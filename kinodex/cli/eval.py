@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kinodex.agent.limits import UNLIMITED, Budget
+from kinodex.agent.protocol import USUAL, AnswerRules
 from kinodex.cli import options
+from kinodex.cli.from_models import with_groups
 from kinodex.cli.meant import Group
 from kinodex.cli.options import (
     BaseUrlOption,
@@ -71,7 +74,7 @@ def with_run(arguments: Sequence[str]) -> list[str]:
 
 
 @app.command("run")
-@options.with_groups
+@with_groups
 def eval_run(
     benchmark: BenchmarkArgument,
     library: LibraryArgument,
@@ -95,8 +98,9 @@ def eval_run(
         bool, typer.Option(help="Also uniform with as many frames as the first agent, blind and random.")
     ] = True,
     asking: options.Asking = options.USUAL,
+    budget: Budget = UNLIMITED,
     sample: options.SampleOption = 0,
-    subtitles: Annotated[bool, typer.Option(help="Let agents read what is said.")] = True,
+    speech: Annotated[bool, typer.Option(help="Let agents read what is said.")] = True,
     screen_text: Annotated[bool, typer.Option(help="Let agents read text on screen.")] = True,
     map_: MapOption = None,
     only: OnlyOption = None,
@@ -104,7 +108,7 @@ def eval_run(
     where: WhereOption = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many questions, drawn by --seed.")] = None,
     seed: Annotated[int, typer.Option(help="The seed of the draw by --limit.")] = 0,
-    ending: options.Ending = options.AS_USUAL,
+    rules: AnswerRules = USUAL,
     at_once: options.AtOnceOption = 32,
     ray: Annotated[
         bool, typer.Option("--ray/--local", help="By Ray actors (--ray [ADDRESS]), or on this machine.")
@@ -133,10 +137,9 @@ def eval_run(
     from kinodex.jobs.eval.items import parse_subset
     from kinodex.jobs.eval.run import RunOptions, RunRequest, Workers, items_for, run_plan
 
-    choice = replace(asking.choice(), sample=sample, at_once=at_once, charge_cached=True)
-    rules = ending.rules()
-    may_read = subtitles, keep_captions, traces, asking.space, rules, otlp, screen_text
-    context = RunContext(library, choice, asking.budget(), asking.detector, *may_read)
+    choice = replace(asking.choice(budget), sample=sample, at_once=at_once, charge_cached=True)
+    may_read = speech, keep_captions, traces, asking.space, rules, otlp, screen_text
+    context = RunContext(library, choice, budget, asking.detector, *may_read)
     contenders = parse_contenders(
         agent or ["kino"], ablations=ablations, controls=controls, has_language=choice.has_language
     )
@@ -460,7 +463,7 @@ class MomentRunOptions:
 
 
 @app.command("search")
-@options.with_groups
+@with_groups
 def search(
     chosen: MomentRunOptions,
     most: Annotated[int, typer.Option("-k", min=10, max=1000, help="Results of a search: mAP is over so many.")] = 100,
@@ -474,7 +477,7 @@ def search(
 
 
 @app.command("ground")
-@options.with_groups
+@with_groups
 def ground(
     chosen: MomentRunOptions,
     most: Annotated[int, typer.Option("-k", min=1, max=1000, help="Ranges of each event; the first is scored.")] = 5,

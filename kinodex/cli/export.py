@@ -14,8 +14,9 @@ import typer
 
 from kinodex.cli import export_kinds as kinds
 from kinodex.cli.export_options import KindOptions, MomentOptions, Order, given
+from kinodex.cli.from_models import with_groups
 from kinodex.cli.meant import as_meant, meant
-from kinodex.cli.options import LibraryArgument, with_groups
+from kinodex.cli.options import LibraryArgument
 from kinodex.jobs.errors import UsageError
 
 EVERY_MOMENT = frozenset(each.name for each in fields(MomentOptions))
@@ -37,7 +38,7 @@ class Kind:
     """The options that choose moments which it takes."""
 
 
-DEFAULT = {"shots": " Default: the shots.", "transcript": " Default: what is said."}
+DEFAULT = {"shots": " Default: the shots.", "speech": " Default: what is said."}
 KINDS = {
     "clips": Kind(
         "moments cut out of the videos' own files, with their sound: a file each, and clips.csv. Exits with 3 if some "
@@ -52,14 +53,14 @@ KINDS = {
     "vtt": Kind(
         "WebVTT subtitles, or chapters (--of chapters). Several videos: a folder",
         kinds.write_vtt,
-        "transcript",
+        "speech",
         is_watched=True,
         to_folder=False,
     ),
     "srt": Kind(
         "SubRip subtitles. Several videos: a folder",
         kinds.write_srt,
-        "transcript",
+        "speech",
         is_watched=True,
         to_folder=False,
     ),

@@ -73,7 +73,6 @@ class MomentOptions:
         from kinodex.jobs.export.moments import MomentChoice, choose_moments
 
         given = {**vars(self), "trace": tuple(self.trace or ()), "video": tuple(self.video or ())}
-        given["of"] = {"speech": "transcript", "screen-text": "text"}.get(self.of or "", self.of)  # as they are stored
         if self.search is not None and (noise := library.noise()):
             tell(f"note: {noise}")
         return choose_moments(library, MomentChoice(*given.values()), usual_rows, is_watched)

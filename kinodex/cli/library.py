@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kinodex.cli.from_models import with_groups
 from kinodex.cli.meant import Group
-from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, WhereOption, open_library, with_groups
+from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, WhereOption, open_library
 from kinodex.index.text import counted, visible
 from kinodex.index.times import clock
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
@@ -147,11 +148,10 @@ def added(
     video: VideoOption = None,
     yes: YesOption = False,
 ) -> None:
-    """Remove the rows that a model added: a stage of `kinodex add` such as captions, text or summaries, or clips."""
+    """Remove the rows that a model added: what `kinodex add` made, such as captions, or notes of agents."""
     from kinodex.index.maintain import remove_added
 
     opened = open_library(library)
-    stage = {"screen-text": "text", "chapters": "summaries"}.get(stage, stage)  # as they are stored
     before = _facts(opened, stage, model)
     ids = [row.video_id for row in opened.videos_named(video, whole_name=True)] if video else sorted(opened.video_ids())
     of = f" of {counted(len(ids), 'video')}" if video else ""

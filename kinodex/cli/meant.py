@@ -25,7 +25,7 @@ MEANT = {
     **dict.fromkeys(("transcribe", "add transcript", "add transcripts", "add asr"), "add speech LIBRARY"),
     **dict.fromkeys(("add subtitles", "import subtitles", "import transcript"), "import speech FOLDER LIBRARY"),
     **dict.fromkeys(("import transcripts", "import srt", "import vtt"), "import speech FOLDER LIBRARY"),
-    **dict.fromkeys(("ocr", "add ocr", "add text"), "add screen-text LIBRARY"),
+    **dict.fromkeys(("ocr", "add ocr", "add text"), "add screen_text LIBRARY"),
     **dict.fromkeys(("add summaries", "add scenes"), "add chapters LIBRARY"),
     **dict.fromkeys(("add cuts",), "add shots LIBRARY"),
     **dict.fromkeys(("add embeddings", "add space"), "add vectors LIBRARY --space SPACE"),

@@ -8,63 +8,25 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import partial, wraps
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kinodex.cli.from_models import MORE, flag_options
 from kinodex.index.times import parse_time
 from kinodex.output import tell
 
 if TYPE_CHECKING:
     from kinodex.agent.limits import Budget
-    from kinodex.agent.protocol import AnswerRules
     from kinodex.index.library import Library
     from kinodex.jobs.models import ModelChoice
 
 time_option = partial(typer.Option, parser=parse_time, metavar="TIME")
-MORE = "More"
-"""Panel of `--help` with the options that few need."""
 rare = partial(typer.Option, rich_help_panel=MORE)
 
-
-@dataclass(frozen=True)
-class Ending:
-    """Ways in which a run of an agent may end, for `with_groups`."""
-
-    force_choice: Annotated[
-        bool,
-        rare(
-            "--force-choice",
-            help="An answer has to be chosen, as in the papers' evaluations; no insufficient_evidence.",
-        ),
-    ] = False
-    early_insufficient: Annotated[
-        bool,
-        rare("--early-insufficient", help="Let a model find the evidence insufficient while there is more to look at."),
-    ] = False
-    verify: Annotated[
-        bool,
-        rare(
-            "--verify", help="A second look at an answer's evidence alone must come to the same answer; else search on."
-        ),
-    ] = False
-
-    def rules(self) -> AnswerRules:
-        """The rules of a run; raises `UsageError` for two options that contradict each other."""
-        from kinodex.agent.protocol import AnswerRules
-        from kinodex.jobs.errors import UsageError
-
-        if self.force_choice and self.early_insufficient:
-            raise UsageError(
-                "got --force-choice and --early-insufficient, which contradict each other; give one of them"
-            )
-        return AnswerRules(self.force_choice, self.early_insufficient, self.verify)
-
-
-AS_USUAL = Ending()
 
 # Options of `kinodex ingest`: one for each setting that has a `Flag` in jobs/ingest/config.py.
 
@@ -85,6 +47,9 @@ def spread_ray(arguments: list[str]) -> list[str]:
     return spread
 
 
+COMMON_SETTINGS = frozenset({"space", "fps", "device", "ray", "workers", "retry_failed"})
+
+
 def with_setting_options(command: Callable[..., None]) -> Callable[..., None]:
     """Put an option for each setting that has a `Flag` in the place of a command's `**settings`.
 
@@ -93,27 +58,11 @@ def with_setting_options(command: Callable[..., None]) -> Callable[..., None]:
     own = inspect.signature(command, eval_str=True).parameters.values()
     before = [each for each in own if each.kind is each.POSITIONAL_OR_KEYWORD]
     after = [each for each in own if each.kind is each.KEYWORD_ONLY]
-    vars(command)["__signature__"] = inspect.Signature([*before, *_setting_options(), *after])
+    from kinodex.jobs.ingest.config import IngestConfig
+
+    settings = flag_options(IngestConfig, COMMON_SETTINGS)
+    vars(command)["__signature__"] = inspect.Signature([*before, *settings, *after])
     return command
-
-
-COMMON_SETTINGS = {"space", "fps", "device", "ray", "workers", "retry_failed"}
-
-
-def _setting_options() -> list[inspect.Parameter]:
-    """Parameters that Typer makes options of; None stands for an option that is not given."""
-    from kinodex.jobs.ingest.config import IngestConfig, command_options
-
-    options = []
-    for name, flag in command_options().items():
-        kind: Any = IngestConfig.model_fields[name].annotation
-        kind = str if get_origin(kind) is Literal else kind  # the model's own message names the nearest choice
-        kind = list[str] if get_origin(kind) is tuple else kind
-        spelling = flag.name or f"--{name.replace('_', '-')}"
-        panel = None if name in COMMON_SETTINGS else MORE
-        annotation = Annotated[kind | None, typer.Option(spelling, help=flag.help, rich_help_panel=panel)]
-        options.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
-    return options
 
 
 # Options of commands that read a library.
@@ -169,7 +118,6 @@ AtOnceOption = Annotated[int, typer.Option(min=1, help="Requests to a model unde
 SpaceOption = Annotated[str | None, rare(help="Look for frames in this space of the library, by its name or digest.")]
 InputPriceOption = Annotated[float, rare(help="Money for a million input tokens.")]
 OutputPriceOption = Annotated[float, rare(help="Money for a million output tokens.")]
-MaxFramesOption = Annotated[int | None, typer.Option(help="Budget of a question: different frames shown.")]
 
 
 def announce(choice: ModelChoice) -> None:
@@ -228,33 +176,21 @@ class Models:
 
 @dataclass(frozen=True)
 class Asking(Models):
-    """The models that are asked and the limits of a question, for `with_groups`."""
+    """The models that are asked, the space and the detector, for `with_groups`."""
 
     detector: Annotated[
         str | None, rare(help="Model for things that the library's detections do not name: a hub id or folder.")
     ] = None
     space: SpaceOption = None
-    max_frames: MaxFramesOption = None
-    max_rounds: Annotated[int | None, rare(help="Budget: rounds, if the agent allows that many.")] = None
-    max_tokens: Annotated[int | None, rare(help="Budget: tokens in and out.")] = None
-    max_seconds: Annotated[
-        float | None, rare(help="Budget: seconds of its own work; waiting for other questions is none.")
-    ] = None
-    max_cost: Annotated[float | None, rare(help="Budget: money, at the prices of the models.")] = None
     anyway: Annotated[
         bool, rare("--anyway", help="Ask the built-in model though it does not know what this library shows.")
     ] = False
 
-    def choice(self, max_usd_per_day: float | None = None) -> ModelChoice:
+    def choice(self, budget: Budget, max_usd_per_day: float | None = None) -> ModelChoice:
         """The models; raises as `check_cost`."""
         choice = self.chosen(anyway=self.anyway)
-        check_cost(choice, self.max_cost, max_usd_per_day=max_usd_per_day)
+        check_cost(choice, budget.cost, max_usd_per_day=max_usd_per_day)
         return choice
-
-    def budget(self) -> Budget:
-        from kinodex.agent.limits import Budget
-
-        return Budget(self.max_rounds, self.max_frames, self.max_tokens, self.max_seconds, self.max_cost)
 
 
 USUAL = Asking()
@@ -264,12 +200,6 @@ USUAL = Asking()
 class Looking(Models):
     """The model that looks at the moments of a search, for `with_groups`."""
 
-    verify: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="K", help="Have a vision-language model look at the first K: yes or no, with its reason."
-        ),
-    ] = None
     dry_run: DryRunOption = False
 
     def choice(self, *, used: bool) -> ModelChoice | None:
@@ -412,37 +342,3 @@ def local_name(model: str) -> str:
     """Resolve a folder to its whole path, so that it is one model from any working directory; keep a hub id."""
     folder = Path(model).expanduser()
     return str(folder.resolve()) if folder.is_dir() else model
-
-
-def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command, in place of each parameter whose type is a group, the options of the group's fields.
-
-    Their defaults are those of the parameter's own default, if it has one.
-    """
-    own = inspect.signature(command, eval_str=True).parameters
-    groups: dict[str, Any] = {name: each.annotation for name, each in own.items() if is_dataclass(each.annotation)}
-
-    @wraps(command)
-    def run(**values: Any) -> None:
-        for name, group in groups.items():
-            values[name] = group(**{each.name: values.pop(each.name) for each in fields(group)})
-        command(**values)
-
-    parameters = []
-    for name, parameter in own.items():
-        if name in groups:
-            kinds = get_type_hints(groups[name], include_extras=True)
-            preset = vars(parameter.default) if is_dataclass(parameter.default) else {}
-            usual = {each.name: each.default for each in fields(groups[name])} | preset
-            empty = {each: inspect.Parameter.empty for each, value in usual.items() if value is MISSING}
-            options = {each: (kinds[each], value) for each, value in (usual | empty).items()}
-        else:
-            options = {name: (parameter.annotation, parameter.default)}
-        parameters += [
-            inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
-            for each, (kind, default) in options.items()
-        ]
-    del run.__wrapped__
-    run.__annotations__ = {}
-    vars(run)["__signature__"] = inspect.Signature(parameters)
-    return run

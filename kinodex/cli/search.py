@@ -5,131 +5,90 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kinodex.cli import options
-from kinodex.cli.options import FromOption, JsonOption, LibraryArgument, ToOption, VideoOption, WhereOption
+from kinodex.cli.from_models import with_groups
+from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, WhereOption
+from kinodex.index.kinds import ALL
 from kinodex.index.text import counted, visible, visible_lines
 from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
 from kinodex.output import console, error_console, plain_table, print_every, print_json, say, tell
+from kinodex.requests import Find, Ground
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kinodex.index.library import Library
-    from kinodex.index.rows import Hit
     from kinodex.jobs.duplicates import Progress
     from kinodex.jobs.export.media import JoinedClip
     from kinodex.jobs.export.moments import Moment
+    from kinodex.jobs.forecast import Forecast
     from kinodex.jobs.ground import Grounding
-    from kinodex.jobs.models import ModelChoice
     from kinodex.jobs.verify import Looked
 
 
-@options.with_groups
+@with_groups
 def search(
     library: LibraryArgument,
-    query: Annotated[str, typer.Argument(help="What to look for, in words.")] = "",
+    request: Find,
     image: Annotated[
         Path | None, typer.Option(help="Look for what is in this picture, instead of the words or beside them.")
     ] = None,
-    video: VideoOption = None,
-    where: WhereOption = None,
-    from_s: FromOption = None,
-    to_s: ToOption = None,
-    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Number of hits.")] = 10,
-    min_gap: Annotated[float, typer.Option(min=0.0, help="Least seconds between hits of one video.")] = 2.0,
-    place: Annotated[
-        str,
-        typer.Option(
-            "--in",
-            help="Where to look: pictures (by meaning), clips (windows of some seconds, by meaning), words (said, on "
-            "screen and captions, by words, and by meaning after `kinodex add sentences`), speech (by words), "
-            "screen-text (by words, typos forgiven), captions (by words and meaning), chapters (by titles and "
-            "summaries), detections (by label), an extract by its name, or all: pictures, clips and words.",
-        ),
-    ] = "all",
     label: Annotated[str | None, typer.Option(help="Only detections of this label.")] = None,
-    min_score: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least score of a detection.")] = 0.0,
     space: Annotated[
-        str | None, typer.Option(help="Search pictures in this space of the library, by its name or digest.")
-    ] = None,
-    rerank: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Order hits by their words, by the reranker at http://HOST:PORT/rerank."),
+        str | None, typer.Option(help="Search frames in this space of the library, by its name or digest.")
     ] = None,
     looking: options.Looking = options.LOOKING,
     json: JsonOption = False,
 ) -> None:
     """Find moments by words, by a picture, or by detections; and with --verify say of the first if it is there."""
     from kinodex.cli.tables import show_hits
-    from kinodex.find import Finder, Query
+    from kinodex.desk import Desk
 
-    choice = looking.choice(used=looking.verify is not None)
-    opened = options.open_library(library, where)
-    place = _place(opened, place, query, image, label, space)
-    finder = Finder(opened, space)
-    if finder.missing(place):
-        what = "text on screen" if place == "screen-text" else place
-        raise UsageError(f"{opened.uri} has no {what}; `kinodex add {place}` makes it from what the library holds")
-    asked = Query(label or query, image, place, video or (), from_s, to_s, k, min_gap, min_score)
-    hits = finder.find(asked, rerank)
-    if rerank and hits and all(hit.reranked is None for hit in hits):
-        tell("note: no hit has words for the reranker to compare: their order is as before")
-    if finder.clips_missing:
-        tell(f"note: clips are not searched: {finder.clips_missing}")
-    if opened.sentences.missing:
-        tell(f"note: lines are found by words alone: {opened.sentences.missing}")
-    if choice is not None and looking.verify is not None:
-        if looking.dry_run:
-            _show_forecast(opened, asked.words, hits, looking.verify, choice, as_json=json)
-            return
-        from kinodex.jobs.verify import verified
-
+    choice = looking.choice(used=request.verify > 0)
+    request = _checked(request, image, label, space)
+    desk = Desk(options.open_library(library), choice, space=space)
+    if looking.dry_run:
+        _show_forecast(desk.forecast(request), as_json=json)
+        return
+    if choice is not None:
         options.announce(choice)
-        hits, looked = verified(opened, asked.words, hits, looking.verify, choice)
-        _note_invalid(looked)
-    show_hits(hits, opened, as_json=json)
+    found = desk.find(request, image)
+    for note in found.notes:
+        tell(f"note: {note}")
+    _note_invalid(found.looked)
+    show_hits(found.hits, desk.library, as_json=json)
 
 
-def _show_forecast(
-    library: Library, text: str, found: Sequence[Hit] | Sequence[Moment], count: int, choice: ModelChoice, as_json: bool
-) -> None:
-    from kinodex.jobs.forecast import forecast_verdicts, table
-
-    forecast = forecast_verdicts(library, text, found, count, choice)
-    if as_json:
-        print_json(asdict(forecast))
-    else:
-        say(table([forecast], "moments"))
-
-
-def _note_invalid(looked: Looked) -> None:
-    if looked.invalid:
-        tell(f"note: {counted(looked.calls, 'call')} of the model, {looked.invalid} without a usable reply")
-
-
-def _place(library: Library, place: str, query: str, image: Path | None, label: str | None, space: str | None) -> str:
-    """Where to look; raises UsageError for options that do not fit together."""
-    from kinodex.find import FOR_PICTURES, known_where
-
-    place = known_where(place, library)
-    if label is not None and place == "all":
-        place = "detections"
-    if image is not None and place not in FOR_PICTURES:
-        raise UsageError(
-            f"got --in {place} with --image, which is for {', '.join(FOR_PICTURES)}; leave one of them out"
-        )
-    if space is not None and place not in ("all", "pictures"):
-        raise UsageError(f"got --in {place} with --space, which is for pictures; leave one of them out")
-    if label is not None and place != "detections":
-        raise UsageError(f"got --label with a search in {place}; only detections have labels")
-    if image is None and not query.strip() and not (label or "").strip():
+def _checked(request: Find, image: Path | None, label: str | None, space: str | None) -> Find:
+    """The request with the label of detections, if one is given; raises UsageError for options that do not fit."""
+    if label is not None:
+        if request.in_ not in (ALL, "detections"):
+            raise UsageError(f"got --label with a search in {request.in_}; only detections have labels")
+        request = request.model_copy(update={"query": label, "in_": "detections"})
+    if space is not None and request.in_ not in (ALL, "frames"):
+        raise UsageError(f"got --in {request.in_} with --space, which is for frames; leave one of them out")
+    if image is None and request.like is None and not request.query.strip():
         raise UsageError("got an empty query; give some words to look for, --label WORD, or --image FILE")
-    return place
+    return request
+
+
+def _show_forecast(costs: Sequence[Forecast], as_json: bool) -> None:
+    from kinodex.jobs.forecast import table
+
+    if as_json:
+        print_json(asdict(costs[0]))
+    else:
+        say(table(costs, "moments"))
+
+
+def _note_invalid(looked: Looked | None) -> None:
+    if looked is not None and looked.invalid:
+        tell(f"note: {counted(looked.calls, 'call')} of the model, {looked.invalid} without a usable reply")
 
 
 def duplicates(
@@ -169,79 +128,54 @@ def _progress() -> Progress:
     return lambda what, done, of: offer(lambda seconds: f"{what}: {done:,} of {of:,} after {seconds:,.0f} s")
 
 
-@options.with_groups
+@with_groups
 def ground(
     library: LibraryArgument,
-    text: Annotated[str, typer.Argument(help='What happens, in words: "the goal is scored".')],
-    video: VideoOption = None,
-    where: WhereOption = None,
-    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Number of ranges.")] = 5,
-    place: Annotated[
-        str, typer.Option("--in", help="Where to look: pictures, words (said, on screen and captions), or all.")
-    ] = "all",
-    agent: Annotated[
-        str | None, typer.Option(help="Ask this agent, and give the evidence of its answer: a name, or FILE.py.")
-    ] = None,
+    request: Ground,
     looking: options.Looking = options.LOOKING,
-    max_frames: options.MaxFramesOption = None,
     space: options.SpaceOption = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Write the ranges as a table.")] = None,
     clip: Annotated[
         Path | None,
         typer.Option(metavar="FILE.mp4", help="Cut the ranges out of the video's file; of several: FILE-1.mp4, ..."),
     ] = None,
-    pad: options.PadOption = None,
-    join: options.JoinOption = None,
-    snap: options.SnapOption = False,
     json: JsonOption = False,
 ) -> None:
     """Find the ranges of time that fit a text best, by search alone or with an agent, and say on what basis.
 
     Only a model that looked (--verify, or an agent's) says that it is there or not. Exits with 0 in either case.
     """
-    import kinodex
-    from kinodex.agent.limits import Budget
-    from kinodex.find import ground_where
+    from kinodex.desk import Desk
     from kinodex.jobs.export.moments import AS_FOUND, PLAYED, MomentRule
-    from kinodex.jobs.ground import arranged_by, with_verdicts
+    from kinodex.jobs.ground import arranged_by
 
-    choice = looking.choice(used=agent is not None or looking.verify is not None)
-    _check_options(agent, looking, max_frames, ground_where(place))
+    choice = looking.choice(used=request.agent is not None or request.verify > 0)
+    _check_options(request, looking)
     _check_files(csv, clip)
-    opened = kinodex.open(library, space=space).where(where)
-    asking: dict[str, Any] = {}
-    if choice is not None and not looking.dry_run:
-        options.announce(choice)
-    if agent is not None:
-        asking = {"agent": agent, "model": choice, "budget": Budget(None, max_frames)}
-    by_rule: dict[str, Any] = {"pad_s": pad or 0.0, "join_s": join, "snap": snap}
-    found = opened.ground(text, videos=video or (), k=k, where=place, **by_rule, **asking)
     reader = options.open_library(library)
-    if choice is not None and looking.verify is not None:
-        if looking.dry_run:
-            _show_forecast(reader, text, found.candidates, looking.verify, choice, as_json=json)
-            return
-        from kinodex.jobs.verify import verified
-
-        judged, looked = verified(reader, text, found.candidates, looking.verify, choice)
-        found = with_verdicts(found, judged)
-        _note_invalid(looked)
-    watched = found if MomentRule(**by_rule) != AS_FOUND else arranged_by(PLAYED, found, reader.segments)
+    desk = Desk(reader, choice, space=space)
+    if looking.dry_run:
+        _show_forecast(desk.forecast(request), as_json=json)
+        return
+    if choice is not None:
+        options.announce(choice)
+    found = desk.ground(request)
+    _note_invalid(found.looked)
+    is_as_found = MomentRule(request.pad_s, request.join_s, request.snap) == AS_FOUND
+    watched = arranged_by(PLAYED, found, reader.segments) if is_as_found else found
     clips = _export(reader, found, watched.ranges, csv, clip)
     _show(found, clips, as_json=json)
 
 
-def _check_options(agent: str | None, looking: options.Looking, max_frames: int | None, place: str) -> None:
+def _check_options(request: Ground, looking: options.Looking) -> None:
     """Refuse options that would do nothing."""
-    if agent is None and max_frames is not None:
+    if request.agent is None and request.budget != Ground.model_fields["budget"].default:
         raise UsageError("got --max-frames without --agent; name the agent it is for")
-    if agent is not None and (looking.verify is not None or looking.dry_run):
+    if request.agent is not None and (request.verify or looking.dry_run):
         raise UsageError(
             "got --verify or --dry-run with --agent, whose model looks by itself; leave one of them out (`kinodex ask "
             "--dry-run` says what an agent costs)"
         )
-    if agent is not None and place != "both":
-        raise UsageError("got --in with --agent, which decides by itself; leave one of them out")
 
 
 def _check_files(csv: Path | None, clip: Path | None) -> None:

@@ -6,23 +6,22 @@ import logging
 import signal
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kinodex.agent.limits import Budget
 from kinodex.cli import options
+from kinodex.cli.from_models import with_groups
 from kinodex.cli.options import LibraryArgument, OtlpOption, open_library
 from kinodex.output import tell
 
 if TYPE_CHECKING:
     import socket
 
-    from kinodex.agent.limits import Budget
-    from kinodex.agent.variants.base import Variant
+    from kinodex.desk import Desk
     from kinodex.jobs.models import ModelChoice
-    from kinodex.mcp.server import LibraryTools
     from kinodex.web.app import Site
 
 TOKEN_VARIABLE = "KINODEX_SERVE_TOKEN"
@@ -36,8 +35,8 @@ TracesOption = Annotated[
 ]
 PortOption = Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: a free one.")]
 BrowserOption = Annotated[bool, typer.Option(help="Open the page in the browser.")]
-UNTIL_600_S = options.Asking(max_seconds=600.0)
-UNTIL_240_S = options.Asking(max_seconds=240.0)
+UNTIL_600_S = Budget(seconds=600.0)
+UNTIL_240_S = Budget(seconds=240.0)
 """Clients of MCP give up at some point."""
 NO_MODEL = (
     "no tool `ask`: the built-in model knows drawn films alone, and this library holds others; "
@@ -45,7 +44,7 @@ NO_MODEL = (
 )
 
 
-@options.with_groups
+@with_groups
 def serve(
     places: Annotated[
         list[str],
@@ -66,7 +65,8 @@ def serve(
     max_usd_per_day: Annotated[
         float | None, typer.Option(help="Money that all questions of a day may cost, at the prices of the models.")
     ] = None,
-    asking: options.Asking = UNTIL_600_S,
+    asking: options.Asking = options.USUAL,
+    budget: Budget = UNTIL_600_S,
     otlp: OtlpOption = None,
     browser: BrowserOption = True,
 ) -> None:
@@ -87,12 +87,12 @@ def serve(
     check_host(host, token)
     if token is not None:
         check_token(token)
-    choice = asking.choice(max_usd_per_day)
+    choice = asking.choice(budget, max_usd_per_day)
     settings = ServeSettings(
         choice,
         find_variant(agent),
         traces or traces_folder(),
-        asking.budget(),
+        budget,
         questions_at_once,
         max_usd_per_day,
         asking.space,
@@ -128,7 +128,7 @@ def _open(site: Site, listener: socket.socket, *, browser: bool) -> None:
     serve_site(site, listener)
 
 
-@options.with_groups
+@with_groups
 def mcp(
     library: LibraryArgument,
     http: Annotated[bool, typer.Option("--http", help="Serve streamable HTTP at /mcp instead of stdio.")] = False,
@@ -137,20 +137,20 @@ def mcp(
     agent: Annotated[
         str, typer.Option(help="Agent if a call names none: a name of `kinodex agents`, or FILE.py.")
     ] = "kino",
-    asking: options.Asking = UNTIL_240_S,
+    asking: options.Asking = options.USUAL,
+    budget: Budget = UNTIL_240_S,
 ) -> None:
     """Serve a library to an assistant over the Model Context Protocol, until the client leaves or Ctrl-C."""
     import asyncio
 
     from kinodex.agent.ask import find_variant
+    from kinodex.desk import Desk
     from kinodex.guards import listen
     from kinodex.jobs.models import knows_world
     from kinodex.jobs.open import find_space
-    from kinodex.jobs.verify import verified
-    from kinodex.mcp.server import LibraryTools
 
     chosen = find_variant(agent)
-    choice = asking.choice()
+    choice = asking.choice(budget)
     opened = open_library(library)
     can_ask = not chosen.roles or knows_world(
         choice, find_space(opened, asking.space), has_pictures=any(row.frames for row in opened.videos())
@@ -159,30 +159,24 @@ def mcp(
         options.announce(choice)
     else:
         tell(NO_MODEL)
-    look = partial(verified, models=choice) if choice.may_use_endpoints else None
-    tools = LibraryTools(opened, asking.detector, asking.space, look)
+    desk = Desk(opened, choice, space=asking.space, detector=asking.detector, agent=chosen, is_local=False)
     listener = listen(host, port) if http else None
     with suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
-        asyncio.run(_serve_mcp(tools, choice, chosen if can_ask else None, asking.budget(), listener, host))
+        asyncio.run(_serve_mcp(desk, choice, budget if can_ask else None, listener, host))
 
 
 async def _serve_mcp(
-    tools: LibraryTools,
-    choice: ModelChoice,
-    agent: Variant | None,
-    budget: Budget,
-    listener: socket.socket | None,
-    host: str,
+    desk: Desk, choice: ModelChoice, budget: Budget | None, listener: socket.socket | None, host: str
 ) -> None:
     from kinodex.jobs.models import chosen_models, describe_models
-    from kinodex.mcp.server import AskOptions, make_server, serve_http
+    from kinodex.mcp.ask_tool import AskOptions, answer_here
+    from kinodex.mcp.http import serve_http
+    from kinodex.mcp.server import make_server
 
     async with chosen_models(choice) as models:
-        served = choice if choice.may_use_endpoints else None
-        names = describe_models(choice)
-        asking = None if agent is None else AskOptions(models, names, agent, budget, choice=served)
-        server = make_server(tools, asking)
-        _announce(tools.library.uri, listener, host)
+        asking = None if budget is None else AskOptions(describe_models(choice), budget)
+        server = make_server(desk, asking, answer_here(desk, models), looks=choice.may_use_endpoints)
+        _announce(desk.library.uri, listener, host)
         if listener is None:
             # A thread that reads stdin would hold up an orderly end.
             before = signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 
-from kinodex.find import FOUND_IN
 from kinodex.index.conditions import quoted
 from kinodex.index.metadata import plain
 from kinodex.index.text import counted, visible, visible_lines
@@ -23,7 +22,7 @@ from kinodex.output import console, plain_table, print_json, say
 if TYPE_CHECKING:
     from rich.table import Table as Drawn
 
-    from kinodex.index.library import Library
+    from kinodex.index.library import Library, LibraryReader
     from kinodex.index.metadata import Facet
     from kinodex.index.rows import FailureRow, Hit, LibraryFacts, StoredFrame, VideoRow
     from kinodex.jobs.eval.tables import Table
@@ -90,7 +89,7 @@ def _show_videos(library: Library, videos: Sequence[VideoRow], limit: int | None
     for row in videos[:limit]:
         picture = f"{row.width_px}x{row.height_px} {row.codec}" if row.frames else "none, only text"
         length = clock(row.duration_s)
-        lines = row.transcript_lines + spoken.get(row.video_id, 0)
+        lines = row.speech_lines + spoken.get(row.video_id, 0)
         counts = (str(row.frames), str(row.segments), str(lines))
         table.add_row(row.video_id[:12], escape(visible(row.title)), length, *counts, picture)
     out.print(table)
@@ -119,18 +118,13 @@ def _show_more(count: int, limit: int | None, out: Console) -> None:
         out.print(f"and {count - limit:,} more; --limit 0 shows all")
 
 
-def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
+def show_hits(hits: Sequence[Hit], library: LibraryReader, as_json: bool) -> None:
     if as_json:
         uris = {video_id: library.video(video_id).uri for video_id in {hit.video_id for hit in hits}}
-        print_json(
-            [
-                asdict(hit) | {"start_s": hit.time_s, "found_in": FOUND_IN[hit.source], "uri": uris[hit.video_id]}
-                for hit in hits
-            ]
-        )
+        print_json([asdict(hit) | {"start_s": hit.time_s, "uri": uris[hit.video_id]} for hit in hits])
         return
     scores = {name: [getattr(hit, name) for hit in hits] for name in ("reranked", "cosine", "bm25")}
-    scores["score"] = [hit.score if hit.source == "detection" else None for hit in hits]
+    scores["score"] = [hit.score if hit.found_in == "detections" else None for hit in hits]
     names = [name for name, values in scores.items() if any(value is not None for value in values)]
     by_clock = [f"{hit.recorded_at:%Y-%m-%d %H:%M:%S} UTC" if hit.recorded_at else "" for hit in hits]
     clocks = ["by the clock"] if any(by_clock) else []
@@ -140,7 +134,7 @@ def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
         cells = ["" if (value := scores[name][number]) is None else f"{value:.3f}" for name in names]
         said = f"{hit.speaker}: {hit.text}" if hit.speaker else hit.text or ""
         judged = [by_clock[number]][: len(clocks)] + basis_cells(hit, hits)
-        table.add_row(clock(hit.time_s), *judged, *cells, title, FOUND_IN[hit.source], escape(visible_lines(said)))
+        table.add_row(clock(hit.time_s), *judged, *cells, title, hit.found_in, escape(visible_lines(said)))
     if hits and hits[0].noise:
         say(hits[0].noise)
     console().print(claim(hits), soft_wrap=True, markup=False)

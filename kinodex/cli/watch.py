@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kinodex.agent.limits import UNLIMITED
 from kinodex.cli import options
-from kinodex.cli.ask import ask
+from kinodex.cli.ask import answer_and_show
+from kinodex.cli.from_models import with_groups
 from kinodex.cli.options import JsonOption
 from kinodex.index.text import redact, visible, visible_lines
 from kinodex.index.times import clock
@@ -94,7 +96,7 @@ class Growing:
                     "got --notify, --verify, --pictures or --threshold without --query; say what to tell of"
                 )
             return None
-        choice = asking.choice() if self.verify else None
+        choice = asking.choice(UNLIMITED) if self.verify else None
         if choice is not None:
             looking_role(choice)
         if self.pictures is not None:
@@ -107,7 +109,7 @@ class Growing:
 USUAL = Growing()
 
 
-@options.with_groups
+@with_groups
 def watch(
     address: Annotated[
         str,
@@ -148,8 +150,11 @@ def watch(
     video = index_page(address, place, **({"space": asking.space} if asking.space else {}))
     tell(f"{visible(video.title)}: {video.frames} frames in {place}")
     if question is not None:
-        chosen = {"video": [video.video_id], "option": option, "agent": agent}
-        ask(library=place, question=question, json=json, **chosen, **asdict(asking), **asdict(options.AS_USUAL))
+        from kinodex.requests import Ask
+        from kinodex.runs import Run
+
+        asked = Ask(question=question, options=tuple(option or ()), videos=(video.video_id,), agent=agent)
+        answer_and_show(place, asked, asking, Run(), as_json=json)
 
 
 def _watch_live(

@@ -12,7 +12,6 @@ from typing import Annotated, Any, TypeVar
 from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, PlainSerializer
 
-from kinodex.agent.limits import Ledger
 from kinodex.index.conditions import quoted
 from kinodex.index.metadata import Facet, plain
 from kinodex.index.rows import Basis, ScreenTextRow
@@ -70,7 +69,7 @@ class VideoLine(OfVideo):
     duration_s: Number
     frames: int
     segments: int
-    transcript_lines: int
+    speech_lines: int
 
 
 class Stage(BaseModel):
@@ -129,9 +128,9 @@ class Overview(BaseModel):
     captions: int
     captions_by: Text | None = None
     columns: dict[Text, Text] = {}
-    transcript_lines: int
-    transcript_from: list[str]
-    transcript_languages: list[str]
+    speech_lines: int
+    speech_from: list[str]
+    speech_languages: list[str]
     screen_text_lines: int
     detected: dict[str, int]
     """Detections by label, the most frequent first."""
@@ -170,6 +169,7 @@ class Hits(BaseModel):
     claim: str
     hits: list[HitLine]
     noise: str | None = None
+    notes: list[str] | None = None
     cut: str | None = None
     missing: str | None = None
 
@@ -195,24 +195,26 @@ class Ranges(BaseModel):
     ranges: list[RangeLine]
 
 
-class TranscriptLine(Span):
-    """A line that is said in [start_s, end_s), or, `on_screen`, shown as text."""
+class SpeechLine(Span):
+    """A line that is said in [start_s, end_s), or shown as text: `found_in` says which."""
 
     text: Text
     speaker: Text | None = None
-    on_screen: bool | None = None
+    found_in: str = "speech"
     confidence: Number | None = None
 
     @classmethod
-    def shown(cls, row: ScreenTextRow) -> TranscriptLine:
+    def on_screen(cls, row: ScreenTextRow) -> SpeechLine:
         """Make a line of text that the picture shows, with the confidence of its reader."""
-        return cls(start_s=row.start_s, end_s=row.end_s, text=row.text, on_screen=True, confidence=row.confidence)
+        return cls(
+            start_s=row.start_s, end_s=row.end_s, text=row.text, found_in="screen_text", confidence=row.confidence
+        )
 
 
-class Transcript(Rows):
-    """Transcript lines of a video, in order."""
+class Speech(Rows):
+    """Lines of a video, in order."""
 
-    lines: list[TranscriptLine]
+    lines: list[SpeechLine]
 
 
 class Caption(Span):
@@ -286,7 +288,7 @@ class AskReply(BaseModel):
     rounds: int
     agent: str
     models: dict[str, str]
-    ledger: Ledger
+    ledger: dict[str, float]
     cut: str | None = None
 
 

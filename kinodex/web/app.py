@@ -20,15 +20,17 @@ from kinodex.index.library import Library
 from kinodex.index.text import redact_uri, visible
 from kinodex.jobs.models import describe_models
 from kinodex.output import tell
+from kinodex.requests import Ask
 from kinodex.web.ask_routes import asking_routes
+from kinodex.web.chat_models import library_names
 from kinodex.web.inputs import ViewerApi
 from kinodex.web.kept_traces import spent_today
 from kinodex.web.openai_api import openai_routes
-from kinodex.web.openai_question import library_names
 from kinodex.web.pages import viewer_routes
 from kinodex.web.play import play_routes
-from kinodex.web.questions import METRICS_KIND, AskRequest, Questions, metrics_text
+from kinodex.web.questions import Questions
 from kinodex.web.take_away import take_away_routes
+from kinodex.web.tally import METRICS_KIND, metrics_text
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from kinodex.mcp.server import Answering, AskCall, Titles, Watch
+    from kinodex.mcp.ask_tool import Answering, Titles, Watch
 
 GRACE_S = 8
 """Seconds that the server waits at its end for clients that stay connected."""
@@ -201,23 +203,23 @@ def _mcp_apps(site: Site) -> dict[str, Starlette]:
 
 
 def _mcp_app(questions: Questions, number: int, library: Library, path: str, host: str) -> Starlette:
-    from kinodex.mcp.server import AskOptions, LibraryTools, make_server
+    from kinodex.mcp.ask_tool import AskOptions
+    from kinodex.mcp.server import make_server
 
     settings = questions.settings
+    looks = settings.choice.may_use_endpoints
     own = Library.open(library.uri)  # it is read in threads
-    look = questions.look if settings.choice.may_use_endpoints else None
-    tools = LibraryTools(own, settings.detector, settings.space, look)
-    options = AskOptions(None, describe_models(settings.choice), settings.agent, settings.budget)
-    server = make_server(tools, options, _mcp_answering(questions, number))
+    desk = settings.desk(own, look=questions.look if looks else None)
+    options = AskOptions(describe_models(settings.choice), settings.budget)
+    server = make_server(desk, options, _mcp_answering(questions, number), looks=looks)
     return server.streamable_http_app(streamable_http_path=path, host=host)
 
 
 def _mcp_answering(questions: Questions, number: int) -> Answering:
     """Answer calls as questions of the server; a client who cancels stops its own."""
 
-    async def answer(call: AskCall, watch: Watch) -> tuple[Answer, Titles]:
-        asked = call.question, call.agent.name, tuple(call.videos), call.settings, call.budget
-        running = questions.start(AskRequest(number, *asked, where=call.where))
+    async def answer(request: Ask, watch: Watch) -> tuple[Answer, Titles]:
+        running = questions.start(number, request)
         seen = 0
         try:
             async for _ in running.changes():

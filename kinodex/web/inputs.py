@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from kinodex.agent.environment import Environment
 from kinodex.agent.protocol import ShownFrame, plain
 from kinodex.agent.trace import Record, read_trace
+from kinodex.finder import known_place
 from kinodex.guards import NotGiven, numbered
 from kinodex.index.conditions import quoted
 from kinodex.index.errors import TimeOutside
@@ -38,16 +39,11 @@ from kinodex.jobs.eval.report import make_report
 from kinodex.jobs.eval.score import judged_score, option_score
 from kinodex.jobs.open import find_space
 from kinodex.notebook import evidence_s
-from kinodex.web.search import (
-    GroundRequest,
-    LibrarySearch,
-    SearchRequest,
-    TextTowers,
-    ground_in,
-    needs_vector,
-    play_range,
-    read_request,
-)
+from kinodex.requests import Find, Ground
+from kinodex.web.query_strings import read_request
+from kinodex.web.ranges import play_range
+from kinodex.web.search import LibrarySearch, needs_vector
+from kinodex.web.text_towers import TextTowers
 from kinodex.web.trace_view import TraceView, curves, evidence_frames, shots, shown_frames, trace_view
 
 if TYPE_CHECKING:
@@ -74,7 +70,6 @@ class ViewerApi:
         self._towers = towers or TextTowers()
         for library in inputs.libraries:
             find_space(library, space)
-        self._grounded: dict[str, Library] = {}
         self._searches: dict[tuple[int, int, str], LibrarySearch] = {}
         self._opening = Lock()
         self._views: dict[str, tuple[tuple[int, ...], TraceView]] = {}
@@ -198,7 +193,7 @@ class ViewerApi:
         for library in self.inputs.libraries:
             self._towers.begin(library.uri, library.space(self._space))
 
-    def tower_of(self, number: int, request: SearchRequest) -> Future[TextEmbedder] | None:
+    def tower_of(self, number: int, request: Find) -> Future[TextEmbedder] | None:
         """The text tower that a search needs, loaded or being loaded; None if it needs none."""
         library = self._library(number)
         space = library.space(self._space)
@@ -213,11 +208,9 @@ class ViewerApi:
         """The states of a library's tables that its searches read; None where they cannot be seen at once."""
         return self._library(number).tables.stamp()
 
-    def ground(self, number: int, request: GroundRequest) -> dict[str, Any]:
+    def ground(self, number: int, request: Ground) -> dict[str, Any]:
         """Ranges of a library in which something happens: see `grounding_view`; raises as a search does."""
-        uri, space = self._library(number).uri, self._library(number).space(self._space)
-        library = self._grounded.setdefault(uri, Library.open(uri))  # of its own, as it has a thread of its own
-        return ground_in(library, space, partial(self._towers.embed, uri, space), request)
+        return self._search_of(number).ground(request)
 
     def ground_tower(self, number: int) -> Future[TextEmbedder]:
         """The text tower that `ground` needs, loaded or being loaded."""
@@ -227,16 +220,15 @@ class ViewerApi:
     def close(self) -> None:
         self._towers.close()
 
-    def read_search(self, number: int, query: Mapping[str, str]) -> SearchRequest:
-        """Read a search of a library from a query string; raises as `read_request` does."""
-        return read_request(query, self._library(number))
+    def read_search(self, number: int, pairs: Iterable[tuple[str, str]]) -> Find:
+        """Read a search of a library from a query string; raises UsageError for one that makes no sense there."""
+        request = read_request(Find, pairs)
+        known_place(request.in_, self._library(number))
+        return request
 
-    def search(self, number: int, request: SearchRequest) -> dict[str, Any]:
-        return self._search_of(number).search(request)
-
-    def search_picture(self, number: int, content: bytes, request: SearchRequest) -> dict[str, Any]:
-        """The same of a search by a picture, a JPEG for example; raises UsageError where it is none."""
-        return self._search_of(number).search_picture(content, request)
+    def search(self, number: int, request: Find, picture: bytes | None = None) -> dict[str, Any]:
+        """Moments of a library for a request, and like a picture, a JPEG for example; see `LibrarySearch.search`."""
+        return self._search_of(number).search(request, picture)
 
     def picture(self, number: int, video_id: str, frame_no: int) -> bytes:
         return self._library(number).frames(video_id, [frame_no])[0].jpeg
@@ -513,16 +505,16 @@ def video_view(library: Library, video_id: str) -> dict[str, Any]:
     """
     row = library.video(video_id)
     numbers, times_s = library.frame_times(row.video_id)
-    segments, said = library.segments(row.video_id), library.transcript(row.video_id)
+    segments, said = library.segments(row.video_id), library.speech(row.video_id)
     return {
         "video": row,
         "frame_nos": numbers.tolist(),
         "times_s": times_s.round(3).tolist(),
         "opens_at_s": opening_s(times_s, segments),
         "segments": _columns(segments, "kind"),
-        "contents": _columns(library.scenes.rows(row.video_id), "level", "title", "text"),
+        "contents": _columns(library.chapters.rows(row.video_id), "level", "title", "text"),
         "captions": _columns(library.captions(row.video_id), "text"),
-        "transcript": _columns(said, "text", "speaker"),
+        "speech": _columns(said, "text", "speaker"),
         "languages": sorted({each.language for each in said if each.language}),
         "screen_text": _columns(library.screen_text.rows(row.video_id), "text"),
         "detected": {label: frames.tolist() for label, frames in library.detected_frames(row.video_id).items()},

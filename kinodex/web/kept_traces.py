@@ -38,7 +38,7 @@ class QuestionFacts:
     agent: str
     videos: Mapping[str, str]
     asked_at: datetime
-    after: str | None = None
+    follow_up: str | None = None
     state: Literal["running", "stopping", "done", "failed"] = "running"
     error: str | None = None
     tried: str = ""

@@ -19,6 +19,8 @@ from kinodex.guards import NotGiven, json_response, say_when
 from kinodex.index.errors import KinodexError, LibraryError, QueryError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.text import redact
+from kinodex.web.chat_models import ChatModel, chat_models, find_model, library_names
+from kinodex.web.failures import QuestionFault
 from kinodex.web.openai_messages import (
     MESSAGES,
     Conversation,
@@ -28,25 +30,11 @@ from kinodex.web.openai_messages import (
     Speaker,
     read_conversation,
 )
-from kinodex.web.openai_question import (
-    Asked,
-    Body,
-    ChatModel,
-    Desk,
-    NoLogprobs,
-    NoTools,
-    PictureSearch,
-    TextAlone,
-    chat_models,
-    find_model,
-    library_names,
-    own_fields,
-    reply_to,
-    unless,
-    write,
-)
+from kinodex.web.openai_question import Asked, Body, ChatDesk, NoLogprobs, NoTools, TextAlone, reply_to, unless
 from kinodex.web.page import as_json
-from kinodex.web.questions import MoneySpent, QuestionFault, Questions, TooManyQuestions
+from kinodex.web.picture_search import PictureSearch
+from kinodex.web.questions import MoneySpent, Questions, TooManyQuestions
+from kinodex.web.written_answer import own_fields, write
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -67,7 +55,7 @@ def openai_routes(questions: Questions, libraries: Sequence[Library]) -> list[An
     settings, began = questions.settings, int(time.time())
     uris = [library.uri for library in libraries]
     models = chat_models(library_names(uris), settings.agent, has_language=settings.choice.has_language)
-    desk = Desk(questions, libraries, models, PictureSearch(uris, settings.space))
+    desk = ChatDesk(questions, libraries, models, PictureSearch(uris, settings.space))
 
     def listed(model: ChatModel) -> dict[str, Any]:
         return {"id": model.name, "object": "model", "created": began, "owned_by": "kinodex"}
@@ -207,8 +195,9 @@ class ResponseBody(Body):
     def conversation(self) -> Conversation:
         given = [Item(role="user", content=self.input)] if isinstance(self.input, str) else self.input
         referred = [each.id for each in given if each.type == REFERENCE and (each.id or "").startswith("msg_")]
-        after = self.kinodex.after or self.previous_response_id or (referred[-1] if referred else None)
-        self.kinodex = self.kinodex.model_copy(update={"after": after})
+        own = self.kinodex.request
+        earlier = own.follow_up or self.previous_response_id or (referred[-1] if referred else None)
+        self.kinodex = self.kinodex.model_copy(update={"request": own.model_copy(update={"follow_up": earlier})})
         items = [each for each in given if each.type not in ("reasoning", REFERENCE)]
         if not items or items[-1].role != "user":
             raise RequestRefused("the last item of input has to be the user's message: it is the question", "input")

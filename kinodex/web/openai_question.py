@@ -7,46 +7,42 @@ pictures as searches, the answer with its citations. Nothing that a request name
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import re
 import reprlib
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
-import numpy as np
-from numpy.typing import NDArray
-from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.ask import VARIANTS
 from kinodex.agent.protocol import MAX_OPTIONS, Question
-from kinodex.agent.variants.base import Variant
-from kinodex.find import Finder, Query
 from kinodex.guards import CLIENT_LEFT, disconnected, json_response, streamed
 from kinodex.index.errors import KinodexError, UnknownVideo
 from kinodex.index.library import Library
-from kinodex.index.rows import Hit, VideoRow
-from kinodex.index.times import clock, player_clock
+from kinodex.index.rows import VideoRow
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.items import make_question
-from kinodex.jobs.pictures import decoded
 from kinodex.pipeline.errors import PipelineError
-from kinodex.web.ask_routes import AskFields, first_fault
+from kinodex.requests import Ask
+from kinodex.web.bodies import first_fault, remote
+from kinodex.web.chat_models import ChatModel, find_model
 from kinodex.web.chat_tasks import refuse_task
 from kinodex.web.kept_traces import KEY
 from kinodex.web.openai_messages import Conversation, RequestRefused, read_options, take_videos
-from kinodex.web.questions import AskRequest, Questions, Running
+from kinodex.web.picture_search import Moment, PictureSearch, in_words
+from kinodex.web.questions import Questions
+from kinodex.web.running import Running
 from kinodex.web.sentences import end_sentence, round_sentences
+from kinodex.web.written_answer import write
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -58,23 +54,38 @@ REMEMBERED = 1000
 """Conversations whose next question is taken for one that follows."""
 PREFIX = re.compile(r"^(chatcmpl-|resp_|msg_)")
 """Beginnings of the ids that a client was given: of a completion, of a response and of its message."""
+NO_QUESTION = Ask(question="")
 STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
 
 
 # What both forms of a request share, and the reply, whose form each has of its own.
 
 
-class OwnFields(AskFields):
-    """Fields that OpenAI's form has no place for (`extra_body={"kinodex": {...}}`).
+class OwnFields(BaseModel):
+    """Fields that OpenAI's form has no place for (`extra_body={"kinodex": {...}}`): those of `Ask`, and three more.
 
     `options` None: those that the text lists; an empty list: none, whatever the text looks like. `reasoning`: say each
     round as a sentence. `cite`: end the text with film and time of the evidence; None: where there are no options,
     for programs compare the text of an answer to options.
     """
 
+    request: Ask = NO_QUESTION
+    """The question's other fields; its words come from the messages."""
     options: list[str] | None = Field(default=None, max_length=MAX_OPTIONS + 1)
     reasoning: bool = True
     cite: bool | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _split(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or "request" in given:
+            return given
+        own = {name: given[name] for name in ("options", "reasoning", "cite") if name in given}
+        try:
+            asking = remote(Ask, {name: value for name, value in given.items() if name not in own}, ("question",))
+        except UsageError as error:
+            raise ValueError(str(error)) from error
+        return own | {"request": asking}
 
 
 def unless(why: str, fits: Callable[[Any], bool]) -> AfterValidator:
@@ -136,7 +147,7 @@ class Reply(Protocol):
     def failure(self, error: Exception) -> Iterator[bytes]: ...
 
 
-async def reply_to(desk: Desk, request: Request, form: type[Body]) -> Response:
+async def reply_to(desk: ChatDesk, request: Request, form: type[Body]) -> Response:
     """Answer a request of this form; a client who leaves stops the question. Raises what is wrong with the request."""
     try:
         body = form.model_validate_json(await request.body())
@@ -200,7 +211,7 @@ async def _answer_or_leave(asked: Asked, request: Request) -> Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class ChatDesk:
     """All that a request needs; `answered` are the answers by library and the words of their conversation so far.
 
     Several clients may have used the same words, about different videos.
@@ -219,7 +230,7 @@ class Told:
 
     key: str
     videos: frozenset[str]
-    asked: AskRequest
+    asked: Ask
     """Without videos and what it followed."""
 
     def is_like(self, other: Told) -> bool:
@@ -256,29 +267,36 @@ class Asked:
         return [*said, end_sentence(records)] if end_sentence(records) else said[:-1]
 
 
-async def begin(desk: Desk, body: Body, conversation: Conversation, request: Request) -> Asked:
+async def begin(desk: ChatDesk, body: Body, conversation: Conversation, request: Request) -> Asked:
     """Begin the question of a request; raises what is wrong with it."""
     model, own = find_model(desk.models, body.model), body.kinodex
-    library = desk.libraries[model.library].where(own.where)
-    videos = _videos(library, (*own.videos, *conversation.videos))
+    library = desk.libraries[model.library].where(own.request.where)
+    videos = _videos(library, (*own.request.videos, *conversation.videos))
     text, named = take_videos(conversation.question, lambda name: _find(library, name) is not None)
     _, by_system = take_videos(conversation.instructions, lambda name: _find(library, name) is not None)
     rows = videos or _videos(library, named or by_system)
-    agent = own.agent or model.agent or desk.questions.settings.agent.name
+    agent = own.request.agent or model.agent or desk.questions.settings.agent.name
     about = frozenset(row.video_id for row in rows)
-    after = _key(own.after) or _followed(desk, (model.library, conversation.digest()), about, agent)
-    rows = rows or ([] if after else _videos(library, _named_before(library, conversation)))
+    earlier = _key(own.request.follow_up) or _followed(desk, (model.library, conversation.digest()), about, agent)
+    rows = rows or ([] if earlier else _videos(library, _named_before(library, conversation)))
     about_ids = [row.video_id for row in rows]
-    moments = await desk.pictures.moments(model.library, conversation.pictures, about_ids, own.where)
+    moments = await desk.pictures.moments(model.library, conversation.pictures, about_ids, own.request.where)
     question = _question(text, own.options, moments, len(conversation.pictures))
     video_ids = [row.video_id for row in rows] or list(dict.fromkeys(each.video_id for each in moments))
     if await request.is_disconnected():
         raise RequestRefused("the client did not wait", status=CLIENT_LEFT)
-    asked = own.request(
-        desk.questions, model.library, question if after else replace(question, earlier=conversation.earlier)
+    asked = own.request.model_copy(
+        update={
+            "question": question.text,
+            "options": question.options,
+            "earlier": () if earlier else conversation.earlier,
+            "agent": agent,
+            "videos": tuple(video_ids),
+            "follow_up": earlier,
+        }
     )
-    running = desk.questions.start(replace(asked, agent=agent, videos=tuple(video_ids), after=after))
-    about = frozenset(video_ids or (desk.questions.kept.find(after).videos if after else ()))
+    running = desk.questions.start(model.library, asked)
+    about = frozenset(video_ids or (desk.questions.kept.find(earlier).videos if earlier else ()))
     return Asked(running, body.model, library, moments, own, about, str(request.base_url))
 
 
@@ -343,12 +361,13 @@ def _key(name: str | None) -> str | None:
     key = PREFIX.sub("", name)
     if not KEY.fullmatch(key):
         raise RequestRefused(
-            f"got after={name[:40]!r}; give the id of an earlier completion or response, or its key", "kinodex.after"
+            f"got follow_up={name[:40]!r}; give the id of an earlier completion or response, or its key",
+            "kinodex.follow_up",
         )
     return key
 
 
-def _followed(desk: Desk, place: tuple[int, str], videos: frozenset[str], agent: str) -> str | None:
+def _followed(desk: ChatDesk, place: tuple[int, str], videos: frozenset[str], agent: str) -> str | None:
     """Key of the question that a conversation goes on from, by its words and the videos that it names, if any.
 
     Raises RequestRefused where it could be one of several: another client's answer is not guessed.
@@ -360,239 +379,19 @@ def _followed(desk: Desk, place: tuple[int, str], videos: frozenset[str], agent:
     if not all(each.is_like(about[0]) for each in about):
         raise RequestRefused(
             f"these words were said in {len(about)} conversations, about other videos or with other settings; name the "
-            f"one that you go on with, kinodex.after={' or '.join(each.key for each in about[-8:])}, or its videos",
-            "kinodex.after",
+            f"one that you go on with, kinodex.follow_up={' or '.join(each.key for each in about[-8:])}, or its videos",
+            "kinodex.follow_up",
             "ambiguous_conversation",
         )
     return about[-1].key if about else None
 
 
-def remember(desk: Desk, asked: Asked, conversation: Conversation, answer: Answer) -> None:
+def remember(desk: ChatDesk, asked: Asked, conversation: Conversation, answer: Answer) -> None:
     """Note an answer for the question that may follow it; an equal one before is not needed any more."""
     request = asked.running.request
-    told = Told(asked.running.key, asked.videos, replace(request, videos=(), after=None))
-    place = request.library, conversation.digest(write(asked, answer).text)
+    told = Told(asked.running.key, asked.videos, request.model_copy(update={"videos": (), "follow_up": None}))
+    place = asked.running.library, conversation.digest(write(asked, answer).text)
     others = [each for each in desk.answered.pop(place, []) if not each.is_like(told)]
     desk.answered[place] = [*others, told][-REMEMBERED:]
     if len(desk.answered) > REMEMBERED:
         desk.answered.popitem(last=False)
-
-
-# The answer in words, with its film and times and links to them, and as data under `kinodex`.
-
-NO_ANSWER = {
-    "insufficient_evidence": "No answer: what the agent saw does not show it.",
-    "budget_exhausted": "No answer: the budget was spent before there was one.",
-    "invalid": "No answer: no reply of the model could be used.",
-}
-CITED = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Citation:
-    """A place of a written answer, `text[start_index:end_index]`, and the page of the film at that second."""
-
-    start_index: int
-    end_index: int
-    title: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    text: str
-    citations: tuple[Citation, ...] = ()
-
-
-def write(asked: Asked, answer: Answer) -> Written:
-    """An answer with the first ranges of its evidence; one to options begins with the letter, as programs expect."""
-    options = asked.running.request.question.options
-    if answer.option is not None:
-        text = f"{answer.letter}. {options[answer.option]}"
-    else:
-        text = answer.text or NO_ANSWER.get(answer.status, "No answer.")
-    whole = len(text)
-    is_cited = bool(answer.evidence) and (not options if asked.own.cite is None else asked.own.cite)
-    citations = []
-    for number, each in enumerate(answer.evidence[:CITED]):
-        title = asked.library.video(each.video_id).title
-        place = f"{title} {clock(each.start_s)} to {clock(each.end_s)}"
-        if is_cited:
-            text += (", " if number else "\n\nSeen in ") + place
-        span = (len(text) - len(place), len(text)) if is_cited else (0, whole)
-        page = f"#/library/{asked.running.request.library}/video/{quote(each.video_id)}/{each.start_s:g}"
-        citations.append(Citation(*span, place, f"{asked.site}{page}"))
-    more = f" and {len(answer.evidence) - CITED} more" if len(answer.evidence) > CITED else ""
-    return Written(f"{text}{more}." if is_cited else text, tuple(citations))
-
-
-def own_fields(asked: Asked, answer: Answer) -> dict[str, Any]:
-    return {
-        "key": asked.running.key,
-        "status": answer.status,
-        "letter": answer.letter,
-        "reason": answer.reason,
-        "rounds": answer.rounds,
-        "supported": answer.supported,
-        "noise": answer.noise,
-        "evidence": [
-            {
-                "video_id": each.video_id,
-                "title": asked.library.video(each.video_id).title,
-                "start_s": each.start_s,
-                "end_s": each.end_s,
-            }
-            for each in answer.evidence
-        ],
-        "pictures": [asdict(each) for each in asked.moments],
-        "ledger": asdict(answer.ledger),
-        "trace": f"/#/trace/{asked.running.key}",
-    }
-
-
-# Names of models: a library and an agent, `films:eea`, or the library alone for the server's own agent.
-
-SEPARATOR = ":"
-OFFERED = 12
-"""Names that an error lists."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChatModel:
-    """A model as a client names it: a library by its number, and an agent, None being the server's own."""
-
-    name: str
-    library: int
-    agent: str | None = None
-
-
-def library_names(uris: Sequence[str]) -> tuple[str, ...]:
-    """Name each library by the last part of its place; one whose name was taken before gets a number, `films-2`."""
-    names: list[str] = []
-    for uri in uris:
-        path = urlsplit(uri).path if "://" in uri else uri
-        plain = PurePosixPath(path.replace("\\", "/")).name.replace(SEPARATOR, "-") or "library"
-        free = (f"{plain}-{number}" if number > 1 else plain for number in range(1, len(uris) + 2))
-        names.append(next(each for each in free if each not in names))
-    return tuple(names)
-
-
-def chat_models(names: Sequence[str], own: Variant, *, has_language: bool) -> list[ChatModel]:
-    """All models of the named libraries: each alone, and with each agent that sees videos and can be asked here."""
-    offered = [own, *(each for each in VARIANTS if has_language or not each.needs_language)]
-    agents = dict.fromkeys(each.name for each in offered if each.sees_video)
-    return [
-        ChatModel(name if agent is None else f"{name}{SEPARATOR}{agent}", number, agent)
-        for number, name in enumerate(names)
-        for agent in (None, *agents)
-    ]
-
-
-def find_model(models: Sequence[ChatModel], name: str) -> ChatModel:
-    found = next((each for each in models if each.name == name), None)
-    if found is None:
-        some = ", ".join(each.name for each in models[:OFFERED])
-        more = ", ..." if len(models) > OFFERED else ""
-        raise RequestRefused(
-            f"the model {name[:100]!r} does not exist; the models are {some}{more} (GET /v1/models)",
-            "model",
-            "model_not_found",
-            404,
-        )
-    return found
-
-
-# Pictures of a request as searches: the moments of a library that they are most like.
-#
-# A picture comes in the request itself, as a data: URL. An address is never fetched: it could name anything that this
-# machine reaches.
-
-PICTURES = 16
-"""Pictures of a request that are searched for; of more, such as the frames of a kit, as many are taken evenly."""
-MOST_PICTURES = 256
-MOMENTS, VIDEOS, MIN_GAP_S = 5, 3, 10.0
-"""Moments that the question names, the videos that it is then about, and seconds between moments of one video."""
-DATA = re.compile(r"data:image/[\w.+-]+;base64,", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A moment of a video that a picture is like; `score` is the cosine."""
-
-    video_id: str
-    title: str
-    time_s: float
-    score: float
-
-
-@dataclass(eq=False)
-class PictureSearch:
-    """Searches by picture in some libraries, opened when they are first searched, one search at a time."""
-
-    uris: Sequence[str]
-    space: str | None
-    _finders: dict[int, Finder] = field(default_factory=dict)
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    async def moments(
-        self, library: int, urls: Sequence[str], video_ids: Sequence[str], condition: str | None = None
-    ) -> list[Moment]:
-        """The moments of these videos (none: all) that pictures are most like; raises RequestRefused or SpaceError."""
-        if not urls:
-            return []
-        chosen = spread(urls)
-        async with self._turn:
-            return await asyncio.to_thread(self._search, library, chosen, tuple(video_ids), condition)
-
-    def _search(
-        self, number: int, urls: Sequence[str], video_ids: tuple[str, ...], condition: str | None
-    ) -> list[Moment]:
-        if number not in self._finders:
-            self._finders[number] = Finder(Library.open(self.uris[number]), self.space)
-        finder = self._finders[number]
-        limits: dict[str, Any] = {"k": MOMENTS, "min_gap_s": MIN_GAP_S, "condition": condition}
-        pictures = map(read_picture, urls)  # one at a time: decoded, each may take 180 MB
-        hits = [hit for each in pictures for hit in finder.find(Query("", each, "pictures", video_ids, **limits))]
-        best: list[Hit] = []  # apart from each other, of the few videos that have them
-        for hit in sorted(hits, key=lambda hit: -hit.score):
-            videos = {each.video_id for each in best}
-            if hit.video_id not in videos and len(videos) == VIDEOS:
-                continue
-            if all(each.video_id != hit.video_id or abs(each.time_s - hit.time_s) >= MIN_GAP_S for each in best):
-                best.append(hit)
-        del best[MOMENTS:]
-        return [Moment(hit.video_id, finder.library.video(hit.video_id).title, hit.time_s, hit.score) for hit in best]
-
-
-def spread(urls: Sequence[str]) -> list[str]:
-    """At most `PICTURES` of them, evenly; raises RequestRefused for more than are taken at all."""
-    if len(urls) > MOST_PICTURES:
-        raise RequestRefused(f"got {len(urls)} pictures; at most {MOST_PICTURES} are taken", "messages")
-    if len(urls) <= PICTURES:
-        return list(urls)
-    return [urls[int(at)] for at in np.linspace(0, len(urls) - 1, PICTURES).round()]
-
-
-def read_picture(url: str) -> NDArray[np.uint8]:
-    """Decode a data: URL to RGB [height, width, 3]; raises RequestRefused for any other, and for what is no picture."""
-    start = DATA.match(url)
-    if start is None:
-        raise RequestRefused(
-            f"got a picture at {url[:60]!r}; addresses are not fetched, so send the picture itself, as "
-            "data:image/jpeg;base64,...",
-            "messages",
-            "invalid_image_url",
-        )
-    try:
-        return decoded(base64.b64decode(url[start.end() :], validate=True))
-    except binascii.Error as error:
-        raise RequestRefused(f"cannot read the picture: {error}; send base64", "messages", "invalid_image") from error
-    except UsageError as error:
-        raise RequestRefused(str(error), "messages", "invalid_image") from error
-
-
-def in_words(moments: Sequence[Moment], pictures: int) -> str:
-    """The sentence that a question gets: where pictures that came with it are from, as far as a search can say."""
-    named = "; ".join(f"{each.title!r} at {player_clock(each.time_s)}" for each in moments)
-    what = "a picture; it is" if pictures == 1 else f"{pictures} pictures; they are"
-    return f"With the question came {what} most like these moments: {named}."

@@ -12,9 +12,10 @@ from kinodex.guards import SAFE, Handler, NotGiven, answering, json_response, nu
 from kinodex.jobs.eval.folder import FIGURES
 from kinodex.jobs.eval.folder import PAGE as REPORT_PAGE
 from kinodex.jobs.pictures import MOST_BYTES
+from kinodex.requests import Ground
 from kinodex.web.inputs import ViewerApi
 from kinodex.web.page import Posters, parts, served_page
-from kinodex.web.search import read_ground_request, whole_number
+from kinodex.web.query_strings import read_request, whole_number
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -117,7 +118,9 @@ def _text_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Handler:
 
     async def respond(request: Request) -> Response:
         number = request.path_params["library"]
-        asked = api.read_search(number, request.query_params)  # here: the caches of a library belong to this thread
+        asked = api.read_search(
+            number, request.query_params.multi_items()
+        )  # here: the caches of a library belong to this thread
         stamp = api.stamp(number)
         key = number, asked, stamp
         if key in kept:
@@ -128,7 +131,7 @@ def _text_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Handler:
             load = api.tower_of(number, asked)
             if load is not None:
                 await asyncio.shield(asyncio.wrap_future(load))  # a client who goes away does not end it for all others
-                await asyncio.shield(asyncio.wrap_future(api.begin_text(number, asked.text)))
+                await asyncio.shield(asyncio.wrap_future(api.begin_text(number, asked.query)))
 
         def search(_: Request) -> Response:
             return json_response(api.search(number, asked))
@@ -148,11 +151,12 @@ def _ground(api: ViewerApi) -> Handler:
     worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ranges")
 
     async def tower(request: Request) -> None:
-        read_ground_request(request.query_params)
+        read_request(Ground, request.query_params.multi_items())
         await asyncio.shield(asyncio.wrap_future(api.ground_tower(request.path_params["library"])))
 
     def ground(request: Request) -> Response:
-        return json_response(api.ground(request.path_params["library"], read_ground_request(request.query_params)))
+        asked = read_request(Ground, request.query_params.multi_items())
+        return json_response(api.ground(request.path_params["library"], asked))
 
     return answering(ground, worker, tower)
 
@@ -169,10 +173,10 @@ def _picture_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Handler:
                 return json_response({"error": f"give a picture of at most {MOST_BYTES // 1_000_000} MB"}, status=413)
 
         number = request.path_params["library"]
-        asked = api.read_search(number, request.query_params)
+        asked = api.read_search(number, request.query_params.multi_items())
 
         def search(_: Request) -> Response:
-            return json_response(api.search_picture(number, bytes(content), asked))
+            return json_response(api.search(number, asked, bytes(content)))
 
         return await answering(search, worker)(request)
 

@@ -35,13 +35,13 @@ from kinodex.guards import (
     unless_left,
 )
 from kinodex.index.library import Library
-from kinodex.index.rows import TranscriptRow, VideoRow, presentation_s
+from kinodex.index.rows import SpeechRow, VideoRow, presentation_s
 from kinodex.index.text import redact, redact_uri
 from kinodex.index.times import cue_clock
 from kinodex.jobs.child_processes import child_environment
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import PipelineError, SourceError, SourceMissing, SourceUnreachable
-from kinodex.web.search import times_s
+from kinodex.web.query_strings import times_s
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -123,7 +123,7 @@ async def _captions(videos: PlayedVideos, request: Request) -> Response:
 
     number, video_id = _video(request)
     library = videos.library(number)
-    text = captions_vtt(library.transcript(library.video(video_id).video_id), _time(request) or 0.0)
+    text = captions_vtt(library.speech(library.video(video_id).video_id), _time(request) or 0.0)
     return Response(text, headers=HEADERS, media_type="text/vtt")
 
 
@@ -532,13 +532,13 @@ def _reason(child: Process, errors: bytes) -> str:
 SHORTEST_S = 0.001
 
 
-def captions_vtt(lines: Iterable[TranscriptRow], zero_s: float) -> str:
+def captions_vtt(lines: Iterable[SpeechRow], zero_s: float) -> str:
     """Write lines as WebVTT (W3C) on a clock that begins at `zero_s` of the library's; none that ended before."""
     cues = [_cue(line, zero_s) for line in lines if line.end_s > zero_s and line.text.strip()]
     return "\n\n".join(["WEBVTT", *cues]) + "\n"
 
 
-def _cue(line: TranscriptRow, zero_s: float) -> str:
+def _cue(line: SpeechRow, zero_s: float) -> str:
     start_s = max(line.start_s - zero_s, 0.0)
     end_s = max(line.end_s - zero_s, start_s + SHORTEST_S)
     said = f"{line.speaker}: {line.text}" if line.speaker else line.text

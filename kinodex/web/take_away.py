@@ -118,9 +118,9 @@ def _moments(library: Library, kind: str, request: Request) -> list[Moment]:
     ]
     moments = [cut for each in given if (cut := each.within(None, None))]
     if kind in ("vtt", "srt") and not label:
-        lines = (line for each in moments for line in library.transcript(video_id, each.start_s, each.end_s))
+        lines = (line for each in moments for line in library.speech(video_id, each.start_s, each.end_s))
         moments = [
-            Moment(video, line.start_s, line.end_s, line.text, None, "transcript", line.speaker)
+            Moment(video, line.start_s, line.end_s, line.text, None, "speech", line.speaker)
             for line in dict.fromkeys(lines)
         ]
     if not moments:

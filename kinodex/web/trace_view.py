@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.environment import Environment, calibrate
-from kinodex.agent.protocol import SCREEN_TEXT, SUBTITLE
+from kinodex.agent.protocol import SCREEN_TEXT, SPEECH
 from kinodex.agent.trace import Record
 from kinodex.index.library import Library
 from kinodex.web.sentences import end_sentence, round_sentences
@@ -250,7 +250,7 @@ def _said(step: Step, nodes: Mapping[int, Node]) -> list[Said]:
     places = [(nodes[each["number"]], each) for each in scored if each["reward"] is not None or each["explanation"]]
     said = [Said(at.video_id, at.start_s, at.end_s, each["explanation"], each["reward"]) for at, each in places]
     notes = [
-        note for acted in step.acted for note in acted.get("notes", ()) if note["source"] not in (SUBTITLE, SCREEN_TEXT)
+        note for acted in step.acted for note in acted.get("notes", ()) if note["source"] not in (SPEECH, SCREEN_TEXT)
     ]
     said = said or [Said(each["video_id"], each["start_s"], each["end_s"], each["text"]) for each in notes]
     return sorted(said or _replied(step), key=lambda each: (each.video_id, each.start_s))

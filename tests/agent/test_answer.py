@@ -120,11 +120,11 @@ def test_nothing_left_to_look_at_is_no_evidence(tmp_path: Any) -> None:
 def test_frames_then_notes_are_cited_by_their_numbers_and_neighbours_are_joined(kites: Environment) -> None:
     video_id = kites.videos[0].video_id
     frames = kites.frames(video_id, [3.0, 4.0, 9.0])
-    shown: tuple[ShownFrame | Note, ...] = (*frames, Note(video_id, 10.0, 12.0, "caption", "a kite"))
+    shown: tuple[ShownFrame | Note, ...] = (*frames, Note(video_id, 10.0, 12.0, "captions", "a kite"))
     assert shown_numbers(shown) == [1, 2, 3, 4]
     assert evidence_ranges(kites, shown, [1, 2]) == (Evidence(video_id, 3.0, 5.0),)
     assert evidence_ranges(kites, shown, [4, 3, 99]) == (Evidence(video_id, 9.0, 12.0),)
     everything = (Evidence(video_id, 3.0, 5.0), Evidence(video_id, 9.0, 12.0))
     assert evidence_ranges(kites, shown, []) == evidence_ranges(kites, shown, [0, 99]) == everything
-    notes = [Note(video_id, 10.0, 40.0, "caption", "a kite"), Note(video_id, 12.0, 15.0, "caption", "a gust")]
+    notes = [Note(video_id, 10.0, 40.0, "captions", "a kite"), Note(video_id, 12.0, 15.0, "captions", "a gust")]
     assert evidence_ranges(kites, notes, []) == (Evidence(video_id, 10.0, 40.0),), "one holds the other"

@@ -43,7 +43,7 @@ from kinodex.agent.variants.videoagent2 import Assess
 from kinodex.agent.variants.videoseek import Act, OverviewVideo, Think
 from kinodex.agent.variants.videotree import JudgeRelevance
 from kinodex.index.library import Library
-from kinodex.index.rows import SceneRow
+from kinodex.index.rows import ChapterRow
 from tests.support.every_request import field_names, kinds, of_full_size
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 from tests.support.libraries.videoagent2_film import SURE, Script, kite_library
@@ -195,13 +195,13 @@ def add_parts(library: Library, title: str, chapters: Parts, scenes: Parts) -> N
     video_id = library.video(title).video_id
     levels: list[tuple[Any, Parts]] = [("chapter", chapters), ("scene", scenes)]
     rows = [
-        SceneRow(video_id, level, number, start_s, end_s, number, 1, name, SUMMARY if name else "", "writer")
+        ChapterRow(video_id, level, number, start_s, end_s, number, 1, name, SUMMARY if name else "", "writer")
         for level, parts in levels
         for number, (name, start_s, end_s) in enumerate(parts)
     ]
-    library.additions.discard_leftovers("summaries", "writer")
-    library.scenes.add({video_id: rows})
-    library.additions.complete("summaries", "writer", {video_id: len(rows)}, {})
+    library.additions.discard_leftovers("chapters", "writer")
+    library.chapters.add({video_id: rows})
+    library.additions.complete("chapters", "writer", {video_id: len(rows)}, {})
 
 
 def equal_parts(name: str, count: int, end_s: float) -> Parts:

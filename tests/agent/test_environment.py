@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kinodex.agent.environment import AnchorsFrom
-from kinodex.index.rows import TranscriptRow
+from kinodex.index.rows import SpeechRow
 from tests.support.libraries.agent_library import environment_of, film, make_library
 
 
@@ -31,8 +31,8 @@ def test_what_is_said_is_found_where_pictures_show_nothing_of_it(tmp_path):
     video_id = library.video("film").video_id
     said = {200.0: "Now the captain hides her silver compass"}
     said |= {6.0 * at + 1: f"we went on to the next house {at}" for at in range(60)}
-    rows = [TranscriptRow(video_id, at_s, at_s + 3.0, said[at_s], "sidecar") for at_s in sorted(said)]
-    library.writer.add_transcript({video_id: rows})
+    rows = [SpeechRow(video_id, at_s, at_s + 3.0, said[at_s], "sidecar") for at_s in sorted(said)]
+    library.writer.add_speech({video_id: rows})
     environment = environment_of(library)
     kinds: dict[AnchorsFrom, list[float]] = {"both": [201.0], "pictures": [], "words": [201.0]}
     for kind, times_s in kinds.items():

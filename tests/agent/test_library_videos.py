@@ -12,7 +12,7 @@ from kinodex.agent.environment import LibraryVideos
 from kinodex.agent.errors import NeedsPictures
 from kinodex.agent.variants.longvideoagent import tagged_clips
 from kinodex.index.library import Library
-from kinodex.index.rows import TranscriptRow
+from kinodex.index.rows import SpeechRow
 from kinodex.index.spaces.sentence_model import load_sentence_model
 from tests.support.libraries.agent_library import embed_words, environment_of, film, make_library
 from tests.support.libraries.sentence_lines import add_sentences
@@ -39,7 +39,7 @@ def test_a_caption_stands_in_a_frames_place(words_library):
     talk, video_id = environment_of(words_library, "talk"), text_video_id("talk")
     assert list(talk.times(video_id)) == [5.0 * at for at in range(12)], "lines, where there are no captions"
     assert [match.time_s for match in talk.search(["red kite"], video_id, 1, 4.0)] == [5.0]
-    assert {note.source for note in talk.words(video_id)} == {"subtitle"}
+    assert {note.source for note in talk.words(video_id)} == {"speech"}
 
 
 def test_what_was_heard_says_by_whom(tmp_path):
@@ -56,9 +56,9 @@ def test_what_was_heard_says_by_whom(tmp_path):
 
 
 def test_a_hidden_transcript_is_hidden_everywhere(words_library):
-    hidden = environment_of(words_library, "told", "talk", "dinner", subtitles=False)
+    hidden = environment_of(words_library, "told", "talk", "dinner", speech=False)
     assert hidden.search_words("wind", 5) == []
-    assert hidden.transcript(text_video_id("told"), 0.0, 60.0) == []
+    assert hidden.speech(text_video_id("told"), 0.0, 60.0) == []
     assert hidden.nearest(["hello"], 2).search_words("wind", 5) == []
     clips = list(tagged_clips(hidden))
     assert all(SAID not in clip.text + clip.seen for clip in clips)
@@ -90,7 +90,7 @@ def signposted(tmp_path_factory):
     """A film with a title card and a sign, and with a line spoken meanwhile."""
     library = make_library(tmp_path_factory.mktemp("signposted"), {"film": film(1, 60), "other": film(2, 60)})
     row = library.video("film")
-    library.writer.add_transcript({row.video_id: [TranscriptRow(row.video_id, 20.0, 22.0, "mind the sign", "sidecar")]})
+    library.writer.add_speech({row.video_id: [SpeechRow(row.video_id, 20.0, 22.0, "mind the sign", "sidecar")]})
     add_screen_text(library, row.video_id, [Line(10.0, 13.0, "QUIET  HARBOUR"), Line(18.0, 40.0, "LIBRARY 40")])
     add_chapters(library, row.video_id, 60.0)
     return library
@@ -101,9 +101,9 @@ def test_text_on_screen_is_among_the_lines_of_a_video_as_notes(signposted):
     video_id = signposted.video("film").video_id
     quoted = [(note.start_s, note.end_s, note.source, note.text) for note in environment.quoted(video_id, 12.0, 22.0)]
     assert quoted == [
-        (10.0, 13.0, "screen text", "QUIET HARBOUR"),
-        (18.0, 40.0, "screen text", "LIBRARY 40"),
-        (20.0, 22.0, "subtitle", "mind the sign"),
+        (10.0, 13.0, "screen_text", "QUIET HARBOUR"),
+        (18.0, 40.0, "screen_text", "LIBRARY 40"),
+        (20.0, 22.0, "speech", "mind the sign"),
     ]
     assert [row.text for row in environment.screen_text(video_id, 30.0, 31.0)] == ["LIBRARY 40"]
     assert [hit.text for hit in environment.search_words("harbour", 5)] == ["QUIET  HARBOUR"]
@@ -113,19 +113,19 @@ def test_text_on_screen_is_among_the_lines_of_a_video_as_notes(signposted):
 def test_hidden_text_on_screen_and_titles_written_from_hidden_words_are_hidden_everywhere(signposted):
     rows, video_id = signposted.videos(), signposted.video("film").video_id
     hidden = LibraryVideos(signposted, rows, embed_words, screen_text=False)
-    untold = LibraryVideos(signposted, rows, embed_words, subtitles=False)
+    untold = LibraryVideos(signposted, rows, embed_words, speech=False)
     for videos in (hidden, hidden.only([video_id])):
         assert videos.screen_text(video_id) == [] == videos.search_words("harbour", 5)
-        assert [line.source for line in videos.lines(video_id)] == ["subtitle"]
+        assert [line.source for line in videos.lines(video_id)] == ["speech"]
     for videos in (hidden, untold, hidden.only([video_id]), untold.only([video_id])):
-        assert videos.scenes(video_id) == []
+        assert videos.chapters(video_id) == []
 
 
 def test_lines_have_the_cosines_of_the_librarys_sentence_model(tmp_path):
     library = make_library(tmp_path / "library", {"film": film(1, 60), "other": film(2, 60)})
     video_id = library.video("film").video_id
-    said = [TranscriptRow(video_id, 5.0 * at, 5.0 * at + 3.0, f"line  {at}", "sidecar") for at in range(10)]
-    library.writer.add_transcript({video_id: said})
+    said = [SpeechRow(video_id, 5.0 * at, 5.0 * at + 3.0, f"line  {at}", "sidecar") for at in range(10)]
+    library.writer.add_speech({video_id: said})
     assert LibraryVideos(library, library.videos(), embed_words).line_cosines("line 4", video_id) is None
     model = load_sentence_model(f"{small_bert(tmp_path / 'bert')}")
     add_sentences(library, model)

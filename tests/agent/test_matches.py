@@ -45,7 +45,7 @@ class WrittenVideo(LibraryVideos):
 def talk() -> list[Note]:
     """Lines of which each has some words of its own, so that likeness differs."""
     texts = [f"we went on to the next house {'and so on ' * (at % 3)}{at}" for at in range(100)]
-    return [Note(VIDEO, 5.0 * at, 5.0 * at + 3.0, "subtitle", text) for at, text in enumerate(texts)]
+    return [Note(VIDEO, 5.0 * at, 5.0 * at + 3.0, "speech", text) for at, text in enumerate(texts)]
 
 
 def video(*lines: Note, by_meaning: bool = False) -> WrittenVideo:
@@ -58,21 +58,21 @@ def matches(written: WrittenVideo, query: str) -> np.ndarray:
 
 
 def test_a_line_belongs_to_the_frame_in_the_middle_of_its_time_and_is_judged_by_its_own_kind() -> None:
-    hiding = Note(VIDEO, 250.0, 254.5, "subtitle", "the captain hides a compass")
+    hiding = Note(VIDEO, 250.0, 254.5, "speech", "the captain hides a compass")
     found = matches(video(*talk(), hiding), "captain hides compass")
     assert np.flatnonzero(np.isfinite(found)).tolist() == [252]
     sparse_s = np.array([0.0, 240.0, 253.0, 300.0])
     assert frames_of([hiding], sparse_s).tolist() == [1]
-    assert frames_of([Note(VIDEO, -5.0, -4.0, "subtitle", "before the first frame")], sparse_s).tolist() == [0]
-    night = [Note(VIDEO, 5.0 * at, 5.0 * at + 5.0, "caption", f"the harbour at night {at}") for at in range(100)]
-    titles = [Note(VIDEO, 10.0 * at, 10.0 * at + 2.0, "screen text", f"part {at}") for at in range(40)]
-    title = Note(VIDEO, 405.0, 407.0, "screen text", "harbour night")
+    assert frames_of([Note(VIDEO, -5.0, -4.0, "speech", "before the first frame")], sparse_s).tolist() == [0]
+    night = [Note(VIDEO, 5.0 * at, 5.0 * at + 5.0, "captions", f"the harbour at night {at}") for at in range(100)]
+    titles = [Note(VIDEO, 10.0 * at, 10.0 * at + 2.0, "screen_text", f"part {at}") for at in range(40)]
+    title = Note(VIDEO, 405.0, 407.0, "screen_text", "harbour night")
     found = matches(video(*night, *titles, title), "harbour at night")
     assert np.flatnonzero(np.isfinite(found)).tolist() == [406], "every caption speaks of it; the title is rare"
 
 
 def test_meaning_finds_what_words_do_not() -> None:
-    said, query = Note(VIDEO, 250.0, 254.0, "subtitle", "a skipper conceals it"), "the captain hides"
+    said, query = Note(VIDEO, 250.0, 254.0, "speech", "a skipper conceals it"), "the captain hides"
     assert np.isneginf(matches(video(*talk(), said), query)[252])
     known = video(*talk(), said, by_meaning=True)
     found, cosines = matches(known, query), known.line_cosines(query, VIDEO)

@@ -25,7 +25,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from kinodex.find import Finder
+from kinodex.finder import Finder
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.index.search.words import candidates
@@ -34,7 +34,8 @@ from kinodex.index.store.indexes import COLUMN, count_parts, refresh
 from kinodex.index.store.schema import vectors_table
 from kinodex.index.sweep import sweep
 from kinodex.output import tell, tell_count
-from kinodex.web.search import VIDEOS_KEPT, FrameTimes, SearchRequest, find_moments, groups_view
+from kinodex.requests import Find
+from kinodex.web.search import VIDEOS_KEPT, FrameTimes, groups_view
 from tests.bench.figures import JsonOption, show
 
 K = 10
@@ -276,8 +277,8 @@ def _queries(size: Size, vectors: Floats, texts: Sequence[str]) -> list[Kind]:
         ("all vectors of a video", lambda opened, n: opened.in_memory(video(n)), None),
         (f"top {K} of all frames", lambda opened, n: opened.search.frames(vector(n), k=K), whole_goal_ms),
         (f"{FRAMES_READ} frames of a video by time", lambda opened, n: opened.frames_at(video(n), list(times_s)), None),
-        ("two words in all transcripts", lambda opened, n: opened.search.transcript(text(n)), None),
-        ("two words in one transcript", lambda opened, n: opened.search.transcript(text(n), one(n)), None),
+        ("two words in all transcripts", lambda opened, n: opened.search.speech(text(n)), None),
+        ("two words in one transcript", lambda opened, n: opened.search.speech(text(n), one(n)), None),
         ("two words in all captions", lambda opened, n: opened.search.captions(text(n)), None),
         ("words and vector in all captions", lambda opened, n: opened.search.captions(text(n), vector(n)), None),
         ("two words in all lines", lambda opened, n: opened.search.words(text(n)), None),
@@ -292,8 +293,8 @@ def _queries(size: Size, vectors: Floats, texts: Sequence[str]) -> list[Kind]:
 
 def _page(library: Library, text: str, vector: Floats) -> object:
     finder = Finder(library, embed_text=lambda _: vector, meaning_of=lambda _: None)
-    moments = find_moments(finder, SearchRequest(text))
-    return groups_view(library, moments, text, "words", _frame_times(library))
+    hits = finder.find(Find(query=text, k=36))
+    return groups_view(library, hits, text, "words", _frame_times(library))
 
 
 @lru_cache(maxsize=1)
@@ -427,7 +428,7 @@ def drop_page_cache(folder: Path) -> None:
 # CLIP's kind do (Liang et al. 2022, "Mind the gap"): the cosines of the best matches are 0.06 to 0.3, as SigLIP's are,
 # and those of all others are not much lower.
 
-TOPICS, SCENES = 300, 20
+TOPICS, CHAPTERS = 300, 20
 SCENE_SPREAD, FRAME_SPREAD = 0.8, 0.5
 CONE_QUERY_SPREAD = 1.0
 CONE_QUERY_SHARE = (0.15, 0.6)
@@ -539,9 +540,9 @@ def frame_vectors(number: int, size: Size) -> Vectors:
 
 def _topic_vectors(number: int, size: Size) -> NDArray[np.float32]:
     random = np.random.default_rng([0, number])
-    topics = _directions(np.random.default_rng(0), TOPICS, size.topic_dim)[random.integers(TOPICS, size=SCENES)]
-    scenes = _unit(topics + SCENE_SPREAD * _directions(random, SCENES, size.topic_dim))
-    shown = np.sort(random.integers(SCENES, size=size.frames))
+    topics = _directions(np.random.default_rng(0), TOPICS, size.topic_dim)[random.integers(TOPICS, size=CHAPTERS)]
+    scenes = _unit(topics + SCENE_SPREAD * _directions(random, CHAPTERS, size.topic_dim))
+    shown = np.sort(random.integers(CHAPTERS, size=size.frames))
     return _unit(scenes[shown] + FRAME_SPREAD * _directions(random, size.frames, size.topic_dim))
 
 
@@ -550,7 +551,7 @@ def _write(library: Library, numbers: Sequence[int], size: Size) -> None:
     frames = {video_id(number): _frames(number, size, vectors[number]) for number in numbers}
     digests = library.writer.add_frames(frames)
     lines = {video_id(number): list(_lines(number, size)) for number in numbers}
-    digests["transcript"] = library.writer.add_transcript(lines)
+    digests["speech"] = library.writer.add_speech(lines)
     captions = {video_id(number): list(_captions(number, size, vectors[number])) for number in numbers}
     library.writer.complete([made_row(number, size) for number in numbers], digests=digests)
     library.additions.add_captions(captions, MODEL)
@@ -579,7 +580,7 @@ def made_row(number: int, size: Size) -> VideoRow:
         codec="none",
         frames=size.frames,
         segments=0,
-        transcript_lines=size.lines,
+        speech_lines=size.lines,
         decode_errors=0,
         sample_fps=1.0,
         space="made-up",

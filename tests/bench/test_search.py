@@ -58,7 +58,7 @@ def test_a_made_library_is_whole_and_made_once(tmp_path):
     pictures = {frame.jpeg for frame in library.frames(video_id(3), range(30))}
     assert {len(jpeg) for jpeg in pictures} == {50}
     assert len(pictures) == 30
-    assert len(library.captions(video_id(3))) == len(library.transcript(video_id(3))) == 5
+    assert len(library.captions(video_id(3))) == len(library.speech(video_id(3))) == 5
     library.writer.discard(video_id(4))
     make_library(str(tmp_path / "library"), SIZE, told.append)
     assert told[2:] == [12]

@@ -35,7 +35,7 @@ def test_a_library_its_hits_and_its_answer_are_pickled_and_shown(library: Path, 
             assert html == each._repr_html_() and "film-0" in html and html.count("<img") >= 1
     assert [hit.title for hit in hits] == [opened.video(hit.video_id).title for hit in hits]
     assert opened.search("a bird", k=2) == hits  # what was let go is loaded again
-    assert "no hits" in opened.search("zzzz", where="speech")._repr_html_()
+    assert "no hits" in opened.search("zzzz", in_="speech")._repr_html_()
 
 
 def test_a_link_plays_in_a_browser_and_tells_no_password(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 from mktestdocs import check_md_file
 
 from kinodex.index.library import Library
-from kinodex.index.rows import ClipRow
+from kinodex.index.rows import NoteRow
 from kinodex.index.store.schema import (
     FORMAT_VERSION,
     LATE_TABLES,
@@ -48,7 +48,7 @@ def page(root: Path) -> Path:
 
 def schemas() -> dict[str, pa.Schema]:
     known = {**table_schemas(SETTINGS, fingerprint()), **LATE_TABLES}
-    known["extract_<name>_<digest>"] = extracts_schema(pa.schema([]))
+    known["extracts_<name>_<digest>"] = extracts_schema(pa.schema([]))
     known["sentences_<model>"] = sentences_schema(fingerprint(), {})
     known["clips_<model>"] = clips_schema(fingerprint())
     known["vectors_<space>"] = known.pop(vectors_table(fingerprint()))
@@ -136,4 +136,4 @@ def fill(library: Library) -> None:
     for stage, model in done.items():
         count = {"captions": 1, "detections": 2, "speech": 1, "vectors": 8}[stage]
         assert library.additions.complete(stage, model, {"aaaa": count}, {}) == ()
-    library.clips.add([ClipRow("aaaa", "captioner", 0.0, 2.5, "a kite", None, 2)])
+    library.notes.add([NoteRow("aaaa", "captioner", 0.0, 2.5, "a kite", None, 2)])

@@ -24,7 +24,7 @@ from kinodex.agent.protocol import Question
 from kinodex.agent.trace import Event, Exchanged
 from kinodex.agent.variants.base import Variant
 from kinodex.index.library import Library
-from kinodex.index.rows import SegmentRow, TranscriptRow
+from kinodex.index.rows import SegmentRow, SpeechRow
 from tests.support.command import Kinodex
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.libraries.random_library import caption
@@ -53,9 +53,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
         )
         if row.title == "spoken":
             lines = [(5.0, 8.0, "Good morning."), (20.0, 25.0, ORDER)]
-            library.writer.add_transcript(
-                {row.video_id: [TranscriptRow(row.video_id, *line, "sidecar") for line in lines]}
-            )
+            library.writer.add_speech({row.video_id: [SpeechRow(row.video_id, *line, "sidecar") for line in lines]})
         else:
             library.additions.add_captions({row.video_id: [caption(n, ORDER) for n in range(6)]}, "captioner")
             assert library.additions.complete("captions", "captioner", {row.video_id: 6}, {}) == ()

@@ -43,7 +43,7 @@ from kinodex.agent.variants.videoagent2 import (
 )
 from kinodex.agent.variants.videotree import JudgeRelevance
 from kinodex.index.library import Library
-from kinodex.index.rows import TranscriptRow
+from kinodex.index.rows import SpeechRow
 from kinodex.jobs.eval.benchmarks import BENCHMARKS, read_benchmark
 from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem, parse_contenders
 from kinodex.jobs.eval.folder import ANSWERS, TRACES, read_results
@@ -272,8 +272,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     seen = [sighting(second, "kite", 0.7, 0.2, 1) for second in range(6, 11)]
     library.additions.add_detections(dict.fromkeys(ids, seen), "m")
     library.additions.complete("detections", "m", {each: len(seen) for each in ids}, {})
-    said = {each: [TranscriptRow(each, 10.0, 12.0, "Look at the kite.", "sidecar")] for each in ids}
-    library.writer.add_transcript(said)
+    said = {each: [SpeechRow(each, 10.0, 12.0, "Look at the kite.", "sidecar")] for each in ids}
+    library.writer.add_speech(said)
     return library
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from kinodex.index.errors import LeaseLost, LibraryBusy, StorageError
 from kinodex.index.library import Library
-from kinodex.index.rows import ClipRow
+from kinodex.index.rows import NoteRow
 from kinodex.index.store.indexes import Thresholds, refresh
 from kinodex.index.sweep import audit, sweep
 from tests.support.libraries.random_library import (
@@ -62,7 +62,7 @@ def test_a_library_is_written_and_searched(library):
     for _ in range(2):
         again = pickle.loads(pickle.dumps(library))
         assert found(again.search.frames(query, k=8)) == numpy_search(videos, query, k=8)
-        assert [hit.video_id for hit in again.search.transcript("2")] == ["0002"]
+        assert [hit.video_id for hit in again.search.speech("2")] == ["0002"]
         assert again.frames("0002", [7])[0].jpeg == b"jpeg 0002 7"
         refresh(library.tables, SOON)
     library.writer.discard("0001")
@@ -72,16 +72,16 @@ def test_a_library_is_written_and_searched(library):
 
 def test_agents_keep_captions_there_too(library):
     write(library, made("aaaa", 6, seed=1))
-    rows = [ClipRow("aaaa", "m", 4.0 * n, 4.0 * n + 4, "said", 0.5, 4) for n in range(4)]
+    rows = [NoteRow("aaaa", "m", 4.0 * n, 4.0 * n + 4, "said", 0.5, 4) for n in range(4)]
 
     def keep(first: int) -> None:
         again = Library.open(library.uri)
         for n in range(first, first + 2):
-            again.clips.add(rows[n : n + 2])
+            again.notes.add(rows[n : n + 2])
 
     with ThreadPoolExecutor() as pool:
         list(pool.map(keep, (0, 1)))
-    assert library.clips.read("aaaa", "m") == rows
+    assert library.notes.read("aaaa", "m") == rows
     library.writer.discard("aaaa")
     assert audit(library).problems == ()
 

@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.third_party, pytest.mark.slow, pytest.mark.timeout(900
 
 TEXT_AGENTS = ("blind", "longvideoagent", "videoagent", "videotree", "videoagent2")
 QUESTION = Question("What colour is the kite?", ("blue", "red", "green"))
-SCENES = ("a dog runs on a beach", "a red kite flies in the sky", "a boat in a harbour", "a woman paints a fence")
+CHAPTERS = ("a dog runs on a beach", "a red kite flies in the sky", "a boat in a harbour", "a woman paints a fence")
 MAX_TOKENS = 224
 VALID_SHARE = 0.9
 
@@ -43,7 +43,7 @@ def model() -> LocalModel:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    lines = [(15.0 * at, 15.0 * at + 15.0, text) for at, text in enumerate(SCENES)]
+    lines = [(15.0 * at, 15.0 * at + 15.0, text) for at, text in enumerate(CHAPTERS)]
     return environment_of(text_library(tmp_path_factory.mktemp("scenes") / "library", {"film": lines}, {"film": lines}))
 
 

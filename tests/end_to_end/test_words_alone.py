@@ -58,7 +58,7 @@ def test_captions_are_read_never_asked_for(words_library, agent):
     notes = [note for request in requests if isinstance(request, AnswerNotes) for note in request.notes]
     told = {(note.start_s, note.text) for note in environment.words(text_video_id("told"))}
     assert not any(isinstance(request, DescribeSegment) for request in requests)
-    assert {(note.start_s, note.text) for note in notes if note.source == "caption"} <= told
+    assert {(note.start_s, note.text) for note in notes if note.source == "captions"} <= told
     assert (answer.text, answer.ledger.frames) == ("red", 0)
     assert 0 < answer.ledger.frames_with_kept <= 60
     assert all(40.0 <= part.start_s < 45.0 for part in answer.evidence)
@@ -174,7 +174,7 @@ def answer_a(request: Any) -> Any:
 
 
 def test_traces_of_videos_with_pictures_are_as_before(words_library):
-    _, events = asked(environment_of(words_library, "film", subtitles=False), KITE, ScriptedModel(answer_a), "uniform")
+    _, events = asked(environment_of(words_library, "film", speech=False), KITE, ScriptedModel(answer_a), "uniform")
     header = record(next(event for event in events if isinstance(event, RunStarted)))
     exchange = next(event for event in events if isinstance(event, Exchanged))
     assert all("has_pictures" not in video for video in header["videos"])

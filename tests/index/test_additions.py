@@ -37,7 +37,7 @@ def original(tmp_path_factory) -> Path:
     library = empty_library(tmp_path_factory.mktemp("original") / "library", SETTINGS, fingerprint())
     write_all(library, [made(video_id, 6, seed=number) for number, video_id in enumerate(("aaaa", "bbbb", "cccc"))])
     library.additions.add_space(OTHER)
-    library.additions.discard_leftovers("text", "m1")  # which makes the table
+    library.additions.discard_leftovers("screen_text", "m1")  # which makes the table
     return Path(library.uri)
 
 
@@ -52,17 +52,17 @@ def add(library: Library, stage: str, model: str, *video_ids: str) -> dict[str, 
         "captions": [caption(n, f"{model} says {n}") for n in range(3)],
         "detections": [detection(n, "Red Kite", 0.5) for n in range(3)],
         "speech": [spoken(n, f"{model} heard {n}") for n in range(3)],
-        "text": [Line(n, n + 1.0, f"{model} read {n}") for n in range(3)],
+        "screen_text": [Line(n, n + 1.0, f"{model} read {n}") for n in range(3)],
     }
     if stage == "vectors":
         library.additions.add_vectors({id_: vectors_of(6, seed=9) for id_ in video_ids}, OTHER)
         return dict.fromkeys(video_ids, 6)
-    writer = library.screen_text.add if stage == "text" else getattr(library.additions, f"add_{stage}")
+    writer = library.screen_text.add if stage == "screen_text" else getattr(library.additions, f"add_{stage}")
     writer(dict.fromkeys(video_ids, rows[stage]), model)
     return dict.fromkeys(video_ids, 3)
 
 
-STAGES = [("captions", "m1"), ("detections", "m1"), ("speech", "m1"), ("text", "m1"), ("vectors", OTHER.digest)]
+STAGES = [("captions", "m1"), ("detections", "m1"), ("speech", "m1"), ("screen_text", "m1"), ("vectors", OTHER.digest)]
 TWO = STAGES[0], STAGES[-1]
 
 
@@ -140,7 +140,7 @@ def rows_of(library: Library, stage: str, video_id: str) -> int:
         return len(library.captions(video_id))
     if stage == "detections":
         return len(library.detections(video_id))
-    return len(library.transcript(video_id) if stage == "speech" else library.vectors(video_id, OTHER.digest).vectors)
+    return len(library.speech(video_id) if stage == "speech" else library.vectors(video_id, OTHER.digest).vectors)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from kinodex.index.annotations import MANY_FRAGMENTS, shown_speaker
 from kinodex.index.errors import QueryError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.maintain import remove_added
-from kinodex.index.rows import ClipRow, Hit, SceneRow, ScreenTextRow, TranscriptRow
+from kinodex.index.rows import ChapterRow, Hit, NoteRow, ScreenTextRow, SpeechRow
 from kinodex.index.search.fusion import fuse
 from kinodex.index.store.database import Tables
 from kinodex.index.store.indexes import Thresholds, refresh, small_fragments
@@ -56,36 +56,36 @@ def texts(rows) -> list[str]:
     return [row.text for row in rows]
 
 
-def clip(video_id: str, number: int, model: str = "m", text: str = "said") -> ClipRow:
-    return ClipRow(video_id, model, 4.0 * number, 4.0 * number + 4, f"{text} {number}", 0.5, 4)
+def clip(video_id: str, number: int, model: str = "m", text: str = "said") -> NoteRow:
+    return NoteRow(video_id, model, 4.0 * number, 4.0 * number + 4, f"{text} {number}", 0.5, 4)
 
 
 def test_clips_come_back_by_video_and_model_in_order_of_time_and_are_no_captions(films):
-    films.clips.add([])
+    films.notes.add([])
     refresh(films.tables, OFTEN)
-    assert (sweep(films), films.clips.read("aaaa", "m"), "clips" in Tables(films.uri).names()) == (0, [], False)
-    Path(films.uri, "clips.lance").mkdir()  # a making of the table that was interrupted
-    assert films.clips.read("aaaa", "m") == [] and films.info().stored_bytes > 0
+    assert (sweep(films), films.notes.read("aaaa", "m"), "notes" in Tables(films.uri).names()) == (0, [], False)
+    Path(films.uri, "notes.lance").mkdir()  # a making of the table that was interrupted
+    assert films.notes.read("aaaa", "m") == [] and films.info().stored_bytes > 0
     refresh(films.tables, OFTEN)
     rows = [clip("aaaa", 1), clip("aaaa", 0), clip("bbbb", 0), clip("aaaa", 0, "other")]
-    films.clips.add(rows)
+    films.notes.add(rows)
     longer = replace(rows[1], end_s=8.0)  # the first of a part stays
-    films.clips.add([replace(rows[1], text="later"), replace(rows[1], end_s=4.0 + 1e-9, text="later"), longer])
+    films.notes.add([replace(rows[1], text="later"), replace(rows[1], end_s=4.0 + 1e-9, text="later"), longer])
     again = Library.open(films.uri)
-    assert again.clips.read("aaaa", "m") == [rows[1], longer, rows[0]]
-    assert (again.clips.read("aaaa", "other"), again.clips.read("bbbb", "other")) == ([rows[3]], [])
+    assert again.notes.read("aaaa", "m") == [rows[1], longer, rows[0]]
+    assert (again.notes.read("aaaa", "other"), again.notes.read("bbbb", "other")) == ([rows[3]], [])
     assert (again.captions("aaaa"), again.search.captions("said")) == ([], [])
     assert len(films.additions.pending("captions", "m")) == 2
     assert films.additions.discard_leftovers("captions", "m") == 0
-    assert len(films.clips.read("aaaa", "m")) == 3
+    assert len(films.notes.read("aaaa", "m")) == 3
 
 
 @pytest.mark.slow
 def test_many_small_writes_are_joined_without_a_refresh(films):
     for number in range(MANY_FRAGMENTS + 2):
-        films.clips.add([clip("aaaa", number)])
-    assert small_fragments(Tables(films.uri), "clips") < 5
-    assert len(films.clips.read("aaaa", "m")) == MANY_FRAGMENTS + 2
+        films.notes.add([clip("aaaa", number)])
+    assert small_fragments(Tables(films.uri), "notes") < 5
+    assert len(films.notes.read("aaaa", "m")) == MANY_FRAGMENTS + 2
 
 
 def keep(uri: str, number: int, start: Barrier) -> None:
@@ -93,8 +93,8 @@ def keep(uri: str, number: int, start: Barrier) -> None:
     library = Library.open(uri)
     start.wait()
     for first in range(0, 24, 4):
-        library.clips.add([clip("aaaa", n, text=f"by {number}") for n in range(first, first + 8)])
-        library.clips.add([clip("aaaa", n, f"own {number}") for n in range(first, first + 4)])
+        library.notes.add([clip("aaaa", n, text=f"by {number}") for n in range(first, first + 8)])
+        library.notes.add([clip("aaaa", n, f"own {number}") for n in range(first, first + 4)])
 
 
 def ingest(uri: str, number: int, start: Barrier) -> None:
@@ -104,7 +104,7 @@ def ingest(uri: str, number: int, start: Barrier) -> None:
     for n in range(3):
         video = made(f"v{number}{n}", 6, seed=n)
         write(library, video)
-        library.clips.add([clip(video.video_id, 0)])
+        library.notes.add([clip(video.video_id, 0)])
         refresh(library.tables, OFTEN)
         library.writer.discard(video.video_id)
 
@@ -115,10 +115,10 @@ def test_several_processes_keep_at_once_beside_an_ingest(films):
     start = spawn.Barrier(WRITERS + 1)
     writers = [spawn.Process(target=keep, args=(films.uri, number, start)) for number in range(WRITERS)]
     run_together(writers, meanwhile=lambda: ingest(films.uri, WRITERS, start))
-    assert [row.start_s for row in films.clips.read("aaaa", "m")] == [4.0 * n for n in range(28)]
+    assert [row.start_s for row in films.notes.read("aaaa", "m")] == [4.0 * n for n in range(28)]
     for number in range(WRITERS):
-        assert len(films.clips.read("aaaa", f"own {number}")) == 24
-    assert Tables(films.uri).count("clips") == 28 + WRITERS * 24
+        assert len(films.notes.read("aaaa", f"own {number}")) == 24
+    assert Tables(films.uri).count("notes") == 28 + WRITERS * 24
     assert audit(films).problems == ()
 
 
@@ -126,32 +126,32 @@ def test_several_processes_keep_at_once_beside_an_ingest(films):
 
 
 def scene(video_id, level, number, start_s, end_s, model="m", title="A boat", text="A boat leaves the harbour."):
-    return SceneRow(video_id, level, number, start_s, end_s, int(start_s), int(end_s - start_s), title, text, model)
+    return ChapterRow(video_id, level, number, start_s, end_s, int(start_s), int(end_s - start_s), title, text, model)
 
 
 def summarised(library, video_id, rows, model="m"):
-    library.additions.discard_leftovers("summaries", model)
-    library.scenes.add({video_id: rows})
-    library.additions.complete("summaries", model, {video_id: len(rows)}, {})
+    library.additions.discard_leftovers("chapters", model)
+    library.chapters.add({video_id: rows})
+    library.additions.complete("chapters", model, {video_id: len(rows)}, {})
 
 
 def test_scenes_by_time_a_chapter_before_its_scenes_of_the_newest_model_that_is_complete(films):
-    assert films.scenes.rows("aaaa") == films.scenes.outdated("m") == []
+    assert films.chapters.rows("aaaa") == films.chapters.outdated("m") == []
     with pytest.raises(UnknownVideo):
-        films.scenes.rows("zz")
+        films.chapters.rows("zz")
     spans = [("scene", 1, 2.0, 4.0), ("chapter", 0, 0.0, 4.0), ("scene", 0, 0.0, 2.0), ("chapter", 1, 4.0, 8.0)]
     rows = [scene("aaaa", *span) for span in spans]
-    films.additions.discard_leftovers("summaries", "m")
-    films.scenes.add({"aaaa": rows})
-    assert films.scenes.rows("aaaa") == []
-    films.additions.complete("summaries", "m", {"aaaa": 4}, {})
+    films.additions.discard_leftovers("chapters", "m")
+    films.chapters.add({"aaaa": rows})
+    assert films.chapters.rows("aaaa") == []
+    films.additions.complete("chapters", "m", {"aaaa": 4}, {})
     reader = Library.open(films.uri)
-    assert reader.scenes.rows("aaaa") == [rows[1], rows[2], rows[0], rows[3]]
-    assert (reader.scenes.rows("film aaaa", "chapter"), reader.scenes.rows("bbbb")) == ([rows[1], rows[3]], [])
+    assert reader.chapters.rows("aaaa") == [rows[1], rows[2], rows[0], rows[3]]
+    assert (reader.chapters.rows("film aaaa", "chapter"), reader.chapters.rows("bbbb")) == ([rows[1], rows[3]], [])
     summarised(films, "aaaa", [scene("aaaa", "chapter", 0, 0.0, 8.0, "n", title="Newer")], "n")
-    assert [row.title for row in films.scenes.rows("aaaa")] == ["Newer"]
-    films.additions.discard("summaries", "n", "aaaa")
-    assert {row.model for row in films.scenes.rows("aaaa")} == {"m"}
+    assert [row.title for row in films.chapters.rows("aaaa")] == ["Newer"]
+    films.additions.discard("chapters", "n", "aaaa")
+    assert {row.model for row in films.chapters.rows("aaaa")} == {"m"}
 
 
 def test_text_on_screen_by_time_and_from_top_to_bottom(films):
@@ -172,17 +172,17 @@ def test_text_on_screen_by_time_and_from_top_to_bottom(films):
 
 
 def test_text_of_the_newest_model_that_is_complete_is_shown(films):
-    films.additions.discard_leftovers("text", "first")
+    films.additions.discard_leftovers("screen_text", "first")
     films.screen_text.add({"aaaa": [Line(0.0, 3.0, "MORNlNG")]}, "first")
     assert films.screen_text.rows("aaaa") == films.search.screen_text("morning") == []
-    assert films.additions.discard_leftovers("text", "first") == 1
+    assert films.additions.discard_leftovers("screen_text", "first") == 1
     assert films.tables.count("screen_text") == 0
     add_screen_text(films, "aaaa", [Line(0.0, 3.0, "MORNlNG")], "first")
     add_screen_text(films, "aaaa", [Line(0.0, 3.0, "MORNING")], "second")
     assert texts(films.screen_text.rows("aaaa")) == ["MORNING"]
     refresh(films.tables)
     assert texts(films.search.screen_text("MORNlNG")) == ["MORNING"]  # by a letter, not the old row
-    remove_added(films, "text", "second", "aaaa")
+    remove_added(films, "screen_text", "second", "aaaa")
     assert texts(films.screen_text.rows("aaaa")) == ["MORNlNG"]
 
 
@@ -195,8 +195,8 @@ def heard(library: Library, *lines: Any) -> None:
     add_stage(library, "speech", "whisper", {"aaaa": lines})
 
 
-def lines_of(library: Library) -> list[TranscriptRow]:
-    return [line for line in library.transcript("aaaa") if line.source == "asr"]
+def lines_of(library: Library) -> list[SpeechRow]:
+    return [line for line in library.speech("aaaa") if line.source == "model"]
 
 
 def test_a_voice_is_found_again_and_a_new_one_gets_the_next_number(films):
@@ -240,11 +240,11 @@ def test_a_name_shows_in_every_line_at_once_and_in_searches(films):
     assert [line.speaker for line in lines_of(films)] == ["speaker 1", "speaker 2", None]
     speakers.name(["speaker-1"], "  Anna   Lee ")
     assert [line.speaker for line in lines_of(films)] == ["Anna Lee", "speaker 2", None]
-    (hit,) = films.search.transcript("bonjour")
+    (hit,) = films.search.speech("bonjour")
     assert (hit.speaker, hit.language) == ("Anna Lee", "fr")
-    (fused,) = fuse([Hit("aaaa", 0.5, 1.0, 0, 0.9, None, "frame")], [hit])
-    assert (fused.text, fused.speaker, fused.language, fused.source) == ("bonjour kite", "Anna Lee", "fr", "both")
-    assert (films.search.transcript("boat")[0].speaker, speakers.languages()) == (None, {"en": 2, "fr": 1})
+    (fused,) = fuse([Hit("aaaa", 0.5, 1.0, 0, 0.9, None, "frames")], [hit])
+    assert (fused.text, fused.speaker, fused.language, fused.found_in) == ("bonjour kite", "Anna Lee", "fr", "several")
+    assert (films.search.speech("boat")[0].speaker, speakers.languages()) == (None, {"en": 2, "fr": 1})
     speakers.name(["speaker-2"], "Anna Lee")
     assert [row.speaker for row in speakers.find("anna lee")] == ["speaker-1", "speaker-2"]
     speakers.name(["speaker-1", "speaker-2"], None)

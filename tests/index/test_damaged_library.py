@@ -19,7 +19,7 @@ from kinodex.index.store.carried_towers import held_towers
 from kinodex.index.store.database import Tables
 from tests.support.command import bad, runner
 
-NEWEST = "format-3"
+NEWEST = "format-1"
 DEEP = "[" * 100_000 + "]" * 100_000
 DEEP_OBJECT = '{"a":' * 100_000 + "1" + "}" * 100_000
 
@@ -107,7 +107,7 @@ def test_a_library_of_which_nothing_can_be_read(
 def extract_noted(text: str) -> Damage:
     """A table of an extract whose definition is this text."""
     columns = pa.schema([pa.field("video_id", pa.string())]).with_metadata({"kinodex.extract": text})
-    return lambda uri: Tables(uri).create("extract_things_12", columns)
+    return lambda uri: Tables(uri).create("extracts_things_12", columns)
 
 
 REPORTS = (DEEP, DEEP_OBJECT, "[]", "5", "x")

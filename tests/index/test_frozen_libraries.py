@@ -25,7 +25,7 @@ from kinodex.index.store.schema import (
 from tests.support.command import Kinodex
 from tests.support.models.stage_models import tiny_film
 
-NEWEST = "format-3"
+NEWEST = "format-1"
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from kinodex.index.errors import MetadataConflict
 from kinodex.index.library import Library
 from kinodex.index.maintain import health, maintain
 from kinodex.index.repair import repair
-from kinodex.index.rows import ClipRow, FailureRow, RunRow, SourceRow
+from kinodex.index.rows import FailureRow, NoteRow, RunRow, SourceRow
 from kinodex.index.sql import query
 from kinodex.index.store.schema import ROW_DIGEST, equal
 from tests.support.command import Kinodex, runner
@@ -50,7 +50,7 @@ def filled(library: Library) -> Library:
     library.ingest_log.add_failures([FailureRow("/b", "decode", "VideoError", "broken", 1, WHEN)])
     library.ingest_log.add_run(RunRow("run", "ingest", "done", WHEN, WHEN, {"videos": 2}))
     library.metadata.write({"aaaa": {"camera": "front", "floor": 3}, "bbbb": {"camera": "rear"}})
-    library.clips.add([ClipRow("aaaa", "m", 0.0, 1.0, "a kite", 0.5, 2)])
+    library.notes.add([NoteRow("aaaa", "m", 0.0, 1.0, "a kite", 0.5, 2)])
     library.speakers.match([Voice()], "m", 0.5)
     library.speakers.name(["speaker-1"], "Ada")
     library.writer.note_undrawn(["aaaa"])
@@ -88,7 +88,7 @@ ALTERED = {
     "failures": ("uri", "stage", "error_class", "message", "attempts", "failed_at"),
     "runs": ("run_id", "kind", "state", "started_at", "ended_at", "report"),
     "metadata": ("video_id", "camera", "floor"),
-    "clips": ("video_id", "model", "part", "start_s", "end_s", "text", "confidence", "frames"),
+    "notes": ("video_id", "model", "part", "start_s", "end_s", "text", "confidence", "frames"),
     "speakers": ("speaker", "name", "vector", "seconds", "model"),
     "undrawn": ("video_id",),
 }
@@ -186,7 +186,7 @@ MENDERS: dict[str, Callable[[Library], object]] = {
 
 @pytest.mark.parametrize("mender", MENDERS)
 def test_rows_that_stand_twice_are_found_and_mended(filled: Library, mender: str) -> None:
-    of_films = ("videos", "frames", filled.vectors_table, "segments", "transcript")
+    of_films = ("videos", "frames", filled.vectors_table, "segments", "speech")
     before = {name: filled.tables.count(name) for name in of_films}
     doubled(filled, of_films)
     problems = health(filled).problems

@@ -12,7 +12,7 @@ import pytest
 
 from kinodex.index.errors import LibraryError, NotALibrary, SettingsMismatch, SpaceMismatch, StorageError, UnknownVideo
 from kinodex.index.library import Library
-from kinodex.index.rows import ClipRow
+from kinodex.index.rows import NoteRow
 from kinodex.index.sweep import audit
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 
@@ -101,8 +101,8 @@ def test_leftovers_are_invisible_and_discarded(library):
     query = broken.vectors[0].astype(np.float32)
     assert {hit.video_id for hit in library.search.frames(query, k=5)} == {"aaaa"}
     assert len(library.search.frames(query, k=10)) == 10
-    assert {hit.video_id for hit in library.search.transcript("kite")} == {"aaaa"}
-    for read in (library.vectors, library.segments, library.transcript):
+    assert {hit.video_id for hit in library.search.speech("kite")} == {"aaaa"}
+    for read in (library.vectors, library.segments, library.speech):
         with pytest.raises(UnknownVideo):
             read("bbbb")
     library.writer.discard("bbbb")
@@ -117,15 +117,15 @@ def test_a_library_that_was_made_again_with_as_many_commits_is_another(tmp_path,
     place = tmp_path / "library"
     with_clips = Library.create(str(place), SETTINGS, fingerprint())
     write(with_clips, made("aaaa", 3, seed=1))
-    with_clips.clips.add([ClipRow("aaaa", "m", 0.0, 1.0, "a kite", None, 2)])
+    with_clips.notes.add([NoteRow("aaaa", "m", 0.0, 1.0, "a kite", None, 2)])
     reader = Library.open(f"{scheme}{place}")
     assert [row.video_id for row in reader.videos()] == ["aaaa"]
-    assert len(reader.vectors("aaaa").frame_no) == 3 and reader.tables.has("clips")
+    assert len(reader.vectors("aaaa").frame_no) == 3 and reader.tables.has("notes")
     shutil.rmtree(place)
     write(Library.create(str(place), SETTINGS, fingerprint()), made("bbbb", 5, seed=2))
     assert [row.video_id for row in reader.videos()] == ["bbbb"]
     assert not reader.has_video("aaaa")
-    assert len(reader.vectors("bbbb").frame_no) == 5 and not reader.tables.has("clips")
+    assert len(reader.vectors("bbbb").frame_no) == 5 and not reader.tables.has("notes")
     shutil.rmtree(place)
     write(Library.create(str(place), SETTINGS | {"fps": 2.0}, fingerprint()), made("cccc", 5, seed=3))
     for _ in range(2):

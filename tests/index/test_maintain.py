@@ -20,7 +20,7 @@ from kinodex.index.maintain import (
     remove_added,
     remove_videos,
 )
-from kinodex.index.rows import ClipRow, FailureRow, SourceRow
+from kinodex.index.rows import FailureRow, NoteRow, SourceRow
 from kinodex.index.store.indexes import Thresholds, refresh
 from kinodex.index.sweep import INGEST, MAINTENANCE, audit
 from tests.support.command import bad, runner
@@ -87,12 +87,12 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids = [id_of(number) for number in range(VIDEOS)]
     videos = [made(id_, FRAMES, n, lines=((0.0, 1.0, words_of(n)),)) for n, id_ in enumerate(ids)]
     thirty.writer.add_frames({video.video_id: video.frame_rows() for video in videos})
-    thirty.writer.add_transcript({video.video_id: video.transcript() for video in videos})
+    thirty.writer.add_speech({video.video_id: video.speech() for video in videos})
     assert thirty.writer.complete([video.video_row(words_of(n)) for n, video in enumerate(videos)]) == ()
     vectors = unit_vectors(VIDEOS, 5)
     add_stage(thirty, "captions", "m", {id_: [caption(0, words_of(n), vectors[n])] for n, id_ in enumerate(ids)})
     add_stage(thirty, "detections", "m", {id_: [detection(0, "kite", 0.9)] for id_ in ids})
-    thirty.clips.add([ClipRow(id_, "m", 0.0, 1.0, words_of(n), None, 2) for n, id_ in enumerate(ids)])
+    thirty.notes.add([NoteRow(id_, "m", 0.0, 1.0, words_of(n), None, 2) for n, id_ in enumerate(ids)])
     thirty.ingest_log.add_sources([SourceRow(words_of(n), id_, None, "", WHEN) for n, id_ in enumerate(ids)])
     refresh(thirty.tables, EAGER)
     return Path(thirty.uri)
@@ -135,7 +135,7 @@ def test_nothing_of_a_removed_video_is_left(monkeypatch, capsys, thirty: Library
     assert traces(thirty, GONE) == []
     assert {row.video_id for row in thirty.videos()} == {*kept}
     assert thirty.frames(kept[5], [3])[0].jpeg == f"jpeg {kept[5]} 3".encode()
-    assert [hit.video_id for hit in thirty.search.transcript(words_of(5), k=1)] == [kept[5]]
+    assert [hit.video_id for hit in thirty.search.speech(words_of(5), k=1)] == [kept[5]]
     with thirty.lease("add captions", "a run"):
         bad(kinodex, "maintain", thirty.uri, "--keep-minutes", "0", code=4, says="add captions is at work")
         assert kinodex("maintain", thirty.uri, "--purge").code == 0
@@ -186,11 +186,11 @@ def test_an_addition_goes_and_others_stay(library: Library) -> None:
     write(library, made("aaaa", 3, seed=1))
     for model in ("first", "second"):
         add_stage(library, "detections", model, {"aaaa": [detection(0, "kite", 0.5)]})
-        library.clips.add([ClipRow("aaaa", model, 0.0, 1.0, "a kite", None, 1)])
+        library.notes.add([NoteRow("aaaa", model, 0.0, 1.0, "a kite", None, 1)])
     remove_added(library, "detections", "first", "aaaa")
-    remove_added(library, "clips", "second", "aaaa")
+    remove_added(library, "notes", "second", "aaaa")
     assert [row.model for row in library.detections("aaaa")] == ["second"]
-    assert [len(library.clips.read("aaaa", model)) for model in ("first", "second")] == [1, 0]
+    assert [len(library.notes.read("aaaa", model)) for model in ("first", "second")] == [1, 0]
     with library.lease("add detections", "a run"), pytest.raises(LibraryBusy):
         remove_added(library, "detections", "second", "aaaa")
     with pytest.raises(LibraryError, match="own: every frame has its vector"):

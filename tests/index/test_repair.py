@@ -47,7 +47,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
         video = made(video_id, 4, seed, start_s=3.0, lines=((3.0, 4.0, "hello"),))
         writer.add_frames({video_id: video.frame_rows()})
         writer.add_segments({video_id: [Segment(3.0, 5.0, "shot"), Segment(5.0, 7.5, "shot")]})
-        writer.add_transcript({video_id: video.transcript()})
+        writer.add_speech({video_id: video.speech()})
         row = video.video_row(video_id)
         writer.complete([type(row)(**asdict(row) | {"segments": 2, "duration_s": 4.5, "sample_fps": 2.0})])
         library.ingest_log.add_sources([SourceRow(f"/films/{video_id}.mp4", video_id, 1, "1", SEEN)])

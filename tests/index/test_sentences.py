@@ -41,7 +41,7 @@ def test_rows_hold_the_lines_and_unit_vectors(embedded):
     (name,) = [name for name in embedded.tables.names() if name.startswith("sentences_concepts_")]
     rows = embedded.tables.rows(name).sort_by([("video_id", "ascending"), ("start_s", "ascending")]).to_pylist()
     assert [(row["video_id"], row["source"], row["start_s"], row["text"], row["model"]) for row in rows] == [
-        (video_id, "transcript", start_s, text, None) for video_id in ("aaaa", "bbbb") for start_s, _, text in LINES
+        (video_id, "speech", start_s, text, None) for video_id in ("aaaa", "bbbb") for start_s, _, text in LINES
     ]
     np.testing.assert_allclose(
         [row["vector"] for row in rows[:2]], model.embed_lines([LINES[0][2], LINES[1][2]]), atol=1e-3
@@ -160,18 +160,18 @@ def test_lines_are_those_of_the_newest_models_and_counts_agree(library):
         add_screen_text(library, "aaaa", [Line(3.0, 4.0, f"SIGN {model}"), Line(8.0, 9.0, "EXIT")], model)
     lines = library.sentences.lines("aaaa")
     assert [(line.source, line.text, line.model) for line in lines] == [
-        ("transcript", "an earlier one", None),
-        ("transcript", "a subtitle", None),
-        ("transcript", "said, heard by new", "new"),
-        ("text", "SIGN new", "new"),
-        ("text", "EXIT", "new"),
-        ("caption", "caption by new", "new"),
+        ("speech", "an earlier one", None),
+        ("speech", "a subtitle", None),
+        ("speech", "said, heard by new", "new"),
+        ("screen_text", "SIGN new", "new"),
+        ("screen_text", "EXIT", "new"),
+        ("captions", "caption by new", "new"),
     ]
     assert library.sentences.lines("bbbb") == []
     assert count_lines(library.tables, library.visible) == {
-        ("aaaa", "transcript", None): 2,
-        ("aaaa", "transcript", "new"): 1,
-        ("aaaa", "text", "new"): 2,
-        ("aaaa", "caption", "new"): 1,
+        ("aaaa", "speech", None): 2,
+        ("aaaa", "speech", "new"): 1,
+        ("aaaa", "screen_text", "new"): 2,
+        ("aaaa", "captions", "new"): 1,
     }
-    assert shown_models(library.visible, "caption", ["aaaa", "bbbb"]) == {"aaaa": (None, "new"), "bbbb": (None,)}
+    assert shown_models(library.visible, "captions", ["aaaa", "bbbb"]) == {"aaaa": (None, "new"), "bbbb": (None,)}

@@ -16,7 +16,7 @@ import pytest
 from kinodex.index.errors import StorageError
 from kinodex.index.library import Library
 from kinodex.index.maintain import health, maintain
-from kinodex.index.rows import SceneRow, SegmentRow
+from kinodex.index.rows import ChapterRow, SegmentRow
 from kinodex.index.store.database import FILE_FORMAT, table_place
 from kinodex.index.store.quiet_lance import lance
 from kinodex.index.store.schema import (
@@ -66,7 +66,7 @@ def test_leftovers_of_every_table_go(library):
     assert (sweep(library), audit(library).videos) == (0, 1)
     library.writer.add_frames({"frames only": kept.frame_rows()})
     library.writer.add_segments({"segments only": [SegmentRow("", 0, 0.0, 1.0, "shot")]})
-    library.writer.add_transcript({"lines only": kept.transcript()})
+    library.writer.add_speech({"lines only": kept.speech()})
     write(library, made("all", 7, seed=2, lines=((0.0, 1.0, "hello"),)), complete=False)
     left = ("all", "frames only", "lines only", "segments only")
     assert audit(library).orphans == left
@@ -74,7 +74,7 @@ def test_leftovers_of_every_table_go(library):
     assert sweep(library) == 4
     assert audit(library).problems == ()
     assert len(library.vectors("aaaa").frame_no) == len(library.frames("aaaa", range(5))) == 5
-    assert [hit.video_id for hit in library.search.transcript("hello")] == ["aaaa"]
+    assert [hit.video_id for hit in library.search.speech("hello")] == ["aaaa"]
     assert sweep(library) == 0
 
 
@@ -161,17 +161,17 @@ def fill(filled: Library) -> None:
         video = made(video_id, COUNT, seed, lines=((0.0, 2.0, "a kite over the sea"), (3.0, 4.0, "and a boat")))
         written = filled.writer.add_frames({video_id: video.frame_rows()})
         written["segments"] = filled.writer.add_segments({video_id: [SegmentRow(video_id, 0, 0.0, 6.0, "shot")]})
-        written["transcript"] = filled.writer.add_transcript({video_id: video.transcript()})
+        written["speech"] = filled.writer.add_speech({video_id: video.speech()})
         assert filled.writer.complete([replace(video.video_row(), segments=1)], digests=written) == ()
-    for stage in ("text", "summaries"):
+    for stage in ("screen_text", "chapters"):
         filled.additions.discard_leftovers(stage, "m")  # which makes the table
     captions = [caption(0, "a kite", unit_vectors(1, 7)[0]), caption(1, "no vector")]
     added = {"captions": captions, "detections": [detection(0, "kite", 0.9)], "speech": [spoken(0, "look")]}
-    for stage, rows in {**added, "text": [Line(0.0, 1.0, "EXIT")]}.items():
+    for stage, rows in {**added, "screen_text": [Line(0.0, 1.0, "EXIT")]}.items():
         add_stage(filled, stage, "m", dict.fromkeys(ids, rows), settings={"batch": 4})
-    scene = SceneRow("", "scene", 0, 0.0, 6.0, 0, 1, "The sea", "A kite flies.", "m")
+    scene = ChapterRow("", "scene", 0, 0.0, 6.0, 0, 1, "The sea", "A kite flies.", "m")
     filled.scenes.add({video_id: [replace(scene, video_id=video_id)] for video_id in ids})
-    assert filled.additions.complete("summaries", "m", dict.fromkeys(ids, 1), {"batch": 4}) == ()
+    assert filled.additions.complete("chapters", "m", dict.fromkeys(ids, 1), {"batch": 4}) == ()
     filled.additions.add_space(other_space())
     filled.additions.add_vectors(dict.fromkeys(ids, vectors_of(COUNT, 1)), other_space())
     assert filled.additions.complete("vectors", other_space().digest, dict.fromkeys(ids, COUNT), {}) == ()
@@ -215,14 +215,14 @@ PLAIN: list[Change] = [
     ("videos", "fps", lambda value: None, ALTERED.format("videos")),
     ("videos", VIDEO_DIGESTS, lambda value: value[:-3] + value[-2:], ALTERED.format("videos")),
     ("segments", "end_s", lambda value: 5.0, ALTERED.format("segments")),
-    ("transcript", "text", other_word, ALTERED.format("transcript")),
-    ("transcript", "start_s", lambda value: -0.0, ALTERED.format("transcript")),
-    ("transcript", "text", other_word, "speech by m other than was added"),
+    ("speech", "text", other_word, ALTERED.format("speech")),
+    ("speech", "start_s", lambda value: -0.0, ALTERED.format("speech")),
+    ("speech", "text", other_word, "speech by m other than was added"),
     ("captions", "text", other_word, "captions by m other than was added"),
     ("captions", "vector", flipped, "captions by m other than was added"),
     ("detections", "box", lambda box: [*box[:3], 0.5], "detections by m other than was added"),
-    ("screen_text", "text", other_word, "text by m other than was added"),
-    ("scenes", "title", str.upper, "summaries by m other than was added"),
+    ("screen_text", "text", other_word, "screen_text by m other than was added"),
+    ("chapters", "title", str.upper, "chapters by m other than was added"),
     ("additions", "settings", lambda text: text.replace("4", "8"), "captions by m other than was added"),
 ]
 DEEP: list[Change] = [
@@ -267,7 +267,7 @@ def test_joined_files_have_the_same_digests(filled: Library) -> None:
     before = filled.tables.rows("videos", None, ["video_id", VIDEO_DIGESTS]).to_pylist()
     done = maintain(filled, keep_s=0, purge=True, deep=True)
     assert (done.before.problems, done.after.problems) == ((), ())
-    assert {each.fragments for each in done.after.tables if each.name in ("frames", OWN, "transcript")} == {1}
+    assert {each.fragments for each in done.after.tables if each.name in ("frames", OWN, "speech")} == {1}
     assert filled.tables.rows("videos", None, ["video_id", VIDEO_DIGESTS]).to_pylist() == before
 
 

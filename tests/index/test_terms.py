@@ -70,7 +70,7 @@ def test_each_query_finds_its_line_in_speech_and_among_all_words(spoken: Path) -
     for line, queries in FOUND.items():
         for query in queries:
             for where in ("speech", "words"):
-                texts = [hit.text for hit in library.search(query, k=5, where=where)]
+                texts = [hit.text for hit in library.search(query, k=5, in_=where)]
                 assert line in texts, (query, where, texts)
 
 
@@ -78,7 +78,7 @@ def test_quoted_words_follow_each_other_whatever_stands_beside_them(spoken: Path
     library = open_library(str(spoken))
 
     def lines(query: str) -> list[str | None]:
-        return [hit.text for hit in library.search(query, where="speech")]
+        return [hit.text for hit in library.search(query, in_="speech")]
 
     boat, case, china = (list(FOUND)[at] for at in (0, 3, 13))
     assert lines('"DOG’S ball"') == [boat] and lines('"ball dog"') == []

@@ -69,7 +69,7 @@ def test_an_ingest_follows_moved_films_decodes_nothing_and_keeps_copies(
         assert len(library.ingest_log.places(row)) == sum(
             each.video_id == row.video_id for each in library.ingest_log.sources().values()
         )
-    assert [row.text for video in library.videos() for row in library.transcript(video.video_id)] == ["A book."]
+    assert [row.text for video in library.videos() for row in library.speech(video.video_id)] == ["A book."]
     assert (audit(library).problems, library.ingest_log.failures()) == ((), [])
 
 

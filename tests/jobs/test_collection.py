@@ -14,17 +14,17 @@ import pytest
 from kinodex.agent.ask import find_variant
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.limits import Budget, StopSignal
-from kinodex.agent.protocol import Question
 from kinodex.agent.trace import Acted, Event, read_trace
-from kinodex.answers import videos_left_out
-from kinodex.collection import ALL
+from kinodex.desk import videos_left_out
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
+from kinodex.jobs.collection import ALL
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice
 from kinodex.library import open as opened_at
+from kinodex.requests import Ask
 from kinodex.web.kept_traces import Kept, spent_today
-from kinodex.web.questions import AskRequest, Questions, ServeSettings
+from kinodex.web.questions import Questions, ServeSettings
 from kinodex.web.sentences import latest_sentence
 from tests.support.command import Kinodex, json_of
 from tests.support.scenes.chaptered_film import PLACES, add_film, make_film
@@ -87,11 +87,11 @@ def test_which_films_and_how_often(library: Library, kinodex: Kinodex, tmp_path:
     trace = tmp_path / "trace.jsonl"
     with serving(honest) as server:
         model = ("--model", "tester", "--base-url", server.base_url)
-        bill = json_of(kinodex, "ask", library.uri, QUESTION, "--all", "--dry-run", *model)
+        bill = json_of(kinodex, "ask", library.uri, QUESTION, "--agent", "all", "--dry-run", *model)
         assert (bill["plan_from"], bill["films"], len(server.seen)) == ("default", 3, 0), "a dry run asks nothing"
         assert [cost["calls"] for cost in bill["costs"]] == [1, 3]
 
-        answer = json_of(kinodex, "ask", library.uri, QUESTION, "--all", *model, "--trace", trace)
+        answer = json_of(kinodex, "ask", library.uri, QUESTION, "--agent", "all", *model, "--trace", trace)
         assert answer["rows"] == [["film aa", 1, 12], ["film bb", 1, 12]]
         assert answer["columns"] == ["title", "times", "shots"]
         assert [(film["title"], film["times"]) for film in answer["films"]] == [("film aa", 1), ("film bb", 1)]
@@ -100,18 +100,20 @@ def test_which_films_and_how_often(library: Library, kinodex: Kinodex, tmp_path:
         assert len(server.seen) == 6, "a plan, and five scenes"
         assert "between the 8 frames" in answer["text"]
 
-        again = kinodex("ask", library.uri, QUESTION, "--all", *model)
+        again = kinodex("ask", library.uri, QUESTION, "--agent", "all", *model)
         assert "film aa (times 1, shots 12)" in again.out and "as it was for the same question" in again.err
         assert len(server.seen) == 6, "the same question again costs nothing"
-        bill = json_of(kinodex, "ask", library.uri, QUESTION, "--all", "--dry-run", *model)
+        bill = json_of(kinodex, "ask", library.uri, QUESTION, "--agent", "all", "--dry-run", *model)
         assert (bill["plan_from"], [cost["calls"] for cost in bill["costs"]]) == ("library", [0])
 
         whole = PLAN | {"condition": None, "select": "SELECT count(DISTINCT video_id) AS films FROM found"}
         plan = tmp_path / "plan.json"
         plan.write_text(json.dumps(whole))
-        other = json_of(kinodex, "ask", library.uri, QUESTION, "--all", "--plan", plan, *model)
+        other = json_of(kinodex, "ask", library.uri, QUESTION, "--agent", "all", "--plan", plan, *model)
         assert (other["rows"], other["plan_from"], len(server.seen)) == ([[3]], "file", 6), "the rows are the same"
-        among = json_of(kinodex, "ask", library.uri, QUESTION, "--all", *model, "--where", "title <> 'film aa'")
+        among = json_of(
+            kinodex, "ask", library.uri, QUESTION, "--agent", "all", *model, "--where", "title <> 'film aa'"
+        )
         assert among["rows"] == [["film bb", 1, 12]]
         assert "1 film not asked about, by title <> 'film aa'" in among["text"]
     assert server.problems == []
@@ -125,7 +127,7 @@ def test_which_films_and_how_often(library: Library, kinodex: Kinodex, tmp_path:
 
 def test_a_model_that_reads_the_rows(library: Library) -> None:
     with serving(lambda body: honest(body, PLAN | {"select": None})) as server:
-        answer = opened_at(library.uri).ask_all(QUESTION, model="tester", base_url=server.base_url)
+        answer = opened_at(library.uri).ask(QUESTION, agent="all", model="tester", base_url=server.base_url)
     assert answer.text is not None and answer.text.startswith("2 times")
     assert (answer.rows, [film.title for film in answer.films]) == ((), ["film aa"]), "the row that it cites"
 
@@ -154,7 +156,7 @@ def test_plans_that_cannot_be_carried_out(name: str, library: Library) -> None:
         return {"rows": [{"shown": "a kitchen", "evidence": []}] if "A kitchen" in told(body) else []}
 
     with serving(reply) as server:
-        answer = opened_at(library.uri).ask_all(QUESTION, model="tester", base_url=server.base_url)
+        answer = opened_at(library.uri).ask(QUESTION, agent="all", model="tester", base_url=server.base_url)
     assert complaint in complaints[1]
     assert (answer.plan_from, answer.ledger.invalid_replies, len(complaints)) == ("default", 2, 2)
     assert answer.plan is not None and answer.plan.each == "video", "the films are short"
@@ -177,16 +179,16 @@ def test_ended_and_gone_on_with(library: Library) -> None:
     with serving(reply) as server:
         asking: dict[str, Any] = {"model": "tester", "base_url": server.base_url}
         one: dict[str, Any] = {"settings": {"at_once": 1}}
-        stopped = opened.ask_all(QUESTION, **asking, **one, on_event=stopping, stop=stop)
+        stopped = opened.ask(QUESTION, agent="all", **asking, **one, on_event=stopping, stop=stop)
         assert (stopped.status, stopped.reason) == ("budget_exhausted", "stopped")
         calls = len(server.seen)
-        answer = opened.ask_all(QUESTION, **asking)
+        answer = opened.ask(QUESTION, agent="all", **asking)
         assert answer.rows == (("film aa", 1, 12), ("film bb", 1, 12))
         assert "1 film of which no reply could be used" in str(answer.text)
         assert len(server.seen) == max(calls, 7), "nothing is paid twice"
         unusable.clear()
-        assert opened.ask_all(QUESTION, **asking).text == answer.text, "and it is not asked again by itself"
-        whole = opened.ask_all(QUESTION, **asking, settings={"retry_failed": "true"})
+        assert opened.ask(QUESTION, agent="all", **asking).text == answer.text, "and it is not asked again by itself"
+        whole = opened.ask(QUESTION, agent="all", **asking, settings={"retry_failed": "true"})
         assert "no reply could be used" not in str(whole.text)
 
 
@@ -194,12 +196,12 @@ def test_the_money_is_a_limit(library: Library, kinodex: Kinodex) -> None:
     with serving(honest) as server:
         prices = ("--input-price", "100", "--output-price", "100", "--max-cost", "0.2", "--set", "at_once=1")
         model = ("--model", "tester", "--base-url", server.base_url)
-        answer = json_of(kinodex, "ask", library.uri, QUESTION, "--all", *model, *prices)
+        answer = json_of(kinodex, "ask", library.uri, QUESTION, "--agent", "all", *model, *prices)
         assert (answer["status"], answer["reason"]) == ("budget_exhausted", "cost")
         assert "left when the money was spent; ask again to go on" in str(answer["not_looked_at"])
         first = len(server.seen)
         assert first < 6
-        whole = json_of(kinodex, "ask", library.uri, QUESTION, "--all", *model)
+        whole = json_of(kinodex, "ask", library.uri, QUESTION, "--agent", "all", *model)
         assert (len(server.seen), whole["looked_at"]) == (6, 3)
 
 
@@ -215,7 +217,7 @@ REFUSED: tuple[tuple[dict[str, Any], type[Exception], str], ...] = (
 def test_refused(library: Library) -> None:
     for arguments, error, message in REFUSED:
         with pytest.raises(error, match=message):
-            opened_at(library.uri).ask_all(QUESTION, **arguments)
+            opened_at(library.uri).ask(QUESTION, agent="all", **arguments)
 
 
 def test_candidates_are_chosen_by_search(copy_sketches: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +231,7 @@ def test_candidates_are_chosen_by_search(copy_sketches: Any, tmp_path: Path, mon
             "base_url": server.base_url,
             "settings": {"candidates": 1, "hits": 2},
         }
-        answer = opened.ask_all(QUESTION, **options)
+        answer = opened.ask(QUESTION, agent="all", **options)
     assert f"{count - 1} film" in str(answer.text) and "beyond the 1 that fit the words best" in str(answer.text)
 
 
@@ -241,14 +243,14 @@ def test_on_a_server(library: Library, tmp_path: Path) -> None:
         questions = Questions([Library.open(library.uri)], settings)
         try:
             assert "all" in [each["name"] for each in questions.about()["agents"]]
-            running = questions.start(AskRequest(0, Question(QUESTION), agent="all", where="title <> 'film aa'"))
+            running = questions.start(0, Ask(question=QUESTION, agent="all", where="title <> 'film aa'"))
             answer = asyncio.run(running.finished())
             assert running.state == "done" and str(answer.text).startswith("In 1 of 2 films"), running.error
             assert latest_sentence(running.records[:-1]) == "Round 4: it looked at film dd (2 of 2): 1 row."
             assert spent_today(tmp_path / "traces") == pytest.approx(answer.ledger.cost) and answer.ledger.cost > 0
             kept = questions.find(running.key)
             assert isinstance(kept, Kept) and kept.answer is not None and kept.answer.evidence == answer.evidence
-            refused = questions.start(AskRequest(0, Question("Which?", ("a", "b")), agent="all"))
+            refused = questions.start(0, Ask(question="Which?", options=("a", "b"), agent="all"))
             with pytest.raises(UsageError, match="got options beside a question to all films"):
                 asyncio.run(refused.finished())
         finally:
@@ -256,6 +258,8 @@ def test_on_a_server(library: Library, tmp_path: Path) -> None:
 
 
 def test_an_agent_says_that_it_looks_at_some_of_many_videos() -> None:
-    assert videos_left_out("eea", {}, 16) is None and videos_left_out(ALL, {}, 10_000) is None
-    assert str(videos_left_out("kino", {}, 17)).startswith("of 17 videos the 16 that fit the question best")
-    assert "the 5 that fit" in str(videos_left_out("eea", {"videos": "5"}, 200))
+    assert videos_left_out(find_variant("eea"), {}, 16) is None and videos_left_out(ALL, {}, 10_000) is None
+    assert str(videos_left_out(find_variant("kino"), {}, 17)).startswith(
+        "of 17 videos the 16 that fit the question best"
+    )
+    assert "the 5 that fit" in str(videos_left_out(find_variant("eea"), {"videos": "5"}, 200))

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kinodex.agent.ask import VARIANTS, ask
+from kinodex.agent.ask import VARIANTS, ask, find_variant
 from kinodex.agent.errors import NeedsLanguage
 from kinodex.agent.limits import Budget, Ledger
 from kinodex.agent.models.openai_model import OpenAIModel
@@ -22,8 +22,8 @@ from kinodex.agent.prompts import estimate_tokens, text_tokens
 from kinodex.agent.protocol import AnswerRules
 from kinodex.index.library import Library
 from kinodex.jobs.add.captions import Captions
+from kinodex.jobs.add.chapters import Chapters
 from kinodex.jobs.add.run import add, pending_videos
-from kinodex.jobs.add.summaries import Summaries
 from kinodex.jobs.eval.folder import ANSWERS, PLAN
 from kinodex.jobs.forecast import (
     DryRun,
@@ -105,18 +105,18 @@ def test_nothing_is_sent_and_nothing_written(sketches: SketchLibrary) -> None:
     with MeteredServer(Rules()) as server:
         choice = ModelChoice(MODEL, server.base_url, None, *PRICES)
         asked = question, environment, choice
-        tree = forecast_question(*asked, "videotree", {}, Budget(), AnswerRules())
-        search = forecast_question(*asked, "eea", {}, Budget(), AnswerRules())
+        tree = forecast_question(*asked, find_variant("videotree"), {}, Budget(), AnswerRules())
+        search = forecast_question(*asked, find_variant("eea"), {}, Budget(), AnswerRules())
         assert server.most_at_once == 0
     assert tree.questions == 1 and tree.calls > 3 and tree.cost > 0
     assert environment.source.clips(video.video_id, MODEL) == []
     assert (search.calls, search.basis) == (16, "at most"), "after the queries rounds of two calls see all of 45 s"
-    short = forecast_question(*asked, "eea", {}, Budget(rounds=2), AnswerRules())
-    seen = forecast_question(*asked, "eea", {}, Budget(frames=6), AnswerRules())
-    checked = forecast_question(*asked, "eea", {}, Budget(), AnswerRules(verify=True))
+    short = forecast_question(*asked, find_variant("eea"), {}, Budget(rounds=2), AnswerRules())
+    seen = forecast_question(*asked, find_variant("eea"), {}, Budget(frames=6), AnswerRules())
+    checked = forecast_question(*asked, find_variant("eea"), {}, Budget(), AnswerRules(verify=True))
     assert (short.calls, seen.frames, checked.calls) == (5, 6, 17), "budgets bind, second looks count"
     with pytest.raises(NeedsLanguage, match="videoseek reasons in words"):
-        forecast_question(question, environment, ModelChoice(), "videoseek", {}, Budget(), AnswerRules())
+        forecast_question(question, environment, ModelChoice(), find_variant("videoseek"), {}, Budget(), AnswerRules())
 
 
 @pytest.mark.slow
@@ -196,12 +196,12 @@ def test_a_forecast_of_summaries_is_what_a_run_sends(kinodex: Kinodex, tmp_path:
         options = ("add", "chapters", library.uri, "--model", "tester", "--base-url", server.base_url)
         dry = kinodex(*options, "--dry-run")
         assert dry.code == 0 and server.seen == [] and "scenes and chapters" in dry.out
-        stage = Summaries("tester", server.base_url, input_price=1.0)
+        stage = Chapters("tester", server.base_url, input_price=1.0)
         expected = forecast_addition(library, stage, library.videos())
         assert kinodex(*options).code == 0
         assert expected.calls == len(server.seen)
         assert expected.frames == 0 and expected.cost > 0
-        rows = sum(len(library.scenes.rows(video.video_id)) for video in library.videos())
+        rows = sum(len(library.chapters.rows(video.video_id)) for video in library.videos())
         assert expected.questions == rows
     assert forecast_addition(library, stage, []).calls == 0
 

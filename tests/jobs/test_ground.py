@@ -61,24 +61,22 @@ def test_a_shot_is_found_with_its_range_and_a_word_that_is_no_picture_is_not(
     assert len(found.candidates) == 3
     scores = [each.score or 0.0 for each in found.candidates]
     assert scores == sorted(scores, reverse=True)
-    absent = ground(
-        opened, environment, "a purple castle and two yellow clocks in the desert", evidence_from="pictures"
-    )
+    absent = ground(opened, environment, "a purple castle and two yellow clocks in the desert", in_="frames")
     assert absent.present is None and absent.claim.startswith("nothing here matches well (")
-    unknown = ground(opened, environment, "a zzzzqqq", evidence_from="pictures")
+    unknown = ground(opened, environment, "a zzzzqqq", in_="frames")
     assert (unknown.basis, unknown.claim) == ("ranking", RANKED), "training never met this word"
 
 
 def test_one_video_is_searched_where_one_is_named(opened: Library, environment: Environment) -> None:
     row = opened.video("film-03")
-    found = ground(opened, environment, "a boat", [row], evidence_from="pictures")
+    found = ground(opened, environment, "a boat", [row], in_="frames")
     assert {each.video.video_id for each in found.candidates} == {row.video_id}
     assert all(row.start_s <= each.start_s < each.end_s <= row.end_s for each in found.candidates)
 
 
 def test_words_alone_find_what_is_said(opened: Library, environment: Environment) -> None:
-    line = opened.transcript(opened.video("film-01").video_id)[0]
-    found = ground(opened, environment, line.text, evidence_from="words")
+    line = opened.speech(opened.video("film-01").video_id)[0]
+    found = ground(opened, environment, line.text, in_="words")
     assert (found.basis, found.claim) == ("ranking", RANKED)
     best = found.ranges[0]
     assert best.source == "words"
@@ -98,8 +96,8 @@ def test_a_video_of_text_alone_is_searched_and_one_without_text_to_read_is_passe
     ]
     made = text_library(tmp_path / "library", {"one": lines}, {"two": [(0.0, 5.0, "hello")]}, space="builtin")
     embed_text = made.load_space(None, "text").embed_text
-    environment = Environment.of(made, made.videos(), embed_text, subtitles=False)
-    found = ground(made, environment, "a red boat at sea", evidence_from="pictures")
+    environment = Environment.of(made, made.videos(), embed_text, speech=False)
+    found = ground(made, environment, "a red boat at sea", in_="frames")
     assert [(each.video.title, each.start_s) for each in found.ranges[:1]] == [("one", 10.0)]
     nothing = ground(made, environment, "a red boat at sea", [made.video("two")])
     assert (nothing.present, nothing.candidates) == (None, ())
@@ -139,14 +137,14 @@ def test_a_window_weighs_each_frame_by_its_time_in_it() -> None:
 
 
 def test_words_count_for_the_whole_time_of_their_line_and_may_be_left_out(environment: Environment) -> None:
-    (spoken,) = (video for video in environment.videos if environment.transcript(video.video_id, 0.0, 1e6))
-    line = environment.transcript(spoken.video_id, 0.0, 1e6)[0]
+    (spoken,) = (video for video in environment.videos if environment.speech(video.video_id, 0.0, 1e6))
+    line = environment.speech(spoken.video_id, 0.0, 1e6)[0]
     usual, videos = Usual(0.0, 1.0), [video.video_id for video in environment.videos]
     words = video_evidence(environment, line.text, spoken.video_id, usual, videos, "words")
     said = (words.start_s < line.end_s) & (words.end_s > line.start_s)
     assert (words.deviation[said] > 2).all()
     assert words.by_words[said].all()
-    pictures = video_evidence(environment, line.text, spoken.video_id, usual, videos, "pictures")
+    pictures = video_evidence(environment, line.text, spoken.video_id, usual, videos, "frames")
     assert not pictures.by_words.any()
     assert np.isfinite(pictures.deviation).all()
     nothing = video_evidence(environment, "zzz qqq", spoken.video_id, usual, videos, "words")
@@ -181,7 +179,7 @@ def test_the_built_in_model_answers(opened: Library) -> None:
 
 
 def test_words_that_are_nowhere_have_no_range(opened: Library, environment: Environment) -> None:
-    found = ground(opened, environment, "zzzz qqqq", evidence_from="words")
+    found = ground(opened, environment, "zzzz qqqq", in_="words")
     assert (found.present, found.ranges) == (None, ())
     assert found.claim == found.reason != ""
 

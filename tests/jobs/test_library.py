@@ -148,10 +148,10 @@ def test_after_an_ingest_and_after_vectors_are_added_words_are_searched_without_
     ran = kinodex("ingest", film, "--library", library, "--space", SPACE, "--no-text-tower")
     assert (ran.code, ran.err) == (0, "")
     go_offline(monkeypatch)
-    ran = kinodex("search", library, "red boat", "-k", 1, "--in", "pictures")
+    ran = kinodex("search", library, "red boat", "-k", 1, "--in", "frames")
     assert ran.code == 0, ran.err
     assert "boat" in ran.out
-    ran = kinodex("search", other, "red boat", "--space", SPACE, "--in", "pictures")
+    ran = kinodex("search", other, "red boat", "--space", SPACE, "--in", "frames")
     assert ran.code == 0, ran.err
 
 
@@ -172,5 +172,5 @@ def test_what_is_missing_is_said_and_the_frames_are_embedded_all_the_same(
     assert ran.code == 0
     assert [line.startswith(note) for line in ran.err.splitlines()] == [True]
     assert "1 indexed" in ran.out
-    ran = kinodex("search", library, "a boat that is red", "--in", "pictures")
+    ran = kinodex("search", library, "a boat that is red", "--in", "frames")
     assert (ran.code, "the tokenizer of" in ran.error_line) == (2, True)

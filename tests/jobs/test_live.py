@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 from av.container import InputContainer
 
-from kinodex.find import Finder, Query
+from kinodex.finder import Finder
 from kinodex.index.library import Library
 from kinodex.index.metadata import shown_at
 from kinodex.index.sweep import audit, sweep
@@ -36,6 +36,7 @@ from kinodex.jobs.standing_queries import StandingQueries
 from kinodex.pipeline.errors import PlaylistRefused, SourceForbidden, SourceMissing, SourceUnreachable
 from kinodex.pipeline.live import read_playlist
 from kinodex.pipeline.sample import FrameRow
+from kinodex.requests import Find
 from tests.support.house.once import made_once
 from tests.support.libraries.corpus import draw_film, ingest
 from tests.support.loopback import serve_handler
@@ -153,7 +154,7 @@ def test_a_file_that_is_written_becomes_the_rows_of_the_finished_film_as_it_come
     assert columns["live_source"] == "camera" and "gap_s" not in columns
     first_at = shown_at(columns, video, video.start_s)
     assert first_at is not None and began - 60 < first_at.timestamp() < time.time()
-    (hit,) = Finder(library).find(Query("a boat", where="pictures", k=1))
+    (hit,) = Finder(library).find(Find(query="a boat", in_="frames", k=1))
     assert hit.recorded_at == shown_at(columns, video, hit.time_s)
     segments = library.segments(video.video_id)
     assert [each.start_s for each in segments[1:]] == [each.end_s for each in segments[:-1]]

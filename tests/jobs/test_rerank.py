@@ -9,10 +9,11 @@ from typing import Literal
 import pytest
 
 from kinodex.agent.errors import ModelRejected, ModelUnreachable
-from kinodex.find import Finder, Query
+from kinodex.finder import Finder
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.rerank import KEY, reranked
+from kinodex.requests import Find
 from tests.support.libraries.text_library import text_library
 from tests.support.servers.rerank_server import RerankServer
 
@@ -27,9 +28,9 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 @pytest.mark.parametrize("form", ["vllm", "tei"])
 def test_hits_come_in_the_order_of_the_scores_which_claim_nothing(lines: Library, form: Literal["vllm", "tei"]) -> None:
-    query = Query("the kite at the sea", where="words", k=10, min_gap_s=0.0)
+    query = Find(query="the kite at the sea", in_="words", k=10, min_gap_s=0.0)
     with RerankServer(form) as server:
-        found = Finder(lines).find(query, server.url)
+        found = Finder(lines).find(query.model_copy(update={"rerank": server.url}))
     assert len(found) == 10 and [len(texts) for texts in server.texts] == [32, 8], "four times as many are compared"
     assert (found[0].time_s, found[0].reranked) == (36.0, 1.0)
     scores = [hit.reranked or 0.0 for hit in found]
@@ -38,7 +39,7 @@ def test_hits_come_in_the_order_of_the_scores_which_claim_nothing(lines: Library
 
 def test_a_frame_has_the_words_of_its_time_and_stays_in_its_place_without_any(library: Path) -> None:
     drawn = Library.open(str(library))
-    hits = Finder(drawn).find(Query("a boat", where="pictures", k=12))
+    hits = Finder(drawn).find(Find(query="a boat", in_="frames", k=12))
     with RerankServer("tei") as server:
         found = reranked(drawn, "a boat", hits, f"{server.url}/rerank")
     assert {(hit.video_id, hit.frame_no) for hit in found} == {(hit.video_id, hit.frame_no) for hit in hits}
@@ -47,19 +48,19 @@ def test_a_frame_has_the_words_of_its_time_and_stays_in_its_place_without_any(li
 
 
 def test_what_gives_no_scores_is_said_without_secrets(lines: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    query = Query("the kite", where="words", k=2)
+    query = Find(query="the kite", in_="words", k=2)
     finder = Finder(lines)
     for url in ("reranker:8000", "ftp://host", "http://", "http://host:99999"):
         with pytest.raises(UsageError, match="http://HOST:PORT"):
-            finder.find(query, url)
+            finder.find(query.model_copy(update={"rerank": url}))
     with pytest.raises(ModelUnreachable) as gone:
-        finder.find(query, "http://user:hidden@127.0.0.1:9")
+        finder.find(query.model_copy(update={"rerank": "http://user:hidden@127.0.0.1:9"}))
     assert "hidden" not in str(gone.value) and "127.0.0.1:9/rerank does not answer" in str(gone.value)
     with RerankServer("vllm", key="sesame") as server:
         with pytest.raises(ModelRejected, match=f"refuses with 401: .*; set {KEY}"):
-            finder.find(query, server.url)
+            finder.find(query.model_copy(update={"rerank": server.url}))
         monkeypatch.setenv(KEY, "sesame")
-        assert finder.find(query, server.url)[0].reranked is not None
+        assert finder.find(query.model_copy(update={"rerank": server.url}))[0].reranked is not None
     for answer, says in (
         ((200, {"data": []}), "gives no scores but"),
         ((200, [{"index": 0, "score": 0.5}] * 3), "1 scores for"),
@@ -67,7 +68,7 @@ def test_what_gives_no_scores_is_said_without_secrets(lines: Library, monkeypatc
         ((424, {"error": "model is not a re-ranker model"}), "not a re-ranker"),
     ):
         with RerankServer("tei", answer=answer) as server, pytest.raises((ModelUnreachable, ModelRejected), match=says):
-            finder.find(query, server.url)
+            finder.find(query.model_copy(update={"rerank": server.url}))
 
 
 def test_a_busy_reranker_is_asked_again_when_it_says_and_not_if_that_is_too_late(lines: Library) -> None:

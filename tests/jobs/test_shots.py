@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from kinodex.index.library import Library
-from kinodex.index.rows import SceneRow, SegmentRow
+from kinodex.index.rows import ChapterRow, SegmentRow
 from kinodex.jobs.add.run import add
 from kinodex.jobs.add.shots import METHOD, Shots
 from kinodex.jobs.export.moments import MomentChoice, choose_moments
@@ -36,17 +36,19 @@ def ingested(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Library
     ]
     copy.additions.add_captions({video.video_id: made}, "writer")
     copy.additions.complete("captions", "writer", {video.video_id: len(made)}, {})
-    copy.additions.discard_leftovers("summaries", "writer")
+    copy.additions.discard_leftovers("chapters", "writer")
     first, second = segments[:2]
-    copy.scenes.add(
+    copy.chapters.add(
         {
             video.video_id: [
-                SceneRow(video.video_id, "chapter", at, each.start_s, each.end_s, at, 1, f"chapter {at}", "", "writer")
+                ChapterRow(
+                    video.video_id, "chapter", at, each.start_s, each.end_s, at, 1, f"chapter {at}", "", "writer"
+                )
                 for at, each in enumerate((first, second))
             ]
         }
     )
-    copy.additions.complete("summaries", "writer", {video.video_id: 2}, {})
+    copy.additions.complete("chapters", "writer", {video.video_id: 2}, {})
     return copy
 
 
@@ -89,9 +91,9 @@ def test_cuts_lie_on_their_frames_and_all_that_goes_by_shots_uses_them(ingested:
     # Captions and chapters of before belong to the same shots.
     captions = [each.caption or "" for each in exact]
     assert "" not in captions and captions == sorted(set(captions), key=lambda each: int(each.split()[1]))
-    first, second = ingested.scenes.rows(video.video_id)
+    first, second = ingested.chapters.rows(video.video_id)
     assert first.end_s == second.start_s == exact[0].end_s and first.start_s == video.start_s
-    assert ingested.scenes.outdated("writer") == [video.video_id]
+    assert ingested.chapters.outdated("writer") == [video.video_id]
 
 
 @pytest.mark.slow

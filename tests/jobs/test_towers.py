@@ -86,11 +86,11 @@ def test_it_is_exported_again_on_demand(library, kinodex):
     folder = Path(library.uri) / "towers" / library.fingerprint.digest
     weights = max(folder.iterdir(), key=lambda file: file.stat().st_size)
     weights.write_bytes(b"cut")
-    bad(kinodex, "search", library.uri, "boat", "--in", "pictures", code=2, says="add text-tower")
+    bad(kinodex, "search", library.uri, "boat", "--in", "frames", code=2, says="add text-tower")
     assert "bytes, and" in kinodex("info", library.uri).out
     made = json_of(kinodex, "add", "text-tower", library.uri, "--again")
     assert made["exported"] == ["text"]
-    assert kinodex("search", library.uri, "boat", "--in", "pictures").code == 0
+    assert kinodex("search", library.uri, "boat", "--in", "frames").code == 0
     assert "exported" not in kinodex("add", "text-tower", library.uri).out
 
 

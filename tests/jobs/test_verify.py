@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kinodex.agent.errors import ModelUnreachable, TakesNoPictures
-from kinodex.find import Finder, Query
+from kinodex.finder import Finder
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit
 from kinodex.jobs.errors import UsageError
@@ -21,6 +21,7 @@ from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.open import open_environment
 from kinodex.jobs.verdicts import RANKED, basis_of, claim
 from kinodex.jobs.verify import MOMENTS_A_REQUEST, looking_role, verified
+from kinodex.requests import Find
 from tests.support.libraries.text_library import text_library
 from tests.support.servers.chat_server import ChatServer, in_turn
 from tests.support.servers.looking_server import entry, looking_server
@@ -36,7 +37,7 @@ def opened(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Li
 
 
 def hits_of(library: Library, k: int = 12) -> list[Hit]:
-    return Finder(library).find(Query(TEXT, where="pictures", k=k))
+    return Finder(library).find(Find(query=TEXT, in_="frames", k=k))
 
 
 def choice_of(server: ChatServer, **settings: Any) -> ModelChoice:
@@ -73,8 +74,8 @@ def test_a_verdict_is_paid_once_by_model_text_and_moment_and_the_library_knows_i
         verified(opened, TEXT, hits, 1, choice_of(server, cache=False))
         assert len(server.seen) == 5, "another text, another model, and one who keeps nothing ask again"
     facts = {(each.stage, each.model): each.rows for each in opened.info().added}
-    assert facts[("clips", "verify:tester")] == 4 and facts[("clips", "verify:other")] == 1
-    assert opened.clips.read(hits[0].video_id, "tester") == [], "no agent takes a verdict for a caption"
+    assert facts[("notes", "verify:tester")] == 4 and facts[("notes", "verify:other")] == 1
+    assert opened.notes.read(hits[0].video_id, "tester") == [], "no agent takes a verdict for a caption"
 
 
 def test_replies_of_no_use_are_counted_and_say_so_and_what_is_left_out_is_asked_again(opened: Library) -> None:
@@ -133,7 +134,7 @@ def test_a_model_that_cannot_look_is_refused_and_one_that_is_away_is_an_error(op
 
 
 def test_ranges_of_a_grounding_are_present_absent_or_left_open(opened: Library) -> None:
-    found = ground(opened, open_environment(opened), TEXT, most=3, evidence_from="pictures")
+    found = ground(opened, open_environment(opened), TEXT, most=3, in_="frames")
     with looking_server(lambda number, line: number == 2) as server:
         judged, _ = verified(opened, TEXT, found.candidates, 2, choice_of(server))
         present = with_verdicts(found, judged)
@@ -155,13 +156,13 @@ def test_lines_stand_beside_frames_and_alone_where_there_are_none(tmp_path: Path
     words = text_library(
         tmp_path / "words", {"walk": [(0.0, 4.0, "a red kite over the sea")]}, {"walk": [(1.0, 2.0, "look up")]}
     )
-    hits = Finder(words).find(Query("kite", where="words", k=1))
+    hits = Finder(words).find(Find(query="kite", in_="words", k=1))
     with looking_server(lambda number, line: "no frame" in line) as server:
         judged, _ = verified(words, "a kite", hits, 1, choice_of(server))
         assert judged[0].present and server.seen[0].frames == ()
-        assert 'subtitle: "look up"' in server.seen[0].text and 'caption: "a red kite' in server.seen[0].text
-        line = opened.transcript(opened.video("film-01").video_id)[0]
-        spoken = Finder(opened).find(Query(line.text, where="speech", k=1))
+        assert 'speech: "look up"' in server.seen[0].text and 'caption: "a red kite' in server.seen[0].text
+        line = opened.speech(opened.video("film-01").video_id)[0]
+        spoken = Finder(opened).find(Find(query=line.text, in_="speech", k=1))
         verified(opened, TEXT, spoken, 1, choice_of(server))
-        assert f'subtitle: "{line.text}"' in server.seen[1].text and server.seen[1].frames
+        assert f'speech: "{line.text}"' in server.seen[1].text and server.seen[1].frames
     assert basis_of([]) == "ranking" and claim(spoken) == RANKED

@@ -16,7 +16,6 @@ from mcp import Client
 from PIL import Image
 
 import kinodex
-from kinodex.find import FOUND_IN, WHERE
 from kinodex.index.errors import QueryError
 from kinodex.index.library import Library
 from tests.support.command import Kinodex, bad, json_of
@@ -36,7 +35,7 @@ class Asked:
 
     words: str = ""
     picture: Path | None = None
-    where: str = "all"
+    in_: str = "all"
     video: str | None = None
     start_s: float | None = None
     end_s: float | None = None
@@ -63,16 +62,16 @@ def by_python(asked: Asked, library: Path, _: Ways) -> Found:
         videos=() if asked.video is None else asked.video,
         start_s=asked.start_s,
         end_s=asked.end_s,
-        where=asked.where,  # type: ignore[arg-type]
+        in_=asked.in_,
         picture=picture if asked.words else None,
     )
-    return [(opened.video(hit.video_id).title, round(hit.time_s, 3), FOUND_IN[hit.source]) for hit in hits]
+    return [(opened.video(hit.video_id).title, round(hit.time_s, 3), hit.found_in) for hit in hits]
 
 
 def by_command_line(asked: Asked, library: Path, ways: Ways) -> Found:
     options = {
         "--image": asked.picture,
-        "--in": asked.where,
+        "--in": asked.in_,
         "-k": asked.k,
         "--video": asked.video,
         "--from": asked.start_s,
@@ -81,25 +80,22 @@ def by_command_line(asked: Asked, library: Path, ways: Ways) -> Found:
     }
     given = [each for name, value in options.items() if value is not None for each in (name, value)]
     command = "search", library, *([asked.words] if asked.words else []), *given
-    if asked.where == "screen-text":
-        bad(ways.kinodex, *command, code=2, says="kinodex add screen-text")
-        return []
     hits = json_of(ways.kinodex, *command)
     return [(hit["title"], round(hit["time_s"], 3), hit["found_in"]) for hit in hits]
 
 
 def by_mcp(asked: Asked, library: Path, _: Ways) -> Found | None:
-    if asked.picture is not None or asked.where not in WHERE:
+    if asked.picture is not None:
         return None
     given: dict[str, Any] = {
         "query": asked.words,
-        "where": asked.where,
+        "in": asked.in_,
         "start_s": asked.start_s,
         "end_s": asked.end_s,
         "k": asked.k,
-        "videos_where": asked.condition,
+        "where": asked.condition,
     }
-    given["videos"] = None if asked.video is None else [asked.video]
+    given["videos"] = [] if asked.video is None else [asked.video]
     found: Found = []
 
     async def use(client: Client) -> None:
@@ -111,13 +107,10 @@ def by_mcp(asked: Asked, library: Path, _: Ways) -> Found | None:
 
 
 def by_http(asked: Asked, library: Path, ways: Ways) -> Found | None:
-    """Words or a picture: HTTP joins no two."""
-    if asked.words and asked.picture is not None:
-        return None
     video = None if asked.video is None else kinodex.open(library).video(asked.video).video_id
-    values = {"text": asked.words, "in": asked.where, "video": video, "from": asked.start_s, "to": asked.end_s}
+    values = {"query": asked.words, "in": asked.in_, "videos": video, "start_s": asked.start_s, "end_s": asked.end_s}
     values["where"] = asked.condition
-    query = urlencode({name: value for name, value in values.items() if value is not None} | {"most": asked.k})
+    query = urlencode({name: value for name, value in values.items() if value is not None} | {"k": asked.k})
     place = "/data/libraries/0/search"
     if asked.picture is None:
         reply = ways.browser.get(f"{place}?{query}")
@@ -126,7 +119,7 @@ def by_http(asked: Asked, library: Path, ways: Ways) -> Found | None:
         reply = ways.browser.send("POST", f"{place}/picture?{query}", asked.picture.read_bytes(), sent)
     assert reply.status == 200, reply.body
     return [
-        (group["title"], round(hit["start_s"], 3), FOUND_IN[hit["source"]])
+        (group["title"], round(hit["start_s"], 3), hit["found_in"])
         for group in reply.json["groups"]
         for hit in group["hits"]
     ]
@@ -143,7 +136,7 @@ def by_chat(asked: Asked, library: Path, ways: Ways) -> Found | None:
     reply = ways.browser.post("/v1/chat/completions", body)
     assert reply.status == 200, reply.body
     best = reply.json["kinodex"]["pictures"][0]
-    return [(best["title"], round(best["time_s"], 3), "pictures")]
+    return [(best["title"], round(best["time_s"], 3), "frames")]
 
 
 FACES: dict[str, Face] = {
@@ -154,7 +147,7 @@ FACES: dict[str, Face] = {
     "chat": by_chat,
 }
 
-BIRD = ("film-01", 14.0, "pictures")
+BIRD = ("film-01", 14.0, "frames")
 WALRUS = ("film-02", 0.0, "captions")
 
 
@@ -176,7 +169,7 @@ def photographs(described: Path, tmp_path_factory: pytest.TempPathFactory) -> di
     And one of another film, to which one frame of the bird's film is nearer by far than all others.
     """
     opened = kinodex.open(described)
-    (hit,) = opened.search("a black bird at sea", where="pictures", k=1)
+    (hit,) = opened.search("a black bird at sea", in_="frames", k=1)
     frame, folder, exif = opened.frame(hit).image, tmp_path_factory.mktemp("photographs"), Image.Exif()
     exif[0x0112] = 6
     for name, picture, notes in (
@@ -194,35 +187,33 @@ def contract(photographs: dict[str, Path]) -> dict[str, tuple[Asked, Found]]:
     """Each query with the moments that it finds, best first."""
     turned = photographs["turned"]
     return {
-        "words everywhere": (Asked("a walrus plays chess"), [("film-02", 29.0, "pictures"), WALRUS]),
-        "words in pictures": (Asked("a black bird at sea", where="pictures", k=1), [BIRD]),
-        "words in words": (Asked("a walrus plays chess", where="words"), [WALRUS]),
-        "words in speech": (Asked("code word", where="speech"), [("film-01", 12.7, "speech")]),
-        "words on screen": (Asked("a black bird at sea", where="screen-text"), []),
-        "words in captions": (Asked("walrus", where="captions", k=1), [WALRUS]),
-        "a label": (Asked("walrus", where="detections", k=1), [("film-02", 3.0, "detections")]),
+        "words everywhere": (Asked("a walrus plays chess"), [("film-02", 29.0, "frames"), WALRUS]),
+        "words in pictures": (Asked("a black bird at sea", in_="frames", k=1), [BIRD]),
+        "words in words": (Asked("a walrus plays chess", in_="words"), [WALRUS]),
+        "words in speech": (Asked("code word", in_="speech"), [("film-01", 12.7, "speech")]),
+        "words in captions": (Asked("walrus", in_="captions", k=1), [WALRUS]),
+        "a label": (Asked("walrus", in_="detections", k=1), [("film-02", 3.0, "detections")]),
         "times of a video": (
-            Asked("a black bird at sea", None, "pictures", "film-02", 5.0, 9.0),
-            [("film-02", 5.0, "pictures"), ("film-02", 7.0, "pictures")],
+            Asked("a black bird at sea", None, "frames", "film-02", 5.0, 9.0),
+            [("film-02", 5.0, "frames"), ("film-02", 7.0, "frames")],
         ),
         "a picture": (Asked(picture=photographs["upright"], k=1), [BIRD]),
-        "a picture turned by EXIF": (Asked(picture=turned), [BIRD, ("film-01", 16.0, "pictures")]),
-        "words and a picture": (Asked("a red boat", turned, "pictures", k=1), [BIRD]),
+        "a picture turned by EXIF": (Asked(picture=turned), [BIRD, ("film-01", 16.0, "frames")]),
+        "words and a picture": (Asked("a red boat", turned, "frames", k=1), [BIRD]),
         "words and a picture everywhere": (Asked("a red boat", turned, k=1), [BIRD]),
         "words where a condition holds": (
             Asked("a walrus plays chess", condition="camera = 'front' AND recorded_at >= '2026-03-01T08:00+02:00'"),
-            [("film-01", 7.0, "pictures"), ("film-01", 4.0, "pictures")],
+            [("film-01", 7.0, "frames"), ("film-01", 4.0, "frames")],
         ),
-        "words in words where one holds": (Asked("a walrus plays chess", where="words", condition="order = 1"), []),
+        "words in words where one holds": (Asked("a walrus plays chess", in_="words", condition="order = 1"), []),
         "words in a named video where one holds": (
-            Asked("a walrus", where="captions", video="film-02", k=1, condition="größe = 'x' AND camera = 'back''s'"),
+            Asked("a walrus", in_="captions", video="film-02", k=1, condition="größe = 'x' AND camera = 'back''s'"),
             [WALRUS],
         ),
         "a picture where a condition holds": (
             Asked(picture=photographs["other"], k=1, condition="order < 2"),
-            [("film-01", 20.0, "pictures")],
+            [("film-01", 20.0, "frames")],
         ),
-        "a place by its older name": (Asked("code word", where="transcript"), [("film-01", 12.7, "speech")]),
     }
 
 

@@ -15,9 +15,10 @@ from PIL import Image
 
 import kinodex
 import kinodex.lancedb
-from kinodex.find import Finder, Query
+from kinodex.finder import Finder
 from kinodex.index.errors import NotALibrary, WeightsMissing
 from kinodex.index.library import Library
+from kinodex.requests import Find
 from tests.support.late import late
 
 lancedb = late("lancedb")
@@ -42,7 +43,7 @@ def near(table: Any, query: Any = WORDS, **settings: Any) -> Any:
 
 def test_a_query_builder_finds_what_kinodex_finds(opened: Library, frames: Any) -> None:
     """By words, whatever form they are asked for in; what LanceDB makes of a vector and of a filter is its own."""
-    hits = Finder(opened).find(Query(WORDS, where="pictures", k=5, min_gap_s=0.0))
+    hits = Finder(opened).find(Find(query=WORDS, in_="frames", k=5, min_gap_s=0.0))
     cases = {
         "words": near(frames).limit(5).to_list(),
         "words, named as vectors": near(frames, query_type="vector").limit(5).to_list(),
@@ -68,7 +69,7 @@ def test_a_picture_and_words_in_lines_and_both_by_their_rank(opened: Library, fr
     assert titled["title"] == opened.video(titled["video_id"]).title
     assert list(titled)[:2] == ["video_id", "title"]
 
-    lines = kinodex.open(library).lancedb().open_table("transcript")
+    lines = kinodex.open(library).lancedb().open_table("speech")
     said = next(row["text"] for row in lines.search().limit(1).to_list())
     word = max(said.split(), key=len).strip(".,!?")
     query = kinodex.lancedb.terms(word)
@@ -109,7 +110,7 @@ print(table.search({WORDS!r}).distance_type("cosine").limit(1).to_list()[0]["vid
     opened = Library.open(str(library))
     model = {"space": opened.fingerprint.digest, "of": "frames"}
     assert function == {"name": "kinodex", "model": model, "source_column": "jpeg", "vector_column": "vector"}
-    assert video_id == Finder(opened).find(Query(WORDS, where="pictures", k=1))[0].video_id
+    assert video_id == Finder(opened).find(Find(query=WORDS, in_="frames", k=1))[0].video_id
 
 
 def test_what_cannot_be_is_said() -> None:

@@ -20,7 +20,7 @@ def opened(library: Path) -> kinodex.Library:
 
 
 def test_words_picture_array_and_vector_find_the_same_frame(opened: kinodex.Library) -> None:
-    (hit,) = opened.search("a black bird at sea", where="pictures", k=1)
+    (hit,) = opened.search("a black bird at sea", in_="frames", k=1)
     frame = opened.frame(hit)
     for query in (frame.image, frame.array, opened.embed(frame.image), 7.0 * opened.embed(frame.array)):
         (same,) = opened.search(query, k=1)
@@ -32,18 +32,18 @@ def test_text_on_screen_is_read_and_searched(library: Path, tmp_path: Path) -> N
     inner = Library.open(str(shutil.copytree(library, tmp_path / "library")))
     film = inner.videos()[0]
     opened = kinodex.open(inner.uri)
-    assert opened.screen_text(film) == [] == opened.search("harbour", where="screen-text")
+    assert opened.screen_text(film) == [] == opened.search("harbour", in_="screen_text")
     add_screen_text(inner, film.video_id, [Line(1.0, 3.0, "HARBOUR"), Line(4.0, 6.0, "THE END")])
     assert [line.text for line in opened.screen_text(film, 4.0)] == ["THE END"]
-    (hit,) = opened.search("harbour", where="screen-text")
-    assert (hit.text, hit.source, opened.frame(hit).time_s) == ("HARBOUR", "text", 1.0)
+    (hit,) = opened.search("harbour", in_="screen_text")
+    assert (hit.text, hit.found_in, opened.frame(hit).time_s) == ("HARBOUR", "screen_text", 1.0)
 
 
 def test_arguments_of_version_2_are_taken_with_a_warning(opened: kinodex.Library) -> None:
     older: Any = {"table": "frames"}
     with pytest.warns(DeprecationWarning, match="search\\(table=...\\) is called where= now"):
         found = opened.search("a black bird at sea", k=1, **older)
-    assert found == opened.search("a black bird at sea", where="pictures", k=1)
+    assert found == opened.search("a black bird at sea", in_="frames", k=1)
     older = {"evidence_from": "both", "most": 2}
     with pytest.warns(DeprecationWarning, match=r"ground\(\w+=...\) is called (where|k)= now"):
         assert opened.ground("a black bird", **older).text == "a black bird"
@@ -114,7 +114,7 @@ def test_ranges_are_given_by_search_or_with_an_agent(opened: kinodex.Library) ->
     assert isinstance(found, kinodex.Grounding)
     assert found.present is None and 1 <= len(found.ranges) <= 2
     assert all(isinstance(each, kinodex.Moment) and each.video.title == "film-01" for each in found.ranges)
-    assert opened.ground("zzzzqqq", where="words").ranges == ()
+    assert opened.ground("zzzzqqq", in_="words").ranges == ()
     assert opened.ground("a bird", videos="film-01", agent="uniform", cache=False).by == "uniform"
     with pytest.raises(kinodex.UsageError, match="got model without an agent"):
         opened.ground("a bird", model="gpt-4o")

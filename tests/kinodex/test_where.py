@@ -134,7 +134,7 @@ def test_the_page_and_its_programs_get_columns_and_videos_of_a_condition(filmed:
         assert (facets["recorded_at"]["kind"], facets["order"]["kind"], facets["camera"]["kind"]) == (
             "time",
             "number",
-            "text",
+            "screen_text",
         )
         assert (facets["order"]["least"], facets["order"]["most"], facets["camera"]["missing"]) == ("1", "2", 1)
         assert client.get(f"{place}/facets?{where}").json["videos"] == 1

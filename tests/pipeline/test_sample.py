@@ -63,7 +63,7 @@ def test_subtitles_come_along_and_a_broken_file_stops_nothing(media: Path, tmp_p
     (source,) = list_sources([str(path)])
     summary, pictures = read_whole(path, *map(Path, source.sidecars))
     assert len(pictures) == 10
-    assert [(line.source, line.language) for line in summary.transcript] == [
+    assert [(line.source, line.language) for line in summary.speech] == [
         ("embedded", "eng"), ("sidecar", "de"), ("embedded", "eng"), ("embedded", "eng"),
     ]  # fmt: skip
     assert len(summary.subtitle_errors) == 1

@@ -166,7 +166,7 @@ def test_long_hostile_subtitles_do_not_cost_the_video(noise: Chunk, reader: Sand
         sidecar.write_text(f"1\n00:00:01,000 --> 00:00:02,000\n{text}; end\n")
         *_, summary = reader.sample(with_subtitles(noise, str(sidecar)), replace(FEW, fps=0.01))
         assert isinstance(summary, ChunkSummary)
-        assert (len(summary.transcript), summary.subtitle_errors) == (1, ()), text[:9]
+        assert (len(summary.speech), summary.subtitle_errors) == (1, ()), text[:9]
 
 
 @pytest.mark.slow

@@ -300,5 +300,5 @@ def test_what_a_sidecar_leaves_out_is_in_the_report_and_a_failure(kinodex: Kinod
     ran = kinodex("ingest", film, "--library", library, "--space", "builtin", "--anyway", "--json")
     (outcome,) = json.loads(ran.out)["sources"]
     assert "boat.srt: line 6 has no two times" in outcome["problem"]
-    assert [line.text for line in Library.open(str(library)).transcript("boat")] == ["before", "after"]
+    assert [line.text for line in Library.open(str(library)).speech("boat")] == ["before", "after"]
     assert "line 6 has no two times" in kinodex("info", library).out

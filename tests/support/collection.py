@@ -1,4 +1,4 @@
-"""Measure `kinodex ask --all` on drawn story films, whose scripts say what each shows: a SIMULATION of a model.
+"""Measure `kinodex ask --agent all` on drawn story films, whose scripts say what each shows: a SIMULATION of a model.
 
 python -m tests.support.collection draw FOLDER COUNT SEED: story films of half a minute with scripts and subtitles
 drawn a frame a second, which is all that an ingest at a frame a second reads of them.
@@ -18,13 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import kinodex
-from kinodex.agent.protocol import Question
-from kinodex.answers import AskRequest
-from kinodex.collection import bill_all
+from kinodex.desk import Desk
 from kinodex.index.library import Library
 from kinodex.jobs.models import ModelChoice
 from kinodex.pipeline.decoding.stream import COMMENT, DRAWN
 from kinodex.pipeline.images import encode_video
+from kinodex.requests import Ask
 from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX
 from tests.support.extracts import EYES, LEAST_S, STEP_S, sights_of
 from tests.support.servers.chat_server import SEES, ChatServer
@@ -130,7 +129,7 @@ def truths(library: Library, stages: dict[str, Stage]) -> dict[str, dict[str, in
     for video in library.videos():
         count = int(video.duration_s / STEP_S)
         sights = [stages[video.title].see(STEP_S * (number + 0.5)) for number in range(count)]
-        lines = [line.text for line in library.transcript(video.video_id, None, None)]
+        lines = [line.text for line in library.speech(video.video_id, None, None)]
         for asked in QUESTIONS:
             shown = {name for name, at in asked.seen(sights, lines).items() if len(at) >= least or not at}
             if shown:
@@ -158,16 +157,17 @@ def main(uri: str, films: Path) -> None:
     for sight, errors in EYES.items():
         with ChatServer(Observer(eyes, errors), models=[f"observer-{sight}"]) as server:
             server.model_facts = SEES
-            first, choice = Question(QUESTIONS[0].question), ModelChoice(f"observer-{sight}", server.base_url)
-            costs = bill_all(library, first, AskRequest(choice, settings={"candidates": 0}))[-1]
+            first, choice = QUESTIONS[0].question, ModelChoice(f"observer-{sight}", server.base_url)
+            costs = Desk(library, choice).bill(Ask(question=first, agent="all", settings={"candidates": 0}))[-1]
             print(f"forecast: {costs[-1].input_tokens / len(rows):.0f} tokens in a film, pictures by OpenAI's tiles")
             for asked in QUESTIONS:
                 right = true[asked.question]
                 print(f"{sight} eyes: {asked.question} {len(right)} of {len(rows)} films")
                 calls = tokens = 0
                 for candidates in sorted(CANDIDATES):  # all first: the others then cost nothing
-                    answer = opened.ask_all(
+                    answer = opened.ask(
                         asked.question,
+                        agent="all",
                         model=f"observer-{sight}",
                         base_url=server.base_url,
                         settings={"candidates": candidates},

@@ -106,7 +106,7 @@ def of_full_size(kind: type[Request[Any]], count: int = 7) -> Any:
     whole = {
         "frames": tuple(stored_frame(at, time_s) for at, time_s in enumerate(times_s[:-1])),
         "segments": segments,
-        "notes": tuple(Note(FILM.video_id, each.start_s, each.end_s, "caption", "a kite") for each in segments),
+        "notes": tuple(Note(FILM.video_id, each.start_s, each.end_s, "captions", "a kite") for each in segments),
         "moments": tuple(
             FoundMoment(at + 1, each.video_id, each.start_s, each.end_s, (at + 1,)) for at, each in enumerate(segments)
         ),

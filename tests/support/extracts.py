@@ -86,7 +86,7 @@ def row_of(sights: Sequence[Sight], least: int) -> dict[str, object]:
 def truth(library: Library, stage: Stage, video_id: str, start_s: float, end_s: float) -> dict[str, object]:
     """The row of a part of a film by its script, with the names that its lines tell."""
     times_s = [start_s + STEP_S * (number + 0.5) for number in range(int((end_s - start_s) / STEP_S))]
-    lines = library.transcript(video_id, start_s, end_s)
+    lines = library.speech(video_id, start_s, end_s)
     names = {subject for line in lines for kind, subject, _ in facts_of(line.text) if kind in MIDDLE}
     return {**row_of([stage.see(time_s) for time_s in times_s], int(LEAST_S / STEP_S)), "names": sorted(names)}
 

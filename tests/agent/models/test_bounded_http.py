@@ -175,7 +175,7 @@ def test_what_is_packed_and_short_is_read() -> None:
 def test_rerankers_and_receivers_of_notices_have_the_same_limits(
     library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hit = Hit("a" * 32, 0.0, 1.0, None, 1.0, "a kite", "transcript")
+    hit = Hit("a" * 32, 0.0, 1.0, None, 1.0, "a kite", "speech")
     for parts, headers, words in ((flood, None, "bytes"), (lambda: iter([DEEP]), None, "deep")):
         with server(parts, headers) as (address, _, _):
             with pytest.raises(ReplyRefused, match=words):

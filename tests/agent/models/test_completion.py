@@ -169,7 +169,7 @@ LINE = "one two three four five six seven eight nine ten "
 
 def clip(number: int, words: int, seen: str = "") -> Clip:
     start_s = 60.0 * number
-    return Clip(number, FILM.video_id, start_s, start_s + 60.0, (LINE * 100)[:words].strip(), "transcript", seen)
+    return Clip(number, FILM.video_id, start_s, start_s + 60.0, (LINE * 100)[:words].strip(), "speech", seen)
 
 
 def choosing(*clips: Clip, turns: tuple[Turn, ...] = ()) -> ChooseAction:

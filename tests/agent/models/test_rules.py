@@ -51,7 +51,7 @@ def answered(environment, text, options=()):
 
 
 def notes(*texts: str) -> tuple[Note, ...]:
-    return tuple(Note("v" * 32, 10.0 * at, 10.0 * at + 1, "caption", text) for at, text in enumerate(texts))
+    return tuple(Note("v" * 32, 10.0 * at, 10.0 * at + 1, "captions", text) for at, text in enumerate(texts))
 
 
 @pytest.mark.slow
@@ -104,7 +104,7 @@ def test_notes_answer_by_their_words_or_do_not_tell(kites):
 
 WRITTEN_CARD = Note("v", 10.0, 13.0, SCREEN_TEXT, "MAPLE")
 WRITTEN_SIGN = Note("v", 30.0, 60.0, SCREEN_TEXT, "LIBRARY 40")
-SAID = Note("v", 40.0, 43.0, "subtitle", "RIVER, I said")
+SAID = Note("v", 40.0, 43.0, "speech", "RIVER, I said")
 WORDS = ("RIVER", "MAPLE", "ECHO")
 
 
@@ -123,8 +123,8 @@ def test_the_option_that_stands_on_screen_is_the_answer_where_it_is_asked_for_an
 
 
 def test_a_code_word_is_that_of_the_door_that_is_asked_for() -> None:
-    cellar = Note("v", 4.0, 7.0, "subtitle", "Whoever wants to get into the cellar has to say velvet.")
-    vault = Note("v", 9.0, 12.0, "subtitle", "Remember, for the vault the code word is tango.")
+    cellar = Note("v", 4.0, 7.0, "speech", "Whoever wants to get into the cellar has to say velvet.")
+    vault = Note("v", 9.0, 12.0, "speech", "Remember, for the vault the code word is tango.")
     question = Question("What is the code word for the cellar?", ("tango", "velvet"))
     verdict = read_screen(question, [vault, cellar])
     assert (verdict.choice, verdict.evidence) == (1, (2,))

@@ -19,7 +19,7 @@ def test_replies_that_cannot_be_used() -> None:
         DescribeSegment(segment=PART, frames=()).check(Description(caption=" ", confidence=50))
     with pytest.raises(InvalidReply, match="the summary is empty"):
         Summarize(videos=(Video(VIDEO, "kites", 0.0, 60.0),), notes=()).check(Summary(summary="\n"))
-    notes = (Note(VIDEO, 10.0, 14.0, "caption", "a red kite"), Note(VIDEO, 12.0, 13.5, "transcript", "It flies!"))
+    notes = (Note(VIDEO, 10.0, 14.0, "captions", "a red kite"), Note(VIDEO, 12.0, 13.5, "speech", "It flies!"))
     scene = SummarizePart(part=PART, level="scene", notes=notes)
     for title, summary, problem in (
         (" ", "Kites fly.", "the title is empty"),

@@ -155,18 +155,18 @@ def test_captions_that_cannot_be_written_are_remembered_and_that_is_said_once(li
         first = captions(session)
         assert captions(session) == first
         assert len(captions(session, 31.0)) == 2
-    assert library.clips.read(first[0].video_id, "scripted") == []
+    assert library.notes.read(first[0].video_id, "scripted") == []
     assert len(model.requests) == 18
     assert len(problems(events)) == 1
     assert problems(events)[0].startswith("captions are not kept beyond this run: no room is left for ")
     captions(session, 62.0)  # there is room again
-    assert len(library.clips.read(first[0].video_id, "scripted")) == 19
+    assert len(library.notes.read(first[0].video_id, "scripted")) == 19
 
 
 def test_a_question_by_itself_finds_no_caption_and_leaves_none(library):
     captions(session_of(library, Model()))
     video_id = library.videos()[0].video_id
-    kept = library.clips.read(video_id, "scripted")
+    kept = library.notes.read(video_id, "scripted")
     shared = environment_of(library)
     for _ in range(2):
         model = Model()
@@ -175,7 +175,7 @@ def test_a_question_by_itself_finds_no_caption_and_leaves_none(library):
         assert captions(session) == first
         assert len(model.requests) == len(first) == 16
         assert session.account.ledger.frames == session.account.ledger.frames_with_kept
-    assert library.clips.read(video_id, "scripted") == kept
+    assert library.notes.read(video_id, "scripted") == kept
     assert not shared.unsaved_captions
 
 
@@ -231,7 +231,7 @@ def test_a_server_that_refuses_every_part_ends_the_run(library):
     model = Refusing(lambda start_s: True)
     with pytest.raises(ModelRejected):
         captions(session_of(library, model))
-    assert library.clips.read(library.videos()[0].video_id, "scripted") == []
+    assert library.notes.read(library.videos()[0].video_id, "scripted") == []
 
 
 def test_captions_of_the_library_stand_in_for_windows_unless_they_are_long(library):

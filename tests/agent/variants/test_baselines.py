@@ -36,18 +36,18 @@ def test_uniform_is_given_what_is_said_at_its_frames_times(words_library):
     assert [round(frame.time_s) for frame in request.frames] == [6, 12, 18, 24, 30, 36, 42, 48, 54]
     assert [note.text for note in request.notes] == ["said at twelve"]
     assert run.spans == [(11.0, 13.0)]
-    hidden = uniform(environment_of(words_library, "film", subtitles=False), answer_a)
+    hidden = uniform(environment_of(words_library, "film", speech=False), answer_a)
     assert hidden.asked(AnswerFrames)[0].notes == ()
     question = Question("Which of these appears?", ("velvet", "said at twelve"))
     run = uniform(environment, RuleBasedModel(environment), question)
     assert (run.answer.text, run.spans[0][0]) == ("said at twelve", 11.0)
-    run = uniform(environment_of(words_library, "film", "dinner", subtitles=False), answer_a, frames=6)
+    run = uniform(environment_of(words_library, "film", "dinner", speech=False), answer_a, frames=6)
     [request] = run.asked(AnswerFrames)
     assert {frame.video_id for frame in request.frames} == {words_library.video("film").video_id}
     assert {note.video_id for note in request.notes} == {text_video_id("dinner")}
     assert len(request.frames) + len(request.notes) == 6, "it shows what it can and reads the rest"
     read = {"option": "A", "answer": None, "evidence": [1]}
-    run = uniform(environment_of(words_library, "dinner", subtitles=False), lambda _: read, frames=3)
+    run = uniform(environment_of(words_library, "dinner", speech=False), lambda _: read, frames=3)
     assert [len(each.notes) for each in run.asked(AnswerNotes)] == [3]
 
 

@@ -19,7 +19,7 @@ from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries,
 from kinodex.agent.trace import Event, Expanded, QueriesAdded, Scored
 from kinodex.agent.tree import MOST_QUOTED
 from kinodex.agent.variants.eea import EEAParameters, ScoreAndPropose, fuse, query_score, reward_entropy
-from kinodex.index.rows import TranscriptRow
+from kinodex.index.rows import SpeechRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
@@ -165,8 +165,8 @@ def test_the_policy_reads_what_is_said_at_its_frames_only_if_it_may(tmp_path):
     video_id = library.video("film").video_id
     lines = [(6.0 * at, f"we went on to the next house {at}") for at in range(60)]
     lines = sorted([*lines, (200.0, "the captain hides a compass")])
-    said = [TranscriptRow(video_id, at_s, at_s + 3.0, text, "sidecar") for at_s, text in lines]
-    library.writer.add_transcript({video_id: said})
+    said = [SpeechRow(video_id, at_s, at_s + 3.0, text, "sidecar") for at_s, text in lines]
+    library.writer.add_speech({video_id: said})
 
     def script(request):
         if isinstance(request, DiscoverQueries):
@@ -251,8 +251,8 @@ def test_what_was_found_is_kept_in_words_and_its_frame_in_the_memory(tmp_path):
     """A segment that was fully seen left with its explanation, and frames that decide left the memory."""
     moment = make_library(tmp_path / "moment", {"film": film(6, 600, {300: ("red kite desert", 4)})})
     video_id = moment.video("film").video_id
-    said = TranscriptRow(video_id, 301.0, 302.5, "look at the kite", "sidecar")
-    moment.writer.add_transcript({video_id: [said]})
+    said = SpeechRow(video_id, 301.0, 302.5, "look at the kite", "sidecar")
+    moment.writer.add_speech({video_id: [said]})
 
     def finding(request):
         reply = explorer(request)
@@ -284,8 +284,8 @@ def test_lines_stand_beside_the_frames_in_every_request_that_judges_them(tmp_pat
     library = make_library(tmp_path / "library", {"film": film(5, 400)})
     video_id = library.video("film").video_id
     said = "the captain hides compass"
-    rows = [TranscriptRow(video_id, float(at), at + 1.0, f"{said} {at}", "sidecar") for at in range(400)]
-    library.writer.add_transcript({video_id: rows})
+    rows = [SpeechRow(video_id, float(at), at + 1.0, f"{said} {at}", "sidecar") for at in range(400)]
+    library.writer.add_speech({video_id: rows})
     for agent in ("eea", "vca"):
         for settings, lines in (({}, True), ({"form": "paper"}, False)):
             model = ScriptedModel(explorer)

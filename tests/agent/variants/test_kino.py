@@ -18,7 +18,7 @@ from kinodex.agent.protocol import Question, Request
 from kinodex.agent.requests.tree import Decide, ScoreSegments
 from kinodex.agent.trace import Event, Expanded
 from kinodex.agent.variants.kino import PlanSearch
-from kinodex.index.rows import TranscriptRow
+from kinodex.index.rows import SpeechRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
@@ -30,8 +30,8 @@ SAID = {LINE_S: "The password is marzipan.", **{100.0 + 150 * at: f"It rained fo
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     library = make_library(tmp_path_factory.mktemp("kino"), {"hour": film(1, 3600, {1234: ("red kite desert", 12)})})
     video_id = library.video("hour").video_id
-    rows = [TranscriptRow(video_id, at_s, at_s + 2, SAID[at_s], source="subtitles") for at_s in sorted(SAID)]
-    library.writer.add_transcript({video_id: rows})
+    rows = [SpeechRow(video_id, at_s, at_s + 2, SAID[at_s], source="subtitles") for at_s in sorted(SAID)]
+    library.writer.add_speech({video_id: rows})
     return environment_of(library)
 
 

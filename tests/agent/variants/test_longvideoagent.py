@@ -33,7 +33,7 @@ from kinodex.agent.variants.longvideoagent import (
     tagged_clips,
     take_step,
 )
-from kinodex.index.rows import SegmentRow, TranscriptRow
+from kinodex.index.rows import SegmentRow, SpeechRow
 from kinodex.jobs.train.rewards import ALPHA, answer_correctness, rewards, structural_validity
 from tests.support.command import bad
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
@@ -66,9 +66,9 @@ def library_of(folder, spoken=(), captioned=()):
         parts = [SegmentRow(row.video_id, n, 10.0 * n, 10.0 * n + 10, "shot") for n in range(6)]
         library.writer.add_segments({row.video_id: parts})
         if row.title in spoken:
-            lines = [TranscriptRow(row.video_id, *line, "sidecar", "en") for line in LINES]
+            lines = [SpeechRow(row.video_id, *line, "sidecar", "en") for line in LINES]
             lines[0] = replace(lines[0], speaker="Ann")
-            library.writer.add_transcript({row.video_id: lines})
+            library.writer.add_speech({row.video_id: lines})
         if row.title in captioned:
             captions = [caption(n, f"scene {n}") for n in range(6)]
             library.additions.add_captions({row.video_id: captions}, "captioner")
@@ -286,9 +286,7 @@ def shots(tmp_path_factory):
     parts = [SegmentRow(row.video_id, n, s, e, "shot") for n, (s, e) in enumerate(zip(SHOTS_S, ends_s, strict=True))]
     library.writer.add_segments({row.video_id: parts})
     lines = [(5.0 * n, 5.0 * n + 4.0, f"line {n}") for n in range(12)] + [(200.0, 202.0, "the end")]
-    library.writer.add_transcript(
-        {row.video_id: [TranscriptRow(row.video_id, *line, "sidecar", "en") for line in lines]}
-    )
+    library.writer.add_speech({row.video_id: [SpeechRow(row.video_id, *line, "sidecar", "en") for line in lines]})
     captions = [
         SimpleNamespace(**vars(caption(n, f"shot {n}")) | {"start_s": part.start_s, "end_s": part.end_s})
         for n, part in enumerate(parts)
@@ -313,7 +311,7 @@ def test_clips_of_several_videos_are_numbered_through_and_captions_stand_in(seve
 def test_text_on_screen_is_among_the_words_of_a_clip_and_makes_a_silent_one_known(tmp_path):
     library = make_library(tmp_path / "library", {"film": film(5, 240)})
     video_id = library.video("film").video_id
-    library.writer.add_transcript({video_id: [TranscriptRow(video_id, 5.0, 8.0, "good morning", "sidecar")]})
+    library.writer.add_speech({video_id: [SpeechRow(video_id, 5.0, 8.0, "good morning", "sidecar")]})
     add_screen_text(library, video_id, [Line(2.0, 4.0, "MAPLE"), Line(9.0, 50.0, "EXIT 4"), Line(70.0, 90.0, "ECHO")])
     environment = environment_of(library)
     clips = list(tagged_clips(environment))
@@ -332,7 +330,7 @@ def test_text_on_screen_is_among_the_words_of_a_clip_and_makes_a_silent_one_know
 def test_clips_end_with_segments_or_are_cut_and_captions_fill_gaps_of_a_transcript(shots, tmp_path):
     first, second, third, last = clips = list(tagged_clips(shots))
     assert [(clip.start_s, clip.end_s) for clip in clips] == [(0, 58), (58, 128), (128, 170), (170, 240)]
-    assert (first.source, first.seen) == ("transcript", "")
+    assert (first.source, first.seen) == ("speech", "")
     assert (second.source, second.text) == ("captions", "shot 3 shot 4 shot 5")
     assert (third.source, third.text) == ("captions", "shot 6")
     assert last.words == 'said: "the end" seen: shot 7 shot 8'
@@ -410,7 +408,7 @@ def test_turns_are_read_in_every_form_and_refused_where_they_are_not_one_action(
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
 SITTING = Question("Where does he sit?", ("the mall", "a bus stop"))
-CLIPS = (Clip(1, FILM.video_id, 1.5, 20.0, "Ann: Sit down.", "transcript"),)
+CLIPS = (Clip(1, FILM.video_id, 1.5, 20.0, "Ann: Sit down.", "speech"),)
 
 
 def test_the_last_turn_opens_as_every_other_one():

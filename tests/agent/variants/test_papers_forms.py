@@ -25,7 +25,7 @@ from kinodex.agent.trace import Acted, Assessed, Event, Expanded, Remembered, Sc
 from kinodex.agent.variants.longvideoagent import ChooseAction, LocateClips, ReadFrames
 from kinodex.agent.variants.videoagent2 import AdjustPlan, Assess, CaptionFrames, CreatePlan
 from kinodex.agent.variants.videoseek import Act, FocusClip, OverviewVideo, SkimRange, Think
-from kinodex.index.rows import TranscriptRow
+from kinodex.index.rows import SpeechRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 from tests.support.runs.kite_runs import asked
 from tests.support.screen_text.lines import Line, add_screen_text
@@ -41,7 +41,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     folder: Path = tmp_path_factory.mktemp("forms")
     library = make_library(folder / "library", {"film": film(5, 120, {40: ("red kite desert", 6)})})
     video_id = library.video("film").video_id
-    library.writer.add_transcript({video_id: [TranscriptRow(video_id, *line, source="subtitles") for line in SPOKEN]})
+    library.writer.add_speech({video_id: [SpeechRow(video_id, *line, source="subtitles") for line in SPOKEN]})
     add_screen_text(library, video_id, [Line(42.0, 44.0, "NO KITES HERE")])
     return environment_of(library)
 

@@ -18,8 +18,10 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.trace import read_trace
 from kinodex.agent.variants.base import with_settings
 from kinodex.agent.variants.baselines import UNIFORM
+from kinodex.desk import Desk
 from kinodex.jobs.eval.folder import read_results
-from kinodex.mcp.server import AskOptions, LibraryTools, make_server
+from kinodex.mcp.ask_tool import AskOptions, answer_here
+from kinodex.mcp.server import make_server
 from kinodex.web.sentences import round_sentences
 from tests.support.command import Kinodex
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
@@ -194,10 +196,12 @@ def test_a_client_of_the_server_asks_it_by_name_and_has_no_file_executed(place: 
 
     mark = own.with_name("mark")
     own.with_name("evil.py").write_text(f"open({str(mark)!r}, 'w').close()\n{OWN}")
-    asking = AskOptions(lambda environment: ScriptedModel(lambda request: ANSWER), {}, find_variant(str(own)), Budget())
+    model = ScriptedModel(lambda request: ANSWER)
+    desk = Desk(Library.open(str(place / "library")), model, agent=find_variant(str(own)), is_local=False)
+    asking = AskOptions({}, Budget()), answer_here(desk, lambda environment: model)
 
     async def use() -> list[Any]:
-        async with Client(make_server(LibraryTools(Library.open(str(place / "library"))), asking)) as client:
+        async with Client(make_server(desk, *asking)) as client:
             given = [None, "first-lines", "blind", str(own.with_name("evil.py")), f"{own.with_name('evil.py')}:FIRST"]
             return [await client.call_tool("ask", {"question": "What?", "agent": name}) for name in given]
 

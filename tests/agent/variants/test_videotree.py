@@ -18,7 +18,7 @@ from kinodex.agent.variants.videotree import (
     halve,
     k_means,
 )
-from kinodex.index.rows import SceneRow
+from kinodex.index.rows import ChapterRow
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.runs.kite_runs import QUESTION, asked
 
@@ -136,10 +136,10 @@ def places(tmp_path_factory):
     made = make_library(tmp_path_factory.mktemp("clusters"), {"places": PLACES, "bare": film(2, 60)})
     video_id = made.video("places").video_id
     spans = [(0.0, 49.5), (49.5, 70.0), (70.0, 100.0)]
-    rows = [SceneRow(video_id, "scene", at, *span, at, 1, f"scene {at}", "", "m") for at, span in enumerate(spans)]
-    made.additions.discard_leftovers("summaries", "m")
-    made.scenes.add({video_id: rows})
-    made.additions.complete("summaries", "m", {video_id: 3}, {})
+    rows = [ChapterRow(video_id, "scene", at, *span, at, 1, f"scene {at}", "", "m") for at, span in enumerate(spans)]
+    made.additions.discard_leftovers("chapters", "m")
+    made.chapters.add({video_id: rows})
+    made.additions.complete("chapters", "m", {video_id: 3}, {})
     return made
 
 
@@ -211,7 +211,7 @@ def test_what_cannot_be_read_deepens_nothing_and_is_no_guess(library):
 
 def test_relevances_are_of_the_clusters_and_on_the_scale():
     film = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
-    notes = tuple(Note(film.video_id, at_s, at_s + 1, "caption", "A kite.", 0.8) for at_s in (20.0, 50.0))
+    notes = tuple(Note(film.video_id, at_s, at_s + 1, "captions", "A kite.", 0.8) for at_s in (20.0, 50.0))
     judging = JudgeRelevance(question=QUESTION, videos=(film,), notes=notes)
     for relevances, wrong in (
         ({}, "no cluster is there; give one for each of 1, 2"),

@@ -19,7 +19,7 @@ from tests.support.servers.serve_server import serving
 
 NAME = "Café Málaga"
 FORMS = [unicodedata.normalize(form, NAME) for form in ("NFC", "NFD")]
-SUBTITLE = "1\n00:00:01,000 --> 00:00:02,000\nhello\n"
+SPEECH = "1\n00:00:01,000 --> 00:00:02,000\nhello\n"
 
 
 @pytest.mark.parametrize(("film", "words"), [*product(FORMS, FORMS)])
@@ -38,11 +38,11 @@ def test_subtitles_are_found_beside_their_film(film: str, words: str, tmp_path: 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_film_is_named_in_either_form(form: str, kinodex: Kinodex, tmp_path: Path) -> None:
     film, library = tiny_film(tmp_path / f"{form}.mp4", 3, 0), tmp_path / "library"
-    film.with_suffix(".srt").write_text(SUBTITLE)
+    film.with_suffix(".srt").write_text(SPEECH)
     assert kinodex("ingest", film, "--library", library, "--space", "builtin", "--anyway").code == 0
     opened = Library.open(str(library))
     (video,) = opened.videos()
-    assert video.transcript_lines == 1 and video.uri == str(film)
+    assert video.speech_lines == 1 and video.uri == str(film)
     for name in FORMS:
         table = tmp_path / "table.csv"
         table.write_text(f"file,place,tags\n{name}.mp4,{name},x\n")
@@ -53,7 +53,7 @@ def test_a_film_is_named_in_either_form(form: str, kinodex: Kinodex, tmp_path: P
         assert json_of(kinodex, "search", library, "hello", "--in", "speech", "--video", name)
         said = tmp_path / "said" / f"{name}.en.srt"
         said.parent.mkdir(exist_ok=True)
-        said.write_text(SUBTITLE)
+        said.write_text(SPEECH)
         assert json_of(kinodex, "import", "speech", said.parent, library, "--model", f"m{len(name)}")["new_videos"] == 0
         said.unlink()
     found = json_of(kinodex, "sql", library, f"SELECT video_id FROM videos WHERE title = '{FORMS[0]}'")

@@ -108,7 +108,7 @@ def mcp(twin: Twin) -> Any:
 
     async def use(client: Any) -> None:
         found.append(await call(client, "overview", video="harbour"))
-        found.append(await call(client, "transcript", video="harbour", start_s=0.0, end_s=60.0))
+        found.append(await call(client, "speech", video="harbour", start_s=0.0, end_s=60.0))
         found.append(await call(client, "search", query="summer", start_s=0.0, end_s=60.0))
         found.append(await call(client, "ground", event="a bird at sea"))
         found.append([each.text for each in (await client.call_tool("frames", FRAMES)).content if each.type == "text"])
@@ -127,7 +127,7 @@ def python(twin: Twin) -> Any:
         [(library.frame(hit).time_s, hit.frame_no) for hit in hits],
         [(frame.time_s, frame.frame_no) for frame in frames],
         [(row.start_s, row.end_s) for row in library.segments("harbour")],
-        [(row.start_s, row.end_s, row.text) for row in library.transcript("harbour")],
+        [(row.start_s, row.end_s, row.text) for row in library.speech("harbour")],
         library.to_arrow(columns=["time_s"]).read_all().column("time_s").to_pylist(),
         [(each.start_s, each.end_s) for each in library.ask(BIRD, ["red", "black"]).evidence],
     )

@@ -68,7 +68,7 @@ def leaks(folder: Path, session: Session, logged: str) -> list[str]:
 
 def rows_of(library: Library) -> str:
     """All rows of a library as text, but for pictures and vectors."""
-    tables = ("videos", "sources", "failures", "runs", "additions", "segments", "transcript", "captions")
+    tables = ("videos", "sources", "failures", "runs", "additions", "segments", "speech", "captions")
     return "\n".join(str(library.tables.rows(name).to_pylist()) for name in tables)
 
 

@@ -18,12 +18,12 @@ from kinodex.index.search.words import lines_like
 from kinodex.index.store.schema import ADDED_DIGEST, equal
 from kinodex.index.sweep import audit
 from kinodex.jobs.add.captions import Captions
+from kinodex.jobs.add.chapters import Chapters
 from kinodex.jobs.add.clips import Clips
 from kinodex.jobs.add.detections import Detections
 from kinodex.jobs.add.run import Addition, add
 from kinodex.jobs.add.screen_text import ScreenText
 from kinodex.jobs.add.speech import Speech
-from kinodex.jobs.add.summaries import Summaries
 from kinodex.jobs.add.vectors import Sentences, Vectors
 from kinodex.pipeline.models.screen_text import CARRIED
 from tests.support.libraries.random_library import caption, rows_held
@@ -37,13 +37,13 @@ STAGES: dict[str, Callable[[str], Addition]] = {
     "detections": lambda model: Detections(model, min_score=0.5),
     "sentences": lambda model: Sentences(model, "cpu"),
     "speech": lambda model: Speech(model, vad=False, speakers=HAS_VOICES),  # its beeps are no speech
-    "summaries": lambda model: Summaries(model, frames_a_scene=1, max_new_tokens=4),
-    "text": ScreenText,
+    "chapters": lambda model: Chapters(model, frames_a_scene=1, max_new_tokens=4),
+    "screen_text": ScreenText,
     "vectors": lambda model: Vectors(f"local-dir:{model}"),
 }
 MODELS = {
     "captions": "llava", "clips": "xclip", "detections": "rt_detr", "sentences": "sentences", "speech": "whisper",
-    "summaries": "llava", "vectors": "space",
+    "chapters": "llava", "vectors": "space",
 }  # fmt: skip
 FILMS, A_COMMIT = 3, 2
 """It takes two commits to add to all of them."""
@@ -70,12 +70,12 @@ def signs(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("name", STAGES)
 def test_ended_while_it_writes(name, tiny_model, request, tmp_path, monkeypatch):
     monkeypatch.setattr("kinodex.jobs.add.run.VIDEOS_A_COMMIT", A_COMMIT)
-    films: Path = request.getfixturevalue("signs" if name == "text" else "plain")
+    films: Path = request.getfixturevalue("signs" if name == "screen_text" else "plain")
     peaceful, killed = (Library.open(str(shutil.copytree(films, tmp_path / place))) for place in ("one", "other"))
     if name == "sentences":
         for library in (peaceful, killed):
             caption_all(library)
-    model = CARRIED if name == "text" else str(tiny_model(MODELS[name]))
+    model = CARRIED if name == "screen_text" else str(tiny_model(MODELS[name]))
     stage = STAGES[name](model)
     add(peaceful, stage)
     with pytest.raises(Killed):
@@ -146,10 +146,10 @@ def rows_of(library: Library, name: str, video_id: str) -> object:
     if name == "detections":
         return [(d.frame_no, d.label, d.track_id, np.round(d.box, 4).tolist()) for d in library.detections(video_id)]
     if name == "speech":
-        return library.transcript(video_id), library.speakers.rows()
-    if name == "summaries":
-        return library.scenes.rows(video_id)
-    if name == "text":
+        return library.speech(video_id), library.speakers.rows()
+    if name == "chapters":
+        return library.chapters.rows(video_id)
+    if name == "screen_text":
         return library.screen_text.rows(video_id)
     held = library.vectors(video_id, space=library.spaces()[1].digest)
     return held.frame_no.tolist(), held.vectors.astype(float).round(2).tolist()

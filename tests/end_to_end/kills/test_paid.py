@@ -108,7 +108,15 @@ def asking(command: str, folder: Path, strikes: Strikes) -> Iterator[Case]:
         server.model_facts = SEES
         words: dict[str, list[object]] = {
             "extract": ["extract", library.uri, "--schema", schema, "--into", "places", "--batch", 1],
-            "ask": ["ask", library.uri, "Which places are seen in which films?", "--all", "--set", "at_once=1"],
+            "ask": [
+                "ask",
+                library.uri,
+                "Which places are seen in which films?",
+                "--agent",
+                "all",
+                "--set",
+                "at_once=1",
+            ],
         }
         line = [*words[command], "--base-url", server.base_url]
         yield Case(library, line, paid, lambda: list(map(len, places())), len(PLACES))

@@ -113,7 +113,7 @@ def test_it_is_searched_there_and_in_a_folder_asked_and_viewed(
 ) -> None:
     for library in (in_store, made):
         variables = variables_of(library, tmp_path)
-        (hit,) = json.loads(output(variables, "search", library.uri, QUERY, "--in", "pictures", "-k", 1, "--json"))
+        (hit,) = json.loads(output(variables, "search", library.uri, QUERY, "--in", "frames", "-k", 1, "--json"))
         assert (hit["video_id"], hit["time_s"]) == library.best
     trace = tmp_path / "trace.jsonl"
     question = read_known(films / "questions.jsonl")[0].question.text

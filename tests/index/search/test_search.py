@@ -91,9 +91,9 @@ def test_the_videos_of_a_condition_are_searched_whatever_their_share_and_however
     ids = {video.video_id for video in chosen}
     for query, k, min_gap_s in product(QUERIES, (1, 20), (0.0, 2.0)):
         assert found(among.search.frames(query, k=k, min_gap_s=min_gap_s)) == numpy_search(chosen, query, k, min_gap_s)
-    hits = among.search.transcript("a dog", k=len(chosen) * 3)
+    hits = among.search.speech("a dog", k=len(chosen) * 3)
     assert Counter(hit.video_id for hit in hits) == dict.fromkeys(ids, 3)
-    assert [hit.video_id for hit in among.search.transcript("dog", k=5)] == sorted(ids)[:1] * 3 + sorted(ids)[1:2] * 2
+    assert [hit.video_id for hit in among.search.speech("dog", k=5)] == sorted(ids)[:1] * 3 + sorted(ids)[1:2] * 2
     last = chosen[-1]
     scope = Scope((last.video_id,), 1.0, 3.0)
     assert found(among.search.frames(QUERIES[0], scope, k=9)) == numpy_search([last], QUERIES[0], 9, 0.0, 1.0, 3.0)
@@ -123,7 +123,7 @@ def test_frames_as_numpy_finds_them(searched):
 
 def test_hits_say_when_and_a_time_range_is_half_open(searched):
     hit = searched.search.frames(VIDEOS[1].vectors[17].astype(np.float32), k=1)[0]
-    assert (hit.video_id, hit.frame_no, hit.time_s, hit.end_s, hit.source) == ("bbbb", 17, 24.25, 25.25, "frame")
+    assert (hit.video_id, hit.frame_no, hit.time_s, hit.end_s, hit.found_in) == ("bbbb", 17, 24.25, 25.25, "frames")
     assert hit.score == pytest.approx(1.0, abs=1e-3)
     last = searched.search.frames(VIDEOS[1].vectors[199], Scope(("bbbb",)), k=1)[0]
     assert (last.time_s, last.end_s) == (206.25, 207.25)
@@ -137,7 +137,7 @@ def test_hits_say_when_and_a_time_range_is_half_open(searched):
 
 
 def test_words_in_any_script_and_scope(searched):
-    search = searched.search.transcript
+    search = searched.search.speech
     for query, expected in {
         "SOBAKA собака": ["Собака лает"],
         "über": ["Das Boot fährt über den See"],
@@ -149,7 +149,7 @@ def test_words_in_any_script_and_scope(searched):
     assert texts(search("dog", k=1, scope=Scope(("aaaa",)))) == ["A dog barks at the red boat."]
     assert texts(search("dog", k=50))[0] in ("one dog", "three dogs and a dog")
     hit = search('"red boat"')[0]
-    assert (hit.video_id, hit.time_s, hit.end_s, hit.frame_no, hit.source) == ("aaaa", 2.0, 5.0, None, "transcript")
+    assert (hit.video_id, hit.time_s, hit.end_s, hit.frame_no, hit.found_in) == ("aaaa", 2.0, 5.0, None, "speech")
     assert {each.time_s for each in search("red boat", k=9)} == {2.0, 5.0}
     assert {each.video_id for each in search("dog", k=9)} == {"aaaa", "cccc"}
     in_range = search("dog", Scope(None, 4.0, 7.0), k=9)
@@ -176,7 +176,7 @@ def test_searches_that_cannot_be_run(searched):
         (lambda: search.captions("dogs", np.ones(5)), r"shape \(5,\)"),
     ]
     by_words = [
-        getattr(search, name) for name in ("transcript", "captions", "detections", "chapters", "screen_text", "words")
+        getattr(search, name) for name in ("speech", "captions", "detections", "chapters", "screen_text", "words")
     ]
     for run, message in [*bad, *((partial(each, "  "), "empty query") for each in by_words)]:
         with pytest.raises(QueryError, match=message):
@@ -193,10 +193,10 @@ def test_fused_hits(searched):
     query = VIDEOS[0].vectors[3].astype(np.float32)
     hits = searched.search.hybrid("dog barks", query, k=10)
     best = hits[0]
-    assert (best.video_id, best.frame_no, best.time_s, best.end_s, best.source) == ("aaaa", 3, 3.0, 5.0, "both")
+    assert (best.video_id, best.frame_no, best.time_s, best.end_s, best.found_in) == ("aaaa", 3, 3.0, 5.0, "several")
     assert (best.text, best.score) == ("A dog barks at the red boat.", pytest.approx(2 / 61))
     assert len(hits) == 10
-    assert {"frame", "both"} <= {hit.source for hit in hits}
+    assert {"frames", "several"} <= {hit.found_in for hit in hits}
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     apart = searched.search.hybrid("dog barks", query, Scope(("aaaa",)), k=10, min_gap_s=5.0)
     times = sorted(hit.time_s for hit in apart)
@@ -241,9 +241,9 @@ def test_captions_by_words_and_by_meaning(captioned):
     describe(captioned, "m", "bbbb", meanings=[None, None, MEANINGS[2]])
     describe(captioned, "m", "cccc", complete=False)
     search = captioned.search.captions
-    assert {(hit.video_id, hit.time_s, hit.end_s, hit.frame_no, hit.source) for hit in search("red kite")} == {
-        ("aaaa", 0.0, 10.0, None, "caption"),
-        ("bbbb", 0.0, 10.0, None, "caption"),
+    assert {(hit.video_id, hit.time_s, hit.end_s, hit.frame_no, hit.found_in) for hit in search("red kite")} == {
+        ("aaaa", 0.0, 10.0, None, "captions"),
+        ("bbbb", 0.0, 10.0, None, "captions"),
     }
     assert len(search("kite", k=1)) == 1
     assert search('"boat dogs"') == search("desert", scope=Scope(None, 0.0, 20.0)) == []
@@ -261,7 +261,7 @@ def test_captions_by_words_and_by_meaning(captioned):
     both = search("dogs", MEANINGS[1].astype(np.float32), Scope(("aaaa",)))
     assert (both[0].text, both[0].score) == ("Two dogs on a boat", pytest.approx(2 / 61))
     best = captioned.search.hybrid("kite", made("aaaa", 30, seed=0).vectors[3].astype(np.float32), k=5)[0]
-    assert (best.video_id, best.frame_no, best.end_s, best.source) == ("aaaa", 3, 10.0, "both")
+    assert (best.video_id, best.frame_no, best.end_s, best.found_in) == ("aaaa", 3, 10.0, "several")
     assert best.text == "Look, a kite!" and best.score > 2 / 61, "three searches found it"
 
 
@@ -309,7 +309,7 @@ def test_frames_with_a_label_best_first(detected):
         hits = detected.search.detections(**asked)
         assert [(hit.video_id, hit.frame_no, hit.score) for hit in hits] == expected, asked
     hit = detected.search.detections("dog")[0]
-    assert (hit.time_s, hit.end_s, hit.text, hit.source) == (9.0, 10.0, "dog", "detection")
+    assert (hit.time_s, hit.end_s, hit.text, hit.found_in) == (9.0, 10.0, "dog", "detections")
     rows = [detection(n % 20, ("dog", "cat", "cow")[n % 3], n / 512) for n in range(400)]
     detected.additions.discard_leftovers("detections", "closed")
     add_stage(detected, "detections", "closed", {"cccc": rows})
@@ -384,7 +384,7 @@ def test_chapters_by_titles_and_summaries_of_the_newest_model(library):
     summarised(library, "aa", rows)
     summarised(library, "bb", [scene("bb", "chapter", 0, 0.0, 8.0, title="", text="A harbour at night.")])
     (hit,) = library.search.chapters("supper")
-    assert (hit.text, hit.end_s, hit.source) == ("Supper\nOnions fry in a pan.", 8.0, "chapter")
+    assert (hit.text, hit.end_s, hit.found_in) == ("Supper\nOnions fry in a pan.", 8.0, "chapters")
     assert hit.score == hit.bm25 and hit.bm25 > 0
     assert set(chapters("harbour")) == {("aa", 0.0), ("bb", 0.0)}
     assert chapters("harbour", scope=Scope(("bb",))) == [("bb", 0.0)]
@@ -393,8 +393,8 @@ def test_chapters_by_titles_and_summaries_of_the_newest_model(library):
     for step in (
         lambda tables: None,
         refresh,
-        lambda tables: optimize(tables, "scenes", AFTER_RUN),
-        lambda tables: forget_deleted(tables, "scenes"),
+        lambda tables: optimize(tables, "chapters", AFTER_RUN),
+        lambda tables: forget_deleted(tables, "chapters"),
     ):
         step(library.tables)
         assert chapters("supper pan") == chapters("onions") == [("aa", 4.0)], "both columns, after maintenance too"
@@ -467,11 +467,11 @@ def test_only_the_newest_captions_and_speech_are_found_however_many_older_there_
     for model in ("tiny", "large"):
         add_stage(captioned, "speech", model, {"aaaa": [spoken(4, f"{model} heard a kite")]})
     add_stage(captioned, "speech", "broken", {"aaaa": [spoken(5, "half a kite")]}, complete=False)
-    assert [(line.text, line.source, line.model) for line in captioned.transcript("aaaa")] == [
+    assert [(line.text, line.source, line.model) for line in captioned.speech("aaaa")] == [
         ("Look, a kite!", "sidecar", None),
-        ("large heard a kite", "asr", "large"),
+        ("large heard a kite", "model", "large"),
     ]
-    hits = captioned.search.transcript("kite", Scope(("aaaa",)))
+    hits = captioned.search.speech("kite", Scope(("aaaa",)))
     assert sorted(map(str, texts(hits))) == ["Look, a kite!", "large heard a kite"]
 
 

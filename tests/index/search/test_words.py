@@ -52,15 +52,15 @@ def texts(hits) -> list[str | None]:
 @pytest.mark.slow
 def test_by_words_alone_all_three_kinds_of_text_come_in_one_order(worded):
     hits = worded.search.words("car")
-    assert {(hit.source, hit.text) for hit in hits} == {
-        ("transcript", "we drove the car home"),
-        ("text", "CAR WASH"),
-        ("caption", "a puppy in a car"),
+    assert {(hit.found_in, hit.text) for hit in hits} == {
+        ("speech", "we drove the car home"),
+        ("screen_text", "CAR WASH"),
+        ("captions", "a puppy in a car"),
     }
     assert [hit.score for hit in hits] == sorted((hit.bm25 for hit in hits), reverse=True)
     assert worded.search.words("the zebra and the lion") == []  # "the" alone is no match
     for meaning in (None, MODEL.meaning("car")):
-        some = worded.search.words("car", meaning=meaning, sources=("text", "caption"))
+        some = worded.search.words("car", meaning=meaning, sources=("screen_text", "captions"))
         assert {hit.text for hit in some} == {"CAR WASH", "a puppy in a car"}
 
 
@@ -70,7 +70,7 @@ def test_lines_are_found_by_meaning_and_what_both_find_comes_first(worded):
 
     assert worded.search.words("vessel blizzard") == []
     (hit,) = search("blizzard")
-    assert (hit.text, hit.source, hit.bm25) == ("the hound ran into the snow", "transcript", None)
+    assert (hit.text, hit.found_in, hit.bm25) == ("the hound ran into the snow", "speech", None)
     assert hit.cosine > 0.5
     hits = search("car")
     assert texts(hits)[-1] == "an automobile passed" and len(hits) == 4
@@ -146,7 +146,7 @@ def test_lines_are_found_in_spite_of_typos(signs):
     for short in ("to be", '"welcome"', ""):
         assert forgiving_query(short) is None
     (hit,) = signs.search.screen_text("copyright")
-    assert (hit.video_id, hit.time_s, hit.end_s, hit.source, hit.frame_no) == ("aaaa", 0.0, 3.0, "text", None)
+    assert (hit.video_id, hit.time_s, hit.end_s, hit.found_in, hit.frame_no) == ("aaaa", 0.0, 3.0, "screen_text", None)
     assert hit.score == hit.bm25 > 0
 
 
@@ -158,7 +158,7 @@ def test_a_word_finds_its_line_in_every_script(library):
     for script in SCRIPTS:
         for form in ("NFC", "NFD"):
             word = unicodedata.normalize(form, script.word)
-            assert texts(library.search.transcript(word)) == [script.lines[0]], (script, form)
+            assert texts(library.search.speech(word)) == [script.lines[0]], (script, form)
             assert texts(library.search.screen_text(word)) == [script.lines[0]], (script, form)
 
 

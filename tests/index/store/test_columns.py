@@ -11,7 +11,7 @@ from kinodex.index.errors import LibraryDamaged
 from kinodex.index.library import Library
 from kinodex.index.maintain import maintain, remove_added, remove_videos
 from kinodex.index.repair import repair
-from kinodex.index.rows import ClipRow, FailureRow, SourceRow
+from kinodex.index.rows import FailureRow, NoteRow, SourceRow
 from kinodex.index.store.database import Tables
 from kinodex.index.store.schema import LATE_TABLES, table_schemas
 from tests.support.command import bad, runner
@@ -36,7 +36,7 @@ def filled(library: Library) -> Library:
     write(library, made("aaaa", 3, seed=1, lines=((0.0, 1.0, "hello"),)))
     add_stage(library, "captions", "m", {"aaaa": [caption(0, "a kite", unit_vectors(1, 3)[0])]})
     add_stage(library, "detections", "m", {"aaaa": [detection(0, "kite", 0.5)]})
-    library.clips.add([ClipRow("aaaa", "m", 0.0, 1.0, "a kite", 0.5, 2)])
+    library.notes.add([NoteRow("aaaa", "m", 0.0, 1.0, "a kite", 0.5, 2)])
     library.metadata.write({"aaaa": {"camera": "front"}})
     return library
 
@@ -52,7 +52,7 @@ WRITERS: Mapping[str, Callable[[Library], object]] = {
     "sources": lambda library: library.ingest_log.add_sources([SourceRow("/a", "aaaa", None, "", WHEN)]),
     "failures": lambda library: library.ingest_log.add_failures([FailureRow("/a", "x", "X", "no", 1, WHEN)]),
     "captions": lambda library: library.additions.add_captions({"aaaa": [caption(0, "b")]}, "other"),
-    "clips": lambda library: library.clips.add([ClipRow("aaaa", "m", 1.0, 2.0, "a dog", 0.5, 2)]),
+    "notes": lambda library: library.notes.add([NoteRow("aaaa", "m", 1.0, 2.0, "a dog", 0.5, 2)]),
     "metadata": lambda library: library.metadata.write({"aaaa": {"camera": "rear"}}),
     "remove": lambda library: remove_videos(library, "aaaa"),
     "remove added": lambda library: remove_added(library, "captions", "m", "aaaa"),
@@ -77,7 +77,7 @@ def refused(uri: str, says: str) -> None:
 
 REQUIRED = [
     (name, column)
-    for name, schema in {**OWN, "clips": LATE_TABLES["clips"]}.items()
+    for name, schema in {**OWN, "notes": LATE_TABLES["notes"]}.items()
     for column in schema.names
     if name != "videos"
 ]
@@ -98,7 +98,7 @@ def test_a_column_that_was_dropped(filled: Library) -> None:
         raw[name].checkout_version(before).restore()
 
 
-@pytest.mark.parametrize("name, column", [("frames", "jpeg"), ("transcript", "text"), ("additions", "model")])
+@pytest.mark.parametrize("name, column", [("frames", "jpeg"), ("speech", "text"), ("additions", "model")])
 def test_every_writer_refuses_before_it_writes(filled: Library, name: str, column: str) -> None:
     drop(Tables(filled.uri), name, column)
     refused(filled.uri, f"it has no column {column}")
@@ -123,7 +123,7 @@ def test_the_command_line_says_so_with_exit_code_4(
     filled: Library, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kinodex = runner(monkeypatch, capsys)
-    drop(Tables(filled.uri), "transcript", "text")
+    drop(Tables(filled.uri), "speech", "text")
     for command in (
         ("search", "{}", "hello", "--in", "speech"),
         ("maintain", "{}"),

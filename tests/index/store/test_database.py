@@ -18,7 +18,6 @@ from kinodex.index.errors import (
     LibraryDamaged,
     NewerLibrary,
     NotALibrary,
-    OlderLibrary,
     QueryError,
     SpaceMismatch,
     StorageError,
@@ -79,12 +78,6 @@ def test_a_later_format_is_refused(tmp_path):
         Library.open(str(tmp_path / "newer"))
 
 
-def test_an_earlier_format_is_refused(library: Library) -> None:
-    library.tables.to_write("videos").update_schema_metadata({FORMAT_KEY.decode(): "1"})
-    with pytest.raises(OlderLibrary, match=f"has format 1, and this kinodex reads {FORMAT_VERSION}; ingest"):
-        Library.open(library.uri)
-
-
 def _cut(file: Path) -> None:
     os.truncate(file, file.stat().st_size // 2)
 
@@ -114,9 +107,9 @@ def test_what_is_cut_off_or_gone_is_said_with_a_way_out(library, harm, what):
         damaged.frames("aaaa", [1])
     assert ".rs:" not in str(error.value)
     assert len(damaged.vectors("aaaa").frame_no) == 3
-    shutil.rmtree(Path(library.uri) / "transcript.lance")
+    shutil.rmtree(Path(library.uri) / "speech.lance")
     with pytest.raises(StorageError, match=f"cannot use {library.uri}: .*missing or cut off"):
-        damaged.transcript("aaaa")
+        damaged.speech("aaaa")
 
 
 @pytest.mark.slow
@@ -138,7 +131,7 @@ def test_a_bit_of_a_files_own_description_that_is_another_is_said_or_changes_not
                 opened.tables.rows(name)
                 health(opened)
                 opened.info()
-                opened.transcript("aaaa")
+                opened.speech("aaaa")
             except KinodexError as error:
                 said += "restore it from a copy" in str(error)
         file.write_bytes(content)
@@ -235,13 +228,13 @@ def test_lancedb_opens_searches_and_writes_what_is_written_here(library: Library
     nearest = theirs.search(query, vector_column_name="vector").distance_type("cosine").refine_factor(5).limit(1)
     assert [(row["video_id"], row["frame_no"]) for row in nearest.to_list()] == [("0001", 7)]
     assert {each.name: each.num_unindexed_rows for each in theirs.list_indices()} == {"by_vector": 0, "by_video_id": 0}
-    lines = database.open_table("transcript")
+    lines = database.open_table("speech")
     for words, count in (("boat", 27), ('"red boat"', 27), ('"boat red"', 0), ('"line 4"', 3)):
         assert len(lines.search(words, query_type="fts", fts_columns="terms").limit(99).to_list()) == count
     lines.add(lines.search().where("video_id = '0002'").to_arrow().slice(0, 1))
     lines.optimize()
-    assert library.tables.count("transcript") == 28
-    assert library.search.transcript('"line 4"', Scope(("0002",)))[0].time_s == 4.0
+    assert library.tables.count("speech") == 28
+    assert library.search.speech('"line 4"', Scope(("0002",)))[0].time_s == 4.0
 
 
 def test_a_library_that_lancedb_wrote_is_read_searched_and_written_on(tmp_path: Path) -> None:
@@ -254,7 +247,7 @@ def test_a_library_that_lancedb_wrote_is_read_searched_and_written_on(tmp_path: 
         known = {key: value for key, value in (schema.metadata or {}).items() if key != b"embedding_functions"}
         table = database.create_table(name, schema=schema.with_metadata(known))  # such libraries are older than that
         table.add(source.tables.rows(name))
-        if name in ("transcript", "captions"):
+        if name in ("speech", "captions"):
             as_is: dict[str, Any] = dict.fromkeys(("lower_case", "ascii_folding", "stem", "remove_stop_words"), False)
             words = lancedb.index.FTS(with_position=True, base_tokenizer="whitespace", **as_is)
             table.create_index("terms", config=words, name="by_terms")
@@ -264,12 +257,12 @@ def test_a_library_that_lancedb_wrote_is_read_searched_and_written_on(tmp_path: 
     for new in (videos[0], videos[2]):
         query = videos[1].vectors[7].astype(np.float32)
         assert found(old.search.frames(query, k=1)) == [("0001", 7)]
-        assert old.search.transcript('"line 4"', Scope(("0001",)))[0].time_s == 4.0
+        assert old.search.speech('"line 4"', Scope(("0001",)))[0].time_s == 4.0
         assert old.frames("0001", [3])[0].jpeg == b"jpeg 0001 3"
         write(old, new)
         refresh(old.tables, SOON)
     assert found(old.search.frames(videos[2].vectors[9].astype(np.float32), k=1)) == [("0002", 9)]
-    assert [index.num_rows_indexed for index in old.tables["transcript"].describe_indices()] == [27]
+    assert [index.num_rows_indexed for index in old.tables["speech"].describe_indices()] == [27]
     assert audit(old).problems == ()
 
 

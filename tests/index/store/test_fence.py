@@ -126,14 +126,14 @@ def test_a_worker_that_outlives_its_run_which_failed_appends_nothing(library: Li
 def test_what_others_write_beside_a_takeover_is_kept(library: Library) -> None:
     write(library, FILM)
     columns = library.tables.schema("videos")
-    indexes = library.tables["transcript"].describe_indices()
+    indexes = library.tables["speech"].describe_indices()
     with library.lease("ingest", "the first run", SLOW), taken_over(library) as other:
         write(other, OTHER)
         other.metadata.write({"aaaa": {"camera": "front"}})
     opened = Library.open(library.uri)
     assert opened.video_ids() == {"aaaa", "bbbb"}
     assert opened.tables.schema("videos").equals(columns, check_metadata=True)
-    assert [each.name for each in opened.tables["transcript"].describe_indices()] == [each.name for each in indexes]
+    assert [each.name for each in opened.tables["speech"].describe_indices()] == [each.name for each in indexes]
     remove_videos(opened, "aaaa")
     assert health(opened).problems == ()
 

@@ -61,7 +61,7 @@ def _read(uri: str, ended: Event) -> None:
         for row in library.videos()[-3:]:
             assert library.vectors(row.video_id).frame_no.tolist() == list(range(10))
             assert library.frames(row.video_id, [9])[0].jpeg == f"jpeg {row.video_id} 9".encode()
-            assert library.transcript(row.video_id)[0].text == "hello"
+            assert library.speech(row.video_id)[0].text == "hello"
         assert len(library.search.frames(query, k=10)) in (0, 10)
         ended.wait(0.05)
 
@@ -133,7 +133,7 @@ MANY_LINES = 1_080_000
 
 @pytest.mark.slow
 def test_an_index_of_words_outlives_a_million_lines(library):
-    transcript = library.tables["transcript"].schema
+    transcript = library.tables["speech"].schema
     parts = ((0, 1_050_000, DURING_RUN), (1_050_000, 1_070_000, DURING_RUN), (1_070_000, MANY_LINES, AFTER_RUN))
     for first, until, when in parts:
         lines = range(first, until)
@@ -150,9 +150,9 @@ def test_an_index_of_words_outlives_a_million_lines(library):
         )
         pieces = whole.to_batches(max_chunksize=10_000) if first else [whole]
         for piece in pieces:
-            library.tables.append("transcript", pa.Table.from_batches([piece]) if first else piece)
+            library.tables.append("speech", pa.Table.from_batches([piece]) if first else piece)
         refresh(library.tables, replace(when, fragments=0))
-    table = library.tables["transcript"]
+    table = library.tables["speech"]
     (index,) = (each for each in table.describe_indices() if each.field_names == ["terms"])
     assert index.num_rows_indexed == table.count_rows() == MANY_LINES
     found = table.to_table(columns=["start_s", "_score"], full_text_query={"query": "1060000", "columns": ["terms"]})

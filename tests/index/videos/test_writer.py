@@ -38,7 +38,7 @@ def test_what_is_written_comes_back(library):
     library.writer.add_frames({video.video_id: video.frame_rows()[20:]})
     segments = [SegmentRow("", 0, 2.5, 12.0, "shot"), SegmentRow("", 0, 12.0, 32.5, "window")]
     library.writer.add_segments({video.video_id: segments})
-    library.writer.add_transcript({video.video_id: video.transcript()})
+    library.writer.add_speech({video.video_id: video.speech()})
     assert library.writer.complete([replace(video.video_row(), segments=2)]) == ()
 
     again = Library.open(library.uri)
@@ -58,10 +58,10 @@ def test_what_is_written_comes_back(library):
         (0, 2.5, 12.0, "shot"),
         (1, 12.0, 32.5, "window"),
     ]
-    assert again.transcript(video.video_id) == video.transcript()
-    assert [line.text for line in again.transcript(video.video_id, 4.0, 9.0)] == []
-    assert [line.text for line in again.transcript(video.video_id, 3.9, 9.1)] == ["a dog barks", "it stops"]
-    assert [line.text for line in again.transcript(video.video_id, start_s=5.0)] == ["it stops"]
+    assert again.speech(video.video_id) == video.speech()
+    assert [line.text for line in again.speech(video.video_id, 4.0, 9.0)] == []
+    assert [line.text for line in again.speech(video.video_id, 3.9, 9.1)] == ["a dog barks", "it stops"]
+    assert [line.text for line in again.speech(video.video_id, start_s=5.0)] == ["it stops"]
 
 
 def test_two_runs_on_one_video_are_noticed(library):
@@ -85,14 +85,14 @@ def test_a_video_is_complete_with_exactly_its_rows(library):
         replace(row, frames=6),
         replace(row, segments=0),
         replace(row, segments=2),
-        replace(row, transcript_lines=0),
+        replace(row, speech_lines=0),
     ):
         write(library, video, complete=False)
         library.writer.add_segments({"aaaa": segments})
         assert library.writer.complete([wrong]) == ("aaaa",)
     rows = video.frame_rows()
     library.writer.add_frames({"aaaa": [*rows[:4], rows[0]]})  # five rows, though not those five
-    assert library.writer.complete([replace(video.video_row(), transcript_lines=0)]) == ("aaaa",)
+    assert library.writer.complete([replace(video.video_row(), speech_lines=0)]) == ("aaaa",)
     assert library.writer.complete([]) == ()
     assert library.videos() == []
     assert audit(library).problems == ()
@@ -310,7 +310,7 @@ def test_a_commit_of_a_run_reads_no_table_whole(library: Library) -> None:
 def test_many_videos_in_one_commit(library):
     videos = [made(f"{n:04d}", n + 1, seed=n, lines=((0.0, 1.0, f"line {n}"),)) for n in range(9)]
     library.writer.add_frames({video.video_id: video.frame_rows() for video in videos})
-    library.writer.add_transcript({video.video_id: video.transcript() for video in videos})
+    library.writer.add_speech({video.video_id: video.speech() for video in videos})
     library.writer.add_segments({video.video_id: [SegmentRow("", 0, 0.0, 1.0, "shot")] * 2 for video in videos})
     assert library.writer.complete([replace(video.video_row(), segments=2) for video in videos]) == ()
     for video in videos:
@@ -318,7 +318,7 @@ def test_many_videos_in_one_commit(library):
         assert [row.segment_no for row in library.segments(video.video_id)] == [0, 1]
     library.writer.discard(*(video.video_id for video in videos[:5]))
     assert [row.video_id for row in library.videos()] == ["0005", "0006", "0007", "0008"]
-    assert [hit.video_id for hit in library.search.transcript("line", k=20)] == ["0005", "0006", "0007", "0008"]
+    assert [hit.video_id for hit in library.search.speech("line", k=20)] == ["0005", "0006", "0007", "0008"]
 
 
 def test_sources_are_remembered(library):
@@ -366,14 +366,14 @@ def test_what_a_run_completes_is_appended(library: Library) -> None:
 
 
 def test_segments_by_number_and_lines_by_video_alone(library: Library) -> None:
-    segments, lines = new_rows(library, "segments"), new_rows(library, "transcript")
+    segments, lines = new_rows(library, "segments"), new_rows(library, "speech")
     video = made("aaaa", 3, seed=1, lines=((0.0, 1.0, "hello"), (1.0, 2.0, "hello")))
     write(library, video, complete=False)
     library.additions.add_speech({"aaaa": [spoken(0, "heard")]}, "whisper")
-    assert same(library, lines, "transcript", "aaaa").rows == {"aaaa": 2}
+    assert same(library, lines, "speech", "aaaa").rows == {"aaaa": 2}
     assert same(library, segments, "segments", "aaaa").rows == {"aaaa": 0}
     library.additions.add_speech({"aaaa": [spoken(0, "from a file")]}, "someone", "imported")
-    assert count_rows(library.tables, "transcript").rows == rows_by_video(library.tables, "transcript") == {"aaaa": 2}
+    assert count_rows(library.tables, "speech").rows == rows_by_video(library.tables, "speech") == {"aaaa": 2}
 
 
 WORD = pa.struct([("text", pa.string()), ("start_s", pa.float64())])

@@ -16,7 +16,7 @@ from PIL import Image
 
 import kinodex
 from kinodex.agent.errors import ModelRejected, ModelUnreachable
-from kinodex.find import Finder, Query
+from kinodex.finder import Finder
 from kinodex.index.errors import BadCheckpoint
 from kinodex.index.library import Library
 from kinodex.index.spaces.video_text import load_video_text_model
@@ -24,6 +24,7 @@ from kinodex.jobs.add.clips import Clips, windows_of
 from kinodex.jobs.add.run import add
 from kinodex.jobs.clip_models import ENDPOINT, ClipQueries
 from kinodex.jobs.errors import UsageError
+from kinodex.requests import Find
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.libraries.moments import video
 from tests.support.loopback import Answer
@@ -140,8 +141,8 @@ def test_clips_by_a_model_here(
         others = [each for each in hits if each is not hit and each["video_id"] == hit["video_id"]]
         assert all(abs(each["start_s"] - hit["start_s"]) >= 4 for each in others), "no two hits share time"
     assert (Path(uri) / "towers" / digest / "text.safetensors").exists()
-    found = Finder(Library.open(uri)).find_parts(Query("a red kite", k=3))
-    assert found[1] is not None and len(found[1].clips) >= 4 and found[1].pictures
+    found = Finder(Library.open(uri)).find(Find(query="a red kite", k=3))
+    assert found and all(hit.part("clips") or hit.part("frames") for hit in found)
 
     picture = tmp_path / "frame.jpg"
     picture.write_bytes(shown[0])
@@ -190,13 +191,13 @@ def test_clips_by_an_endpoint_find_what_no_frame_shows(library: Library, kinodex
             ("left", "red", "one", 8),
             ("left", "blue", "one", 4),
         ]:
-            best = finder.find(Query(f"{colour} moves {way}", where="clips", k=1))[0]
+            best = finder.find(Find(query=f"{colour} moves {way}", in_="clips", k=1))[0]
             assert (best.title, best.time_s, best.end_s) == (title, start_s, start_s + 4), (way, colour)
         frame = library.frames_at(library.video("two").video_id, [5.0])[0]
-        hits = finder.find(Query("this but red moves right", frame.jpeg, where="clips", k=2))
+        hits = finder.find(Find(query="this but red moves right", in_="clips", k=2), frame.jpeg)
         assert {hit.query for hit in hits} == {"model"} and len(server.asked[-1]["messages"][1]["content"]) == 2
-        everywhere = {(hit.source, hit.query) for hit in finder.find(Query("red moves right", frame.jpeg, k=8))}
-        assert everywhere and everywhere <= {("frame", "sum"), ("both", "sum"), ("clip", "model")}
+        everywhere = {(hit.found_in, hit.query) for hit in finder.find(Find(query="red moves right", k=8), frame.jpeg)}
+        assert everywhere and everywhere <= {("frames", "sum"), ("several", "sum"), ("clips", "model")}
 
         count = len(server.asked)
         assert kinodex("remove", "added", uri, "clips", made["model"], "--yes").code == 0
@@ -204,8 +205,8 @@ def test_clips_by_an_endpoint_find_what_no_frame_shows(library: Library, kinodex
         assert (again["rows"], again["usage"]["cost"], len(server.asked)) == (10, 0, count), "replies are kept"
     gone = Finder(Library.open(uri))
     with pytest.raises(ModelUnreachable, match="nobody answers at"):
-        gone.find(Query("green moves", where="clips"))
-    assert gone.find(Query("green moves")) and "nobody answers" in gone.clips_missing
+        gone.find(Find(query="green moves", in_="clips"))
+    assert gone.find(Find(query="green moves")) and "nobody answers" in gone.clips_missing
     assert "note: clips are not searched: nobody answers" in kinodex("search", uri, "green moves on").err
 
 

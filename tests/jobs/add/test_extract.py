@@ -21,8 +21,9 @@ from kinodex.index.library import Library
 from kinodex.index.sweep import audit
 from kinodex.jobs.add.extract import extraction
 from kinodex.jobs.errors import UsageError
+from kinodex.requests import Find
 from kinodex.web.inputs import ViewerApi, classify_inputs
-from kinodex.web.search import LibrarySearch, read_request
+from kinodex.web.search import LibrarySearch
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.scenes.chaptered_film import PLACES, add_film
 from tests.support.servers.chat_server import ChatServer, failing
@@ -113,7 +114,7 @@ def test_a_scene_is_a_row_that_is_asked_for_once_and_found_in_sql_by_words_and_a
         ("aa", 60.0, "extracts"),
         ("bb", 60.0, "extracts"),
     }
-    asked = read_request({"text": "kitchen", "in": "places"}, library)
+    asked = Find(query="kitchen", in_="places")
     (moment,) = LibrarySearch(library, library.fingerprint).search(asked)["groups"][0]["hits"]
     assert (moment["frame_no"], moment["end_s"]) == (65, 70.0), "the page shows a picture of the evidence"
     page = ViewerApi(classify_inputs([library.uri]))
@@ -273,7 +274,7 @@ def test_other_refusals(kinodex: Kinodex, library: Library, schema: Path) -> Non
         bad(kinodex, *command(library, schema, server, "--stop-at-cost", 1, "--ray"), code=2, says="leave one out")
         bad(kinodex, *command(library, schema, server, "--where", "camera = 1"), code=2, says="no column camera")
         assert server.seen == []
-    bad(kinodex, "search", library.uri, "boat", "--in", "goals", code=2, says="it is one of all, pictures")
+    bad(kinodex, "search", library.uri, "boat", "--in", "goals", code=2, says="it is one of all, frames")
 
 
 NO_SQL = (
@@ -301,9 +302,9 @@ def test_sql_sees_what_readers_see(library: Library) -> None:
     assert videos == [("aa", "film aa", 240.0, 240.0)]
     counts = "SELECT (SELECT count(*) FROM frames), (SELECT count(*) FROM segments), (SELECT count(*) FROM detections)"
     assert opened.sql(counts).fetchall() == [(240, 48, 0)]
-    sources = opened.sql("SELECT source, count(*) FROM lines GROUP BY 1 ORDER BY 1").fetchall()
+    sources = opened.sql("SELECT kind, count(*) FROM lines GROUP BY 1 ORDER BY 1").fetchall()
     assert sources == [("captions", 48), ("speech", 24)]
-    within = "l.start_s >= s.start_s AND l.end_s <= s.end_s AND source = 'speech'"
+    within = "l.start_s >= s.start_s AND l.end_s <= s.end_s AND l.kind = 'speech'"
     spoken = f"SELECT l.text FROM lines l JOIN segments s USING (video_id) WHERE {within}"
     assert len(opened.sql(spoken).df()) == 24
     assert opened.sql("SELECT max(time_s) AS last FROM frames").to_arrow_table().to_pylist() == [{"last": 239.0}]

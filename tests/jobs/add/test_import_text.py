@@ -32,7 +32,7 @@ def texts(videos: Mapping[str, Sequence[str]]) -> list[ReadResult]:
 
 
 def said(library: Library, name: str) -> list[tuple[float, float, str]]:
-    return [(row.start_s, row.end_s, row.text) for row in library.transcript(library.video(name).video_id)]
+    return [(row.start_s, row.end_s, row.text) for row in library.speech(library.video(name).video_id)]
 
 
 def bring(library: Library, videos: Mapping[str, Sequence[str]], model: str = "someone", **rest) -> ImportResult:
@@ -67,7 +67,7 @@ def test_a_library_of_captions_alone(kinodex, tmp_path):
     assert "captions by lavila: 3 in 2 videos" in kinodex("info", uri).out
     assert "none, only text" in kinodex("info", uri).out
     hit = library.search.hybrid("blue car", tower.embed_text(["blue car"])[0])[0]
-    assert (hit.text, hit.time_s, hit.source) == ("a blue car in snow", 1.0, "caption")
+    assert (hit.text, hit.time_s, hit.found_in) == ("a blue car in snow", 1.0, "captions")
     at = ("--video", "q-1", "--at", 0)
     bad(kinodex, "export", "frames", uri, tmp_path / "out", *at, code=2, says="was imported as text and has no frames")
 
@@ -98,9 +98,9 @@ def test_a_transcript_alone_has_windows_for_segments(kinodex, tmp_path):
     row = library.video("film")
     assert row.duration_s == 30.0
     assert [(each.start_s, each.end_s) for each in library.segments(row.video_id)] == [(0, 10), (10, 20), (20, 30)]
-    (first, second) = library.transcript(row.video_id)
+    (first, second) = library.speech(row.video_id)
     assert (first.text, first.source, first.model, second.start_s) == ("Hello", "imported", "imported", 20.0)
-    assert library.search.transcript("bye")[0].time_s == 20.0
+    assert library.search.speech("bye")[0].time_s == 20.0
     assert library.caption_vectors(row.video_id).vectors.shape == (0, library.fingerprint.dim)
     assert audit(library).problems == ()
 

@@ -16,10 +16,10 @@ from kinodex.index.library import Library
 from kinodex.index.store.schema import CHECKSUM, equal
 from kinodex.index.sweep import audit
 from kinodex.jobs.add.captions import Captions
+from kinodex.jobs.add.chapters import Chapters
 from kinodex.jobs.add.detections import Detections
 from kinodex.jobs.add.run import AddedRows, add, check_settings, kept_settings
 from kinodex.jobs.add.speech import Speech
-from kinodex.jobs.add.summaries import Summaries
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import PipelineError
 from tests.support.faults.operations import BASES, STAGES, Given
@@ -150,7 +150,7 @@ HEARD = Speech("/nowhere/m", language="de")
 DETECTED = Detections("/nowhere/m", ("boat", "cat"), min_score=0.5)
 ASKED = Captions("m", "http://one:1/v1", frames_a_segment=8, input_price=1.0)
 CAPTIONED = Captions("/nowhere/n n", max_new_tokens=32)
-TOLD = Summaries("s", frames_a_scene=2)
+TOLD = Chapters("s", frames_a_scene=2)
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ REFUSED = (
     ("detections", "/nowhere/m", ("--labels", "cat,boat"), "--min-score 0.3", "--min-score 0.5"),
     ("captions", "m", ("--base-url", "http://two:1/v1"), "--frames-a-segment 4", "--frames-a-segment 8"),
     ("captions", "/nowhere/n n", (), "--max-new-tokens 96", "--max-new-tokens 32"),
-    ("summaries", "s", (), "--frames-a-scene 4", "--frames-a-scene 2"),
+    ("chapters", "s", (), "--frames-a-scene 4", "--frames-a-scene 2"),
 )
 
 
@@ -178,7 +178,7 @@ REFUSED = (
 def test_other_settings_are_refused_until_what_is_there_was_taken_out(kinodex, added_to):
     remedies = set()
     for name, model, options, got, held in REFUSED:
-        command = "chapters" if name == "summaries" else name
+        command = "chapters" if name == "chapters" else name
         ran = kinodex("add", command, added_to.uri, "--model", model, *options)
         assert ran.code == 2, (name, options)
         assert f"got {got}, but {added_to.uri} holds {name} by {model}" in ran.error_line

@@ -18,13 +18,13 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(find_spec("rapidocr") is None, reason="the extra `text` is not installed"),
 ]
-SCENES = [(2.0, "GOOD MORNING"), (1.0, ""), (3.0, "Platform 13"), (1.0, "")]
+CHAPTERS = [(2.0, "GOOD MORNING"), (1.0, ""), (3.0, "Platform 13"), (1.0, "")]
 SMALL_PRINT = 10
 
 
 @pytest.fixture
 def library(tmp_path: Path) -> Library:
-    return library_of(tmp_path / "library", [text_film(tmp_path / "signs.mp4", SCENES)])
+    return library_of(tmp_path / "library", [text_film(tmp_path / "signs.mp4", CHAPTERS)])
 
 
 def lines(library: Library, title: str = "signs") -> list[tuple[float, float, str]]:
@@ -32,26 +32,26 @@ def lines(library: Library, title: str = "signs") -> list[tuple[float, float, st
 
 
 def test_lines_of_stored_frames_with_times_boxes_and_search(kinodex, library):
-    add_to = ("add", "screen-text", library.uri)
+    add_to = ("add", "screen_text", library.uri)
     says = "got language 'ko', whose letters PP-OCRv6-small does not read"
     bad(kinodex, *add_to, "--language", "en,ko", code=2, says=says)
     says = "got nobody/nothing, which is no folder; give PP-OCRv6-small"
     bad(kinodex, *add_to, "--model", "nobody/nothing", code=2, says=says)
-    says = "has no text on screen; `kinodex add screen-text`"
-    bad(kinodex, "search", library.uri, "morning", "--in", "screen-text", code=2, says=says)
+    says = "has no text on screen; `kinodex add screen_text`"
+    bad(kinodex, "search", library.uri, "morning", "--in", "screen_text", code=2, says=says)
     made = json_of(kinodex, *add_to, "--language", "en")
-    assert (made["stage"], made["added"], made["rows"]) == ("text", 1, 2)
+    assert (made["stage"], made["added"], made["rows"]) == ("screen_text", 1, 2)
     assert lines(library) == [(0.0, 2.0, "GOOD MORNING"), (3.0, 6.0, "Platform 13")]
     first = library.screen_text.rows(library.video("signs").video_id)[0]
     assert (first.frames, first.language, first.model) == (2, "en", "PP-OCRv6-small for en")
     assert first.confidence > 0.9 and first.box[0] < 0.2 < first.box[2] and first.box[3] < 0.5
-    (hit,) = json_of(kinodex, "search", library.uri, "gud platfrom", "--in", "screen-text")
-    assert (hit["text"], hit["source"], hit["time_s"]) == ("Platform 13", "text", 3.0)
+    (hit,) = json_of(kinodex, "search", library.uri, "gud platfrom", "--in", "screen_text")
+    assert (hit["text"], hit["found_in"], hit["time_s"]) == ("Platform 13", "screen_text", 3.0)
     assert json_of(kinodex, *add_to, "--language", "EN")["added"] == 0
     other = ("--language", "en", "--min-confidence", 0.5)
     bad(kinodex, *add_to, *other, code=2, says="made with --min-confidence 0.75")
-    assert "text" in kinodex("info", library.uri).out
-    assert kinodex("remove", "added", library.uri, "text", "PP-OCRv6-small for en", "--yes").code == 0
+    assert "screen_text" in kinodex("info", library.uri).out
+    assert kinodex("remove", "added", library.uri, "screen_text", "PP-OCRv6-small for en", "--yes").code == 0
     assert lines(library) == []
 
 

@@ -38,9 +38,9 @@ def test_speech_is_heard_where_there_is_sound(kinodex, library, tiny_model):
         "film-1": False,
         "film-2": True,
     }
-    lines = library.transcript(library.video("film-0").video_id)
-    assert {(line.source, line.language, line.model) for line in lines} == {("asr", "de", str(tiny_model("whisper")))}
-    hits = library.search.transcript(lines[0].text)
+    lines = library.speech(library.video("film-0").video_id)
+    assert {(line.source, line.language, line.model) for line in lines} == {("model", "de", str(tiny_model("whisper")))}
+    hits = library.search.speech(lines[0].text)
     assert (lines[0].video_id, lines[0].start_s) in [(hit.video_id, hit.time_s) for hit in hits]
 
 
@@ -69,7 +69,7 @@ def test_who_speaks_is_known_through_all_videos_and_by_name(kinodex, library, ti
     assert json_of(kinodex, *command, "--speakers")["added"] == 3
     voices = library.speakers.rows()
     assert [row.speaker for row in voices] == ["speaker-1"]  # one tone in two films
-    spoken = [line for row in library.videos() for line in library.transcript(row.video_id)]
+    spoken = [line for row in library.videos() for line in library.speech(row.video_id)]
     assert {line.speaker for line in spoken} - {None} == {"speaker 1"}
     assert any(line.words for line in spoken)
     bad(kinodex, *command, code=2, says="got --no-speakers, but")

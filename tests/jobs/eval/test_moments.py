@@ -55,7 +55,7 @@ def test_a_hit_is_the_moment_at_which_it_begins(bench: Bench) -> None:
     hits = bench.library.search.frames(bench.environment.embed_text("a boat"), k=5, min_gap_s=2.0)
     assert found.found == tuple((hit.video_id, hit.time_s, hit.time_s) for hit in hits)
     assert (found.present, found.evidence, found.error) == (None, None, "")
-    line = bench.library.transcript(bench.library.video("film-01").video_id)[0]
+    line = bench.library.speech(bench.library.video("film-01").video_id)[0]
     spoken = solver("words", bench)(case(line.text))
     assert spoken.found[0] == (line.video_id, line.start_s, line.start_s)
     assert solver("captions", bench)(case("a boat")).found == ()

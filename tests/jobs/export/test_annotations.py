@@ -46,7 +46,7 @@ def test_text_on_screen_is_a_box_in_every_frame_that_shows_it(described: Path, t
     library = Library.open(str(shutil.copytree(described, tmp_path / "library")))
     film = library.video("film-02")
     whole = Moment(film, film.start_s, film.end_s)
-    with pytest.raises(UsageError, match="kinodex add screen-text"):
+    with pytest.raises(UsageError, match="kinodex add screen_text"):
         export_coco(library, [whole], tmp_path / "none", text=True)
     start_s = film.start_s + 2.0
     add_screen_text(library, film.video_id, [Line(start_s, start_s + 3.0, "HARBOUR", box=(0.25, 0.5, 0.75, 0.625))])
@@ -80,7 +80,7 @@ print(json.dumps(problems))
 def test_ranges_and_boxes_of_a_video(described: Path, tmp_path: Path) -> None:
     library = Library.open(str(described))
     film = library.video("film-02")
-    moments = [Moment(film, 2.0, 4.0, "mine"), Moment(film, 3.0, 3.0, "a walrus & co", 0.5, "caption")]
+    moments = [Moment(film, 2.0, 4.0, "mine"), Moment(film, 3.0, 3.0, "a walrus & co", 0.5, "captions")]
     whole = [*moments, Moment(film, film.start_s, film.end_s, "all", None, "video")]
     report = export_label_studio(library, whole, tmp_path / "out", "/data/local-files/?d=films/", boxes=True)
     assert (report.tasks, report.moments, report.boxes) == (1, 3, 2)
@@ -89,7 +89,7 @@ def test_ranges_and_boxes_of_a_video(described: Path, tmp_path: Path) -> None:
     fps = task["data"]["fps"]
     first, second, _, *boxes = task["predictions"][0]["result"]
     assert first["value"] == {"ranges": [{"start": 2 * fps + 1, "end": 4 * fps}], "timelinelabels": ["mine"]}
-    assert second["value"]["timelinelabels"] == ["caption"]
+    assert second["value"]["timelinelabels"] == ["captions"]
     assert (second["meta"], second["score"]) == ({"text": ["a walrus & co"]}, 0.5)
     rows = {row.time_s: row for row in library.detections(film.video_id)}
     for box in boxes:
@@ -100,7 +100,7 @@ def test_ranges_and_boxes_of_a_video(described: Path, tmp_path: Path) -> None:
     tree = ElementTree.parse(tmp_path / "out" / "config.xml")
     names = {each.get("name") for each in tree.iter()}
     assert {"timeline", "box", "video"} <= names
-    assert {each.get("value") for each in tree.iter("Label")} == {"mine", "caption", "video", "walrus"}
+    assert {each.get("value") for each in tree.iter("Label")} == {"mine", "captions", "video", "walrus"}
     export_label_studio(library, moments, tmp_path / "plain", None, boxes=False)
     (task,) = json.loads((tmp_path / "plain" / "tasks.json").read_text())
     assert task["data"]["video"] == film.uri
@@ -113,7 +113,7 @@ def test_ranges_and_boxes_of_a_video(described: Path, tmp_path: Path) -> None:
 def test_label_studio_takes_the_tasks(described: Path, tmp_path: Path) -> None:
     library = Library.open(str(described))
     film = library.video("film-02")
-    moments = [Moment(film, 2.0, 4.0, "mine"), Moment(film, film.start_s, film.end_s, "a & b", 0.5, "caption")]
+    moments = [Moment(film, 2.0, 4.0, "mine"), Moment(film, film.start_s, film.end_s, "a & b", 0.5, "captions")]
     assert export_label_studio(library, moments, tmp_path / "out", None, boxes=True).boxes == 2
     assert printed(python_with(SDK), PROGRAM, tmp_path / "out") == []
     tasks = tmp_path / "out" / "tasks.json"

@@ -60,7 +60,7 @@ def seconds(path: Path) -> float:
 
 @pytest.mark.slow
 def test_a_clip_each_and_a_manifest(opened: Library, tmp_path: Path) -> None:
-    line = next(each for each in opened.transcript(opened.video("film-01").video_id) if "code word" in each.text)
+    line = next(each for each in opened.speech(opened.video("film-01").video_id) if "code word" in each.text)
     spoken = moment(opened, "film-01", line.start_s - 1.0, line.end_s, "said")
     moments = [spoken, moment(opened, "film-02", 4.0, 6.0), moment(opened, "film-02", 4.0, 6.0)]
     rows = export_clips(opened, moments, tmp_path / "out", CutWay(exact=True))

@@ -55,8 +55,8 @@ def test_rows_of_whole_videos(opened: Library) -> None:
     rows = opened.segments(opened.video("film-01").video_id)
     assert times(shots) == [("film-01", row.start_s, row.end_s) for row in rows]
     assert (shots[0].label, shots[0].source) == ("shot 1", "shot")
-    lines = chosen(opened, "shots", rows="transcript")
-    assert {each.source for each in lines} == {"transcript"}
+    lines = chosen(opened, "shots", rows="speech")
+    assert {each.source for each in lines} == {"speech"}
     assert any("code word" in each.label for each in lines)
     (whole,) = chosen(opened, "shots", rows="videos", videos=("film-02",))
     assert (whole.start_s, whole.end_s) == (whole.video.start_s, whole.video.end_s)

@@ -80,7 +80,7 @@ class Ingests(RuleBasedStateMachine):
             numbers = self.library.vectors(film.video_id).frame_no.tolist()
             assert numbers == list(range(film.frames)), film
             assert [frame.frame_no for frame in self.library.frames(film.video_id, numbers)] == numbers
-            assert [line.text for line in self.library.transcript(film.video_id)] == [film.line]
+            assert [line.text for line in self.library.speech(film.video_id)] == [film.line]
         found = audit(self.library, deep=True)
         assert (found.broken, found.damaged, found.altered, found.added.broken) == ((), (), (), ()), found
 

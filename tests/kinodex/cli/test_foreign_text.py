@@ -21,10 +21,10 @@ STEERS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 KEPT = {
     "additions": {"stage", "digest"},
     "captions": set[str](),
-    "scenes": {"level"},
+    "chapters": {"level"},
     "segments": {"kind"},
     "sentences": {"source"},
-    "transcript": {"source"},
+    "speech": {"source"},
     "videos": {"state", "digests"},
 }
 """Columns of words that kinodex itself compares, by the beginning of a table's name; the others hold any text."""
@@ -80,7 +80,7 @@ remove videos LIBRARY film --yes
 
 @pytest.mark.slow
 def test_no_command_prints_codes_that_a_library_holds(kinodex: Kinodex, root: Path, tmp_path: Path) -> None:
-    with tarfile.open(root / "tests" / "data" / "libraries" / "format-3.tar.xz") as archive:
+    with tarfile.open(root / "tests" / "data" / "libraries" / "format-1.tar.xz") as archive:
         archive.extractall(tmp_path, filter="data")
     library = Library.open(str(tmp_path / "library"))
     with library.lease("ingest", f"owner{EVIL}"):

@@ -89,7 +89,7 @@ def test_a_manifest_names_videos_and_failures_are_left_out_until_they_are_retrie
     (tmp_path / "words.srt").write_text("1\n00:00:00,500 --> 00:00:01,500\nhello\n")
     assert json_of(kinodex, "ingest", manifest, "--retry-failed", *to, code=3)["left_out"] == 3
     info = json_of(kinodex, "info", library)
-    assert {row["title"]: row["transcript_lines"] for row in info["videos"]} == {"8": 0, "9": 1, "The first": 0, "b": 0}
+    assert {row["title"]: row["speech_lines"] for row in info["videos"]} == {"8": 0, "9": 1, "The first": 0, "b": 0}
     assert [(Path(row["uri"]).name, row["attempts"]) for row in info["failures"]] == [("c.mp4", 3)]
 
 

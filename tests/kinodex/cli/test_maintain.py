@@ -17,7 +17,7 @@ import pytest
 
 from kinodex.index.library import Library
 from kinodex.index.maintain import maintain
-from kinodex.index.rows import ClipRow
+from kinodex.index.rows import NoteRow
 from kinodex.index.store.database import Tables
 from kinodex.index.store.schema import CHECKSUM, equal, frame_key, vectors_table
 from kinodex.index.sweep import audit
@@ -49,11 +49,11 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed, video_id in enumerate(VIDEOS):
         write(library, made(video_id, FRAMES, seed, lines=((0.0, 1.0, "hello"),)))
     library.additions.add_space(OTHER)
-    library.additions.discard_leftovers("text", "m")  # which makes the table
+    library.additions.discard_leftovers("screen_text", "m")  # which makes the table
     for stage in STAGE_MODELS:
         add(library, stage, *VIDEOS[:2])
         library.additions.complete(stage, STAGE_MODELS[stage], dict.fromkeys(VIDEOS[:2], rows_of(stage)), {})
-    library.clips.add([ClipRow("aaaa", "m", 0.0, 1.0, "a kite", None, 2)])
+    library.notes.add([NoteRow("aaaa", "m", 0.0, 1.0, "a kite", None, 2)])
     return Path(library.uri)
 
 
@@ -124,7 +124,7 @@ def test_what_lost_rows_or_was_altered_goes_only_when_asked(kinodex: Kinodex, li
     """Of `aaaa` a frame is lost, of `bbbb` what stages added, and `cccc` has a picture altered, and rows twice."""
     tables.delete("frames", equal("video_id", "aaaa") & equal("frame_no", 3))
     for stage in STAGE_MODELS:
-        table = {"speech": "transcript", "text": "screen_text", "vectors": vectors_table(OTHER)}.get(stage, stage)
+        table = {"speech": "speech", "text": "screen_text", "vectors": vectors_table(OTHER)}.get(stage, stage)
         of_second = equal("video_id", "bbbb")
         tables.delete(table, of_second if stage == "vectors" else of_second & equal("model", "m"))
     library.writer.add_frames({"cccc": made("cccc", FRAMES, seed=2).frame_rows()[:2]})  # by a run taken for dead
@@ -145,7 +145,7 @@ def test_what_lost_rows_or_was_altered_goes_only_when_asked(kinodex: Kinodex, li
     for stage, model in STAGE_MODELS.items():
         assert [row.video_id for row in library.additions.pending(stage, model)] == ["bbbb"], stage
     assert library.video_ids() == {"bbbb"} and audit(library).problems == ()
-    assert tables.count("additions", equal("video_id", "aaaa")) == tables.count("clips") == 0
+    assert tables.count("additions", equal("video_id", "aaaa")) == tables.count("notes") == 0
 
 
 DIE = """

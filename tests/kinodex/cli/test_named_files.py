@@ -21,7 +21,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "trace.jsonl": ("export", "csv", "LIBRARY", "--trace", "FILE"),
     "replay.jsonl": ("ask", "LIBRARY", "What?", "--model", "replay:FILE"),
     "schema.json": ("extract", "LIBRARY", "--schema", "FILE", "--into", "t", *ENDPOINT, "--dry-run"),
-    "plan.json": ("ask", "LIBRARY", "What?", "--all", "--plan", "FILE", *ENDPOINT),
+    "plan.json": ("ask", "LIBRARY", "What?", "--agent", "all", "--plan", "FILE", *ENDPOINT),
 }
 """A command that reads a file of each kind."""
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kinodex.index.library import Library
-from kinodex.index.rows import ClipRow, FailureRow, SourceRow
+from kinodex.index.rows import FailureRow, NoteRow, SourceRow
 from kinodex.index.sweep import audit
 from tests.support.command import bad
 from tests.support.libraries.agent_library import make_library
@@ -24,7 +24,7 @@ def library(tmp_path) -> Library:
     for model in ("m1", "m2"):
         library.additions.add_captions({video_id: [caption(0, f"by {model}")] for video_id in ids}, model)
         assert library.additions.complete("captions", model, dict.fromkeys(ids, 1), {}) == ()
-    library.clips.add([ClipRow(video_id, "m1", 0.0, 4.0, "a clip", None, 4) for video_id in ids])
+    library.notes.add([NoteRow(video_id, "m1", 0.0, 4.0, "a clip", None, 4) for video_id in ids])
     return library
 
 
@@ -50,7 +50,7 @@ def test_videos_go_with_all_that_was_added_and_what_failed_in_them(library, kino
     ran = kinodex(*remove, "one.mp4", "two.mp4", "one.mp4", yes)
     assert ran.code == 0 and "2 videos removed, 1 left" in ran.out
     assert [row.title for row in library.videos()] == ["three.mp4"]
-    assert held(library) == {("captions", "m1"): (1, 1), ("captions", "m2"): (1, 1), ("clips", "m1"): (1, 1)}
+    assert held(library) == {("captions", "m1"): (1, 1), ("captions", "m2"): (1, 1), ("notes", "m1"): (1, 1)}
     assert [row.uri for row in library.ingest_log.failures()] == sorted([uris["two.mp4"], uris["three.mp4"]])
     assert audit(library).problems == ()
 
@@ -58,7 +58,7 @@ def test_videos_go_with_all_that_was_added_and_what_failed_in_them(library, kino
 def test_what_one_model_added_goes_alone_or_of_one_video(library, kinodex):
     uri, left = library.uri, held(library)
     bad(kinodex, "remove", "added", uri, "speech", "m1", "--yes", code=2, says="added to it: captions m1, captions m2")
-    for stage in ("captions", "clips"):
+    for stage in ("captions", "notes"):
         ran = kinodex("remove", "added", uri, stage, "m1", "--yes")
         assert (ran.code, ran.out.strip()) == (0, f"3 {stage} removed")
         del left[stage, "m1"]

@@ -44,7 +44,7 @@ def test_search_by_label_score_and_space(kinodex: Kinodex, described: Path) -> N
     assert hits("a boat", "--space", own.digest) == hits("a boat")
     (other,) = (space for space in Library.open(str(described)).spaces() if space.digest != own.digest)
     assert any(hit["text"] == "a walrus plays chess" for hit in hits("a walrus plays chess", "--space", other.name))
-    found = hits("a cat", "--space", other.name, "--in", "pictures", "--min-gap", 0, "-k", 1000)
+    found = hits("a cat", "--space", other.name, "--in", "frames", "--min-gap", 0, "-k", 1000)
     film = Library.open(str(described)).video("film-02")
     assert (len(found), {hit["video_id"] for hit in found}) == (film.frames, {film.video_id})
     assert "detection" in kinodex("search", described, "--label", "walrus").out
@@ -82,9 +82,9 @@ def test_ranges_are_printed_written_as_a_table_and_cut_out(kinodex: Kinodex, lib
 @pytest.mark.slow
 def test_an_event_that_is_nowhere_and_an_agents_evidence(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
     for command in ("ground", "search"):
-        ran = kinodex(command, library, "zzzzqqq", "--in", "pictures")
+        ran = kinodex(command, library, "zzzzqqq", "--in", "frames")
         assert ran.code == 0 and ran.out.startswith(RANKED), "the space never met this word"
-        made = json_of(kinodex, command, library, "zzzzqqq", "--in", "pictures")
+        made = json_of(kinodex, command, library, "zzzzqqq", "--in", "frames")
         assert {each["basis"] for each in (made if command == "search" else made["ranges"])} == {"ranking"}
     ran = kinodex("ground", library, "zzzzqqq", "--in", "words", "--clip", tmp_path / "none.mp4")
     assert (ran.code, list(tmp_path.glob("*.mp4")), ran.out.strip()) == (0, [], NOTHING_FITS)
@@ -100,7 +100,7 @@ def test_a_model_looks_and_says_present_or_absent_in_table_and_json(
     place = shutil.copytree(library, tmp_path / "library")
     with looking_server(lambda number, line: number == 2) as server:
         looking = "--verify", 3, "--model", "tester", "--base-url", server.base_url
-        asked = "a boat", "--in", "pictures"
+        asked = "a boat", "--in", "frames"
         bill = json_of(kinodex, "search", place, *asked, *looking, "--input-price", 2, "--dry-run")
         assert (bill["questions"], bill["calls"], bill["cost"] > 0, server.seen) == (3, 1, True, [])
         hits = json_of(kinodex, "search", place, *asked, *looking)

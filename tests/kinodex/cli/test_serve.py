@@ -120,7 +120,7 @@ def test_stdio(mcp_library: Library) -> None:
             overview = await call(client, "overview", video=video["video_id"][:8])
             assert overview["video"]["title"] == "harbour"
             assert overview["segments"][-1]["end_s"] == pytest.approx(30.0)
-            (hit,) = (await call(client, "search", query="code word", where="speech"))["hits"]
+            (hit,) = (await call(client, "search", query="code word", in_="speech"))["hits"]
             assert hit["text"] == SAID[1][2]
             await check_frames(client)
             refused = await client.call_tool("overview", {"video": "nowhere"})

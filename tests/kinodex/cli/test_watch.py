@@ -54,7 +54,7 @@ def test_a_page_is_indexed_with_its_subtitles_once_and_asked_about(site: Path, k
     place = site.parent / "data" / "kinodex" / "watched" / "library"
     again = kinodex("watch", f"{address}/page.html", *asked)  # the server is gone: nothing is fetched twice
     assert again.code == 0 and "status" in again.out
-    (line,) = Library.open(str(place)).transcript(Library.open(str(place)).videos()[0].video_id)
+    (line,) = Library.open(str(place)).speech(Library.open(str(place)).videos()[0].video_id)
     assert (line.text, line.language) == ("A zebra crosses the square.", "en")
 
 
@@ -65,13 +65,13 @@ def test_a_file_by_its_address_and_chapters_of_a_page(site: Path, tmp_path: Path
         by_file = watch(f"{address}/film.mp4", str(tmp_path / "files"), space="builtin")
     assert by_file.uri == f"{address}/film.mp4" and by_file.video_id == by_page.video_id
     library = Library.open(str(tmp_path / "pages"))
-    rows = library.scenes.rows(by_page.video_id)
+    rows = library.chapters.rows(by_page.video_id)
     assert [(row.title, row.start_s, row.end_s, row.model) for row in rows] == [
         ("First steps", 0.0, 9.0, PAGE_CHAPTERS),
         ("The harbour", 9.0, 20.0, PAGE_CHAPTERS),
     ]
     assert [row.segments > 0 for row in rows] == [True, True]
-    (hit, *_) = front_door.open(tmp_path / "pages").search("harbour", where="chapters")
+    (hit, *_) = front_door.open(tmp_path / "pages").search("harbour", in_="chapters")
     assert hit.time_s == 9.0
 
 

@@ -14,16 +14,19 @@ import jsonschema
 import pytest
 from mcp import Client
 
-from kinodex.agent.ask import ask, variant_named
+from kinodex.agent.ask import ask
 from kinodex.agent.limits import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
 from kinodex.agent.models.rules import RuleBasedModel
 from kinodex.agent.protocol import Question
+from kinodex.desk import Desk
 from kinodex.index.library import Library
 from kinodex.jobs.open import open_environment
 from kinodex.mcp import replies
-from kinodex.mcp.server import AskOptions, LibraryTools, make_server, serve_http
+from kinodex.mcp.ask_tool import AskOptions, answer_here
+from kinodex.mcp.http import serve_http
+from kinodex.mcp.server import make_server
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing
 from tests.support.servers.mcp_client import (
     OPTIONS,
@@ -48,9 +51,9 @@ def test_http_on_loopback(mcp_library: Library, mode: str) -> None:
             port = listener.getsockname()[1]
             serving = asyncio.create_task(serve_http(server_of(mcp_library), listener, "127.0.0.1"))
             async with Client(f"http://127.0.0.1:{port}/mcp", mode=mode) as client:
-                several = [call(client, "transcript", video="harbour") for _ in range(4)]
+                several = [call(client, "speech", video="harbour") for _ in range(4)]
                 assert [len(each["lines"]) for each in await asyncio.gather(*several)] == [3] * 4
-                (hit,) = (await call(client, "search", query="boat", where="pictures", start_s=5, end_s=8, k=1))["hits"]
+                (hit,) = (await call(client, "search", query="boat", in_="frames", start_s=5, end_s=8, k=1))["hits"]
                 assert 5 <= hit["start_s"] < 8
                 await check_frames(client)
                 answer = await call(client, "ask", question=QUESTION, options=OPTIONS)
@@ -72,7 +75,7 @@ def test_http_for_others_serves_no_page_of_a_browser(mcp_library: Library) -> No
             port = listener.getsockname()[1]
             serving = asyncio.create_task(serve_http(server_of(mcp_library), listener, "0.0.0.0"))
             async with Client(f"http://127.0.0.1:{port}/mcp") as client:
-                assert len((await call(client, "transcript", video="harbour"))["lines"]) == 3
+                assert len((await call(client, "speech", video="harbour"))["lines"]) == 3
             assert await asyncio.to_thread(status_for, port, Host="library.example") == 406
             assert await asyncio.to_thread(status_for, port, Origin="http://library.example") == 403
             serving.cancel()
@@ -105,26 +108,25 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("frames", {"video": "harbour", "start_s": 100, "end_s": 200}, "harbour, which covers [0.000, 30.000) s"),
     ("overview", {"video": "x" * 100_000}, "(100,"),
     ("overview", {"video": "harbour", "start_s": "nan"}, "start_s: Input should be a finite number"),
-    ("transcript", {"video": "harbour", "start_s": 30}, "[0.000, 30.000) s; give times in there"),
-    ("transcript", {"video": "harbour", "start_s": 5, "end_s": 5}, "the end must be after the start"),
+    ("speech", {"video": "harbour", "start_s": 30}, "[0.000, 30.000) s; give times in there"),
+    ("speech", {"video": "harbour", "start_s": 5, "end_s": 5}, "the end must be after the start"),
     ("search", {"query": " "}, "give some words to look for"),
     ("search", {"query": "x" * 2001}, "query: Value error, got 2,001 characters; give at most 2,000"),
-    ("ground", {"event": "x", "videos": ["a"] * 1001}, "got 1,001 videos; give at most 1,000"),
+    ("ground", {"text": "x", "videos": ["a"] * 1001}, "got 1,001 videos; give at most 1,000"),
     ("ask", {"question": "x" * 20_001}, "got 20,001 characters; give at most 20,000"),
     ("search", {"query": "x", "videos": ["nobody"]}, "such as harbour"),
-    ("search", {"query": "x", "k": -1}, "got k=-1; ask for at least 1 hit"),
+    ("search", {"query": "x", "k": -1}, "k: Input should be greater than or equal to 1"),
     ("ask", {"question": "What?", "agent": "ea"}, "did you mean"),
     ("ask", {"question": "What?", "agent": "videoseek"}, "needs a language model"),
     ("ask", {"question": "What?", "settings": {"zap": 1}}, "there is no parameter 'zap'"),
-    ("ask", {"question": "What?", "max_frames": 0}, "above 0, or leave it out"),
+    ("ask", {"question": "What?", "budget": {"frames": 0}}, "above 0, or leave it out"),
     (
         "search",
         {"query": 5, "k": "many"},
         "query: Input should be a valid string; k: Input should be a valid integer",
     ),
-    ("search", {"query": "x", "videos": []}, "videos: List should have at least 1 item"),
-    ("search", {"query": "x", "where": "dreams"}, "got 'dreams' for where to look"),
-    ("ask", {"question": "What?", "max_seconds": "inf"}, "max_seconds: Input should be a finite number"),
+    ("search", {"query": "x", "in": "dreams"}, "got 'dreams' for where to look"),
+    ("ask", {"question": "What?", "budget": {"seconds": "inf"}}, "give a number above 0, or leave it out"),
     ("frames", {"video": "harbour", "times_s": [1.0], "count": 2}, "or else start_s, end_s and count"),
     ("frames", {"video": "harbour", "times_s": []}, "give times_s with a time or more"),
 )
@@ -207,9 +209,10 @@ def test_reports_come_while_a_model_still_thinks(mcp_library: Library) -> None:
     async def use() -> None:
         with ChatServer(slow) as server:
             async with OpenAIModel(Role(base_url=server.base_url, model="tester")) as model:
-                uniform = variant_named("uniform")
-                options = AskOptions(lambda environment: model, {"default": "tester"}, uniform, Budget(), beat_s=0.01)
-                async with Client(make_server(LibraryTools(mcp_library), options)) as client:
+                desk = Desk(mcp_library, {"default": model}, agent="uniform")
+                options = AskOptions({"default": "tester"}, Budget(), beat_s=0.01)
+                answering = answer_here(desk, lambda environment: model)
+                async with Client(make_server(desk, options, answering)) as client:
                     asked = {"question": QUESTION, "options": OPTIONS}
                     result = await client.call_tool("ask", asked, progress_callback=progressed)
         assert result.is_error
@@ -222,7 +225,8 @@ def test_reports_come_while_a_model_still_thinks(mcp_library: Library) -> None:
 def test_a_call_may_spend_less_than_the_server_allows_but_not_more(mcp_library: Library) -> None:
     async def use(client: Client) -> None:
         shown = [
-            (await call(client, "ask", question=QUESTION, max_frames=most))["ledger"]["frames"] for most in (1, 100)
+            (await call(client, "ask", question=QUESTION, budget={"frames": most}))["ledger"]["frames"]
+            for most in (1, 100)
         ]
         assert shown[0] == 1
         assert 1 < shown[1] <= 4

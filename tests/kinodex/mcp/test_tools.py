@@ -6,7 +6,6 @@ import asyncio
 import io
 import json
 import shutil
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +14,16 @@ import pytest
 from mcp import Client
 from PIL import Image
 
-from kinodex.agent.ask import variant_named
 from kinodex.agent.limits import Budget
 from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.desk import Desk
 from kinodex.index.library import Library
 from kinodex.index.store.indexes import refresh
 from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.verdicts import RANKED
-from kinodex.jobs.verify import verified
 from kinodex.mcp import replies
-from kinodex.mcp.server import ASKS, READS, AskOptions, LibraryTools, make_server
+from kinodex.mcp.ask_tool import AskOptions, answer_here
+from kinodex.mcp.server import ASKS, READS, make_server
 from tests.support.libraries.agent_library import make_library
 from tests.support.libraries.text_library import text_library
 from tests.support.scenes.chapters import add_chapters
@@ -37,18 +36,18 @@ from tests.support.servers.mcp_client import QUESTION, call, pictures, texts, us
 def test_detections_transcript_and_ranges(mcp_library: Library) -> None:
     async def use(client: Client) -> None:
         overview = await call(client, "overview", video="harbour")
-        assert (overview["detected"], overview["transcript_lines"]) == ({"boat": 10}, 3)
+        assert (overview["detected"], overview["speech_lines"]) == ({"boat": 10}, 3)
         found = await call(client, "detections", video="harbour", label="Boat", start_s=2, end_s=4)
         assert [each["time_s"] for each in found["detections"]] == [2.0, 3.0]
         assert found["detections"][0]["box"] == pytest.approx([0.1, 0.2, 0.3, 0.4])
         assert not (await call(client, "detections", video="harbour", min_score=0.95))["detections"]
-        lines = await call(client, "transcript", video="harbour", start_s=4, end_s=6)
+        lines = await call(client, "speech", video="harbour", start_s=4, end_s=6)
         assert [line["text"][:11] for line in lines["lines"]] == ["Listen well"]
-        assert len((await call(client, "search", query="boat", where="detections", min_gap_s=5))["hits"]) == 2
-        ranges = await call(client, "ground", event="a red boat at sea", most=2, videos=["harbour"])
+        assert len((await call(client, "search", query="boat", in_="detections", min_gap_s=5))["hits"]) == 2
+        ranges = await call(client, "ground", text="a red boat at sea", k=2, videos=["harbour"])
         assert 1 <= len(ranges["ranges"]) <= 2 and {each["title"] for each in ranges["ranges"]} == {"harbour"}
         assert (ranges.get("present"), {each["basis"] for each in ranges["ranges"]}) == (None, {ranges["basis"]})
-        nothing = await call(client, "search", query="zzzzqqq", where="pictures")
+        nothing = await call(client, "search", query="zzzzqqq", in_="frames")
         assert (nothing["basis"], nothing["claim"], nothing["hits"][0]["basis"]) == ("ranking", RANKED, "ranking")
         assert all(each["start_s"] < each["end_s"] for each in ranges["ranges"])
 
@@ -65,17 +64,17 @@ def test_the_servers_model_looks_where_there_is_one(
     async def use(client: Client) -> None:
         hints = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
         assert (hints["search"], hints["frames"]) == (ASKS, READS)
-        found = await call(client, "search", query="a red boat", where="pictures", k=3, verify=2)
+        found = await call(client, "search", query="a red boat", in_="frames", k=3, verify=2)
         assert (found["basis"], found["claim"]) == (
             "verified",
             "present: a model saw it in 1 of the 2 moments it looked at",
         )
         assert [hit.get("present") for hit in found["hits"]] == [True, False, None]
-        ranges = await call(client, "ground", event="a red boat", most=2, verify=1)
+        ranges = await call(client, "ground", text="a red boat", k=2, verify=1)
         assert (ranges["present"], ranges["ranges"][0]["reason"]) == (True, "a boat is in the picture (1)")
 
     async def run(choice: ModelChoice) -> None:
-        async with Client(make_server(LibraryTools(library, look=partial(verified, models=choice)), None)) as client:
+        async with Client(make_server(Desk(library, choice), looks=True)) as client:
             await use(client)
 
     with looking_server(lambda number, line: number == 1) as server:
@@ -83,7 +82,7 @@ def test_the_servers_model_looks_where_there_is_one(
 
     async def refused(client: Client) -> None:
         result = await client.call_tool("search", {"query": "a red boat", "verify": 1})
-        assert result.is_error and "no model that sees; start it with --model" in texts(result)[0]
+        assert result.is_error and "no model that sees; name a vision-language model" in texts(result)[0]
 
     use_tools(mcp_library, refused)
 
@@ -94,34 +93,33 @@ def test_what_was_never_added_is_no_empty_list_and_is_read_once_it_is(mcp_librar
 
     async def use(client: Client) -> None:
         overview = await call(client, "overview", video="harbour")
-        assert overview["never_added"] == ["captions", "speech", "text", "summaries"]
-        for tool in ("captions", "chapters", "detections", "transcript"):
+        assert overview["never_added"] == ["captions", "speech", "screen_text", "chapters"]
+        for tool in ("captions", "chapters", "detections", "speech"):
             missing = (await call(client, tool, video="harbour", start_s=20, end_s=21)).get("missing")
-            said = f"{tool} were never added to this video: `kinodex add {tool}` does that"
+            said = f"this video has no {tool} yet: run `kinodex add {tool}`"
             assert missing == (said if tool in ("captions", "chapters") else None), tool
-        for where in ("screen-text", "captions", "chapters", "detections", "pictures", "all"):
-            reply = await call(client, "search", query="boat", where=where)
-            if where in ("screen-text", "captions", "chapters"):
-                assert (reply["hits"], f"{where} were never" in reply["missing"]) == ([], True)
-            else:
-                assert "missing" not in reply
+        for place in ("detections", "frames", "all"):
+            assert "missing" not in await call(client, "search", query="boat", in_=place)
+        for place in ("screen_text", "captions", "chapters"):
+            refused = await client.call_tool("search", {"query": "boat", "in": place})
+            assert refused.is_error and f"`kinodex add {place}` makes it" in texts(refused)[0]
 
         add_chapters(library, row.video_id, row.duration_s)
         add_screen_text(library, row.video_id, [Line(4.0, 7.0, "HARBOUR CAFE"), Line(20.0, 22.0, "THE END")])
         refresh(library.tables)
-        assert "missing" not in await call(client, "search", query="boat", where="screen-text")
+        assert "missing" not in await call(client, "search", query="boat", in_="screen_text")
         assert (await call(client, "overview", video="harbour"))["screen_text_lines"] == 2
-        (hit,) = (await call(client, "search", query="harbor cafe", where="screen-text"))["hits"]
-        assert (hit["text"], hit["start_s"], hit["found_in"]) == ("HARBOUR CAFE", 4.0, "screen-text")
-        lines = (await call(client, "transcript", video="harbour", start_s=3.5, end_s=9.0))["lines"]
-        told = [(line["start_s"], line.get("on_screen"), line.get("confidence")) for line in lines]
-        assert told == [(4.0, None, None), (4.0, True, 0.875), (8.0, None, None)]
+        (hit,) = (await call(client, "search", query="harbor cafe", in_="screen_text"))["hits"]
+        assert (hit["text"], hit["start_s"], hit["found_in"]) == ("HARBOUR CAFE", 4.0, "screen_text")
+        lines = (await call(client, "speech", video="harbour", start_s=3.5, end_s=9.0))["lines"]
+        told = [(line["start_s"], line["found_in"], line.get("confidence")) for line in lines]
+        assert told == [(4.0, "speech", None), (4.0, "screen_text", 0.875), (8.0, "speech", None)]
         contents = await call(client, "chapters", video="harbour")
         assert contents["written_by"] == "writer"
         assert [(part["title"], part["start_s"]) for part in contents["parts"]] == [("The harbour", 0), ("", 15)]
         scenes = await call(client, "chapters", video="harbour", scenes=True, start_s=8, end_s=16)
         assert [part["title"] for part in scenes["parts"]] == ["Scene of boats 1", "Scene of boats 2"]
-        (hit,) = (await call(client, "search", query="boats return", where="chapters"))["hits"]
+        (hit,) = (await call(client, "search", query="boats return", in_="chapters"))["hits"]
         assert (hit["found_in"], hit["start_s"], hit["end_s"]) == ("chapters", 0, 15)
 
     use_tools(library, use)
@@ -135,7 +133,7 @@ def test_text_alone_and_a_library_that_has_gone(tmp_path: Path) -> None:
     async def use(client: Client) -> None:
         overview = await call(client, "overview", video="walk")
         assert [each["caption"] for each in overview["segments"]] == [text for *_, text in lines]
-        assert overview["transcript_from"] == ["imported"]
+        assert overview["speech_from"] == ["imported"]
         hits = (await call(client, "search", query="green boat"))["hits"]
         assert (hits[0]["start_s"], hits[0]["found_in"]) == (4.0, "captions")
         captions = await call(client, "captions", video="walk", start_s=4)
@@ -154,13 +152,13 @@ def test_text_alone_and_a_library_that_has_gone(tmp_path: Path) -> None:
 
 def test_searches_and_questions_are_of_the_space_that_is_named(described: Path) -> None:
     library = Library.open(str(described))
-    tools = LibraryTools(library, space=library.spaces()[1].name)
-    asking = AskOptions(RuleBasedModel, {"default": "builtin"}, variant_named("eea"), Budget())
+    desk = Desk(library, ModelChoice(anyway=True), space=library.spaces()[1].name, agent="eea")
+    asking = AskOptions({"default": "builtin"}, Budget()), answer_here(desk, RuleBasedModel)
 
     async def run() -> None:
-        async with Client(make_server(tools, asking)) as client:
-            for where in ("pictures", "all"):
-                hits = (await call(client, "search", query="a boat", where=where, k=50))["hits"]
+        async with Client(make_server(desk, *asking)) as client:
+            for place in ("frames", "all"):
+                hits = (await call(client, "search", query="a boat", in_=place, k=50))["hits"]
                 assert {each["title"] for each in hits} == {"film-02"}
             answered = await call(client, "ask", question=QUESTION, videos=["film-02"])
             assert answered["ledger"]["frames"] > 0
@@ -181,7 +179,7 @@ def test_long_tables_come_in_pages_that_say_so(tmp_path: Path) -> None:
     said = [(float(n), n + 1.0, f"line {n} " + "word " * (400 if n % 50 == 7 else 30)) for n in range(MANY)]
 
     async def use(client: Client) -> None:
-        for tool in ("transcript", "captions"):
+        for tool in ("speech", "captions"):
             seen: list[dict[str, Any]] = []
             cut: str | None = ""
             while cut is not None:
@@ -193,13 +191,13 @@ def test_long_tables_come_in_pages_that_say_so(tmp_path: Path) -> None:
                 assert cut is None or f"of {MANY}; call again with offset={len(seen)}" in cut
             assert [row["start_s"] for row in seen] == list(range(MANY))
             assert max(len(row["text"]) for row in seen) < replies.CHARACTERS + 30
-        assert "characters)" in (await call(client, "transcript", video="long", start_s=7, end_s=8))["lines"][0]["text"]
+        assert "characters)" in (await call(client, "speech", video="long", start_s=7, end_s=8))["lines"][0]["text"]
         overview = await call(client, "overview", video="long")
         starts = [each["start_s"] for each in overview["segments"]]
         assert len(starts) == replies.SEGMENTS and np.diff(starts).max() <= 8
         assert f"60 of {MANY} segments" in overview["cut"]
-        assert "cut" not in await call(client, "search", query="caption", where="speech", k=5)
-        hits = await call(client, "search", query="word", where="speech", k=1000)
+        assert "cut" not in await call(client, "search", query="caption", in_="speech", k=5)
+        hits = await call(client, "search", query="word", in_="speech", k=1000)
         assert len(hits["hits"]) == replies.HITS and "only 50 hits fit" in hits["cut"]
 
     use_tools(text_library(tmp_path / "long", {"long": lines}, {"long": said}), use)

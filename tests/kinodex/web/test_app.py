@@ -14,7 +14,6 @@ from mcp import Client as McpClient
 from starlette.routing import Route
 
 from kinodex.agent.limits import Ledger
-from kinodex.find import WHERE
 from kinodex.index.library import Library
 from kinodex.jobs.models import ModelChoice
 from kinodex.web.app import bare_app, logged_app

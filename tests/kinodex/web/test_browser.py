@@ -22,9 +22,9 @@ from kinodex.web.inputs import ROWS, ViewerApi, classify_inputs
 from kinodex.web.page import one_file
 from tests.jobs.add.test_extract import WHERE, row_of
 from tests.support.libraries.viewer_library import (
+    CHAPTERS,
     EVIL,
     SCENE_S,
-    SCENES,
     SECONDS,
     library_of_films,
     picture,
@@ -411,7 +411,7 @@ def test_hits_of_hostile_titles_come_by_video_and_more_like_one_is_a_search_with
 
 def test_a_picture_is_dropped_or_chosen_and_what_is_no_picture_is_refused(opened, hostile):
     page = opened(f"{hostile}/#/library/0")
-    jpeg = picture(SCENES[RED])
+    jpeg = picture(CHAPTERS[RED])
     page.evaluate(DROP, [list(jpeg), "image/jpeg"])
     page.locator(".why", has_text="like the picture").first.wait_for()
     assert width_px(page.locator(".subject img")) == 64

@@ -121,7 +121,7 @@ def test_what_is_said_is_found_where_the_model_of_the_space_is_gone(tmp_path):
     assert add(library, Vectors(unlike_others, text_tower=False)).added == 1
     (tmp_path / "gone").rename(tmp_path / "elsewhere")
     api = ViewerApi(classify_inputs([library.uri]), library.spaces()[1].digest)
-    for kind in ("transcript", "detections"):
+    for kind in ("speech", "detections"):
         assert api.search(0, SearchRequest("boat", kind))["groups"] == []
     with pytest.raises(Exception, match="gone"):
         api.search(0, SearchRequest("boat", "frames"))
@@ -143,7 +143,7 @@ def test_videos_come_in_pages_and_by_all_words_of_title_or_place(many, shown):
     assert titles(videos.page("0007 FILM")) == ["film 0007"]
     assert videos.page("film.mp4")["count"] == count and videos.page("film zebra")["count"] == 0
     (row,) = VideoList(shown.library).page("film.mp4")["rows"]
-    assert (row["frames"], row["transcript_lines"]) == (SECONDS, 1)
+    assert (row["frames"], row["speech_lines"]) == (SECONDS, 1)
     assert (row["captions"], row["detections"], row["speech"], row["text"]) == (3, 1, 0, 2), "counts of what was added"
 
 
@@ -151,7 +151,7 @@ def test_videos_are_sorted_as_people_count_by_length_and_by_age(tmp_path):
     films = library_of_films(tmp_path / "films", ["Harbour 10", "harbour 9", "Bakery"])
     videos = VideoList(films)
     assert titles(videos.page()) == ["Bakery", "harbour 9", "Harbour 10"]
-    row = replace(films.videos()[0], video_id="f" * 32, title="long", frames=0, segments=0, transcript_lines=0)
+    row = replace(films.videos()[0], video_id="f" * 32, title="long", frames=0, segments=0, speech_lines=0)
     films.writer.complete([replace(row, duration_s=9999.0, ingested_at=row.ingested_at + timedelta(hours=1))])
     assert titles(videos.page())[-1] == "long"  # noticed without opening the library again
     assert titles(videos.page(order="length"))[0] == titles(videos.page(order="newest"))[0] == "long"

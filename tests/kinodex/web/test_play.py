@@ -19,7 +19,7 @@ import pytest
 from starlette.applications import Starlette
 
 from kinodex.index.library import Library
-from kinodex.index.rows import TranscriptRow
+from kinodex.index.rows import SpeechRow
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.images import repeat_video
@@ -130,7 +130,7 @@ def test_a_stream_begins_at_its_time_and_has_the_sound(playing, ids, tmp_path):
 
 
 def line(start_s, end_s, text, speaker=None):
-    return TranscriptRow("v", start_s, end_s, text, "sidecar", None, speaker)
+    return SpeechRow("v", start_s, end_s, text, "sidecar", None, speaker)
 
 
 def test_captions_are_on_the_players_clock_and_text_stays_text(playing, ids):

@@ -20,7 +20,7 @@ import pytest
 from PIL import Image
 
 from kinodex.agent.environment import Environment
-from kinodex.find import WHERE, Finder, Query
+from kinodex.find import WHERE, Finder
 from kinodex.index.errors import KinodexError, QueryError, TimeOutside, TorchMissing, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit
@@ -51,7 +51,7 @@ from kinodex.web.search import (
     times_s,
     why,
 )
-from tests.support.libraries.viewer_library import SAID, SCENE_S, SCENES, hits_of, picture, served
+from tests.support.libraries.viewer_library import CHAPTERS, SAID, SCENE_S, hits_of, picture, served
 
 RED, SNOW, DRAGON = "red shoes in the city", "snow", "a purple dragon"
 LONG_S = 60
@@ -62,7 +62,7 @@ def test_requests_are_read_with_their_limits_and_refused_with_what_is_allowed():
     assert read_request(query) == SearchRequest("a boat", "pictures", "ab12", 1.5, None, 7)
     assert read_request({"like": "ab12/30"}).like == ("ab12", 30)
     wheres = [read_request(each).where for each in ({"in": "speech"}, {"kind": "together"}, {}, {"kind": "text"})]
-    assert wheres == ["speech", "all", "all", "screen-text"], "in, or the words of version 2"
+    assert wheres == ["speech", "all", "all", "screen_text"], "in, or the words of version 2"
     assert read_ground_request({"text": SNOW}) == GroundRequest(SNOW)
     read = read_ground_request({"text": SNOW, "in": "words", "video": "film", "most": "7"})
     assert read == GroundRequest(SNOW, "film", "words", 7)
@@ -90,11 +90,11 @@ def test_requests_are_read_with_their_limits_and_refused_with_what_is_allowed():
 def test_a_moment_of_several_searches_names_the_hits_of_each(shown):
     moments = find_moments(Finder(shown.library), SearchRequest("a yellow boat at sea"))
     best = moments[0]
-    assert best.hit.source == "both" and best.frame is not None and best.caption is not None
+    assert best.hit.found_in == "several" and best.frame is not None and best.caption is not None
     assert SCENE_S <= best.hit.time_s < 2 * SCENE_S and best.frame.frame_no == best.hit.frame_no
     said = next(moment for moment in moments if moment.line)
     assert said.line is not None and (said.line.text or "").startswith("we are at sea")
-    assert all(each.line is each.caption is None for each in moments if each.hit.source == "frame")
+    assert all(each.line is each.caption is None for each in moments if each.hit.found_in == "frames")
 
 
 def test_a_vector_is_needed_only_where_pictures_or_captions_of_the_same_space_are_searched(shown):
@@ -129,9 +129,9 @@ def test_frames_like_one_are_those_of_its_scene_without_itself_and_its_neighbour
 def test_a_text_is_embedded_once_and_a_picture_is_searched_by_the_other_tower(shown):
     search = LibrarySearch(shown.library, shown.library.fingerprint)
     assert search.embed_text(RED) is search.embed_text(RED)
-    content = picture(SCENES[RED])
+    content = picture(CHAPTERS[RED])
     found = hits_of(search.search_picture(content, SearchRequest(most=5)))
-    (best, *_) = Finder(shown.library).find(Query(picture=content, where="pictures", k=5))
+    (best, *_) = Finder(shown.library).find(Find(in_="frames", k=5), content)
     assert found[0]["similarity"] == pytest.approx(best.score, abs=1e-3) and "like the picture" in found[0]["why"]
     (line,) = hits_of(search.search(SearchRequest("sea", "speech")))
     assert line["text"].startswith("we are at sea") and 20 <= line["frame_no"] < 25
@@ -166,7 +166,7 @@ def test_pictures_are_read_and_refused_where_they_are_none_or_too_large():
 
 
 def frame(video: str, time_s: float, score: float) -> Moment:
-    hit = Hit(video, time_s, time_s + 1, int(time_s), score, None, "frame")
+    hit = Hit(video, time_s, time_s + 1, int(time_s), score, None, "frames")
     return Moment(hit, frame=hit)
 
 
@@ -185,18 +185,18 @@ def test_videos_come_by_their_best_hit_and_one_does_not_crowd_out_the_others(man
     assert found["count"] == MOST_OF_A_VIDEO + 1
     alone = groups_view(many, crowd, "snow", "words", no_frames)
     assert (alone["count"], alone["groups"][0]["more"]) == (len(crowd), 0)
-    line = Hit(first, 1.0, 2.0, None, 5.0, "snow", "transcript")
-    fused = replace(line, frame_no=1, score=0.016, source="both")
+    line = Hit(first, 1.0, 2.0, None, 5.0, "snow", "speech")
+    fused = replace(line, frame_no=1, score=0.016, found_in="both")
     moment = Moment(fused, frame=frame(first, 1.0, 0.31).hit, line=line)
     (hit,) = groups_view(many, [moment], "snow", "words", no_frames)["groups"][0]["hits"]
     assert (hit["similarity"], hit["why"]) == (0.31, "both seen and said: snow"), "never a rank"
 
 
-FRAME = Hit("v", 30.0, 31.0, 30, 0.3, None, "frame")
-LINE = Hit("v", 31.5, 33.0, None, 4.0, "we are at sea", "transcript")
-CAPTION = Hit("v", 20.0, 40.0, None, 2.0, "a boat at sea", "caption")
-SHOWN = Hit("v", 31.0, 35.0, None, 3.0, "TO THE SEA", "text")
-DETECTION = Hit("v", 30.0, 31.0, 30, 0.914, "boat", "detection")
+FRAME = Hit("v", 30.0, 31.0, 30, 0.3, None, "frames")
+LINE = Hit("v", 31.5, 33.0, None, 4.0, "we are at sea", "speech")
+CAPTION = Hit("v", 20.0, 40.0, None, 2.0, "a boat at sea", "captions")
+SHOWN = Hit("v", 31.0, 35.0, None, 3.0, "TO THE SEA", "screen_text")
+DETECTION = Hit("v", 30.0, 31.0, 30, 0.914, "boat", "detections")
 
 
 def test_a_reason_names_what_found_the_moment():
@@ -258,7 +258,7 @@ def test_ranges_have_the_frames_at_both_ends_or_the_reason_why_there_are_none(ad
 def test_words_that_were_found_are_quoted(shown):
     tower = load_text_tower("builtin").embed_text
     environment = Environment.of(shown.library, shown.library.videos(), tower)
-    found = ground(shown.library, environment, "we are at sea", evidence_from="words")
+    found = ground(shown.library, environment, "we are at sea", in_="words")
     view = grounding_view(shown.library, found, environment)
     assert view["ranges"][0]["words"].startswith(SAID[:13])
     assert grounding_view(shown.library, found)["ranges"][0]["words"] == ""
@@ -346,7 +346,7 @@ def test_a_reply_is_given_again_until_a_table_changes(shown, tmp_path):
         first = found("sea")
         assert found("sea") == first
         ids = [row.video_id for row in library.videos()]
-        library.tables.delete("transcript", one_of("video_id", ids))
+        library.tables.delete("speech", one_of("video_id", ids))
         assert first["count"] and not found("sea")["count"]
         connection.close()
 

@@ -59,7 +59,7 @@ def test_notes_and_plain_replies_are_said_of_the_frames_they_are_about(shown):
     times_s = [each["time_s"] for each in call["inputs"]["frames"]]
     plain = call | {"reply": {"thought": "", "answer": "a boat"}}
     note = {"video_id": shown.video_id, "start_s": 3.0, "end_s": 4.0, "source": "caption", "text": "a dog"}
-    notes = [note, note | {"source": "subtitle"}]
+    notes = [note, note | {"source": "speech"}]
     acted = {"event": "Acted", "round": 2, "action": "look", "arguments": {}, "problem": "", "notes": notes}
     _, *steps = trace_view([header, call | {"round": 0}, plain | {"round": 1}, acted, last]).steps
     said = [(each.start_s, each.end_s, each.text) for step in steps for each in step.said]

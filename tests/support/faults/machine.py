@@ -71,7 +71,7 @@ def seen(library: Library) -> Model:
         numbers = library.vectors(row.video_id).frame_no.tolist() if row.frames else []
         assert numbers == list(range(row.frames)), row
         assert len(library.frames(row.video_id, numbers)) == row.frames if row.frames else True
-        lines = {line.source: line.text for line in library.transcript(row.video_id)}
+        lines = {line.source: line.text for line in library.speech(row.video_id)}
         captions = [caption.text for caption in library.captions(row.video_id, WRITER)]
         year = years.get(row.video_id, {}).get("year")
         caption = captions[0] if captions else None
@@ -202,7 +202,7 @@ class Libraries(RuleBasedStateMachine):
             with nullcontext() if wanted else _refused(QueryError):
                 assert self.library.where(f"year >= {year}").video_ids() == wanted
         said = {title for title, facts in known.items() if word in f"{facts.line} {facts.speech}".split()}
-        assert {hit.video_id for hit in self.library.search.transcript(word)} == {_id(title) for title in said}
+        assert {hit.video_id for hit in self.library.search.speech(word)} == {_id(title) for title in said}
         shown = {title for title, facts in known.items() if word in str(facts.caption).split()}
         assert {hit.video_id for hit in self.library.search.captions(word)} == set(map(_id, shown))
 

@@ -20,7 +20,7 @@ from kinodex.index.change_space import use_space
 from kinodex.index.library import Library
 from kinodex.index.maintain import maintain, remove_added, remove_videos
 from kinodex.index.repair import repair
-from kinodex.index.rows import FrameVectors, SceneRow, SegmentRow, VideoRow
+from kinodex.index.rows import ChapterRow, FrameVectors, SegmentRow, VideoRow
 from kinodex.index.spaces.sentence_model import Likeness
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.jobs.add.extract import extraction
@@ -142,15 +142,17 @@ STAGES = {
         lambda library, rows: library.additions.add_detections(rows, "somebody"),
     ),
     "speech": Stage("speech", lambda library, video: [video], _speech),
-    "screen-text": Stage(
-        "text", lambda library, video: [_shown()], lambda library, rows: library.screen_text.add(rows, "somebody")
+    "screen_text": Stage(
+        "screen_text",
+        lambda library, video: [_shown()],
+        lambda library, rows: library.screen_text.add(rows, "somebody"),
     ),
-    "summaries": Stage(
-        "summaries",
+    "chapters": Stage(
+        "chapters",
         lambda library, video: [
-            SceneRow(video.video_id, "scene", 0, 0.0, 4.0, 0, 1, "Keys", "A key is shown.", "somebody")
+            ChapterRow(video.video_id, "scene", 0, 0.0, 4.0, 0, 1, "Keys", "A key is shown.", "somebody")
         ],
-        lambda library, rows: library.scenes.add(rows),
+        lambda library, rows: library.chapters.add(rows),
     ),
     "shots": Stage(
         "shots",
@@ -193,7 +195,7 @@ def _two(given: Given, place: Path) -> None:
         video = made(id_, FRAMES, number, lines=((0.0, 1.0, f"line {number}"),))
         library.writer.add_segments({id_: [SegmentRow(id_, 0, 0.0, float(FRAMES), "window")]})
         library.writer.add_frames({id_: video.frame_rows()})
-        library.writer.add_transcript({id_: video.transcript()})
+        library.writer.add_speech({id_: video.speech()})
         assert library.writer.complete([replace(video.video_row(), segments=1)]) == ()
 
 

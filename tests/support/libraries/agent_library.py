@@ -97,10 +97,10 @@ def _rows(captions: Sequence[str], jpeg: bytes, start_s: float) -> list[FrameRow
     return [FrameRow(number, start_s + number, 8, 8, jpeg, vector) for number, vector in enumerate(vectors)]
 
 
-def environment_of(library: Library, *titles: str, subtitles: bool = True) -> Environment:
+def environment_of(library: Library, *titles: str, speech: bool = True) -> Environment:
     """An environment over the videos of these titles; without titles over all."""
     rows = [library.video(title) for title in titles] or library.videos()
-    return Environment.of(library, rows, lambda texts: embed_words(texts), subtitles=subtitles)
+    return Environment.of(library, rows, lambda texts: embed_words(texts), speech=speech)
 
 
 class ScriptedModel:

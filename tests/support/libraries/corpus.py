@@ -78,9 +78,9 @@ def contents(library: Library) -> dict[str, Any]:
 
     Of several files with the same bytes, which one a video is named after is left open.
     """
-    found: dict[str, Any] = {"videos": {}, "frames": {}, "segments": {}, "transcript": {}}
+    found: dict[str, Any] = {"videos": {}, "frames": {}, "segments": {}, "speech": {}}
     for row in library.videos():
-        facts = (row.start_s, row.duration_s, row.frames, row.segments, row.transcript_lines, row.decode_errors)
+        facts = (row.start_s, row.duration_s, row.frames, row.segments, row.speech_lines, row.decode_errors)
         found["videos"][row.video_id] = (*facts, row.codec, row.width_px, row.height_px)
         numbers = library.vectors(row.video_id).frame_no.tolist()
         stored = library.frames(row.video_id, numbers)
@@ -90,7 +90,7 @@ def contents(library: Library) -> dict[str, Any]:
         found["segments"][row.video_id] = [
             (each.start_s, each.end_s, each.kind) for each in library.segments(row.video_id)
         ]
-        found["transcript"][row.video_id] = [(each.start_s, each.text) for each in library.transcript(row.video_id)]
+        found["speech"][row.video_id] = [(each.start_s, each.text) for each in library.speech(row.video_id)]
     found["failures"] = sorted((row.uri, row.stage, row.error_class) for row in library.ingest_log.failures())
     found["sources"] = sorted((row.uri, row.video_id) for row in library.ingest_log.sources().values())
     return found
@@ -102,7 +102,7 @@ def assert_same(one: Library, other: Library, versions: Mapping[str, str] = NO_V
     `versions` maps videos that `one` may hold besides to those with the same pictures, whose rows they must have.
     """
     left, right = contents(one), contents(other)
-    for table in ("videos", "frames", "segments", "transcript"):
+    for table in ("videos", "frames", "segments", "speech"):
         right[table] |= {id_: right[table][like] for id_, like in versions.items() if id_ in left[table]}
     for table, rows in left.items():
         assert rows == right[table], table

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from kinodex.index.library import Library
-from kinodex.index.rows import ClipRow, ClipVectors, FrameVectors, SceneRow
+from kinodex.index.rows import ChapterRow, ClipVectors, FrameVectors, NoteRow
 from kinodex.index.spaces.sentence_model import Likeness
 from kinodex.index.store.indexes import ensure_table
 from kinodex.index.store.schema import LATE_TABLES
@@ -65,9 +65,9 @@ def fill(library: Library) -> None:
     add_stage(library, "captions", "captioner", {id_: [caption(0, "a brown key in the meadow", held.vectors[0])]})
     add_stage(library, "detections", "detector", {id_: [detection(int(held.frame_no[1]), "key", 0.9, 1)]})
     add_stage(library, "speech", "whisper", {id_: [spoken(1, "somebody speaks of a key", speaker)]})
-    add_stage(library, "text", "reader", {id_: [_shown()]})
-    library.scenes.add({id_: [SceneRow(id_, "scene", 0, 0.0, 30.0, 0, 8, "Keys", "A key is shown.", "writer")]})
-    assert library.additions.complete("summaries", "writer", {id_: 1}, {}) == ()
+    add_stage(library, "screen_text", "reader", {id_: [_shown()]})
+    library.chapters.add({id_: [ChapterRow(id_, "scene", 0, 0.0, 30.0, 0, 8, "Keys", "A key is shown.", "writer")]})
+    assert library.additions.complete("chapters", "writer", {id_: 1}, {}) == ()
     library.additions.add_space(other_space())
     vectors = vectors_of(len(held.frame_no), 4, OTHER_DIM).vectors
     library.additions.add_vectors({id_: FrameVectors(held.frame_no, held.time_s, vectors)}, other_space())
@@ -83,7 +83,7 @@ def fill(library: Library) -> None:
     clips = ClipVectors(starts_s, starts_s + 4, vectors_of(len(starts_s), 6).vectors)
     library.additions.add_clips({id_: clips}, video_text)
     assert library.additions.complete("clips", video_text.digest, {id_: len(starts_s)}, {}) == ()
-    library.clips.add([ClipRow(id_, "captioner", 0.0, 2.5, "a key", None, 2)])
+    library.notes.add([NoteRow(id_, "captioner", 0.0, 2.5, "a key", None, 2)])
     library.metadata.write({id_: {"camera": "north", "year": 2026}})
     library.writer.note_undrawn([id_])
     assert add(library, Shots()).added == 1

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.additions import stage_rows
 from kinodex.index.library import Library
-from kinodex.index.rows import FrameVectors, Hit, SpokenWord, TranscriptRow, VideoRow, first_zero_s
+from kinodex.index.rows import FrameVectors, Hit, SpeechRow, SpokenWord, VideoRow, first_zero_s
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables
 from kinodex.index.store.schema import all_of, one_of
@@ -78,8 +78,8 @@ class MadeVideo:
             for n, (t, v) in enumerate(zip(self.times_s, self.vectors, strict=True))
         ]
 
-    def transcript(self) -> list[TranscriptRow]:
-        return [TranscriptRow(self.video_id, start, end, text, "sidecar", "en") for start, end, text in self.lines]
+    def speech(self) -> list[SpeechRow]:
+        return [SpeechRow(self.video_id, start, end, text, "sidecar", "en") for start, end, text in self.lines]
 
     def video_row(self, title: str | None = None) -> VideoRow:
         uri = f"/films/{title or self.video_id}.mp4"
@@ -94,7 +94,7 @@ class MadeVideo:
             height_px=360,
             codec="h264",
             frames=len(self.vectors),
-            transcript_lines=len(self.lines),
+            speech_lines=len(self.lines),
             space="local-dir:/models/tiny",
             ingested_at=WHEN,
         )
@@ -102,7 +102,7 @@ class MadeVideo:
 
 def plain_row(video_id: str, title: str, **facts: Any) -> VideoRow:
     """The row of a video without anything in it, but for these facts."""
-    counts: dict[str, Any] = dict.fromkeys(("frames", "segments", "transcript_lines", "decode_errors"), 0)
+    counts: dict[str, Any] = dict.fromkeys(("frames", "segments", "speech_lines", "decode_errors"), 0)
     usual: dict[str, Any] = {
         "uri": title,
         "start_s": 0.0,
@@ -128,7 +128,7 @@ def made(video_id: str, count: int, seed: int, **rest) -> MadeVideo:
 
 def write(library: Library, video: MadeVideo, title: str | None = None, complete: bool = True) -> None:
     library.writer.add_frames({video.video_id: video.frame_rows()})
-    library.writer.add_transcript({video.video_id: video.transcript()})
+    library.writer.add_speech({video.video_id: video.speech()})
     if complete:
         assert library.writer.complete([video.video_row(title)]) == ()
 
@@ -136,7 +136,7 @@ def write(library: Library, video: MadeVideo, title: str | None = None, complete
 def write_all(library: Library, videos: Sequence[MadeVideo]) -> None:
     """Write videos in one commit of each table."""
     library.writer.add_frames({video.video_id: video.frame_rows() for video in videos})
-    library.writer.add_transcript({video.video_id: video.transcript() for video in videos})
+    library.writer.add_speech({video.video_id: video.speech() for video in videos})
     assert library.writer.complete([video.video_row() for video in videos]) == ()
 
 
@@ -232,7 +232,7 @@ def add_stage(
     settings: Any = MappingProxyType({}),
 ) -> None:
     """Add what a model found in videos, a list of rows each; complete, unless as a run leaves it that was killed."""
-    write_rows = library.screen_text.add if stage == "text" else getattr(library.additions, f"add_{stage}")
+    write_rows = library.screen_text.add if stage == "screen_text" else getattr(library.additions, f"add_{stage}")
     write_rows(rows, model)
     if complete:
         counts = {video_id: len(each) for video_id, each in rows.items()}

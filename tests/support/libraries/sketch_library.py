@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kinodex.agent.environment import Environment
 from kinodex.index.library import Library
-from kinodex.index.rows import TranscriptRow
+from kinodex.index.rows import SpeechRow
 from kinodex.index.spaces.load import load_text_tower
 from kinodex.jobs.known_answers import KnownQuestion, read_known
 from kinodex.sketch.script import SpokenLine
@@ -46,10 +46,10 @@ def index_films(folder: Path, drawn: Path) -> None:
     lines = json.loads((drawn / "lines.json").read_text(encoding="utf-8"))
     for row in library.videos():
         said = [
-            TranscriptRow(row.video_id, each["start_s"], each["end_s"], each["text"], "sidecar")
+            SpeechRow(row.video_id, each["start_s"], each["end_s"], each["text"], "sidecar")
             for each in lines[row.title]
         ]
-        library.writer.add_transcript({row.video_id: said})
+        library.writer.add_speech({row.video_id: said})
 
 
 def open_sketches(folder: Path) -> SketchLibrary:

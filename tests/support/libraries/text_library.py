@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from kinodex.index.library import Library
-from kinodex.index.rows import TranscriptRow, VideoRow
+from kinodex.index.rows import SpeechRow, VideoRow
 from kinodex.index.spaces.load import load_text_tower
 from kinodex.index.spaces.towers import Fingerprint, TextEmbedder
 from tests.support.libraries.agent_library import DIM, add_film, embed_words, film
@@ -120,8 +120,8 @@ def words_library(folder: Path) -> Library:
     lines = {"told": [(41.0, 43.0, "mind the wind")], "talk": talk}
     library = text_library(folder, captions, lines)
     add_film(library, "film", film(2, 60))
-    spoken = TranscriptRow(library.video("film").video_id, 11.0, 13.0, "said at twelve", "sidecar")
-    library.writer.add_transcript(
+    spoken = SpeechRow(library.video("film").video_id, 11.0, 13.0, "said at twelve", "sidecar")
+    library.writer.add_speech(
         {spoken.video_id: [spoken, replace(spoken, start_s=13.0, end_s=17.0, text="said between")]}
     )
     return library

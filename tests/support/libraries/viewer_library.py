@@ -30,7 +30,7 @@ from kinodex.agent.protocol import Question, Usage
 from kinodex.agent.trace import trace_to
 from kinodex.guards import listen
 from kinodex.index.library import Library
-from kinodex.index.rows import DetectionRow, FailureRow, SegmentRow, TranscriptRow, VideoRow
+from kinodex.index.rows import DetectionRow, FailureRow, SegmentRow, SpeechRow, VideoRow
 from kinodex.index.spaces.load import load_text_tower
 from kinodex.index.spaces.towers import TextEmbedder
 from kinodex.pipeline.sample import FrameRow
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 EVIL = '</script><img src=x onerror="window.hurt=1">\'&'
-SCENES = {"red shoes in the city": (200, 30, 30), "a yellow boat at sea": (220, 200, 40), "snow": (240, 240, 250)}
+CHAPTERS = {"red shoes in the city": (200, 30, 30), "a yellow boat at sea": (220, 200, 40), "snow": (240, 240, 250)}
 SCENE_S = 20
-SECONDS = SCENE_S * len(SCENES)
+SECONDS = SCENE_S * len(CHAPTERS)
 QUESTION = Question(f"What is in the city? {EVIL}", ("red shoes", f"a boat {EVIL}"))
 SAID = f"we are at sea {EVIL}"
 SEEN = "a walrus plays chess"
@@ -114,16 +114,16 @@ def library_of_films(folder: Path, titles: Sequence[str]) -> Library:
 
 def _add_film(library: Library, space: TextEmbedder, video_id: str, title: str, said: str) -> VideoRow:
     """Add a film of all scenes, a frame a second and a shot each; its row, to be completed."""
-    vectors = dict(zip(SCENES, space.embed_text(list(SCENES)), strict=True))
+    vectors = dict(zip(CHAPTERS, space.embed_text(list(CHAPTERS)), strict=True))
     frames = [
-        FrameRow(at, float(at), 64, 36, picture(SCENES[scene]), vectors[scene].astype("float16"))
-        for at, scene in enumerate(scene for scene in SCENES for _ in range(SCENE_S))
+        FrameRow(at, float(at), 64, 36, picture(CHAPTERS[scene]), vectors[scene].astype("float16"))
+        for at, scene in enumerate(scene for scene in CHAPTERS for _ in range(SCENE_S))
     ]
-    shots = [SegmentRow(video_id, at, at * 20.0, at * 20.0 + 20, "shot") for at in range(len(SCENES))]
+    shots = [SegmentRow(video_id, at, at * 20.0, at * 20.0 + 20, "shot") for at in range(len(CHAPTERS))]
     library.writer.add_frames({video_id: frames})
     library.writer.add_segments({video_id: shots})
-    library.writer.add_transcript({video_id: [TranscriptRow(video_id, 20.0, 25.0, said, "sidecar")]})
-    return _video_row(video_id, title, library.space_name, frames=len(frames), segments=len(shots), transcript_lines=1)
+    library.writer.add_speech({video_id: [SpeechRow(video_id, 20.0, 25.0, said, "sidecar")]})
+    return _video_row(video_id, title, library.space_name, frames=len(frames), segments=len(shots), speech_lines=1)
 
 
 def _video_row(video_id: str, title: str, space: str, **counts: int) -> VideoRow:
@@ -131,12 +131,12 @@ def _video_row(video_id: str, title: str, space: str, **counts: int) -> VideoRow
 
 
 def _add_words(library: Library, video_id: str, embed) -> None:
-    texts = [f"{scene} {EVIL}" for scene in SCENES]
+    texts = [f"{scene} {EVIL}" for scene in CHAPTERS]
     rows = [
         SimpleNamespace(
             segment_no=at, start_s=at * 20.0, end_s=at * 20.0 + 20, text=text, confidence=0.9, vector=vector
         )
-        for at, (text, vector) in enumerate(zip(texts, embed(list(SCENES)), strict=True))
+        for at, (text, vector) in enumerate(zip(texts, embed(list(CHAPTERS)), strict=True))
     ]
     add_stage(library, "captions", "captioner", {video_id: rows})
     seen = [DetectionRow(video_id, 3, 3.0, f"shoe {EVIL}", 0.9, (0.25, 0.25, 0.5, 0.75), None, "detector")]

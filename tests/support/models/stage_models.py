@@ -408,7 +408,7 @@ def library_of(place: Path, paths: Sequence[Path], fps: float = 1.0) -> Library:
         video_id = video.row.video_id
         library.writer.add_frames({video_id: [frame_row(*each) for each in zip(pictures, vectors, strict=True)]})
         library.writer.add_segments({video_id: video.segments})
-        library.writer.add_transcript({video_id: video.transcript})
+        library.writer.add_speech({video_id: video.speech})
         assert not library.writer.complete([video.row])
     return library
 

@@ -15,7 +15,7 @@ from kinodex.agent.trace import Acted, trace_to
 from kinodex.agent.variants.longvideoagent import AnswerNow, ChooseAction
 from kinodex.agent.variants.videoagent2 import Assess
 from kinodex.agent.variants.videoseek import Act, Think
-from kinodex.index.rows import TranscriptRow
+from kinodex.index.rows import SpeechRow
 from tests.support.every_request import stored_frame
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
@@ -26,7 +26,7 @@ def kite_environment(place):
     """Open 15 minutes of film for an agent: a red kite is seen for 12 seconds, and one line is spoken."""
     library = make_library(place, {"film": film(1, 900, {700: ("red kite desert", 12)})}, stored_frame(1, 1.0).jpeg)
     video_id = library.video("film").video_id
-    library.writer.add_transcript({video_id: [TranscriptRow(video_id, 10.0, 12.0, "Welcome.", source="subtitles")]})
+    library.writer.add_speech({video_id: [SpeechRow(video_id, 10.0, 12.0, "Welcome.", source="subtitles")]})
     return environment_of(library)
 
 

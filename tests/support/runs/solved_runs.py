@@ -42,7 +42,7 @@ def plan_of(asked: Sequence[Item], names: Sequence[str] = ("eea",), **others) ->
         "contenders": entered,
         "models": {"default": "builtin"},
         "budget": Budget(),
-        "subtitles": True,
+        "speech": True,
         "keep_captions": True,
         "limit": None,
         "seed": 0,

@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 from kinodex.index.library import Library
-from kinodex.index.rows import SegmentRow, TranscriptRow
+from kinodex.index.rows import SegmentRow, SpeechRow
 from kinodex.pipeline.sample import FrameRow
 from tests.support.libraries.random_library import DIM, SETTINGS, MadeVideo, add_stage, caption, fingerprint
 
@@ -42,13 +42,13 @@ def add_film(library: Library, video_id: str, seed: int, described: bool, places
     segments = [SegmentRow(video_id, n, *span_s, "shot") for n, span_s in enumerate(spans_s)]
     library.writer.add_segments({video_id: segments})
     lines = [
-        TranscriptRow(video_id, start_s + 1, start_s + 3, f"We are at the {PLACES[n // SHOTS]} now.", "sidecar", "en")
+        SpeechRow(video_id, start_s + 1, start_s + 3, f"We are at the {PLACES[n // SHOTS]} now.", "sidecar", "en")
         for n, (start_s, _) in enumerate(spans_s)
         if described and n % 2
     ]
-    library.writer.add_transcript({video_id: lines})
+    library.writer.add_speech({video_id: lines})
     row = film.video_row(f"film {video_id}")
-    assert library.writer.complete([replace(row, segments=len(segments), transcript_lines=len(lines))]) == ()
+    assert library.writer.complete([replace(row, segments=len(segments), speech_lines=len(lines))]) == ()
     if described:
         rows = [caption(n, f"A {PLACES[n // SHOTS]}, shot {n} of {video_id}.") for n in range(len(shots))]
         for each, span_s in zip(rows, spans_s, strict=True):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from kinodex.index.library import Library
-from kinodex.index.rows import SceneRow
-from kinodex.jobs.add.summaries import Level
+from kinodex.index.rows import ChapterRow
+from kinodex.jobs.add.chapters import Level
 
 CHAPTERS = ("The harbour", "")
 
 
-def add_chapters(library: Library, video_id: str, end_s: float, model: str = "writer") -> list[SceneRow]:
+def add_chapters(library: Library, video_id: str, end_s: float, model: str = "writer") -> list[ChapterRow]:
     """Two chapters, of two scenes and of one; the second has no title."""
     half = end_s / 2
     spans: list[tuple[Level, int, float, float]] = [
@@ -19,12 +19,12 @@ def add_chapters(library: Library, video_id: str, end_s: float, model: str = "wr
     ]
     spans += [("chapter", 1, half, end_s), ("scene", 2, half, end_s)]
     rows = [
-        SceneRow(video_id, level, number, start_s, to_s, number, 1, *_texts(level, number), model)
+        ChapterRow(video_id, level, number, start_s, to_s, number, 1, *_texts(level, number), model)
         for level, number, start_s, to_s in spans
     ]
-    library.additions.discard_leftovers("summaries", model)
-    library.scenes.add({video_id: rows})
-    library.additions.complete("summaries", model, {video_id: len(rows)}, {})
+    library.additions.discard_leftovers("chapters", model)
+    library.chapters.add({video_id: rows})
+    library.additions.complete("chapters", model, {video_id: len(rows)}, {})
     return rows
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kinodex.find import Finder, Query
+from kinodex.finder import Finder
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit
 from kinodex.index.store.schema import CLIPS_PREFIX, vectors_table
@@ -24,6 +24,7 @@ from kinodex.jobs.add.run import add
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.sources import list_sources
+from kinodex.requests import Find
 from tests.support.models.stage_models import xclip
 from tests.support.scenes.moving_film import COLOURS, moving_film
 from tests.support.servers.embed_server import EmbedServer
@@ -71,7 +72,7 @@ def row(what: str, value: object) -> None:
 
 
 def found(library: Library, text: str, where: str, k: int) -> list[Hit]:
-    return Finder(library).find(Query(text, where=where, k=k))
+    return Finder(library).find(Find(query=text, in_=where, k=k))
 
 
 def is_found(library: Library, asked: Mapping[str, Any], where: str) -> bool:
@@ -109,7 +110,7 @@ def directions(folder: Path) -> None:
         for where in right:
             for colour, way, video_id in asked:
                 hit = Finder(library).find(
-                    Query(f"a {colour} square moves {way}", where=where, videos=[video_id], k=1)
+                    Find(query=f"a {colour} square moves {way}", in_=where, videos=(video_id,), k=1)
                 )[0]
                 middle_s = (hit.time_s + hit.end_s) / 2
                 part = int(middle_s // 4)

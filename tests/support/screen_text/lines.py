@@ -22,7 +22,7 @@ class Line(NamedTuple):
 
 
 def add_screen_text(library: Library, video_id: str, lines: list[Line], model: str = "reader") -> None:
-    """Add the stage "text" to one video, complete."""
-    library.additions.discard_leftovers("text", model)
+    """Add the stage "screen_text" to one video, complete."""
+    library.additions.discard_leftovers("screen_text", model)
     library.screen_text.add({video_id: lines}, model)
-    assert library.additions.complete("text", model, {video_id: len(lines)}, {}) == ()
+    assert library.additions.complete("screen_text", model, {video_id: len(lines)}, {}) == ()

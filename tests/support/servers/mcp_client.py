@@ -17,18 +17,19 @@ from mcp.server import MCPServer
 from mcp.types import CallToolResult
 from PIL import Image
 
-from kinodex.agent.ask import variant_named
 from kinodex.agent.limits import Budget
 from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.desk import Desk
 from kinodex.index.library import Library
-from kinodex.index.rows import TranscriptRow
+from kinodex.index.rows import SpeechRow
+from kinodex.mcp.ask_tool import AskOptions, answer_here
 from kinodex.mcp.replies import TEXT_BYTES
-from kinodex.mcp.server import AskOptions, LibraryTools, make_server
+from kinodex.mcp.server import make_server
 from kinodex.sketch.script import FPS, render_film, write_script
 from tests.support.libraries.random_library import add_stage
 from tests.support.models.stage_models import library_of
 
-TOOLS = {"videos", "overview", "search", "ground", "frames", "transcript", "captions", "chapters", "detections", "ask"}
+TOOLS = {"videos", "overview", "search", "ground", "frames", "speech", "captions", "chapters", "detections", "ask"}
 SAID = ((1.0, 3.0, "Good morning."), (4.0, 6.0, "Listen well: the code word is summer."), (8.0, 9.0, "Goodbye."))
 QUESTION, OPTIONS = "Which of these is shown?", ["a boat", "a car"]
 
@@ -38,7 +39,7 @@ def make_library(folder: Path) -> Library:
     render_film(write_script("harbour", 30.0, 5), folder / "harbour.mp4", every=FPS)
     library = library_of(folder / "library", [folder / "harbour.mp4"])
     (video,) = library.videos()
-    library.writer.add_transcript({video.video_id: [TranscriptRow(video.video_id, *line, "sidecar") for line in SAID]})
+    library.writer.add_speech({video.video_id: [SpeechRow(video.video_id, *line, "sidecar") for line in SAID]})
     boat = {"label": "boat", "score": 0.9, "box": (0.1, 0.2, 0.3, 0.4), "track_id": 1}
     seen = [SimpleNamespace(frame_no=number, time_s=float(number), **boat) for number in range(10)]
     add_stage(library, "detections", "eyes", {video.video_id: seen})
@@ -47,8 +48,8 @@ def make_library(folder: Path) -> Library:
 
 def server_of(library: Library, budget: Budget | None = None) -> MCPServer:
     """Make the MCP server of a library, with the built-in model."""
-    asking = AskOptions(RuleBasedModel, {"default": "builtin"}, variant_named("eea"), budget or Budget())
-    return make_server(LibraryTools(library), asking)
+    desk = Desk(library, agent="eea", is_local=False)
+    return make_server(desk, AskOptions({"default": "builtin"}, budget or Budget()), answer_here(desk, RuleBasedModel))
 
 
 def use_tools(library: Library, use: Callable[[Client], Awaitable[None]], budget: Budget | None = None) -> None:
@@ -63,7 +64,7 @@ def use_tools(library: Library, use: Callable[[Client], Awaitable[None]], budget
 
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     """Call a tool and return its reply as data, which is the same as its text."""
-    result = await client.call_tool(tool, arguments)
+    result = await client.call_tool(tool, {name.rstrip("_"): value for name, value in arguments.items()})
     assert not result.is_error, result.content
     assert json.loads(texts(result)[0]) == result.structured_content
     assert len(texts(result)[0].encode()) < TEXT_BYTES + 2_000

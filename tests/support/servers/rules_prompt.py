@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kinodex.agent.protocol import Question
+from kinodex.index.kinds import KINDS
 from tests.support.servers.chat_server import callable_tools
 
 _TIMES = r"(-?[\d.]+) s (?:to|-) (-?[\d.]+) s"
@@ -203,7 +204,19 @@ def _segment(line: re.Match[str]) -> Part:
     )
 
 
+_SOURCES = {kind.quote: kind.name for kind in KINDS.values() if kind.quote}
+"""The names of kinds, by the words with which prompts quote them."""
+
+
 def _notes(text: str) -> Iterator[Part]:
     for each in _NOTE.finditer(text):
         sure = 1.0 if each[6] is None else float(each[6])
-        yield Part(int(each[1]), float(each[2]), float(each[3]), each[4] or "", each[7], each[5] or "caption", sure)
+        yield Part(
+            int(each[1]),
+            float(each[2]),
+            float(each[3]),
+            each[4] or "",
+            each[7],
+            _SOURCES.get(each[5] or "caption", each[5]),
+            sure,
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kinodex.agent.protocol import SCREEN_TEXT, SUBTITLE, Question
+from kinodex.agent.protocol import SCREEN_TEXT, SPEECH, Question
 from tests.support.servers.rules_judge import (
     BELIEVABLE,
     Verdict,
@@ -71,9 +71,9 @@ def think(sight: Eyes, asked: Asked) -> str:
 def seek(sight: Eyes, asked: Asked) -> Reply:
     """Overview first, then the best note in focus, then what nobody has skimmed; the answer when it is settled."""
     question, notes = asked.question, asked.notes
-    told = [note for note in notes if note.source.split()[0] not in ("transcript", "subtitle", "said", "screen")]
+    told = [note for note in notes if note.source not in (SPEECH, SCREEN_TEXT, "said")]
     verdict = judge(question, notes_view(notes))
-    read = read_notes(question, [note for note in notes if note.source in (SUBTITLE, SCREEN_TEXT)])
+    read = read_notes(question, [note for note in notes if note.source in (SPEECH, SCREEN_TEXT)])
     verdict = read if read.settled else verdict
     if verdict.settled or asked.tools == {"answer"} or _last_step(asked):
         return _finish(asked, verdict)
@@ -172,7 +172,7 @@ def plan(sight: Eyes, asked: Asked) -> Reply:
 def tool_call(sight: Eyes, asked: Asked) -> Reply:
     """A caption of the range around the best note that no tool has looked at, or of the widest unseen range."""
     question, notes = asked.question, asked.notes
-    looked = [note for note in notes if note.source != "caption"]
+    looked = [note for note in notes if note.source != "captions"]
     rest = [
         note for note in notes if not any(each.start_s <= note.end_s and note.start_s <= each.end_s for each in looked)
     ]
@@ -220,7 +220,7 @@ def clips(asked: Asked) -> list[Part]:
     found = []
     for each in _CLIP.finditer(asked.text):
         place = int(each[1]), float(each[3]), float(each[4]), each[2] or ""
-        source = SUBTITLE if 'said: "' in each[0] else ""
+        source = SPEECH if 'said: "' in each[0] else ""
         found.append(Part(*place, each[5].strip('"'), source))
         if written := _WRITTEN.search(each[0]):
             found += [Part(*place, text, SCREEN_TEXT) for text in written[1].split(" / ")]

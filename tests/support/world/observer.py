@@ -29,7 +29,7 @@ from kinodex.agent.prompts import (
     text_tokens,
     turn_messages,
 )
-from kinodex.agent.protocol import SCREEN_TEXT, SUBTITLE, Exchange, R, Request, ShownFrame, Usage
+from kinodex.agent.protocol import SCREEN_TEXT, SPEECH, Exchange, R, Request, ShownFrame, Usage
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import VideoRow
 from kinodex.sketch.scenes import WHERE
@@ -237,7 +237,7 @@ def _subtitles(asked: Asked) -> list[Part]:
 def _read(note: Part) -> list[Sight]:
     """The sights that a note tells of: at its time, or at those that it gives."""
     text = note.text.rpartition("?")[2]
-    if note.source == SUBTITLE:
+    if note.source == SPEECH:
         return []
     if note.source == SCREEN_TEXT:
         kind = "sign" if any(each.isdigit() for each in text) else "title card"

@@ -37,7 +37,7 @@ function numbers(found) {
     ["videos", amount(found.videos), `${found.hours.toFixed(2)} hours`],
     ["frames", amount(found.frames), `compared in the space ${found.space}`],
     ["shots", amount(found.segments)],
-    ["transcript lines", amount(found.transcript_lines)],
+    ["transcript lines", amount(found.speech_lines)],
     ...added,
     ["failures", amount(found.failures)],
     ["MB on disk", amount(found.stored_bytes / 1e6)],

@@ -16,13 +16,13 @@ const PLACES = {
   clips: "clips of some seconds",
   words: "all words",
   speech: "what is said",
-  "screen-text": "text on screen",
+  "screen_text": "text on screen",
   captions: "captions",
   chapters: "chapters",
   detections: "detections",
 };
 /** Places by the names of version 2, which bookmarks may hold as `kind`. */
-const OLDER = { together: "all", frames: "pictures", transcript: "speech", text: "screen-text" };
+const OLDER = { together: "all", frames: "pictures", transcript: "speech", text: "screen_text" };
 const TIME = "(\\d+:){0,2}\\d+([.]\\d+)?";
 /** A pause in typing after which a search begins. */
 const PAUSE_MS = 120;

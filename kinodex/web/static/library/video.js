@@ -46,7 +46,7 @@ export async function video(key, videoId) {
   const finding = alone ? null : momentsHere(key, row, there, line, seek, () => times[state.at] ?? row.start_s);
   const lists = [
     contents(data.contents, seek),
-    lines(transcriptTitle(data.languages), data.transcript, said, seek),
+    lines(transcriptTitle(data.languages), data.speech, said, seek),
     lines("Text on screen", data.screen_text, (each) => each.text, seek),
     lines("Captions", data.captions, (each) => each.text, seek),
   ].filter(Boolean);

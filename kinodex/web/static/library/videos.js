@@ -108,7 +108,7 @@ function card(key, row) {
 }
 
 function counts(row) {
-  const lines = row.transcript_lines + (row.speech ?? 0);
+  const lines = row.speech_lines + (row.speech ?? 0);
   return [
     [row.frames, "frame"],
     [lines, "line"],

@@ -1,35 +1,25 @@
-"""The finder: vectors of texts, pictures and both, places by every spelling, and refusals."""
+"""The finder: vectors of texts, pictures and both, places, and refusals."""
 
 from __future__ import annotations
 
 import base64
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from kinodex.find import (
-    OLDER_WHERE,
-    VECTORS_KEPT,
-    WHERE,
-    Finder,
-    Floats,
-    Query,
-    ground_where,
-    held_vector,
-    known_where,
-    plain_query,
-    unit_vector,
-    upright_pixels,
-)
+from kinodex.finder import Finder, ground_place, known_place
 from kinodex.index.errors import KinodexError, SpaceMismatch
+from kinodex.index.kinds import PLACES
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.open import find_filled_space, find_space, load_text_tower, open_environment
-from kinodex.web.openai_question import read_picture
+from kinodex.query_pictures import Picture, unit_vector, upright_pixels
+from kinodex.query_vectors import Floats, QueryVectors, plain_query
+from kinodex.requests import Find
+from kinodex.web.picture_search import read_picture
 from tests.support.libraries.random_library import SETTINGS, empty_library
 
 ORIENTATION = 0x0112
@@ -51,7 +41,7 @@ def test_texts_pictures_and_both_are_unit_vectors_of_one_space(finder: Finder) -
     assert unit_vector(np.array([3.0, 4.0])).tolist() == pytest.approx([0.6, 0.8])
 
 
-def test_a_query_is_embedded_once_in_a_process_however_it_is_written(library: Path, finder: Finder) -> None:
+def test_a_query_is_embedded_once_however_it_is_written(library: Path, finder: Finder) -> None:
     vector = finder.embed("a black bird at sea")
     asked, meant = list[str](), list[str]()
 
@@ -59,10 +49,13 @@ def test_a_query_is_embedded_once_in_a_process_however_it_is_written(library: Pa
         asked.append(text)
         return vector
 
-    first, second = (Finder(Library.open(str(library)), embed_text=embed, meaning_of=meant.append) for _ in range(2))
-    hits, parts = first.find_parts(Query(" a  purple bird", k=3))
-    assert hits == finder.find(Query("a black bird at sea", k=3)) and parts is not None and parts.pictures
-    assert second.find(Query("a purple bird ", k=3)) == hits
+    vectors = QueryVectors(most=8)
+    first, second = (
+        Finder(Library.open(str(library)), vectors=vectors, embed_text=embed, meaning_of=meant.append) for _ in range(2)
+    )
+    hits = first.find(Find(query=" a  purple bird", k=3))
+    assert hits == finder.find(Find(query="a black bird at sea", k=3)) and hits[0].part("frames")
+    assert second.find(Find(query="a purple bird ", k=3)) == hits
     assert (asked, meant) == (["a purple bird"], [" a  purple bird", "a purple bird "])
     assert plain_query(" a cafe\u0301") == "a caf\u00e9"  # also where its accent is a mark of its own
     kept = first.embed("a purple bird")
@@ -74,9 +67,9 @@ def test_a_query_is_embedded_once_in_a_process_however_it_is_written(library: Pa
     others = finder.embed_texts(["a purple bird", "a red kite", "a  red kite"])
     np.testing.assert_array_equal(others[1], others[2])
     np.testing.assert_array_equal(others[0], vector)
-    for number in range(VECTORS_KEPT):
+    for number in range(8):
         first.embed(f"word {number}")
-    assert held_vector(finder.library.fingerprint.digest, "a red kite") is None
+    assert vectors.get(finder.library.fingerprint.digest, "a purple bird") is None
 
 
 def test_a_vector_of_words_serves_the_library_whose_tower_made_it(library: Path, tmp_path: Path) -> None:
@@ -101,40 +94,43 @@ def test_a_photograph_is_turned_as_its_camera_was_held(tmp_path: Path) -> None:
             assert (pixels == upright).all()
 
 
-def test_places_are_known_by_every_spelling() -> None:
-    assert {known_where(name) for name in OLDER_WHERE} <= set(WHERE)
-    assert known_where("screen_text") == "screen-text" == known_where("text")
-    assert [ground_where(name) for name in ("all", "both", "pictures", "frames", "words")] == [
-        *("both", "both", "pictures", "pictures", "words")
-    ]
+def test_places_are_known_by_one_name() -> None:
+    assert [known_place(name) for name in PLACES] == [*PLACES]
+    assert [ground_place(name) for name in ("all", "frames", "words")] == ["all", "frames", "words"]
+    for name in ("screen-text", "pictures", "transcript", "text"):
+        with pytest.raises(UsageError, match="it is one of all, frames, clips, speech, screen_text"):
+            known_place(name)
 
 
 def test_a_query_that_makes_no_sense_is_refused(finder: Finder) -> None:
-    for query, says in (
-        (Query("  "), "got an empty query"),
-        (Query("a bird", where="sounds"), "it is one of all, pictures, clips, words, speech, screen-text"),
-        (Query(picture=np.zeros(4)), "a vector of length 0"),
-        (Query(picture=np.full(4, np.nan)), "NaN or infinity"),
-        (Query(picture=np.zeros((4, 4), np.uint8)), r"got an array of uint8 \[4, 4\]"),
-        (Query(picture=np.zeros((4, 4, 3))), r"got an array of float64 \[4, 4, 3\]"),
-        (Query(picture=np.zeros((4, 4, 3), np.uint8), where="speech"), "are looked for in pictures"),
-        (Query("a bird", np.zeros(4), "captions"), "are looked for in pictures"),
-        (Query(picture=b"GIF89a, or so it says"), "cannot read the picture"),
-        (Query(picture=Path("none.png")), "cannot read the picture none.png"),
-    ):
+    cases: tuple[tuple[Find, Picture | None, str], ...] = (
+        (Find(query="  "), None, "got an empty query"),
+        (Find(query="a bird", in_="sounds"), None, "it is one of all, frames, clips, speech, screen_text"),
+        (Find(query="a bird", like="film-01"), None, "give a video and seconds, such as film-01@12.5"),
+        (Find(query="a bird", like="film-01@3"), b"GIF", "give one of them"),
+        (Find(), np.zeros(4), "a vector of length 0"),
+        (Find(), np.full(4, np.nan), "NaN or infinity"),
+        (Find(), np.zeros((4, 4), np.uint8), r"got an array of uint8 \[4, 4\]"),
+        (Find(), np.zeros((4, 4, 3)), r"got an array of float64 \[4, 4, 3\]"),
+        (Find(in_="speech"), np.zeros((4, 4, 3), np.uint8), "are looked for in all, frames, clips"),
+        (Find(query="a bird", in_="captions"), np.zeros(4), "are looked for in all, frames, clips"),
+        (Find(), b"GIF89a, or so it says", "cannot read the picture"),
+        (Find(), Path("none.png"), "cannot read the picture none.png"),
+    )
+    for request, picture, says in cases:
         with pytest.raises(UsageError, match=says):
-            finder.find(query)
+            finder.find(request, picture)
+
+
+def test_frames_like_one_leave_that_one_out(finder: Finder) -> None:
+    hits = finder.find(Find(like="film-01@14.0", k=5))
+    assert len(hits) == 5 and {hit.found_in for hit in hits} == {"frames"}
+    assert all(hit.title != "film-01" or abs(hit.time_s - 14.0) >= 2.0 for hit in hits)
 
 
 def test_what_was_never_added_is_named(finder: Finder) -> None:
-    names: Any = {where: finder.missing(where) for where in WHERE}
-    assert {where: stage for where, stage in names.items() if stage} == {
-        "clips": "clips",
-        "screen-text": "text",
-        "captions": "captions",
-        "chapters": "summaries",
-        "detections": "detections",
-    }
+    missing = [place for place in PLACES if finder.missing(place) == place]
+    assert missing == ["clips", "screen_text", "captions", "chapters", "detections"]
 
 
 def test_a_space_is_known_by_name_and_digest_and_has_to_be_filled(described: Path) -> None:

@@ -23,7 +23,7 @@ from kinodex.agent.protocol import Note, Request, Segment
 from kinodex.agent.requests.answer import check_not_echoed
 from kinodex.agent.requests.describe import PartSummary, SummarizePart
 from kinodex.index.library import Library
-from kinodex.index.rows import SceneRow, SegmentRow, VideoRow
+from kinodex.index.rows import ChapterRow, SegmentRow, VideoRow
 from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, reasons
 from kinodex.jobs.add.run import AddedRows, check_settings, hub_for
 from kinodex.jobs.library import picture_of, shown_between
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Summaries(EndpointAddition):
+class Chapters(EndpointAddition):
     """Settings of summaries."""
 
     max_new_tokens: int = 128
@@ -42,7 +42,7 @@ class Summaries(EndpointAddition):
     """Frames by which a scene is shown of which nothing is known in words."""
     again: bool = False
     """Replace the rows that a video has."""
-    name: str = "summaries"
+    name: str = "chapters"
 
     def prepare(self, library: Library) -> None:
         check_settings(library, self, "frames_a_scene", *(() if self.base_url else ("max_new_tokens",)))
@@ -62,10 +62,10 @@ class Summaries(EndpointAddition):
         outcomes = dict(zip((chapter.number for chapter in several), replies, strict=True))
         chapters = [outcomes.get(each.number, scenes[each.children[0]]) for each in film.chapters]
         pairs = [*zip(film.scenes, scenes, strict=True), *zip(film.chapters, chapters, strict=True)]
-        held = library.scenes.rows(video.video_id) if self.again else []
+        held = library.chapters.rows(video.video_id) if self.again else []
         before = {_place(row): row for row in held if row.model == self.model}
         rows = [_row(film, part, outcome.reply, self.model) for part, outcome in pairs]
-        if self.again and not any(row.title for row in rows) and library.scenes.has_titles(video, self.model):
+        if self.again and not any(row.title for row in rows) and library.chapters.has_titles(video, self.model):
             why = "no scene or chapter got a title that could be used; those that were there before stay"
             return AddedRows((), 0, failed=NoUsableReply(why))
         rows = [row if row.title else before.get(_place(row), row) for row in rows]
@@ -94,12 +94,12 @@ class Summaries(EndpointAddition):
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         if self.again:
             library.additions.discard(self.name, self.model, *rows)
-        library.scenes.add(rows)
+        library.chapters.add(rows)
 
     def repeated(self, library: Library, untitled: bool, outdated: bool) -> list[str]:
         """Ids of videos that have summaries and get them again: those with parts without one, or with newer words."""
-        found = library.scenes.untitled(self.model) if untitled else []
-        return [*found, *(library.scenes.outdated(self.model) if outdated else ())]
+        found = library.chapters.untitled(self.model) if untitled else []
+        return [*found, *(library.chapters.outdated(self.model) if outdated else ())]
 
 
 # The scenes and chapters of a video in a library, and what the library knows of each in words.
@@ -147,7 +147,7 @@ def read_film(library: Library, video: VideoRow) -> Film:
     notes = _notes(library, video, segments)
     spans_s = [(segment.start_s, segment.end_s) for segment in segments]
     texts = [" ".join(note.text for note in each) for each in notes]
-    lines_s = [(line.start_s, line.end_s) for line in library.transcript(video.video_id)]
+    lines_s = [(line.start_s, line.end_s) for line in library.speech(video.video_id)]
     structure = find_structure(spans_s, _pictures(library, video, spans_s), texts, lines_s)
     scenes = tuple(
         _part("scene", number, segments[first:end], range(0))
@@ -184,14 +184,14 @@ def _of_scene(scene: FilmPart, notes: Sequence[Sequence[Note]]) -> tuple[Note, .
 
 def _notes(library: Library, video: VideoRow, segments: Sequence[SegmentRow]) -> list[list[Note]]:
     """Notes on each segment: its caption, and the lines that are said and written in it, each as one note."""
-    said = [(line.start_s, line.end_s, line.text) for line in library.transcript(video.video_id)]
+    said = [(line.start_s, line.end_s, line.text) for line in library.speech(video.video_id)]
     written = [(line.start_s, line.end_s, line.text) for line in library.screen_text.rows(video.video_id)]
     starts_s = [segment.start_s for segment in segments]
     notes: list[list[Note]] = [
-        [_note(video, segment.start_s, segment.end_s, "caption", segment.caption)] if segment.caption else []
+        [_note(video, segment.start_s, segment.end_s, "captions", segment.caption)] if segment.caption else []
         for segment in segments
     ]
-    for source, lines in (("transcript", said), ("screen text", written)):
+    for source, lines in (("speech", said), ("screen_text", written)):
         together: dict[int, list[tuple[float, float, str]]] = {}
         for line in lines:
             at = bisect_right(starts_s, (line[0] + line[1]) / 2) - 1
@@ -230,7 +230,7 @@ NOTHING_KNOWN: Outcome[PartSummary] = Outcome(None)
 """Of a part of which no word is known, by a model that reads no pictures."""
 
 
-def _place(row: SceneRow) -> tuple[Any, ...]:
+def _place(row: ChapterRow) -> tuple[Any, ...]:
     return row.level, row.number, row.start_s, row.end_s
 
 
@@ -244,10 +244,10 @@ def _problem(outcomes: Sequence[Outcome[PartSummary]], asked: Sequence[Outcome[P
     return f"{told}{why if unknown else ''}{reasons(asked)}"
 
 
-def _row(film: Film, part: FilmPart, text: PartSummary | None, model: str) -> SceneRow:
+def _row(film: Film, part: FilmPart, text: PartSummary | None, model: str) -> ChapterRow:
     span = part.start_s, part.end_s, part.first_segment, part.segments
     title, summary = ("", "") if text is None else (plain_line(text.title), plain_line(text.summary))
-    return SceneRow(film.video.video_id, part.level, part.number, *span, title, summary, model)
+    return ChapterRow(film.video.video_id, part.level, part.number, *span, title, summary, model)
 
 
 def _scene_requests(library: Library, film: Film, frames_a_scene: int, numbers: Sequence[int]) -> list[SummarizePart]:

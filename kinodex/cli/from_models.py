@@ -1,0 +1,193 @@
+"""Options of commands made from requests, settings and groups of options.
+
+A parameter of a command whose type is a request (`kinodex.requests`), a budget or a dataclass of options becomes the
+options of its fields. May import nothing heavy: every start of the command line imports this file.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import typer
+from pydantic import BaseModel
+
+from kinodex.index.flags import Flag, flag_of
+from kinodex.jobs.errors import UsageError
+
+if TYPE_CHECKING:
+    from kinodex.requests import Request
+
+MORE = "More"
+"""Panel of `--help` with the options that few need."""
+EMPTY = inspect.Parameter.empty
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """One parameter of a command: its name, its type for Typer, and its default."""
+
+    name: str
+    kind: Any
+    default: Any = EMPTY
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command, in place of each parameter whose type is a request or a group, the options of its fields.
+
+    Their defaults are those of the parameter's own default, if it has one.
+    """
+    own = inspect.signature(command, eval_str=True).parameters
+    groups = {name: _group_of(each) for name, each in own.items() if _is_group(each.annotation)}
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        for name, group in groups.items():
+            given = {each.name: values.pop(each.name) for each in group.options}
+            values[name] = group.made(given)
+        command(**values)
+
+    parameters = []
+    for name, parameter in own.items():
+        found = groups[name].options if name in groups else [_Option(name, parameter.annotation, parameter.default)]
+        parameters += [
+            inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, annotation=each.kind, default=each.default)
+            for each in found
+        ]
+    del run.__wrapped__
+    run.__annotations__ = {}
+    vars(run)["__signature__"] = inspect.Signature(parameters)
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The options of a parameter, and how their values become it."""
+
+    options: list[_Option]
+    made: Callable[[Mapping[str, Any]], Any]
+
+
+def _is_group(kind: Any) -> bool:
+    return is_dataclass(kind) or (isinstance(kind, type) and issubclass(kind, BaseModel))
+
+
+def _group_of(parameter: inspect.Parameter) -> _Group:
+    kind = parameter.annotation
+    if is_dataclass(kind):
+        preset = vars_of(parameter.default) if is_dataclass(parameter.default) else {}
+        return _dataclass_group(kind, preset)
+    return _request_group(kind)
+
+
+def vars_of(group: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass with their values."""
+    return {each.name: getattr(group, each.name) for each in fields(group)}
+
+
+def _dataclass_group(group: Any, preset: Mapping[str, Any]) -> _Group:
+    kinds = get_type_hints(group, include_extras=True)
+    options = []
+    for each in fields(group):
+        default = preset.get(each.name, each.default)
+        kind = kinds[each.name]
+        flag = flag_of(list(getattr(kind, "__metadata__", ())))
+        kind = kind if flag is None else option_of(each.name, get_args(kind)[0], flag)
+        options.append(_Option(each.name, kind, EMPTY if default is MISSING else default))
+    return _Group(options, lambda values: group(**values))
+
+
+def _request_group(request: type[Request]) -> _Group:
+    """The options of a request; one that is not given, None, has the default of its field."""
+    from kinodex.requests import flags, made, outside
+
+    options: list[_Option] = []
+    inner_groups: dict[str, _Group] = {}
+    spellings = {}
+    for name, field, flag in flags(request):
+        if is_dataclass(field.annotation):
+            inner = _dataclass_group(field.annotation, {})
+            named = [_Option(f"{name}_{each.name}", each.kind, each.default) for each in inner.options]
+            inner_groups[name] = inner
+            options += named
+            continue
+        spellings[outside(name)] = flag.name or (name.upper() if flag.is_argument else f"--{dashed(name)}")
+        default = EMPTY if field.is_required() and flag.is_argument else "" if flag.is_argument else None
+        options.append(_Option(name, option_of(name, field.annotation, flag), default))
+
+    def make(values: Mapping[str, Any]) -> Any:
+        given = {name: value for name, value in values.items() if value is not None and name in request.model_fields}
+        for name, group in inner_groups.items():
+            given[name] = group.made({each.name: values[f"{name}_{each.name}"] for each in group.options})
+        if isinstance(given.get("settings"), list):
+            given["settings"] = pairs(given["settings"])
+        return made(request, given, spellings=spellings)
+
+    return _Group(options, make)
+
+
+def option_of(name: str, kind: Any, flag: Flag) -> Any:
+    """Return the Typer annotation of a field with a flag; an option that is not given is None."""
+    kind = _plain(kind) if flag.parse is None else str
+    if flag.is_argument:
+        return Annotated[str, typer.Argument(help=flag.help)]
+    if kind is bool:
+        spelling = [flag.name or f"--{dashed(name)}"]
+        return Annotated[bool | None, typer.Option(*spelling, help=flag.help, rich_help_panel=_panel(flag))]
+    more: dict[str, Any] = {} if flag.parse is None else {"parser": flag.parse}
+    spelling = [flag.name or f"--{dashed(name)}"]
+    option = typer.Option(*spelling, help=flag.help, metavar=flag.metavar, rich_help_panel=_panel(flag), **more)
+    return Annotated[kind | None, option]
+
+
+def _panel(flag: Flag) -> str | None:
+    return MORE if flag.is_rare else None
+
+
+def _plain(kind: Any) -> Any:
+    """The type that Typer reads for the type of a field."""
+    if get_origin(kind) is Annotated:
+        return _plain(get_args(kind)[0])
+    others = [each for each in get_args(kind) if each is not type(None)]
+    if type(None) in get_args(kind):
+        return _plain(others[0])
+    if get_origin(kind) is Literal:
+        return str  # the model's own message names the nearest choice
+    if get_origin(kind) is tuple or _is_mapping(kind):
+        return list[str]
+    return kind
+
+
+def _is_mapping(kind: Any) -> bool:
+    origin = get_origin(kind)
+    return isinstance(origin, type) and issubclass(origin, Mapping)
+
+
+def dashed(name: str) -> str:
+    """Spell the name of a field as an option: `min_gap_s` is `min-gap-s`."""
+    return name.rstrip("_").replace("_", "-")
+
+
+def pairs(given: list[str]) -> dict[str, str]:
+    """Read settings given as NAME=VALUE; raises UsageError for one without a value."""
+    return dict(_pair(each) for each in given)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise UsageError(f"got --set {text}; write it as NAME=VALUE (`kinodex agents` shows the names)")
+    return name.strip().replace("-", "_"), value.strip()
+
+
+def flag_options(model: type[BaseModel], common: frozenset[str]) -> Iterator[inspect.Parameter]:
+    """Iterate over the options of a settings model whose fields have a flag; those not in `common` are rare."""
+    for name, field in model.model_fields.items():
+        flag = flag_of(field.metadata)
+        if flag is not None:
+            shown = flag if name in common else replace(flag, is_rare=True)
+            kind = option_of(name, field.annotation, shown)
+            yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)

@@ -1,0 +1,45 @@
+"""Answers that a notebook shows with the pictures of their evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from kinodex.agent.answer import Answer
+from kinodex.jobs.collection import CollectionAnswer
+
+if TYPE_CHECKING:
+    from kinodex.library import Library
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAnswer(Answer):
+    """The answer to a question about a library."""
+
+    library: Library | None = field(default=None, compare=False, repr=False)
+
+    def _repr_html_(self) -> str:
+        return _html(self, self.library)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCollection(CollectionAnswer):
+    """The answer of a whole collection."""
+
+    library: Library | None = field(default=None, compare=False, repr=False)
+
+    def _repr_html_(self) -> str:
+        return _html(self, self.library)
+
+
+def shown(answer: Answer, library: Library) -> Any:
+    """Return an answer together with its library, which has the pictures."""
+    kind = ShownCollection if isinstance(answer, CollectionAnswer) else ShownAnswer
+    return kind(**{each.name: getattr(answer, each.name) for each in fields(answer)}, library=library)
+
+
+def _html(answer: Answer, library: Library | None) -> str:
+    from kinodex.notebook import answer_html
+
+    assert library is not None
+    return answer_html(answer, library)

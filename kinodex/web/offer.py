@@ -1,0 +1,87 @@
+"""What a server offers to those who ask: agents, models, limits, and for each library if it can be asked about."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from kinodex.agent.ask import VARIANTS
+from kinodex.index.library import Library
+from kinodex.index.text import redact_uri, redact_values
+from kinodex.jobs.collection import ALL
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.models import BUILTIN, ModelChoice, describe_models
+from kinodex.jobs.verify import looking_role
+
+if TYPE_CHECKING:
+    from kinodex.web.questions import ServeSettings
+
+HOW = "Start the server with a language model: kinodex serve LIBRARY --model NAME --base-url URL"
+"""The way to give a model, for a page that cannot ask without one."""
+WAYS = (
+    (
+        "A server of your own",
+        "vLLM, Ollama, or any other that speaks OpenAI's form; it needs no key. A model that sees, in a folder, is "
+        "served so too: vllm serve FOLDER.",
+        "--model qwen3-vl --base-url http://127.0.0.1:11434/v1",
+    ),
+    (
+        "A provider",
+        "Its key stays in the environment: export OPENAI_API_KEY=... For another one than OpenAI add --base-url URL.",
+        "--model gpt-4o",
+    ),
+    (
+        "A language model in a folder",
+        'In this process, by transformers: model = "local:FOLDER" under [policy] of models.toml. It reads and does not '
+        "see, so [default] there names one of the other two for what looks at frames.",
+        "--models models.toml --agent longvideoagent",
+    ),
+)
+"""The three ways to give a model: name, what it is for, and options of `kinodex serve`."""
+
+
+def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Sequence[str | None]) -> dict[str, Any]:
+    """All that the page needs to know to ask. `refusals` say why a library cannot be asked about; None if it can."""
+    has_language = settings.choice.has_language
+    known = [each for each in VARIANTS if each.name != settings.agent.name]
+    known += [ALL] if settings.choice.may_use_endpoints else []
+    agents = [each for each in (settings.agent, *known) if has_language or not each.needs_language]
+    can_ask = any(refusal is None for refusal in refusals)
+    space, start = settings.space, "kinodex serve {} {}"
+    drawn = [each.space(space).name == BUILTIN and each.noise(space) is None for each in libraries]
+    places = [shlex.quote(redact_uri(each.uri)) for each in libraries]
+    value = {
+        "can_ask": can_ask,
+        "how": None if can_ask else HOW,
+        "agents": [{"name": each.name, "summary": each.line, "plain": each.plain} for each in agents],
+        "agent": settings.agent.name,
+        "models": describe_models(settings.choice),
+        "looks": _looking_model(settings.choice),
+        "max_questions": settings.at_once,
+        "usd_a_day": settings.usd_a_day,
+        "is_drawn_world": all(drawn),
+        "libraries": [
+            {
+                "key": number,
+                "can_ask": refusal is None,
+                "how": None if refusal is None else HOW,
+                "ways": [
+                    {"name": name, "about": about, "command": start.format(places[number], options)}
+                    for name, about, options in (WAYS if refusal is not None else ())
+                ],
+                "is_drawn_world": is_drawn,
+            }
+            for number, (refusal, is_drawn) in enumerate(zip(refusals, drawn, strict=True))
+        ],
+    }
+    redacted: dict[str, Any] = redact_values(value)
+    return redacted
+
+
+def _looking_model(choice: ModelChoice) -> str | None:
+    """The model that can look at the moments of a search; None where there is none that sees."""
+    try:
+        return looking_role(choice).model
+    except UsageError:
+        return None

@@ -1,0 +1,82 @@
+"""The answer in words, with its film and times and links to them, and as data under `kinodex`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from kinodex.agent.answer import Answer
+from kinodex.index.times import clock
+
+if TYPE_CHECKING:
+    from kinodex.web.openai_question import Asked
+
+NO_ANSWER = {
+    "insufficient_evidence": "No answer: what the agent saw does not show it.",
+    "budget_exhausted": "No answer: the budget was spent before there was one.",
+    "invalid": "No answer: no reply of the model could be used.",
+}
+CITED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A place of a written answer, `text[start_index:end_index]`, and the page of the film at that second."""
+
+    start_index: int
+    end_index: int
+    title: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    text: str
+    citations: tuple[Citation, ...] = ()
+
+
+def write(asked: Asked, answer: Answer) -> Written:
+    """An answer with the first ranges of its evidence; one to options begins with the letter, as programs expect."""
+    options = asked.running.request.options
+    if answer.option is not None:
+        text = f"{answer.letter}. {options[answer.option]}"
+    else:
+        text = answer.text or NO_ANSWER.get(answer.status, "No answer.")
+    whole = len(text)
+    is_cited = bool(answer.evidence) and (not options if asked.own.cite is None else asked.own.cite)
+    citations = []
+    for number, each in enumerate(answer.evidence[:CITED]):
+        title = asked.library.video(each.video_id).title
+        place = f"{title} {clock(each.start_s)} to {clock(each.end_s)}"
+        if is_cited:
+            text += (", " if number else "\n\nSeen in ") + place
+        span = (len(text) - len(place), len(text)) if is_cited else (0, whole)
+        page = f"#/library/{asked.running.library}/video/{quote(each.video_id)}/{each.start_s:g}"
+        citations.append(Citation(*span, place, f"{asked.site}{page}"))
+    more = f" and {len(answer.evidence) - CITED} more" if len(answer.evidence) > CITED else ""
+    return Written(f"{text}{more}." if is_cited else text, tuple(citations))
+
+
+def own_fields(asked: Asked, answer: Answer) -> dict[str, Any]:
+    return {
+        "key": asked.running.key,
+        "status": answer.status,
+        "letter": answer.letter,
+        "reason": answer.reason,
+        "rounds": answer.rounds,
+        "supported": answer.supported,
+        "noise": answer.noise,
+        "evidence": [
+            {
+                "video_id": each.video_id,
+                "title": asked.library.video(each.video_id).title,
+                "start_s": each.start_s,
+                "end_s": each.end_s,
+            }
+            for each in answer.evidence
+        ],
+        "pictures": [asdict(each) for each in asked.moments],
+        "ledger": asdict(answer.ledger),
+        "trace": f"/#/trace/{asked.running.key}",
+    }

@@ -7,18 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PICTURES, SPEECH, CAPTIONS, WORDS, DETECTIONS = "pictures", "speech", "captions", "words", "detections"
+FRAMES, SPEECH, CAPTIONS, WORDS, DETECTIONS = "frames", "speech", "captions", "words", "detections"
 """Places to search in, and stages of `kinodex add`."""
-SHOTS, SAID = "shots", "transcript"
+SHOTS, SAID = "shots", SPEECH
 """Rows of `kinodex export --of`."""
-IN_PYTHON, IN_MCP, IN_HTTP = "where", "where", "in"
+IN_PYTHON, IN_MCP, IN_HTTP = "in_", "in", "in"
 """The argument that names the place to search in."""
-WHERE_MCP = "videos_where"
-"""The argument of MCP's tools for a condition on videos."""
-LINES_TOOL = "transcript"
-"""The tool of MCP that reads what is said."""
-LINES_METHOD = "transcript"
-"""The method of a library that reads what is said."""
 
 
 @dataclass(frozen=True)

@@ -51,5 +51,5 @@ def test_what_ground_refuses(kinodex: Kinodex, shown: Path) -> None:
         (("tents", "--pad", -1), "--pad"),
     ):
         bad(kinodex, "ground", shown, *arguments, code=2, says=says)
-    with pytest.raises(package.UsageError, match="without an agent"):
-        package.open(shown).ground("tents", budget=package.Budget(frames=3))
+    with pytest.raises(package.KinodexError, match="empty"):
+        package.open(shown).ground(" ")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import kinodex as package
-from tests.acceptance import LINE, LINES_METHOD
+from tests.acceptance import LINE
 from tests.support.command import Kinodex, bad, json_of
 
 
@@ -19,9 +19,7 @@ def test_films_are_indexed_by_python_with_frames_shots_and_subtitles(films: Path
     assert [frame.time_s for frame in library.frames("film-02", [0, 7, 29.4])] == [0.0, 7.0, 29.0]
     segments = library.segments("film-01")
     assert (segments[0].start_s, segments[-1].end_s) == (0.0, 30.0)
-    assert (LINE[0], *LINE[2:]) in [
-        (row.text, row.start_s, row.end_s) for row in getattr(library, LINES_METHOD)("film-01")
-    ]
+    assert (LINE[0], *LINE[2:]) in [(row.text, row.start_s, row.end_s) for row in library.speech("film-01")]
 
 
 def test_the_command_does_only_what_is_new(kinodex: Kinodex, short_films: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from PIL import Image
 
-from tests.acceptance import CAPTION, CAPTIONS, FACTS, IN_MCP, LINE, LINES_TOOL, PICTURES, TENTS, WHERE_MCP
+from tests.acceptance import CAPTION, CAPTIONS, FACTS, FRAMES, IN_MCP, LINE, SPEECH, TENTS
 from tests.acceptance.conftest import COMMAND, running
 from tests.support.command import Kinodex, bad
 
@@ -46,18 +46,18 @@ async def call(client: Client, tool: str, **arguments: Any) -> Any:
 def test_what_a_library_holds_and_where_things_are(using: Use) -> None:
     async def work(client: Client) -> None:
         names = {tool.name for tool in (await client.list_tools()).tools}
-        assert names >= {"videos", "overview", "search", "ground", "frames", LINES_TOOL, CAPTIONS, "ask"}
+        assert names >= {"videos", "overview", "search", "ground", "frames", SPEECH, CAPTIONS, "ask"}
         assert [video["title"] for video in (await call(client, "videos"))["videos"]] == [
             "film-01",
             "film-02",
             "film-03",
         ]
         for fact in FACTS:
-            (hit,) = (await call(client, "search", query=fact.words, k=1, **{IN_MCP: PICTURES}))["hits"]
+            (hit,) = (await call(client, "search", query=fact.words, k=1, **{IN_MCP: FRAMES}))["hits"]
             assert hit["title"] == fact.film and fact.covers(hit["start_s"])
-        rear = await call(client, "search", query=TENTS.words, **{WHERE_MCP: "camera = 'rear'"})
+        rear = await call(client, "search", query=TENTS.words, where="camera = 'rear'")
         assert {hit["title"] for hit in rear["hits"]} == {"film-02"}
-        best = (await call(client, "ground", event=TENTS.words))["ranges"][0]
+        best = (await call(client, "ground", text=TENTS.words))["ranges"][0]
         assert best["title"] == TENTS.film and TENTS.covers(best["start_s"])
 
     using(work)
@@ -65,7 +65,7 @@ def test_what_a_library_holds_and_where_things_are(using: Use) -> None:
 
 def test_lines_captions_and_pictures_of_a_film(using: Use) -> None:
     async def work(client: Client) -> None:
-        lines = (await call(client, LINES_TOOL, video="film-01", start_s=10, end_s=20))["lines"]
+        lines = (await call(client, SPEECH, video="film-01", start_s=10, end_s=20))["lines"]
         assert [(line["text"], line["start_s"], line["end_s"]) for line in lines] == [(LINE[0], *LINE[2:])]
         (caption,) = (await call(client, CAPTIONS, video="film-02"))["captions"]
         assert (caption["text"], caption["start_s"]) == (CAPTION[0], CAPTION[2])
@@ -79,7 +79,7 @@ def test_lines_captions_and_pictures_of_a_film(using: Use) -> None:
 def test_an_agent_answers(using: Use) -> None:
     async def work(client: Client) -> None:
         asked = {"question": TENTS.question, "options": list(TENTS.options), "videos": [TENTS.film]}
-        answer = await call(client, "ask", **asked, max_frames=30)
+        answer = await call(client, "ask", **asked, budget={"frames": 30})
         assert (answer["letter"], answer["answer"], answer["status"]) == (TENTS.letter, "red", "answered")
         assert all(TENTS.covers(each["start_s"]) for each in answer["evidence"])
         assert answer["ledger"]["frames"] <= 30
@@ -95,7 +95,7 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("search", {"query": "x", "zap": 1}, "zap"),
     ("frames", {"video": "film-01", "times_s": [99]}, "give a time in there"),
     ("ask", {"question": "What?", "agent": "kinoo"}, "did you mean"),
-    ("ask", {"question": "What?", "max_frames": 0}, "0 frames"),
+    ("ask", {"question": "What?", "budget": {"frames": 0}}, "0 frames"),
 )
 
 

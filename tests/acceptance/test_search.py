@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 import kinodex as package
-from tests.acceptance import CAPTION, CAPTIONS, DETECTIONS, FACTS, IN_PYTHON, LINE, PICTURES, SPEECH, TENTS, WORDS, Fact
+from tests.acceptance import CAPTION, CAPTIONS, DETECTIONS, FACTS, FRAMES, IN_PYTHON, LINE, SPEECH, TENTS, WORDS, Fact
 from tests.support.command import Kinodex, bad, json_of
 
-IN_PICTURES: dict[str, Any] = {IN_PYTHON: PICTURES}
+IN_FRAMES: dict[str, Any] = {IN_PYTHON: FRAMES}
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.film)
 def test_the_best_hit_is_the_moment_that_shows_it(kinodex: Kinodex, shown: Path, fact: Fact) -> None:
-    hits = json_of(kinodex, "search", shown, fact.words, "--in", PICTURES, "-k", 3)
+    hits = json_of(kinodex, "search", shown, fact.words, "--in", FRAMES, "-k", 3)
     assert hits[0]["title"] == fact.film and fact.covers(hits[0]["time_s"])
-    (best, *_) = package.open(shown).search(fact.words, k=3, **IN_PICTURES)
+    (best, *_) = package.open(shown).search(fact.words, k=3, **IN_FRAMES)
     assert (best.title, best.time_s) == (hits[0]["title"], hits[0]["time_s"])
 
 
@@ -34,7 +34,7 @@ def test_what_is_said_and_described_is_found_by_its_words(
 
 
 def test_hits_stay_in_the_part_that_is_named(kinodex: Kinodex, shown: Path) -> None:
-    part = ("--video", "film-02", "--from", 5, "--to", "0:09", "--in", PICTURES, "-k", 50, "--min-gap", 0)
+    part = ("--video", "film-02", "--from", 5, "--to", "0:09", "--in", FRAMES, "-k", 50, "--min-gap", 0)
     hits = json_of(kinodex, "search", shown, TENTS.words, *part)
     assert [hit["time_s"] for hit in sorted(hits, key=lambda hit: hit["time_s"])] == [5.0, 6.0, 7.0, 8.0]
     again = package.open(shown).search(TENTS.words, k=50, videos="film-02", start_s=5, end_s=9, min_gap_s=0)
@@ -66,7 +66,7 @@ def test_a_vector_and_the_frame_of_a_hit(shown: Path) -> None:
 
 
 def test_hits_are_apart_the_best_first_and_as_many_as_asked_for(kinodex: Kinodex, shown: Path) -> None:
-    hits = json_of(kinodex, "search", shown, "a tent", "--in", PICTURES, "-k", 6, "--min-gap", 4)
+    hits = json_of(kinodex, "search", shown, "a tent", "--in", FRAMES, "-k", 6, "--min-gap", 4)
     assert len(hits) == 6 and [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
     for film in {hit["title"] for hit in hits}:
         times_s = sorted(hit["time_s"] for hit in hits if hit["title"] == film)
@@ -76,7 +76,7 @@ def test_hits_are_apart_the_best_first_and_as_many_as_asked_for(kinodex: Kinodex
 def test_what_a_search_refuses(kinodex: Kinodex, shown: Path, tmp_path: Path) -> None:
     for arguments, code, says in (
         ((shown, " "), 2, "empty query"),
-        ((shown, "tents", "--in", "smells"), 2, f"it is one of all, {PICTURES}"),
+        ((shown, "tents", "--in", "smells"), 2, f"it is one of all, {FRAMES}"),
         ((shown, "tents", "-k", 0), 2, "greater than or equal to 1"),
         ((shown, "tents", "--video", "nobody"), 2, "none of the 3 here, such as film-01"),
         ((shown, "tents", "--where", "camera == "), 2, "the columns are"),

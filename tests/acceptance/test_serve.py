@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.acceptance import CAPTION, CAPTIONS, FACTS, IN_HTTP, PICTURES, TENTS
+from tests.acceptance import CAPTION, CAPTIONS, FACTS, FRAMES, IN_HTTP, TENTS
 from tests.acceptance.conftest import running
 from tests.support.command import Kinodex, bad
 
@@ -36,7 +36,7 @@ def test_the_page_and_its_parts_are_served(client: httpx2.Client) -> None:
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.film)
 def test_a_search_finds_the_moment(client: httpx2.Client, fact) -> None:
-    found = client.get(SEARCH, params={"text": fact.words, IN_HTTP: PICTURES, "most": "1"}).json()
+    found = client.get(SEARCH, params={"query": fact.words, IN_HTTP: FRAMES, "k": "1"}).json()
     (group,) = found["groups"]
     assert group["title"] == fact.film and fact.covers(group["hits"][0]["start_s"])
 
@@ -44,13 +44,14 @@ def test_a_search_finds_the_moment(client: httpx2.Client, fact) -> None:
 def test_moments_captions_and_what_a_search_refuses(client: httpx2.Client) -> None:
     best = client.get(MOMENTS, params={"text": TENTS.words}).json()["ranges"][0]
     assert best["title"] == TENTS.film and TENTS.covers(best["start_s"])
-    found = client.get(SEARCH, params={"text": "walrus", IN_HTTP: CAPTIONS}).json()
+    found = client.get(SEARCH, params={"query": "walrus", IN_HTTP: CAPTIONS}).json()
     assert [group["title"] for group in found["groups"]][:1] == [CAPTION[1]]
     assert found["groups"][0]["hits"][0]["text"] == CAPTION[0]
     for wrong, says in (
-        ({"text": "a", IN_HTTP: "smells"}, "smells"),
-        ({"text": "a", "most": "0"}, "from 1 to 100"),
-        ({"text": "x" * 3000}, "at most 2000"),
+        ({"query": "a", IN_HTTP: "smells"}, "smells"),
+        ({"query": "a", "k": "0"}, "k"),
+        ({"query": "x" * 3000}, "at most 2,000"),
+        ({"query": "a", "zap": "1"}, "zap"),
     ):
         refused = client.get(SEARCH, params=wrong)
         assert refused.status_code == 400 and says in refused.json()["error"]
@@ -99,7 +100,7 @@ def test_openais_chat_completions_answer_with_evidence(client: httpx2.Client) ->
 
 
 def test_an_export_is_a_download(client: httpx2.Client) -> None:
-    group = client.get(SEARCH, params={"text": TENTS.words, IN_HTTP: PICTURES, "most": "1"}).json()["groups"][0]
+    group = client.get(SEARCH, params={"query": TENTS.words, IN_HTTP: FRAMES, "k": "1"}).json()["groups"][0]
     table = client.get("data/libraries/0/export/csv", params={"video": group["video_id"], "ranges": "18-20"})
     assert table.status_code == 200 and f"{TENTS.film}," in table.text and ",18.0,20.0," in table.text
 

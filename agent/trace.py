@@ -287,7 +287,7 @@ class ReplayModel:
             raise NotInTrace(
                 f"{self.path} holds no {type(request).__name__} with key {request_key(request)}; replay with the "
                 "question, library, agent and parameters of its header, or ask a model; if an earlier kinodex wrote "
-                f"it, it asked otherwise: `kinodex view {self.path}` still shows it"
+                f"it, it asked otherwise: `kinodex serve {self.path}` still shows it"
             )
         reply = None if found["reply"] is None else request.Reply.model_validate(found["reply"])
         usage = Usage(**found["usage"])

@@ -46,6 +46,8 @@ EXTRAS = {
     "rapidocr": "text",
     "scipy": "eval",  # hf brings it too, but what tracks detections has met transformers first
     "duckdb": "sql",
+    "opentimelineio": "edit",
+    "otio_cmx3600_adapter": "edit",
     "yt_dlp": "watch",
     "mcp": "mcp",
     "opentelemetry": "otel",

@@ -89,7 +89,7 @@ _HOMES = {
     "kinodex.errors": "KinodexError",
     "kinodex.evaluation": "eval",
     "kinodex.frames": "Frame ingest",
-    "kinodex.index.errors": "KinodexError LibraryError SpaceError",
+    "kinodex.index.errors": "LibraryError SpaceError",
     "kinodex.index.flags": "Flag",
     "kinodex.index.metadata": "Facet",
     "kinodex.index.rows": "CaptionRow DetectionRow FrameVectors Hit LibraryFacts ScreenTextRow SegmentRow "

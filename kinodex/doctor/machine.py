@@ -30,7 +30,7 @@ from kinodex.agent.models.endpoint import CompletionRequest, Endpoint
 from kinodex.agent.models.roles import Role, api_key, read_roles
 from kinodex.agent.models.sight import COLOUR, ProbeReply, coloured, names_colour, which_colour
 from kinodex.agent.prompts import user_message
-from kinodex.bench.ingest import Lost, run_alone_within
+from kinodex.doctor.alone import Lost, run_alone_within
 from kinodex.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.maintain import health as check_health

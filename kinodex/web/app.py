@@ -1,6 +1,6 @@
-"""The one application of `kinodex serve` and `kinodex view`: pages, and on a server of questions all else.
+"""The one application of `kinodex serve`: pages, and on a server of questions all else.
 
-`view` is a site without questions: it has the pages alone.
+A site without questions, of traces alone, has the pages alone.
 """
 
 from __future__ import annotations

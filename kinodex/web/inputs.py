@@ -63,7 +63,7 @@ class ViewerApi:
     """
 
     asking: Questions | None = None
-    """Questions asked through the server; `kinodex view` has none."""
+    """Questions asked through the server; one of traces alone has none, and the page as a file."""
 
     def __init__(self, inputs: ViewerInputs, space: str | None = None, towers: TextTowers | None = None) -> None:
         self.inputs = inputs

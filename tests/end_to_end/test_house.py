@@ -82,6 +82,17 @@ def test_no_room_imports_upward(sources: list[Source]) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_acceptance_tests_import_kinodex_alone(root: Path) -> None:
+    """So that they stay as they are, whatever is changed inside."""
+    inner = [
+        f"{source.path} imports {module}"
+        for source in read_sources(root, "tests/acceptance")
+        for module, _ in source.imports
+        if module.startswith("kinodex.")
+    ]
+    assert not inner, "\n".join(inner)
+
+
 def test_arrows_between_floors_are_those_of_the_list(root: Path, sources: list[Source]) -> None:
     allowed = read_arrows((root / "tests" / "data" / "arrows.txt").read_text(encoding="utf-8"))
     drawn = {floor: others for floor, others in floor_graph(sources).items() if others}

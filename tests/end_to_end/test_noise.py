@@ -103,7 +103,7 @@ def test_every_face_says_that_the_ranking_is_noise(kinodex: Kinodex, mixed: Path
     use_tools(Library.open(str(mixed)), use)
     assert {face: text for face, text in said.items() if not (text or "").startswith(noise)} == {}
     page = tmp_path / "page.html"
-    assert kinodex("view", mixed, "--out", page).code == 0
+    assert kinodex("export", "page", mixed, page).code == 0
     assert noise in page.read_text()
 
 

@@ -96,7 +96,7 @@ COMMANDS = {
         ("ask", "LIBRARY", "What colour is the ball?", "--video", "film-03", "--trace", "SCRATCH/trace.jsonl"),
         ("openai", "httpx2", "starlette", "kinodex.jobs.eval.run"),
     ),
-    "view": Command(("view", "LIBRARY", "--out", "SCRATCH/page.html"), ("openai", "httpx2", "jinja2")),
+    "export page": Command(("export", "page", "LIBRARY", "SCRATCH/page.html"), ("openai", "httpx2", "jinja2")),
     "servers": Command(
         ("-c", "import kinodex.mcp.server, kinodex.mcp.server, kinodex.web.pages"), ("openai", "jinja2")
     ),

@@ -128,7 +128,7 @@ def test_it_is_searched_there_and_in_a_folder_asked_and_viewed(
 @contextmanager
 def viewer(variables: Mapping[str, str], *places: object) -> Iterator[str]:
     """Run the viewer; gives its address."""
-    arguments = command("view", *places, "--port", 0, "--no-browser")
+    arguments = command("serve", *places, "--port", 0, "--no-browser")
     with subprocess.Popen(arguments, env=dict(variables), stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:

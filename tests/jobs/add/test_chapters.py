@@ -54,7 +54,7 @@ def test_scenes_are_the_places_and_cover_the_film(film, films):
 def test_notes_are_captions_and_what_is_said_each_once(film):
     for place, notes in zip(PLACES, film.notes, strict=True):
         assert sum(note.source == "caption" for note in notes) == 12
-        said = [note.text for note in notes if note.source == "transcript"]
+        said = [note.text for note in notes if note.source == "speech"]
         assert said == [f"We are at the {place} now."]
 
 
@@ -163,7 +163,7 @@ def test_summaries_are_made_once_and_found_by_words(kinodex, library):
     assert again.code == 0 and "nothing to do: every video has summaries by" in again.out
     assert server.seen[0].schema == "PartSummary"
     assert {hit.video_id for hit in library.search.chapters("harbour")} == {"aa", "bb"}
-    assert [fact.stage for fact in library.info().added] == ["captions", "summaries"]
+    assert [fact.stage for fact in library.info().added] == ["captions", "chapters"]
 
 
 def test_chapters_by_batches_follow_those_of_their_scenes(kinodex, library, monkeypatch, tmp_path):
@@ -187,7 +187,7 @@ def test_parts_without_a_title_are_told_and_retried(kinodex, library):
     assert ran.code == 3
     assert "got no title that could be used" in ran.out
     assert library.scenes.untitled("tester") == ["aa"]
-    assert library.ingest_log.failures()[0].stage == "summaries"
+    assert library.ingest_log.failures()[0].stage == "chapters"
     with ChatServer(contents) as server:
         made = json_of(kinodex, *command(library, server, "--video", "film aa", "--retry-failed"))
     assert made["added"] == 1

@@ -12,12 +12,12 @@ from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
-from kinodex.bench.gpu import REFERENCE, Way, compare, list_ways
-from kinodex.bench.ingest import ingest_films
 from kinodex.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.pipeline.decoding.open import probe
+from tests.bench.gpu import REFERENCE, Way, compare, list_ways
+from tests.bench.ingest import ingest_films
 
 HEAD = "| file | stream | frames | read by | times | least cosine | worst picture |"
 FPS = 2.0

@@ -108,7 +108,7 @@ MEASUREMENTS = {
         python -m tests.sketch.searches films --count 24 > searches.jsonl
         print python -m tests.support.scenes.measure_clips library searches.jsonl made
     """,
-    "screen_text": """
+    "screen-text": """
         python -m tests.world.sample films --hours 0.15 --seed 5 --form story
         kinodex ingest films --library library --space builtin
         kinodex add screen_text library

@@ -490,7 +490,7 @@ def _box_text(box: Box) -> str:
 
 # Requests of VideoAgent2 (section 3 and appendix B): assessments, plans, captions of frames.
 #
-# The memory bank B_t of the paper is `chapters` and `notes`: captions of consecutive parts first, then what the tools
+# The memory bank B_t of the paper is `summaries` and `notes`: captions of consecutive parts first, then what the tools
 # returned, numbered together from 1. `Assess.number` and `Toolbox.calls_left` tell the requests of one run apart.
 
 BLANK: Mapping[str, object] = {}

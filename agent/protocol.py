@@ -175,7 +175,7 @@ class Note:
 
     @property
     def quoted(self) -> str:
-        """The name of its source where a prompt quotes it: "screen text" for `screen_text`."""
+        """The name of its source where a prompt quotes it: the words screen text for `screen_text`."""
         kind = KINDS.get(self.source)
         return self.source if kind is None else kind.quote
 

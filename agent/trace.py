@@ -36,9 +36,9 @@ from kinodex.agent.protocol import (
     request_fields,
     request_key,
 )
+from kinodex.index.clocks import moved
 from kinodex.index.named_files import open_named, read_bytes
 from kinodex.index.nesting import parse_json
-from kinodex.index.rows import moved
 
 # Events of a run, one class each: to show a run live, and to write its trace.
 #
@@ -287,7 +287,7 @@ class ReplayModel:
             raise NotInTrace(
                 f"{self.path} holds no {type(request).__name__} with key {request_key(request)}; replay with the "
                 "question, library, agent and parameters of its header, or ask a model; if an earlier kinodex wrote "
-                f"it, it asked otherwise: `kinodex view {self.path}` still shows it"
+                f"it, it asked otherwise: `kinodex serve {self.path}` still shows it"
             )
         reply = None if found["reply"] is None else request.Reply.model_validate(found["reply"])
         usage = Usage(**found["usage"])

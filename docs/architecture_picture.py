@@ -24,7 +24,6 @@ FOLDERS = {
         "mcp": "tools of an assistant",
         "doctor": "checks of a machine",
         "sketch": "drawn films",
-        "bench": "speed on this machine",
     },
     "jobs": {
         "ingest": "corpus to library",

@@ -8,18 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Any
 
 from typer import Context
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
+
+from kinodex.cli.export_options import FOR
 
 TITLE = """# Commands
 
 Made from the commands themselves by `make docs`; `kinodex COMMAND --help` says the same. Exit codes and environment
 variables: [operations](operations.md).
 """
-OLDER = ("frames",)
-"""Commands of version 2 that still work."""
 DEFAULT = re.compile(r"\s*\[((?:default: |required|[^\[\]]*<=?).*)\]$")
 
 
@@ -39,8 +40,6 @@ def _leaves(command: object, name: str) -> Iterator[Named]:
     if isinstance(command, TyperGroup):
         context = Context(command, info_name=name)
         for part in command.list_commands(context):
-            if part in OLDER:
-                continue
             yield from _leaves(command.get_command(context, part), f"{name} {part}")
     elif isinstance(command, TyperCommand):
         yield name, command
@@ -56,14 +55,23 @@ def _contents(commands: list[Named]) -> list[str]:
 def _section(name: str, command: TyperCommand) -> str:
     context = Context(command, info_name=name)
     usage = " ".join([name, *command.collect_usage_pieces(context)])
-    text = [f"## {name}", "", _prose(command.help or ""), "", "```text", usage, "```", ""]
-    records = [(each.param_type_name, each.get_help_record(context)) for each in command.get_params(context)]
+    prose = [_prose(each) for each in (command.help or "").split("\n\n")]
+    text = [f"## {name}", "", "\n\n".join(prose), "", "```text", usage, "```", ""]
+    records = [(each.param_type_name, _record(each, context)) for each in command.get_params(context)]
     shown = [
         (kind, record) for kind, record in records if record is not None and not record[0].startswith(("-h,", "--help"))
     ]
+    shown.sort(key=lambda each: each[0] != "argument")
     for kind, rows in groupby(shown, key=lambda each: each[0]):
         text += [f"| {kind} | | default, range |", "|---|---|---|", *(_row(*record) for _, record in rows), ""]
     return "\n".join(text)
+
+
+def _record(parameter: Any, context: Context) -> tuple[str, str] | None:
+    """How a parameter is typed and what it is for; those of a panel "For ..." begin with its title."""
+    found: tuple[str, str] | None = parameter.get_help_record(context)
+    panel = getattr(parameter, "rich_help_panel", None) or ""
+    return (found[0], f"{panel}: {found[1]}") if found and panel.startswith(FOR) else found
 
 
 def _row(name: str, help_text: str) -> str:

@@ -31,7 +31,7 @@ MODELS = {
 
 MEASUREMENTS = {
     "search-sketch": """
-        kinodex sample films --hours 0.3 --seed 32 --form independent
+        python -m tests.world.sample films --hours 0.3 --seed 32 --form independent
         kinodex ingest films --library library --space builtin
         python -m tests.sketch.searches films > searches.jsonl
         print kinodex eval search own searches.jsonl --library library --markdown
@@ -43,7 +43,7 @@ MEASUREMENTS = {
         print kinodex eval ground own "$ROOT/tests/data/real_clip_queries.jsonl" --library library --markdown
     """,
     "verdicts": """
-        kinodex sample films --hours 0.3 --seed 1586 --form independent
+        python -m tests.world.sample films --hours 0.3 --seed 1586 --form independent
         kinodex ingest films --library drawn --space builtin
         python -m tests.sketch.searches films > searches.jsonl
         print echo "drawn films, built-in space"
@@ -57,17 +57,17 @@ MEASUREMENTS = {
     """,
     "duplicates-photo": """
         python -m tests.support.duplicates.films films
-        kinodex sample drawn --hours 0.06 --seed 3 --form independent
+        python -m tests.world.sample drawn --hours 0.06 --seed 3 --form independent
         kinodex ingest films drawn --library library --space "local-dir:$PHOTO"
         print python -m tests.support.duplicates.measure library films
     """,
     "chapters": """
-        kinodex sample films --form story --hours 0.5 --seed 21
+        python -m tests.world.sample films --form story --hours 0.5 --seed 21
         kinodex ingest films --library library --space builtin
         print python -m tests.support.scenes.measure_borders library films
     """,
     "cuts": """
-        kinodex sample films --hours 0.25 --seed 91 --form independent
+        python -m tests.world.sample films --hours 0.25 --seed 91 --form independent
         python -m tests.support.scenes.measure_cuts timed drawn_s kinodex ingest films --library drawn --space builtin
         print echo "drawn films, by their scripts"
         print python -m tests.support.scenes.measure_cuts measure drawn films drawn_s
@@ -83,7 +83,7 @@ MEASUREMENTS = {
         print python -m tests.support.scenes.measure_cuts filter clips clips_s
     """,
     "extracts": """
-        kinodex sample films --form story --hours 0.3 --seed 3227
+        python -m tests.world.sample films --form story --hours 0.3 --seed 3227
         kinodex ingest films --library library --space builtin
         print python -m tests.support.extracts library films
     """,
@@ -103,19 +103,19 @@ MEASUREMENTS = {
         print python -m tests.support.collection library films
     """,
     "clips": """
-        kinodex sample films --hours 0.03 --seed 3240 --form independent
+        python -m tests.world.sample films --hours 0.03 --seed 3240 --form independent
         kinodex ingest films --library library --space builtin
         python -m tests.sketch.searches films --count 24 > searches.jsonl
         print python -m tests.support.scenes.measure_clips library searches.jsonl made
     """,
     "screen-text": """
-        kinodex sample films --hours 0.15 --seed 5 --form story
+        python -m tests.world.sample films --hours 0.15 --seed 5 --form story
         kinodex ingest films --library library --space builtin
-        kinodex add screen-text library
+        kinodex add screen_text library
         print python -m tests.bench.screen_text library films
     """,
     "agents-sketch": """
-        kinodex sample films --hours 4 --seed 21 --form independent
+        python -m tests.world.sample films --hours 4 --seed 21 --form independent
         kinodex ingest films --library library --space builtin
         print kinodex eval sketch library --annotations films/questions.jsonl --limit 200 --seed 21 --out run \\
             --ablations --agent eea --agent vca
@@ -172,11 +172,11 @@ MEASUREMENTS = {
         print python -m tests.support.house.wheels
     """,
     "queries": """
-        kinodex lab bench make-space space --model ViT-B-32
+        python -m tests.bench.random_space space --model ViT-B-32
         print python -m tests.bench.queries . --space builtin --space "local-dir:$PWD/space"
     """,
     "map": """
-        kinodex sample films --hours 0.5 --seed 9 --form independent
+        python -m tests.world.sample films --hours 0.5 --seed 9 --form independent
         kinodex ingest films --library library --space builtin
         print python -m tests.bench.mapping library
     """,
@@ -189,32 +189,32 @@ MEASUREMENTS = {
     """,
     "ingest": """
         python -m tests.support.gpu.peer lengths films
-        print kinodex lab bench ingest films/*.mp4 $OPTIONS
+        print python -m tests.bench.ingest films/*.mp4 $OPTIONS
     """,
     "first-ingest": """
         python -m tests.support.gpu.peer lengths films
-        kinodex lab bench make-space space --model ViT-B-32
+        python -m tests.bench.random_space space --model ViT-B-32
         print python -m tests.bench.first_ingest films/clip-1-s.mp4 "$PWD/space"
     """,
     "live": """
-        kinodex sample films --hours 0.034 --seed 33 --form independent --minutes 2
+        python -m tests.world.sample films --hours 0.034 --seed 33 --form independent --minutes 2
         ffmpeg -v error -i films/film-01.mp4 -an -vf fps=4 -c:v libx264 -preset veryfast -bf 0 -g 8 \\
             -pix_fmt yuv420p film.ts
         ffmpeg -v error -stream_loop -1 -t 3700 -i film.ts -c copy loop.ts
         print python -m tests.bench.live films/film-01.mp4 loop.ts $OPTIONS
     """,
     "search": """
-        print kinodex lab bench search library
+        print python -m tests.bench.search library
     """,
     "search-where": """
-        print kinodex lab bench search "${MILLION:-library}" --videos 2000 --frames 500 --lines 50 --jpeg-bytes 100 \\
-            --conditions
+        print python -m tests.bench.search "${MILLION:-library}" --videos 2000 --frames 500 --lines 50 \\
+            --jpeg-bytes 100 --conditions
     """,
     "gpu": """
         python -m tests.support.gpu.peer films films 4
-        print kinodex lab bench gpu films/film.mp4 --seconds 6 --limit 170
+        print python -m tests.bench.gpu films/film.mp4 --seconds 6 --limit 170
         print python -m tests.support.gpu.files "$CLIPS" clips
-        kinodex lab bench make-space space --model ViT-B-32-SigLIP2-256
+        python -m tests.bench.random_space space --model ViT-B-32-SigLIP2-256
         print kinodex ingest films --library nvdec --space "local-dir:$PWD/space" --device cuda --decoder nvdec
         print kinodex ingest films --library auto --space "local-dir:$PWD/space" --device cuda
         print python -m tests.support.gpu.peer torchcodec space nvdec.lance 4 films/*.mp4
@@ -232,7 +232,7 @@ MEASUREMENTS = {
     "decoders": """
         python -m pip install --quiet --target peers --no-deps decord==0.6.0 torchcodec==0.13.0
         export PYTHONPATH="$PYTHONPATH:$PWD/peers"
-        print kinodex lab bench decoders "$CLIPS/moviepy__sintel_trailer_52s.mp4" \\
+        print python -m tests.bench.decoders "$CLIPS/moviepy__sintel_trailer_52s.mp4" \\
             "$CLIPS/intel__one-by-one-person-detection.mp4" "$CLIPS/moviepy__big_buck_bunny_0_30.webm" \\
             --fps 0.2 --fps 1
     """,

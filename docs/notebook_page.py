@@ -9,11 +9,11 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
-from kinodex.sketch.sample import sample
+from kinodex.sketch.films import write_films
 
 PAGE = Path(__file__).parent / "notebook.ipynb"
 CELLS = (
-    ("markdown", "# In a notebook\n\nThree drawn films (`kinodex sample films --hours 0.02 --seed 3 "
+    ("markdown", "# In a notebook\n\nThree drawn films (`python -m tests.world.sample films --hours 0.02 --seed 3 "
      "--form independent`) are indexed, searched and asked about. Pictures play the video from there on."),
     ("code", 'import kinodex\n\nkinodex.ingest("films", library="library", space="builtin").count("indexed")'),
     ("code", 'library = kinodex.open("library")\nlibrary'),
@@ -43,7 +43,7 @@ def executed(films: Path, folder: Path) -> nbformat.NotebookNode:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         films = Path(folder) / "drawn"
-        sample(films, 0.02, 3, form="independent")
+        write_films(films, 0.02, 3)
         nbformat.write(executed(films, Path(folder)), PAGE)
 
 

@@ -1,4 +1,4 @@
-"""A question to a whole collection: a plan, a table filled in film by film, an answer from its rows: the agent `all`.
+"""A question to a whole collection: a plan, a table filled in film by film, an answer from its rows. `ask --agent all`.
 
 The table is an extract (`kinodex.jobs.add.extract`), made for the question and kept with its plan: so it can be gone on
 with after a kill, is paid once, and is read by `kinodex sql`. Films are candidates by what a search finds for the
@@ -40,6 +40,7 @@ from kinodex.agent.requests.collection import (
 from kinodex.agent.requests.extract import ExtractRows, read_schema
 from kinodex.agent.trace import Acted, Event, Finished, RunStarted
 from kinodex.agent.variants.base import Variant, with_settings
+from kinodex.index.durations import counted
 from kinodex.index.errors import LibraryBusy, QueryError
 from kinodex.index.library import Library
 from kinodex.index.named_files import read_bytes
@@ -47,7 +48,6 @@ from kinodex.index.nesting import parse_json
 from kinodex.index.rows import VideoRow
 from kinodex.index.sql import query
 from kinodex.index.store.schema import COMMON_COLUMNS, extracts_schema
-from kinodex.index.text import counted
 from kinodex.jobs.add.extract import arrow_columns
 from kinodex.jobs.add.run import VideoOutcome, add, pending_videos
 from kinodex.jobs.add.stages import Extracts
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from kinodex.agent.session import Session
 
 AGENT = "all"
-"""The name of this way to answer, where agents have theirs."""
+"""The name of this way to answer in traces, where agents have theirs."""
 NAME = "asked_{}"
 PLAN, LOOK = PAID = ("plan", "look")
 """Actions in a trace whose cost is among their arguments: the plan, and each film."""

@@ -1,4 +1,4 @@
-"""Read questions with known answers: the `questions.jsonl` of `kinodex sample`. No agent has access to any of this."""
+"""Read questions with known answers: a `questions.jsonl` as `kinodex demo` writes it. No agent sees any of this."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kinodex.index.named_files import read_bytes
 from kinodex.index.nesting import parse_json
 from kinodex.jobs.errors import UsageError
 
-EXPECTED = "give a questions.jsonl as `kinodex sample` writes"
+EXPECTED = "give a questions.jsonl as `kinodex demo` writes one"
 
 
 @dataclass(frozen=True, slots=True)

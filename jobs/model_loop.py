@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kinodex.agent.errors import TakesNoPictures
 from kinodex.agent.protocol import Exchange, Model, Models, R, Request, Usage
-from kinodex.index.spaces.towers import SharedSwitch
+from kinodex.index.shared_switch import SharedSwitch
 
 if TYPE_CHECKING:
     from kinodex.agent.models.openai_model import OpenAIModel

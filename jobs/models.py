@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kinodex.agent.models.openai_model import OpenAIModel
     from kinodex.agent.models.roles import Role
     from kinodex.agent.variants.base import Variant
-    from kinodex.index.spaces.towers import Fingerprint
+    from kinodex.index.spaces.fingerprint import Fingerprint
 
 A = TypeVar("A")
 BUILTIN = "builtin"
@@ -342,6 +342,6 @@ def _with_options(
 
 def hub_for(model: str) -> AbstractContextManager[bool]:
     """Context to load a model in: for a model of a hub, requests that fail fall back to its cache quickly."""
-    from kinodex.index.spaces.space import quick_hub
+    from kinodex.index.spaces.quick_hub import quick_hub
 
     return nullcontext(False) if Path(model).expanduser().is_dir() else quick_hub()

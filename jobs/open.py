@@ -10,7 +10,8 @@ from kinodex.index.additions import plain_label
 from kinodex.index.errors import SpaceMismatch
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import DetectionRow, VideoRow
-from kinodex.index.spaces.towers import Fingerprint, ImageEmbedder, TextEmbedder
+from kinodex.index.spaces.embedders import ImageEmbedder, TextEmbedder
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _for_label(detector: Detector, label: str) -> Detector | None:
 
 
 def _rows(
-    library: Library, model: str, detector: Detector, frames: Sequence[ShownFrame], label: str
+    library: LibraryReader, model: str, detector: Detector, frames: Sequence[ShownFrame], label: str
 ) -> list[DetectionRow]:
     from kinodex.jobs.library import batched, picture_of
     from kinodex.pipeline.models.detector import find_tracks

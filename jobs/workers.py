@@ -17,9 +17,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 from kinodex.jobs.errors import UsageError
-from kinodex.pipeline.errors import PipelineError
 
 TRIES = 3
 """Workers that a piece of work may end before it is taken for the cause."""
@@ -127,7 +126,7 @@ def total_resources() -> dict[str, float]:
 def reraise(error: Exception) -> NoReturn:
     """Raise the error that ended a task: the one of ours that it carries, else the task's as it is."""
     cause = getattr(error, "cause", None) or error.__cause__
-    if isinstance(cause, KinodexError | PipelineError):
+    if isinstance(cause, KinodexError):
         raise cause from error
     raise error
 

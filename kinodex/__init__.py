@@ -25,7 +25,6 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.agent.environment import Environment as Environment
     from kinodex.agent.errors import AgentError as AgentError
     from kinodex.agent.errors import ModelError as ModelError
-    from kinodex.agent.errors import QuestionsFailed as QuestionsFailed
     from kinodex.agent.limits import Budget as Budget
     from kinodex.agent.limits import Ledger as Ledger
     from kinodex.agent.limits import StopSignal as StopSignal
@@ -36,12 +35,13 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.agent.models.rules import RuleBasedModel as RuleBasedModel
     from kinodex.agent.protocol import AnswerRules as AnswerRules
     from kinodex.agent.protocol import Question as Question
+    from kinodex.agent.questions_failed import QuestionsFailed as QuestionsFailed
     from kinodex.agent.trace import ReplayModel as ReplayModel
     from kinodex.agent.variants.base import Variant as Variant
+    from kinodex.errors import KinodexError as KinodexError
     from kinodex.evaluation import evaluate as _evaluate
     from kinodex.frames import Frame as Frame
     from kinodex.frames import ingest as ingest
-    from kinodex.index.errors import KinodexError as KinodexError
     from kinodex.index.errors import LibraryError as LibraryError
     from kinodex.index.errors import SpaceError as SpaceError
     from kinodex.index.flags import Flag as Flag
@@ -77,17 +77,19 @@ _HOMES = {
     "kinodex.agent.answer": "Answer Evidence",
     "kinodex.agent.ask": "ask",
     "kinodex.agent.environment": "Environment",
-    "kinodex.agent.errors": "AgentError ModelError QuestionsFailed",
+    "kinodex.agent.errors": "AgentError ModelError",
     "kinodex.agent.limits": "Budget Ledger StopSignal",
     "kinodex.agent.models.openai_model": "OpenAIModel",
     "kinodex.agent.models.roles": "Price ResponseCache Role",
     "kinodex.agent.models.rules": "RuleBasedModel",
     "kinodex.agent.protocol": "AnswerRules Question",
+    "kinodex.agent.questions_failed": "QuestionsFailed",
     "kinodex.agent.trace": "ReplayModel",
     "kinodex.agent.variants.base": "Variant",
+    "kinodex.errors": "KinodexError",
     "kinodex.evaluation": "eval",
     "kinodex.frames": "Frame ingest",
-    "kinodex.index.errors": "KinodexError LibraryError SpaceError",
+    "kinodex.index.errors": "LibraryError SpaceError",
     "kinodex.index.flags": "Flag",
     "kinodex.index.metadata": "Facet",
     "kinodex.index.rows": "CaptionRow DetectionRow FrameVectors Hit LibraryFacts ScreenTextRow SegmentRow "

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from kinodex.jobs.models import ModelChoice
     from kinodex.notebook import Extracted, Hits
     from kinodex.query_pictures import Picture
-    from kinodex.shown_answers import ShownAnswer
+    from kinodex.shown_answers import ShownAnswer, ShownCollection
 
 FRAMES_A_READ = 64
 """Frames read at a time by `all_frames`."""
@@ -119,8 +119,9 @@ class Library:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """Let go of the towers that were loaded; whatever is asked later loads them again."""
+        """Let go of the towers that were loaded, and of leases; whatever is asked later loads them again."""
         self.__dict__.pop("_finder", None)
+        self._reader.tables.close()
 
     def _repr_html_(self) -> str:
         from kinodex.notebook import library_html
@@ -443,7 +444,8 @@ class Library:
         """
         import pyarrow as pa
 
-        from kinodex.index.datasets import FrameReader, plan_frames
+        from kinodex.index.datasets.plan import plan_frames
+        from kinodex.index.datasets.reader import FrameReader
 
         size = PICTURE_ROWS if "jpeg" in columns else OTHER_ROWS
         plan = plan_frames(self._reader, columns, videos=names_of(videos), space=self.space, piece_rows=size)
@@ -472,7 +474,9 @@ class Library:
         if unknown := sorted(options.keys() - TorchOptions.__annotations__.keys()):
             raise UsageError(f"got {', '.join(unknown)}; to_torch takes {', '.join(TorchOptions.__annotations__)}")
         try:
-            from kinodex.index.datasets import Batching, plan_frames, stored_names
+            from kinodex.index.datasets.columns import stored_names
+            from kinodex.index.datasets.plan import plan_frames
+            from kinodex.index.datasets.shares import Batching
             from kinodex.index.torch_frames import FrameBatches
         except ModuleNotFoundError as error:
             raise missing_package(error) from error
@@ -620,7 +624,7 @@ class Library:
         trace: str | Path | None = None,
         on_event: Callable[[Event], None] | None = None,
         stop: StopSignal | None = None,
-    ) -> ShownAnswer:
+    ) -> ShownAnswer | ShownCollection:
         """Answer a question, as `kinodex ask` does; needs no asyncio, and works where an event loop runs already.
 
         `model` names a model of the endpoint at `base_url` (OpenAI's if None), is "builtin" (rules over the index, for
@@ -650,7 +654,7 @@ class Library:
         )  # fmt: skip
         desk = self._desk(model, base_url, cache=cache, anyway=anyway, agent=agent)
         run = Run(trace_path(trace), on_event=on_event, stop=stop)
-        answer: ShownAnswer = shown(run_now(desk.ask(request, run)), self)
+        answer: ShownAnswer | ShownCollection = shown(run_now(desk.ask(request, run)), self)
         return answer
 
     @checked

@@ -121,7 +121,7 @@ class Ground(Films):
 
     text: Annotated[Text, Flag('What happens, in words: "the goal is scored".', is_argument=True)]
     in_: Annotated[str, Flag("Where to look: frames, words (said, on screen and captions), or all.", "--in")] = Field(
-        default=ALL, alias="in"
+        default=ALL, validation_alias="in", serialization_alias="in"
     )
     k: Annotated[int, Flag("Number of ranges.", "-k")] = Field(default=5, ge=1, le=MOST_RANGES)
     agent: Annotated[str | None, Flag("Ask this agent, and give the evidence of its answer: a name, or FILE.py.")] = (

@@ -69,6 +69,8 @@ def differ_by_inode_alone(before: FileState, after: FileState) -> bool:
 
 
 ATTEMPTS = 4
+FIRST_WAIT_S, JITTER_S, LONGEST_WAIT_S = 0.2, 1.0, 5.0
+"""Before the next try: doubled each time, with up to a jitter beside it."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 SILENCE_S = 30.0
 BLOCK_BYTES = 1 << 20
@@ -346,7 +348,7 @@ def attempt(uri: str, action: Callable[[], Result]) -> Result:
     attempts = Retrying(
         retry=retry_if_exception(_is_temporary),
         stop=stop_after_attempt(ATTEMPTS),
-        wait=wait_exponential_jitter(multiplier=0.2, max=5),
+        wait=wait_exponential_jitter(multiplier=FIRST_WAIT_S, max=LONGEST_WAIT_S, jitter=JITTER_S),
         reraise=True,
     )
     try:

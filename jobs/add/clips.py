@@ -22,7 +22,6 @@ from kinodex.agent.protocol import Usage
 from kinodex.index.library import Library
 from kinodex.index.rows import ClipVectors, VideoRow
 from kinodex.index.spaces.named_models import note_model
-from kinodex.index.text import redact_uri
 from kinodex.jobs.add.endpoint import most_weight, weight_of
 from kinodex.jobs.add.run import NO_COST, AddedRows
 from kinodex.jobs.add.stage import StageWork
@@ -32,6 +31,7 @@ from kinodex.jobs.costs import Forecast
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.library import batched, source_frames
 from kinodex.jobs.towers import carry_clips, log_notes
+from kinodex.redaction import redact_uri
 
 if TYPE_CHECKING:
     from kinodex.index.spaces.video_text import VideoTextModel

@@ -27,10 +27,7 @@ Each = Literal["video", "chapter", "scene", "shot"]
 EACH = get_args(Each)
 WINDOW = re.compile(r"window:(\d+(?:\.\d+)?)")
 SEARCH = "search"
-TAKEN = (
-    *("videos", "segments", "lines", "additions", "failures"),
-    *PLACES,
-)
+TAKEN = (*("videos", "segments", "lines", "additions", "failures"), *PLACES)
 """Names of tables of `kinodex sql`, and of places of `kinodex search --in`."""
 
 

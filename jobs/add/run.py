@@ -20,10 +20,11 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 from kinodex.agent.errors import ENDS_ALL, ModelRejected, ModelUnreachable, NoCompletion, NoUsableReply
 from kinodex.agent.protocol import Usage
-from kinodex.index.errors import DamagedRows, KinodexError, UnknownVideo
+from kinodex.errors import KinodexError
+from kinodex.index.errors import DamagedRows, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import FailureRow, RunRow, VideoRow
-from kinodex.index.spaces.towers import joined_arithmetic
+from kinodex.index.spaces.embedders import joined_arithmetic
 from kinodex.index.store.indexes import refresh
 from kinodex.jobs.batch import Batch, Limits, in_turn
 from kinodex.jobs.errors import CostReached

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinodex.index.additions import append_rows
+from kinodex.index.clocks import player_s, presentation_s
 from kinodex.index.library import Library
-from kinodex.index.rows import VideoRow, player_s, presentation_s
+from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.stage import StageWork
 from kinodex.jobs.add.stages import Shots

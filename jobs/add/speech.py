@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kinodex.index.clocks import player_s
 from kinodex.index.library import Library
-from kinodex.index.rows import VideoRow, player_s
+from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.stage import StageWork
 from kinodex.jobs.add.stages import Speech

@@ -331,7 +331,7 @@ class Speech(Stage):
 
 
 def _whole_space(name: str) -> str:
-    from kinodex.index.spaces.space import absolute_name
+    from kinodex.index.spaces.model_names import absolute_name
 
     return absolute_name(name)
 

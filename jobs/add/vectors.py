@@ -12,7 +12,7 @@ import numpy as np
 
 from kinodex.index.library import Library
 from kinodex.index.rows import FrameVectors, VideoRow
-from kinodex.index.spaces.space import BUILTIN_SPACE
+from kinodex.index.spaces.model_names import BUILTIN_SPACE
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.stage import StageWork
 from kinodex.jobs.add.stages import Sentences, Vectors
@@ -21,8 +21,8 @@ from kinodex.jobs.towers import carry_or_note, carry_sentences, load_embedder, l
 from kinodex.pipeline.sample import prefetch
 
 if TYPE_CHECKING:
+    from kinodex.index.spaces.embedders import ImageEmbedder
     from kinodex.index.spaces.sentence_model import SentenceModel
-    from kinodex.index.spaces.towers import ImageEmbedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class SentenceEmbedder(StageWork[Sentences]):
         return self.embedder.space.digest
 
     def prepare(self) -> None:
-        from kinodex.index.spaces.sentence_model import measure_likeness
+        from kinodex.index.spaces.likeness import measure_likeness
 
         self.library.sentences.add_space(self.embedder.space, measure_likeness(self.embedder))
         log_notes(carry_sentences(self.library, self.embedder))

@@ -225,7 +225,7 @@ BENCHMARKS: Mapping[str, BenchmarkInfo[Item]] = {
         json_lines,
         questions.SketchRow,
         ("questions.jsonl",),
-        had_from="kinodex sample FOLDER --hours 4",
+        had_from="python -m tests.world.sample FOLDER --hours 4, in a checkout",
         licence="yours: the films are drawn by code",
     ),
 }

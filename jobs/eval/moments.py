@@ -24,7 +24,8 @@ from pydantic import ValidationError
 from kinodex.agent.ask import find_variant, is_plugin, plugin_source
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import ModelUnreachable
-from kinodex.index.errors import KinodexError, SpaceError
+from kinodex.errors import KinodexError
+from kinodex.index.errors import SpaceError
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.jobs.batch import Batch, Limits, in_turn

@@ -20,7 +20,7 @@ from multiprocessing.process import BaseProcess
 from threading import Thread
 from typing import Any
 
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 from kinodex.jobs.child_processes import isolated_children, without_interrupts
 from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem
 from kinodex.jobs.eval.solve import open_solver

@@ -22,10 +22,10 @@ from statistics import fmean
 from kinodex.agent.ask import check_fit
 from kinodex.agent.errors import ModelRejected, NoUsableReply
 from kinodex.agent.variants.base import with_settings
+from kinodex.index.durations import duration
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
-from kinodex.index.spaces.towers import Fingerprint
-from kinodex.index.text import duration
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.jobs.batch import Batch, Limits
 from kinodex.jobs.errors import UsageError, check_packages
 from kinodex.jobs.eval import folder

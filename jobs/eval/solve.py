@@ -32,9 +32,10 @@ from kinodex.agent.protocol import USUAL, AnswerRules, Note, Segment, ShownFrame
 from kinodex.agent.trace import Acted, Decided, Event, Exchanged, Expanded, Ranked, Scored
 from kinodex.agent.trace import record as trace_line
 from kinodex.agent.variants.eea import reward_entropy
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 from kinodex.index.library import Library
-from kinodex.index.spaces.towers import SharedSwitch, thread_pools
+from kinodex.index.shared_switch import SharedSwitch
+from kinodex.index.spaces.thread_pools import thread_pools
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import (
     Contender,

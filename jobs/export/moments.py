@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kinodex.agent.trace import read_trace
+from kinodex.index.clocks import presentation_s
 from kinodex.index.errors import QueryError, UnknownVideo
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.named_files import open_named
 from kinodex.index.nesting import parse_json
-from kinodex.index.rows import Basis, Scope, SegmentRow, VideoRow, presentation_s
+from kinodex.index.rows import Basis, Scope, SegmentRow, VideoRow
 from kinodex.index.times import parse_time
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.open import load_text_tower
@@ -31,12 +32,12 @@ from kinodex.jobs.open import load_text_tower
 
 @dataclass(frozen=True, slots=True)
 class MomentChoice:
-    """Choice of moments, at most one of `ranges`, `search`, `trace`, `sql` and `rows`; videos and times limit all."""
+    """Choice of moments, at most one of `ranges`, `search`, `traces`, `sql` and `rows`; videos and times limit all."""
 
     ranges: Path | None = None
     search: str | None = None
     hits: int = 10
-    trace: Path | None = None
+    traces: tuple[Path, ...] = ()
     sql: str | None = None
     rows: str | None = None
     videos: tuple[str, ...] = ()
@@ -51,7 +52,7 @@ class MomentChoice:
 
     def rule(self, is_watched: bool) -> MomentRule:
         """The rule that is asked for; hits and evidence that are to be watched are `PLAYED` without one."""
-        usual = PLAYED if is_watched and (self.search is not None or self.trace is not None) else AS_FOUND
+        usual = PLAYED if is_watched and (self.search is not None or self.traces) else AS_FOUND
         pad_s = usual.pad_s if self.pad_s is None else self.pad_s
         return MomentRule(pad_s, usual.join_s if self.join_s is None else self.join_s, self.snap)
 
@@ -73,7 +74,7 @@ def choose_moments(
 
 
 def _check(choice: MomentChoice, usual_rows: str | None) -> None:
-    named = {"--ranges": choice.ranges, "--search": choice.search, "--trace": choice.trace}
+    named = {"--ranges": choice.ranges, "--search": choice.search, "--trace": choice.traces or None}
     named |= {"--from-sql": choice.sql, "--of": choice.rows}
     given = [name for name, value in named.items() if value is not None]
     if len(given) > 1:
@@ -106,8 +107,9 @@ def _found(library: Library, choice: MomentChoice, usual_rows: str | None) -> It
         yield from _among(read_ranges(choice.ranges, whole), videos)
     elif choice.sql is not None:
         yield from _among(_of_sql(choice.sql, whole), videos)
-    elif choice.trace is not None:
-        yield from _among(evidence(whole, read_trace(choice.trace), str(choice.trace)), videos)
+    elif choice.traces:
+        for trace in choice.traces:
+            yield from _among(evidence(whole, read_trace(trace), str(trace)), videos)
     elif choice.search is not None:
         yield from _search(library, choice)
     elif choice.rows is None and videos is not None and _is_range(choice):

@@ -15,7 +15,8 @@ from kinodex.cli import options
 from kinodex.cli.from_models import stage_options, with_groups
 from kinodex.cli.meant import Group
 from kinodex.cli.text_towers import text_tower
-from kinodex.index.text import counted, visible
+from kinodex.index.durations import counted
+from kinodex.index.terminal_text import visible
 from kinodex.jobs.add.stage import read_settings
 from kinodex.jobs.add.stages import Extracts, find_stage, stage_names
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError

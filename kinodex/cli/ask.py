@@ -14,7 +14,7 @@ import typer
 from kinodex.cli import options
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.options import JsonOption, LibraryArgument, OtlpOption
-from kinodex.index.text import visible, visible_lines
+from kinodex.index.terminal_text import visible, visible_lines
 from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
 from kinodex.output import console, error_console, print_every, print_json, say, tell

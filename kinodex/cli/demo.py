@@ -1,4 +1,4 @@
-"""`kinodex sample` and `kinodex demo`: films that the project draws itself, and the whole job with them."""
+"""`kinodex demo`: the whole job, with films that kinodex draws itself."""
 
 from __future__ import annotations
 
@@ -19,40 +19,9 @@ from kinodex.agent.answer import Evidence
 from kinodex.agent.trace import read_trace
 from kinodex.index.library import Library
 from kinodex.index.times import clock
-from kinodex.jobs.errors import UsageError
 from kinodex.jobs.known_answers import KnownQuestion, read_known
 from kinodex.output import console, error_console, say
-from kinodex.sketch import sample as sketch
-
-
-def sample(
-    directory: Annotated[Path, typer.Argument(help="Folder for the films, their scripts and questions.jsonl.")],
-    hours: Annotated[float, typer.Option(min=0.01, max=1000.0, help="Hours of film in all.")] = 0.1,
-    minutes: Annotated[
-        float | None,
-        typer.Option(min=0.5, max=600.0, help="Minutes of each film; by default three films, or as many as hours."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same films and questions.")] = 0,
-    form: Annotated[
-        sketch.Form,
-        typer.Option(
-            help="story: places that last, things that come, go and change hands, talk and signs; shuffled: the same "
-            "shots in random order; independent: every shot by itself."
-        ),
-    ] = "story",
-) -> None:
-    """Write films of the sketch world (drawn by code, no network) and questions with known answers."""
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise UsageError(f"{directory} already exists; give a new or an empty folder")
-    with Progress(console=error_console(), transient=True) as bar:
-        task = bar.add_task("drawing films", total=1.0)
-        films = sketch.sample(
-            directory, hours, seed, lambda part: bar.update(task, completed=part), form=form, minutes=minutes
-        )
-    for film in films:
-        say(film)
-    say(directory / "questions.jsonl")
-
+from kinodex.sketch.films import write_films
 
 HOURS, SEED = 0.1, 1
 KINDS = ("colour", "needle", "after")
@@ -73,7 +42,7 @@ def demo(
     if (films / "questions.jsonl").exists():
         out.print(f"\nthe films are in {films} already")
     else:
-        _run(out, next(steps), "sample", films, "--hours", HOURS, "--seed", SEED, "--form", "independent")
+        _draw(out, next(steps), films)
     _run(out, next(steps), "ingest", films, "--library", place, "--space", "builtin")
     library = Library.open(str(place))
     _run(out, next(steps), "search", place, QUERY, "-k", 3, "--min-gap", 5)
@@ -92,9 +61,18 @@ def demo(
         f"frames that the answers rest on: {directory}/evidence, library: {place}\n"
         "The built-in space and model know only these drawn films; the README says how to use real ones.\n"
         f"Look, ask and play in a browser: {_command()} serve {place}\n"
-        f"The three answers, step by step: {_command()} view {directory}/trace_*.jsonl {place}",
+        f"The three answers, step by step: {_command()} serve {place} {directory}/trace_*.jsonl",
         soft_wrap=True,
     )
+
+
+def _draw(out: Console, number: int, films: Path) -> None:
+    """Draw the films, and say which."""
+    out.print(f"\n[bold]{number}. drawing films into {escape(str(films))}[/]", soft_wrap=True)
+    with Progress(console=error_console(), transient=True) as bar:
+        task = bar.add_task("drawing films", total=1.0)
+        for film in write_films(films, HOURS, SEED, lambda part: bar.update(task, completed=part)):
+            say(film)
 
 
 def _command() -> str:

@@ -512,7 +512,7 @@ def _show_progress(done: int, todo: int) -> None:
 
 
 def _failures(ran: MomentRun, standings: Sequence[Standing]) -> list[str]:
-    from kinodex.index.text import visible
+    from kinodex.index.terminal_text import visible
 
     texts = {case.case_id: visible(case.query.text) for case in ran.cases.cases}
     return [

@@ -43,7 +43,7 @@ COMMANDS = {
     "import": Place("kinodex.cli.library:import_app", "Bring in captions or transcripts made elsewhere.", MORE),
     "speakers": Place("kinodex.cli.speakers:speakers", "List and name the people who speak.", MORE),
     "duplicates": Place("kinodex.cli.search:duplicates", "Find videos that show the same.", MORE),
-    "export": Place("kinodex.cli.export:app", "Write clips, frames, subtitles, data sets.", MORE),
+    "export": Place("kinodex.cli.export:export", "Write clips, frames, subtitles, data sets.", MORE),
     "remove": Place("kinodex.cli.library:remove_app", "Remove videos, what was added, or voices.", MORE),
     "maintain": Place("kinodex.cli.library:maintain", "Clean up a library, or check it.", MORE),
     "use-space": Place("kinodex.cli.library:use_space"),
@@ -55,17 +55,14 @@ COMMANDS = {
     "mcp": Place("kinodex.cli.serve:mcp", "Serve a library to an assistant.", TRY),
     "doctor": Place("kinodex.cli.doctor:doctor", "Try each part of this machine.", TRY),
     "demo": Place("kinodex.cli.demo:demo", "The whole job on drawn films, offline, in minutes.", TRY),
-    "view": Place("kinodex.cli.serve:view", "Look at traces, runs and libraries in a browser.", TRY),
-    "sample": Place("kinodex.cli.demo:sample", "Draw films with questions and known answers.", TRY),
     "lab": Place("kinodex.cli.main:lab"),
 }
 """All commands, in the order of `--help`."""
 LAB = {
-    "bench": Place("kinodex.cli.lab:bench_app", "Measure speed and search on this machine."),
     "rollouts": Place("kinodex.cli.lab:rollouts", "Write runs as conversations to train on."),
     "train": Place("kinodex.cli.lab:train_app", "Train models of the agents."),
 }
-"""The commands of `kinodex lab`, which measure and train."""
+"""The commands of `kinodex lab`."""
 
 
 class Commands(Group):
@@ -102,7 +99,7 @@ class Commands(Group):
 
 
 class Lab(Commands):
-    """The commands that measure and train."""
+    """The commands that train."""
 
     table = LAB
 
@@ -137,7 +134,7 @@ LEAST_FILES, MOST_FILES = 64, 4096
 NO_FILES = "no further file can be opened; raise the limit (ulimit -n 1024), or end what has files open"
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
-lab = typer.Typer(cls=Lab, no_args_is_help=True, help="Measure this machine and train models: rarely needed.")
+lab = typer.Typer(cls=Lab, no_args_is_help=True, help="Train models of the agents: rarely needed.")
 app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP_NAMES)
 
 
@@ -154,11 +151,10 @@ def main() -> None:
     """Run the command line. An error of the tree in jobs/errors.py becomes one line on stderr and an exit code."""
     from typer._click.exceptions import ClickException, NoArgsIsHelpError
 
-    from kinodex.index.errors import KinodexError
+    from kinodex.errors import KinodexError
     from kinodex.jobs.child_processes import isolated_children
     from kinodex.jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED, PIPE_CLOSED, lacks_files, lacks_memory
     from kinodex.output import notes_on_stderr, open_closed_streams, write_any_text
-    from kinodex.pipeline.errors import PipelineError
 
     open_closed_streams()
     write_any_text(sys.stdout, sys.stderr)
@@ -186,7 +182,7 @@ def main() -> None:
         remedy = f"pip install 'kinodex[{EXTRAS[error.name]}]'"
         tell(f"error: this needs the package {error.name}, which is not installed; {remedy}")
         raise SystemExit(BAD_INPUT) from None
-    except (KinodexError, PipelineError) as error:
+    except KinodexError as error:
         from kinodex.jobs.errors import exit_code
 
         short = lacks_files(error)

@@ -35,10 +35,11 @@ MEANT = {
     **dict.fromkeys(("frames", "export jpg", "export jpeg", "export images"), "export frames LIBRARY FOLDER"),
     **dict.fromkeys(("export subtitles", "export transcript"), "export srt LIBRARY FILE"),
     **dict.fromkeys(("export json",), "export jsonl LIBRARY FILE"),
+    **dict.fromkeys(("view",), "serve TRACE LIBRARY"),
+    **dict.fromkeys(("export html",), "export page LIBRARY FILE"),
     **dict.fromkeys(("export parquet", "export huggingface"), "export hf LIBRARY FOLDER"),
     **dict.fromkeys(("remove captions",), "remove added LIBRARY captions MODEL"),
     **dict.fromkeys(("name",), "speakers LIBRARY SPEAKER NAME"),
-    **dict.fromkeys(("bench",), "lab bench"),
     **dict.fromkeys(("rollouts",), "lab rollouts"),
     **dict.fromkeys(("train",), "lab train"),
     **dict.fromkeys(("upgrade", "migrate"), "ingest FILMS --library NEW"),
@@ -59,13 +60,17 @@ class Group(TyperGroup):
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
         """Find the command of the first argument; raises UsageError with what is meant where it is known."""
-        from kinodex.jobs.errors import UsageError
-
         if args and self.get_command(ctx, args[0]) is None and (command := meant(_group(ctx), args[0])):
-            typed = " ".join(filter(None, ("kinodex", _group(ctx), args[0])))
-            raise UsageError(f"got `{typed}`, which is no command; did you mean `kinodex {command}`?")
+            raise as_meant(f"{_group(ctx)} {args[0]}".strip(), command)
         resolved: tuple[str | None, Command | None, list[str]] = super().resolve_command(ctx, args)
         return resolved
+
+
+def as_meant(typed: str, command: str) -> Exception:
+    """Make the error that says which command is meant; both are without `kinodex`."""
+    from kinodex.jobs.errors import UsageError
+
+    return UsageError(f"got `kinodex {typed}`, which is no command; did you mean `kinodex {command}`?")
 
 
 def _group(ctx: Context) -> str:

@@ -22,7 +22,6 @@ from kinodex.output import tell
 if TYPE_CHECKING:
     from kinodex.agent.limits import Budget
     from kinodex.index.library import Library
-    from kinodex.jobs.export.moments import Moment
     from kinodex.jobs.models import ModelChoice
 
 time_option = partial(typer.Option, parser=parse_time, metavar="TIME")
@@ -217,9 +216,7 @@ class Looking(Models):
 LOOKING = Looking()
 
 
-# Options that choose moments: one set for all commands that export them.
-
-FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that is new or empty.")]
+# Options by which found ranges become what is watched.
 
 FOR_HITS = "2 and 0 for hits and evidence in clips, subtitles and edits, else none"
 PadOption = Annotated[
@@ -230,62 +227,6 @@ JoinOption = Annotated[
     typer.Option(help="Make one of those at most so many seconds apart; 0: that touch; -1: none.", show_default=False),
 ]
 SnapOption = Annotated[bool, typer.Option("--snap", help="End at cuts: padding shows no other shot.")]
-
-
-@dataclass(frozen=True)
-class MomentOptions:
-    """The options that choose moments, for `with_groups`."""
-
-    ranges: Annotated[
-        Path | None,
-        typer.Option(help="Ranges from a .csv or .jsonl file: columns video, start_s, end_s, label, score."),
-    ] = None
-    search: Annotated[str | None, typer.Option(help="The hits of a search for these words.")] = None
-    hits: Annotated[int, typer.Option("-k", min=1, max=1000, help="Number of hits of --search.")] = 10
-    trace: Annotated[
-        Path | None, typer.Option(help="The evidence of the answer in this trace of `kinodex ask --trace`.")
-    ] = None
-    from_sql: Annotated[
-        str | None,
-        typer.Option(help="The rows of this SELECT: columns video_id, start_s, end_s, label, score (`kinodex sql`)."),
-    ] = None
-    of: Annotated[
-        str | None,
-        typer.Option(
-            help="What the library holds: shots, scenes, chapters, captions, speech, screen-text, detections, videos."
-        ),
-    ] = None
-    video: VideoOption = None
-    where: WhereOption = None
-    from_s: FromOption = None
-    to_s: ToOption = None
-    label: Annotated[str, typer.Option(help="Label of the range that --video, --from and --to name.")] = ""
-    pad: PadOption = None
-    join: JoinOption = None
-    snap: SnapOption = False
-
-    def choose(self, library: Library, usual_rows: str | None, is_watched: bool = False) -> list[Moment]:
-        """Find the moments; without an option that names some, those of `usual_rows`. Raises as `choose_moments`."""
-        from kinodex.jobs.export.moments import MomentChoice, choose_moments
-
-        given = {**vars(self), "video": tuple(self.video or ())}
-        if self.search is not None and (noise := library.noise()):
-            tell(f"note: {noise}")
-        return choose_moments(library, MomentChoice(*given.values()), usual_rows, is_watched)
-
-
-@dataclass(frozen=True)
-class TextFile:
-    """The file that a text is written to, for `with_groups`."""
-
-    out: Annotated[str, typer.Argument(metavar="[FILE]", help="The file to write; - for standard output.")] = "-"
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False
-
-    def write(self, text: str) -> None:
-        """Write the text; raises UsageError where a file is there already, or cannot be written."""
-        from kinodex.jobs.export.texts import write_text
-
-        write_text(self.out, text, self.overwrite)
 
 
 # The option that sends runs of agents to a collector.

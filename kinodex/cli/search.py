@@ -12,8 +12,9 @@ import typer
 from kinodex.cli import options
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, WhereOption
+from kinodex.index.durations import counted
 from kinodex.index.kinds import ALL
-from kinodex.index.text import counted, visible, visible_lines
+from kinodex.index.terminal_text import visible, visible_lines
 from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
 from kinodex.output import console, error_console, plain_table, print_every, print_json, say, tell

@@ -15,8 +15,7 @@ from kinodex.agent.limits import Budget
 from kinodex.cli import options
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.options import LibraryArgument, OtlpOption, open_library
-from kinodex.jobs.errors import UsageError
-from kinodex.output import say, tell
+from kinodex.output import tell
 
 if TYPE_CHECKING:
     import socket
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from kinodex.desk import Desk
     from kinodex.jobs.models import ModelChoice
     from kinodex.web.app import Site
-    from kinodex.web.inputs import ViewerApi
 
 TOKEN_VARIABLE = "KINODEX_SERVE_TOKEN"
 HostOption = Annotated[str, typer.Option(help="The address to listen on; another than this machine's needs a token.")]
@@ -40,7 +38,6 @@ BrowserOption = Annotated[bool, typer.Option(help="Open the page in the browser.
 UNTIL_600_S = Budget(seconds=600.0)
 UNTIL_240_S = Budget(seconds=240.0)
 """Clients of MCP give up at some point."""
-EVERY_ADDRESS = ("0.0.0.0", "::", "")
 NO_MODEL = (
     "no tool `ask`: the built-in model knows drawn films alone, and this library holds others; "
     "name a language model with --model (and --base-url), or give --anyway"
@@ -49,7 +46,14 @@ NO_MODEL = (
 
 @with_groups
 def serve(
-    libraries: Annotated[list[str], typer.Argument(metavar="LIBRARY...", help="Libraries: folders or URIs.")],
+    places: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="LIBRARY|TRACE|RUN...",
+            help="Libraries (folders or URIs), traces, run folders of `kinodex eval`. A trace's frames come from a "
+            "library in this list.",
+        ),
+    ],
     agent: Annotated[
         str, typer.Option(help="Agent if a question names none: a name of `kinodex agents`, or FILE.py.")
     ] = "kino",
@@ -70,7 +74,7 @@ def serve(
 
     Without a token only this machine is let in.
     """
-    from contextlib import closing
+    from contextlib import ExitStack, closing
 
     from kinodex.agent.ask import find_variant
     from kinodex.guards import Guard, check_host, check_token, listen
@@ -94,16 +98,17 @@ def serve(
         asking.space,
         asking.detector,
     )
-    inputs = classify_inputs(libraries)
-    if inputs.traces or inputs.runs:
-        raise UsageError("got a trace or a run, which `kinodex view` shows; give libraries")
+    inputs = classify_inputs(places)
+    for uri in inputs.missing:
+        tell(f"no library at {uri}, which a run belongs to: its frames are missing")
     api = ViewerApi(inputs, asking.space)
+    for key in api.trace_keys():
+        api.view(key)  # a trace that cannot be read ends the command, not a page in the browser
     options.announce(choice)
-    with (
-        spans_to(otlp) as watch,
-        listen(host, port) as listener,
-        closing(Questions(inputs.libraries, replace(settings, watch=watch))) as questions,
-    ):
+    with spans_to(otlp) as watch, listen(host, port) as listener, ExitStack() as stack:
+        questions = None
+        if inputs.libraries:  # of traces alone there is nothing to ask
+            questions = stack.enter_context(closing(Questions(inputs.libraries, replace(settings, watch=watch))))
         _open(Site(api, questions, Guard(host, listener.getsockname()[1], token)), listener, browser=browser)
 
 
@@ -121,58 +126,6 @@ def _open(site: Site, listener: socket.socket, *, browser: bool) -> None:
     if browser:
         webbrowser.open(address if token is None else f"{address}?token={quote(token)}")
     serve_site(site, listener)
-
-
-def view(
-    places: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TRACE|RUN|LIBRARY...",
-            help="Traces, run folders of `kinodex eval`, libraries. A trace's frames come from a library in this list.",
-        ),
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="Write all of it, with its frames, into this one HTML file instead.")
-    ] = None,
-    space: options.SpaceOption = None,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: PortOption = 8700,
-    browser: BrowserOption = True,
-) -> None:
-    """Look at traces, runs and libraries in a browser, until Ctrl-C."""
-    from kinodex.guards import LOOPBACK, Guard, listen
-    from kinodex.web.app import Site
-    from kinodex.web.inputs import ViewerApi, classify_inputs
-
-    if out is not None and space is not None:
-        raise UsageError("got --space with --out, which writes a file that cannot search; leave one of them out")
-    inputs = classify_inputs(places)
-    for uri in inputs.missing:
-        tell(f"no library at {uri}, which a run belongs to: its frames are missing")
-    api = ViewerApi(inputs, space)
-    for key in api.trace_keys():
-        api.view(key)  # a trace that cannot be read ends the command, not a page in the browser
-    if out is not None:
-        _write(api, out)
-    else:
-        names = LOOPBACK if host in LOOPBACK else () if host in EVERY_ADDRESS else (host.lower(),)
-        with listen(host, port) as listener:
-            if host not in LOOPBACK:
-                tell(f"warning: anyone who reaches {host} can see all of this; there is no password")
-            _open(Site(api, None, Guard(host, listener.getsockname()[1], names=names)), listener, browser=browser)
-
-
-def _write(api: ViewerApi, out: Path) -> None:
-    from kinodex.web.page import one_file
-
-    page = one_file(api)
-    try:
-        out.write_text(page.text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {out}: {error.strerror}; give --out a file that you can write") from error
-    say(f"{out}: {out.stat().st_size / 1e6:.1f} MB, needs no network")
-    if page.traces_left_out or page.pictures_left_out:
-        say(f"left out for the file's size: {page.traces_left_out} traces, {page.pictures_left_out} frames")
 
 
 @with_groups

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kinodex.cli import options
-from kinodex.index.text import visible
+from kinodex.index.terminal_text import visible
 from kinodex.jobs.errors import UsageError
 from kinodex.output import print_json, say
 

@@ -28,10 +28,10 @@ from kinodex.index.library import Library
 from kinodex.index.metadata import Facet, facet_of, holds_objects
 from kinodex.index.metadata import plain as plain_value
 from kinodex.index.rows import DetectionRow, SegmentRow
-from kinodex.index.spaces.towers import TextEmbedder
+from kinodex.index.spaces.embedders import TextEmbedder
 from kinodex.index.store.database import Stamp, State
 from kinodex.index.store.schema import COMMON_COLUMNS
-from kinodex.index.text import composed, redact_uri
+from kinodex.index.text import composed
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.folder import PAGE, PLAN, Run, read_run, trace_file
 from kinodex.jobs.eval.items import Item
@@ -39,6 +39,7 @@ from kinodex.jobs.eval.report import make_report
 from kinodex.jobs.eval.score import judged_score, option_score
 from kinodex.jobs.open import find_space
 from kinodex.notebook import evidence_s
+from kinodex.redaction import redact_uri
 from kinodex.requests import Find, Ground
 from kinodex.web.query_strings import read_request
 from kinodex.web.ranges import play_range
@@ -62,7 +63,7 @@ class ViewerApi:
     """
 
     asking: Questions | None = None
-    """Questions asked through the server; `kinodex view` has none."""
+    """Questions asked through the server; one of traces alone has none, and the page as a file."""
 
     def __init__(self, inputs: ViewerInputs, space: str | None = None, towers: TextTowers | None = None) -> None:
         self.inputs = inputs

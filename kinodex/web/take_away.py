@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from kinodex.frames import missing_package
 from kinodex.guards import (
     FORBIDDEN_ELSEWHERE,
     SAFE,
@@ -32,18 +33,10 @@ from kinodex.index.library import Library
 from kinodex.index.times import parse_time
 from kinodex.jobs.child_processes import child_environment
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.edits import edl_text, otio_text
+from kinodex.jobs.export.frame_rate import frame_rate
 from kinodex.jobs.export.moments import Moment
-from kinodex.jobs.export.texts import (
-    csv_text,
-    edl_text,
-    file_stem,
-    frame_rate,
-    jsonl_text,
-    otio_text,
-    srt_text,
-    time_stem,
-    vtt_text,
-)
+from kinodex.jobs.export.texts import csv_text, file_stem, jsonl_text, srt_text, time_stem, vtt_text
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -101,7 +94,11 @@ def take_away_routes(libraries: Sequence[Library]) -> list[Any]:
         if kind == "clip":
             return await unless_left(request, _clip(library, moments, f"{name}.mp4", turn))
         media_type, text = TEXTS[kind]
-        return Response(text(moments), headers=_headers(f"{name}.{kind}"), media_type=media_type)
+        try:
+            content = text(moments)
+        except ModuleNotFoundError as error:
+            raise missing_package(error) from error
+        return Response(content, headers=_headers(f"{name}.{kind}"), media_type=media_type)
 
     return [numbered_route("/data/libraries/{library:number}/export/{kind}", answering(export))]
 

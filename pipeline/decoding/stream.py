@@ -45,7 +45,7 @@ BACK_TO_BELIEVE_S = 1
 GAP_TO_BELIEVE_S = 24 * 3600
 NOMINAL_FRAME_S = Fraction(1, 25)  # where neither the frame nor the stream says how long a frame lasts
 DRAWN, COMMENT = "drawn by kinodex", "comment"
-"""Tag of the container of a film that `kinodex sample` drew, and its name."""
+"""Tag of the container of a film that kinodex drew, and its name."""
 SCRIPT = ".script.json"
 """End of the name of the script beside such a film: films of before there was a tag are known by it."""
 

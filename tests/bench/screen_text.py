@@ -1,7 +1,7 @@
 """Measure text on screen on sketch films, whose scripts say which title card, and which sign, is shown when.
 
 python -m tests.bench.screen_text LIBRARY FILMS: characters wrong, times off, and CPU seconds a frame. FILMS is the
-folder of `kinodex sample`, LIBRARY holds them with `kinodex add screen_text`.
+folder of `python -m tests.world.sample`, LIBRARY holds them with `kinodex add screen_text`.
 """
 
 from __future__ import annotations

@@ -97,12 +97,12 @@ def prepare(directory: Path, space: str) -> str:
     from kinodex.jobs.ingest.config import IngestConfig
     from kinodex.jobs.ingest.run import run_ingest
     from kinodex.pipeline.sources import list_sources
-    from kinodex.sketch.sample import sample
+    from kinodex.sketch.films import write_films
 
     directory = directory.absolute()
     films = directory / "films"
     if not (films / "questions.jsonl").exists():
-        sample(films, HOURS, SEED)
+        write_films(films, HOURS, SEED)
     place = str(directory / f"library-{re.sub(r'[^A-Za-z0-9]+', '-', space)}")
     if not Library.exists(place):
         run_ingest(IngestConfig(space=space), list_sources([str(films)]), place)

@@ -95,7 +95,7 @@ def test_ten_thousand_films(
 
     with ChatServer(reply, models=["gpt-4o-mini"]) as server:
         server.model_facts = SEES
-        printed = followed(kinodex, server, of["console"], without="sample")
+        printed = followed(kinodex, server, of["console"], without="$ python")
         names: dict = {}
         exec(of["python"][0].replace(PLACE, server.base_url), names)
     bill, asked = printed[-3], printed[-2]

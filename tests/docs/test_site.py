@@ -90,4 +90,4 @@ def test_links_of_the_readme_lead_to_files():
 def test_the_page_of_commands_is_what_the_commands_say():
     written = (ROOT / "docs" / "commands.md").read_text()
     assert written == reference(), "the commands have changed: run `make docs` and commit docs/commands.md"
-    assert r"| `--form <story\|shuffled\|independent>` |" in written, "choices are no cells of the table"
+    assert r"| `FOLDER\|FILE <str>` |" in written, "choices are no cells of the table"

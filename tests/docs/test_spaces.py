@@ -10,14 +10,10 @@ from mktestdocs import check_md_file
 from PIL import Image
 
 from kinodex.index.library import Library
-from kinodex.index.spaces.export import IMAGE_MIN_COSINE, PICTURES
-from kinodex.index.spaces.space import (
-    DEFAULT_SPACE,
-    MIN_COSINE,
-    MIN_CPU_SPEEDUP,
-    SMALL_TOWER_PARAMETERS,
-    import_open_clip,
-)
+from kinodex.index.spaces.arithmetic import MIN_COSINE, MIN_CPU_SPEEDUP, SMALL_TOWER_PARAMETERS
+from kinodex.index.spaces.export_image import IMAGE_MIN_COSINE, PICTURES
+from kinodex.index.spaces.import_torch import import_open_clip
+from kinodex.index.spaces.model_names import DEFAULT_SPACE
 from kinodex.index.spaces.towers import BUILTIN
 from kinodex.jobs.add.stages import Vectors
 from kinodex.jobs.ingest.config import CPU_BATCH, GPU_BATCH

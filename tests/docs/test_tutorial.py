@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.main import get_command
 
 from kinodex.cli.eval import with_run
 from kinodex.cli.main import COMMANDS, LAB, app
 from kinodex.cli.options import spread_ray
 from kinodex.jobs.add.stages import STAGES
+from tests.bench import decoders, gpu, ingest, search
+from tests.world import sample
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -28,6 +31,17 @@ OTHERS = {"--build-arg", "--cli", "--extra-index-url", "--metrics-export-port", 
 """Options of others (docker, pip, Ray, MCP Inspector) that prose names alone."""
 ENDS = {";", "&&", "||", "|", ">", ">>", "&"}
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+
+
+@cache
+def of_programs() -> set[str]:
+    """The options of the programs that draw films and measure."""
+    found = set[str]()
+    for program in (sample, decoders, gpu, ingest, search):
+        holder = typer.Typer()
+        holder.command()(program.main)
+        found |= {name for each in get_command(holder).params for name in each.opts}
+    return found
 
 
 def prose(page: Path) -> str:
@@ -132,7 +146,7 @@ def test_options_and_commands_in_prose_exist(page: Path) -> None:
             except KeyError as error:
                 pytest.fail(f"{page.name}: `{code}`: there is no command {error}")
         elif code.startswith("--"):
-            known = options(()) | OTHERS
+            known = options(()) | OTHERS | of_programs()
         else:
             continue
         unknown = set(OPTION.findall(code)) - known

@@ -104,6 +104,7 @@ def test_the_report_of_a_run_is_made_again_with_the_same_figures(
 @pytest.mark.slow
 def test_all_of_it_is_shown_in_the_viewer(kinodex: Kinodex, archive: Path, library: Path, tmp_path: Path) -> None:
     traces, page = [archive / f"{name}.jsonl" for name in TRACES], tmp_path / "page.html"
-    ran = kinodex("view", library, archive / "run", *traces, "--out", page)
+    shown = [part for place in (archive / "run", *traces) for part in ("--trace", place)]
+    ran = kinodex("export", "page", library, page, *shown)
     assert ran.code == 0, ran.err
     assert "What appears right after the brown keys in the meadow?" in page.read_text(encoding="utf-8")

@@ -42,6 +42,17 @@ def checked(*command: object) -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+def test_what_nobody_has_run_says_that_it_is_an_example(infra: Path) -> None:
+    rows = re.findall(r"^\| (`.+`) \| .* \| (.+) \|$", (infra / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    named = {infra / name: run for names, run in rows for name in re.findall(r"`([^`]+)`", names)}
+    for path in (
+        each for each in infra.rglob("*") if each.suffix in (".yaml", ".yml", ".sbatch") or each.name == "Dockerfile"
+    ):
+        (run,) = {run for place, run in named.items() if place in (path, *path.parents)}
+        head = "".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[:2])
+        assert ("# An example: nobody has run it." in head) == ("example" in run), path
+
+
 def test_the_images_pass_hadolint(infra: Path) -> None:
     checked("hadolint", infra / "Dockerfile")
 

@@ -13,7 +13,7 @@ from mcp import Client
 
 import kinodex as package
 from kinodex.index.library import Library
-from kinodex.index.maintain import remove_videos
+from kinodex.index.remove import remove_videos
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.decoding.open import probe
@@ -103,7 +103,7 @@ def test_every_face_says_that_the_ranking_is_noise(kinodex: Kinodex, mixed: Path
     use_tools(Library.open(str(mixed)), use)
     assert {face: text for face, text in said.items() if not (text or "").startswith(noise)} == {}
     page = tmp_path / "page.html"
-    assert kinodex("view", mixed, "--out", page).code == 0
+    assert kinodex("export", "page", mixed, page).code == 0
     assert noise in page.read_text()
 
 

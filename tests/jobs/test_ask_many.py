@@ -10,14 +10,9 @@ from typing import Any
 import pytest
 
 from kinodex.agent.environment import Environment
-from kinodex.agent.errors import (
-    AllRejected,
-    BadAnswer,
-    ModelRejected,
-    ModelUnreachable,
-    QuestionsFailed,
-)
+from kinodex.agent.errors import AllRejected, BadAnswer, ModelRejected, ModelUnreachable
 from kinodex.agent.protocol import Question
+from kinodex.agent.questions_failed import QuestionsFailed
 from kinodex.agent.session import Session
 from kinodex.agent.trace import Event, RunStarted
 from kinodex.agent.variants.base import Variant

@@ -1,4 +1,4 @@
-"""A model looks at moments: several in one request, each verdict kept, counted where a reply is of no use."""
+"""A model looks at moments: several in one request, kept in the library, counted where a reply is of no use."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def test_several_moments_are_one_request_and_each_gets_its_verdict_and_reason(op
 
 
 def test_a_verdict_is_paid_once_by_model_text_and_moment_and_the_library_does_not_change(opened: Library) -> None:
-    hits, versions = hits_of(opened, 4), {name: opened.tables.version(name) for name in opened.tables.names()}
+    hits = hits_of(opened, 4)
+    versions = {name: opened.tables.version(name) for name in opened.tables.names()}
     with looking_server(lambda number, line: number == 1) as server:
         server.models = ("tester", "other")
         first, _ = verified(opened, TEXT, hits[:2], 2, choice_of(server))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from kinodex.pipeline import fetch
 from kinodex.pipeline.images import encode_video
 from tests.support.servers.files import film_server
 
@@ -47,3 +48,10 @@ def address() -> Iterator[str]:
     pytest.importorskip("aiohttp")
     with film_server() as address:
         yield address
+
+
+@pytest.fixture
+def quick_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a source be tried again at once, where how often it is tried counts, and not how long it takes."""
+    monkeypatch.setattr(fetch, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(fetch, "JITTER_S", 0.01)

@@ -39,6 +39,8 @@ from kinodex.pipeline.sources import list_sources
 from tests.support.servers import s3_server as s3_kit
 from tests.support.servers.files import FilmHandler
 
+pytestmark = pytest.mark.usefixtures("quick_tries")
+
 WORDS = b"no video, but bytes"
 
 

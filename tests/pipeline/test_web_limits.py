@@ -13,11 +13,13 @@ from threading import Event, Thread
 
 import pytest
 
-from kinodex.index.spaces.space import quick_hub
+from kinodex.index.spaces.quick_hub import quick_hub
 from kinodex.pipeline import web_limits
 from kinodex.pipeline.errors import SourceError, SourceUnreachable
 from kinodex.pipeline.fetch import Source, identify, local_copy, open_parts, stamp
 from tests.support.servers.model_hub import hub_at
+
+pytestmark = pytest.mark.usefixtures("quick_tries")
 
 
 @contextmanager
@@ -86,12 +88,12 @@ def test_a_server_that_sends_a_byte_at_a_time_is_given_up(is_named: bool, tmp_pa
     with odd_server() as address:
         began_s = time.monotonic()
         for name in ("slow_head.mp4", "slow.mp4"):
-            source = Source(f"{address}/{name}", "film", timeout_s=0.5, is_named=is_named)
+            source = Source(f"{address}/{name}", "film", timeout_s=0.2, is_named=is_named)
             with pytest.raises(SourceUnreachable) as caught:
                 identify(source, tmp_path)
             assert "\n" not in str(caught.value) and list(tmp_path.iterdir()) == []
         with pytest.raises(SourceUnreachable):
-            stamp(Source(f"{address}/slow_head.mp4", "film", timeout_s=0.5, is_named=is_named))
+            stamp(Source(f"{address}/slow_head.mp4", "film", timeout_s=0.2, is_named=is_named))
         assert time.monotonic() - began_s < 30
 
 

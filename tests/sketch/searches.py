@@ -39,7 +39,7 @@ def read_films(folder: Path) -> dict[str, Script]:
         films[f"{script.film}.mp4"] = script
     if not films:
         raise UsageError(
-            f"{folder} holds no films of `kinodex sample --form independent`; give the folder of such films"
+            f"{folder} holds no films of `tests.world.sample --form independent`; give the folder of such films"
         )
     return films
 

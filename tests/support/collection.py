@@ -20,17 +20,18 @@ from pathlib import Path
 import kinodex
 from kinodex.desk import Desk
 from kinodex.index.library import Library
+from kinodex.jobs.collection import CollectionAnswer
 from kinodex.jobs.models import ModelChoice
 from kinodex.pipeline.decoding.stream import COMMENT, DRAWN
 from kinodex.pipeline.images import encode_video
 from kinodex.requests import Ask
 from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX
-from kinodex.sketch.story import as_json, draw_frames, subtitles, write_story
 from tests.support.extracts import EYES, LEAST_S, STEP_S, sights_of
 from tests.support.servers.chat_server import SEES, ChatServer
 from tests.support.servers.rules_prompt import read
 from tests.support.world.observer import Eyes
 from tests.support.world.sights import Errors, Sight, Stage, facts_of
+from tests.world.story import as_json, draw_frames, subtitles, write_story
 
 FILM_S = 30.0
 CANDIDATES = (25, 50, 100, 0)
@@ -173,6 +174,7 @@ def main(uri: str, films: Path) -> None:
                         settings={"candidates": candidates},
                     )
                     calls, tokens = calls + answer.ledger.calls, tokens + answer.ledger.tokens
+                    assert isinstance(answer, CollectionAnswer)
                     said = {film.title: film.times for film in answer.films}
                     good = len(said.keys() & right.keys())
                     same = sum(right.get(title) == times for title, times in said.items())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kinodex.cli.main import main
+from kinodex.cli.main import main as main
 
 
 @dataclass(frozen=True)

@@ -44,9 +44,9 @@ def make_library(folder: Path, hours: float, seed: int) -> Path:
     from kinodex.jobs.ingest.config import IngestConfig
     from kinodex.jobs.ingest.run import run_ingest
     from kinodex.pipeline.sources import list_sources
-    from kinodex.sketch.sample import sample
+    from kinodex.sketch.films import write_films
 
-    sample(folder / "films", hours=hours, seed=seed)
+    write_films(folder / "films", hours=hours, seed=seed)
     run_ingest(IngestConfig(space="builtin"), list_sources([str(folder / "films")]), str(folder / "library"))
     return folder / "library"
 

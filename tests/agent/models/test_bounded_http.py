@@ -29,6 +29,8 @@ from kinodex.jobs.rerank import reranked
 from kinodex.jobs.standing_queries import send_notice
 from tests.support.servers.wire import discover
 
+pytestmark = pytest.mark.usefixtures("quick_tries")
+
 MEBIBYTE = 1 << 20
 DEEP = b'{"choices": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
 LONG = b'{"choices": ' + b"9" * 6000 + b"}"

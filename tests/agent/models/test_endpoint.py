@@ -17,6 +17,8 @@ from kinodex.agent.models.openai_model import OpenAIModel
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing, hanging, in_turn, rate_limited
 from tests.support.servers.wire import QUERIES, ask, discover, one_line, role
 
+pytestmark = pytest.mark.usefixtures("quick_tries")
+
 
 def test_no_more_requests_are_in_flight_than_the_role_allows() -> None:
     async def run(server: ChatServer) -> None:

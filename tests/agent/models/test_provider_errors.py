@@ -27,6 +27,8 @@ from kinodex.agent.models.roles import Role
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing
 from tests.support.servers.wire import QUERIES, SCORES, ask, discover, frame, one_line, score
 
+pytestmark = pytest.mark.usefixtures("quick_tries")
+
 RATE_LIMIT = {"error": {"message": "Provider returned error", "metadata": {"raw": "rate-limited upstream"}}}
 TOO_LONG = "This model's maximum context length is 8192 tokens (64 in the messages, 20 in the functions)."
 

@@ -187,7 +187,7 @@ def test_one_file_is_a_whole_agent_for_every_command(
     assert kinodex(*about, "--follow-up", trace, "--trace", then, *at(server)).code == 0
     assert read_trace(then)[0]["question"]["earlier"][0]["answer"] == "red"
     own.unlink()
-    assert kinodex("view", trace, "--out", page).code == 0
+    assert kinodex("export", "page", trace, page).code == 0
     assert "first-lines" in page.read_text() and "it read 3 lines" in page.read_text(), "without its code"
 
 

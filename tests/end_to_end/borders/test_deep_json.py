@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kinodex.agent.trace import read_trace
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.jobs.add.extract_schema import read_schema_file
 from kinodex.jobs.collection import read_plan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -76,6 +77,7 @@ def exported(twin: Twin) -> Any:
         manifest = list(csv.DictReader(file))
     assert all(not row["error"] for row in manifest)
     texts = [twin.kinodex("export", kind, twin.library).out for kind in ("vtt", "srt", "edl")]
+    texts = [re.sub(r"(?m)^\* FROM CLIP: file:.*/harbour\.(mp4|ts)$", "", text) for text in texts]  # the twins' files
     rows = [json.loads(line) for line in twin.kinodex("export", "jsonl", twin.library).out.splitlines()]
     return manifest, texts, rows
 

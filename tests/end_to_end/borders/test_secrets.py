@@ -123,8 +123,8 @@ def use_endpoint(session: Session, server: QuotingServer, library: Path, questio
             (failure,) = [row for row in Library.open(str(library)).ingest_log.failures() if row.stage == "captions"]
             assert "got key ***, login ***" in failure.message
     session("eval", "report", "run-")
-    session("view", "run-", library, "--out", "run.html", code=None)
-    session("view", "None.jsonl", library, "--out", "trace.html")
+    session("export", "page", library, "run.html", "--trace", "run-", code=None)
+    session("export", "page", library, "trace.html", "--trace", "None.jsonl")
 
 
 @pytest.mark.slow
@@ -154,7 +154,7 @@ def test_no_secret_is_written_or_printed(
     Path("roles.toml").unlink()
     session("ask", library, "What?", "--model", MODEL, "--base-url", f"{USER}:{PASSWORD}@host", code=2)
     session("doctor", "--base-url", gone, code=None)
-    session("view", library, "--out", "library.html")
+    session("export", "page", library, "library.html")
     session("export", "hf", library, "dataset")
     for runs in ((), ("--runs",)):
         session("info", library, *runs)

@@ -96,7 +96,6 @@ def test_a_file_of_the_working_directory_would_be_imported(trap: Trap) -> None:
 EVALUATED = ("--agent", "uniform", "--workers", 2, "--limit", 2)
 COMMAND_LINES: dict[str, tuple[object, ...]] = {
     "ingest": ("{short_films}/film-01.mp4", "--library", "made", "--space", "builtin"),
-    "view": ("{library}", "--out", "page.html"),
     "search": ("{library}", "a bird"),
     "maintain": ("{library}",),
     "doctor": (),

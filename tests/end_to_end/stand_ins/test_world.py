@@ -15,12 +15,12 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
 from kinodex.index.library import Library
-from kinodex.sketch.story import as_json
 from tests.support.servers.chat_server import ChatServer
 from tests.support.world.curves import by_trial, compare, group_of, loss_of, tables
 from tests.support.world.ground import Films, Trial, answer_one, read_rows, run
 from tests.support.world.observer import Eyes, InProcess, Observer
 from tests.support.world.sights import ERRING, PERFECT, Stage, described, facts_of, read_sight
+from tests.world.story import as_json
 
 FILMS = Films(1, 2, 7)
 Row = dict[str, Any]
@@ -71,7 +71,7 @@ def asked_over_http(
 def test_a_sight_is_what_the_script_shows_and_its_words_say_all_of_it(folder: Path, stage: Stage) -> None:
     script = json.loads((folder / "film-01.script.json").read_text(encoding="utf-8"))
     assert as_json(stage.film) == script
-    assert script["duration_s"] == 120.0  # `minutes` of `kinodex sample`
+    assert script["duration_s"] == 120.0  # `minutes` of `python -m tests.world.sample`
     for second in range(120):
         sight = stage.see(float(second))
         assert read_sight(described(sight), sight.time_s) == sight

@@ -19,6 +19,9 @@ from kinodex.agent.errors import ModelRejected, ModelUnreachable
 from kinodex.finder import Finder
 from kinodex.index.errors import BadCheckpoint
 from kinodex.index.library import Library
+from kinodex.index.spaces.export_video_text import export_video_text_model
+from kinodex.index.spaces.text_tower import TextTower
+from kinodex.index.spaces.towers import SpaceTowers, write_towers
 from kinodex.index.spaces.video_text import load_video_text_model
 from kinodex.jobs.add.clips import spans, windows_of
 from kinodex.jobs.add.run import add
@@ -105,6 +108,15 @@ def test_vectors_are_those_of_the_model_s_own_forward(tiny_model: Callable[[str]
         units = torch.nn.functional.normalize(theirs.float(), dim=-1).numpy()
         assert ours.shape == (2, model.space.dim) and (ours * units).sum(1).min() > 0.999, name
     assert np.allclose(np.linalg.norm(read, axis=1), 1, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["xclip", "pe_video", "pe_audio_video"])
+def test_texts_are_embedded_without_the_model(tiny_model: Callable[[str], Path], name: str, tmp_path: Path) -> None:
+    model = load_video_text_model(str(tiny_model(name)), "cpu")
+    write_towers(tmp_path, SpaceTowers(model.space, export_video_text_model(model, tmp_path)))
+    texts = ["a red kite", "snow " * 40, ""]
+    cosines = (TextTower.open(tmp_path).embed_text(texts) * model.embed_texts(texts)).sum(1)
+    assert cosines.min() > 0.9999
 
 
 def test_a_model_of_another_kind_is_refused(tiny_model: Callable[[str], Path]) -> None:

@@ -14,7 +14,8 @@ import pytest
 from kinodex.agent.errors import AllRejected, ModelRejected, ModelUnreachable
 from kinodex.index.errors import LibraryBusy
 from kinodex.index.library import Library
-from kinodex.index.store.schema import CHECKSUM, equal
+from kinodex.index.store.filters import equal
+from kinodex.index.store.schema import CHECKSUM
 from kinodex.index.sweep import audit
 from kinodex.jobs.add.run import AddedRows, add
 from kinodex.jobs.add.stages import Captions, Chapters, Detections, Speech

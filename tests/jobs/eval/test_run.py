@@ -25,7 +25,7 @@ from kinodex.agent.protocol import Question
 from kinodex.agent.trace import Decided, Event, Expanded, Scored
 from kinodex.agent.variants.eea import reward_entropy
 from kinodex.evaluation import evaluate, show_progress
-from kinodex.index.spaces.towers import thread_pools
+from kinodex.index.spaces.thread_pools import thread_pools
 from kinodex.jobs import model_loop
 from kinodex.jobs.errors import CostReached, UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemInput, ItemResult, Solve, SolvedItem

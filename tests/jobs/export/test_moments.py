@@ -102,21 +102,21 @@ def test_the_evidence_of_a_trace(opened: Library, tmp_path: Path) -> None:
     evidence = [{"video_id": video.video_id, "start_s": 3.0, "end_s": 5.0}]
     trace = tmp_path / "trace.jsonl"
     write_lines(trace, header, {"event": "Finished", "answer": {"evidence": evidence}})
-    (one,) = chosen(opened, trace=trace)
+    (one,) = chosen(opened, traces=(trace,))
     assert (one.video.title, one.start_s, one.end_s) == ("film-03", 3.0, 5.0)
     assert (one.label, one.source) == ("Where is it?", "evidence")
     write_lines(trace, header)
     with pytest.raises(UsageError, match="has no answer yet"):
-        chosen(opened, trace=trace)
+        chosen(opened, traces=(trace,))
     for wrong in ({"start_s": math.nan}, {"end_s": "x"}, {"end_s": 1.0}):
         write_lines(trace, header, {"event": "Finished", "answer": {"evidence": [evidence[0] | wrong]}})
         with pytest.raises(UsageError, match="record it again"):
-            chosen(opened, trace=trace)
+            chosen(opened, traces=(trace,))
     with pytest.raises(UsageError, match="got --join nan"):
         chosen(opened, "shots", join_s=math.nan)
     write_lines(trace, header, {"event": "Finished", "answer": {"evidence": []}})
     with pytest.raises(UsageError, match="names no evidence"):
-        chosen(opened, trace=trace)
+        chosen(opened, traces=(trace,))
 
 
 Export = Callable[[Library, Sequence[Moment], Path], Any]

@@ -13,6 +13,7 @@ from kinodex.index.library import Library
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.libraries.agent_library import JPEG, make_library
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made
+from tests.support.libraries.viewer_library import QUESTION, Shown, held_in
 
 
 @pytest.mark.slow
@@ -69,6 +70,39 @@ def test_subtitles_and_annotations_of_several_videos(kinodex: Kinodex, library: 
     assert json_of(kinodex, "export", "label-studio", library, tmp_path / "tasks")["tasks"] == 3
     assert json_of(kinodex, "export", "fiftyone", library, tmp_path / "fiftyone")["videos"] == 3
     bad(kinodex, "export", "coco", library, tmp_path / "coco", code=2, says="kinodex add detections")
+
+
+def test_a_page_is_one_file_of_a_library_with_its_traces(kinodex: Kinodex, shown: Shown, tmp_path: Path) -> None:
+    out = tmp_path / "trace.html"
+    ran = kinodex("export", "page", shown.library.uri, out, "--trace", shown.traces[0])
+    assert ran.code == 0, ran
+    assert ran.err.startswith(f"{out}: 0.") and "MB, needs no network" in ran.err
+    held = held_in(out.read_text(encoding="utf-8"))
+    assert held["data"]["home"]["traces"][0]["question"]["text"] == QUESTION.text and held["pictures"]
+    assert kinodex("export", "page", shown.traces[0]).out.startswith("<!doctype html>"), "a trace alone"
+    (tmp_path / "notes.txt").write_text("hello")
+    for place, to, says in (
+        (tmp_path, "-", "which is no trace, run or library"),
+        (tmp_path / "notes.txt", "-", "cannot be read as a trace"),
+        (shown.library.uri, tmp_path / "no" / "x.html", "cannot write"),
+        (shown.library.uri, out, "which is there already; give another file, or --overwrite"),
+    ):
+        bad(kinodex, "export", "page", place, to, code=2, says=says)
+
+
+def test_each_option_is_for_the_kinds_that_name_it(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
+    for kind, to, options, says in (
+        ("csv", "-", ("--exact",), "got --exact with csv; it is for clips"),
+        ("srt", "-", ("--drop-frame",), "got --drop-frame with srt; it is for edl"),
+        ("otio", "-", ("--json",), "got --json with otio; it is for clips, frames, "),
+        ("clips", tmp_path / "clips", ("--title", "x"), "got --title with clips; it is for edl, otio"),
+        ("hf", tmp_path / "hf", ("--search", "x"), "got --search with hf, which takes --video and --where alone"),
+        ("page", "-", ("--from", 3), "got --from with page, which takes --trace alone"),
+    ):
+        bad(kinodex, "export", kind, library, to, *options, code=2, says=says)
+    bad(kinodex, "export", "clips", library, "--of", "shots", code=2, says="got no folder for clips")
+    bad(kinodex, "export", "smells", library, code=2, says="got the kind 'smells'; it is one of clips, frames, ")
+    assert not any(tmp_path.iterdir())
 
 
 def test_the_command_says_what_it_wrote(library: Path, kinodex: Kinodex, tmp_path: Path) -> None:

@@ -19,7 +19,9 @@ from kinodex.index.library import Library
 from kinodex.index.maintain import maintain
 from kinodex.index.rows import NoteRow
 from kinodex.index.store.database import Tables
-from kinodex.index.store.schema import CHECKSUM, equal, frame_key, vectors_table
+from kinodex.index.store.filters import equal
+from kinodex.index.store.frame_keys import frame_key
+from kinodex.index.store.schema import CHECKSUM, vectors_table
 from kinodex.index.sweep import audit
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.random_library import (

@@ -1,4 +1,4 @@
-"""`kinodex serve`, `view` and `mcp`: what they refuse, and as processes that a Ctrl-C or their client ends in order."""
+"""`kinodex serve` and `mcp`: what they refuse, and as processes that a Ctrl-C or their client ends in order."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from pathlib import Path
 import pytest
 from mcp import Client, StdioServerParameters
 
-from kinodex.cli.serve import TOKEN_VARIABLE, serve, view
+from kinodex.cli.serve import TOKEN_VARIABLE, serve
 from kinodex.guards import listen
 from kinodex.index.library import Library
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
-from tests.support.libraries.viewer_library import EVIL, Shown, held_in
+from tests.support.libraries.viewer_library import QUESTION, Shown
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.gate import Gate
 from tests.support.servers.mcp_client import SAID, TOOLS, call, check_frames, texts
@@ -49,11 +49,9 @@ def test_what_serve_refuses(kinodex: Kinodex, library: Path, tmp_path: Path, mon
     bad(kinodex, "serve", library, code=2, says="give 16 or more")
 
 
-def test_serve_and_view_listen_on_loopback_unless_another_host_is_named() -> None:
-    for command in (serve, view):
-        host = inspect.signature(command).parameters["host"].default
-        with listen(host, 0) as listener:
-            assert ip_address(listener.getsockname()[0]).is_loopback
+def test_it_listens_on_loopback_unless_another_host_is_named() -> None:
+    with listen(inspect.signature(serve).parameters["host"].default, 0) as listener:
+        assert ip_address(listener.getsockname()[0]).is_loopback
 
 
 @pytest.mark.slow
@@ -86,24 +84,26 @@ def test_ctrl_c_ends_it_with_what_its_questions_have(library: Path, tmp_path: Pa
     assert (answer["status"], answer["reason"]) == ("budget_exhausted", "stopped")
 
 
-@pytest.mark.slow
-def test_view_writes_one_file_instead_of_a_server(kinodex: Kinodex, shown: Shown, tmp_path: Path) -> None:
-    out = tmp_path / "trace.html"
-    ran = kinodex("view", shown.traces[0], shown.library.uri, "--out", out)
-    assert ran.code == 0, ran
-    assert ran.out.startswith(f"{out}: 0.") and "MB, needs no network" in ran.out
-    assert EVIL in held_in(out.read_text(encoding="utf-8"))["data"]["home"]["traces"][0]["question"]["text"]
-
-
-def test_what_view_refuses(kinodex: Kinodex, tmp_path: Path, shown: Shown) -> None:
-    bad(kinodex, "view", tmp_path, code=2, says="which is no trace, run or library")
+def test_traces_that_serve_refuses(kinodex: Kinodex, tmp_path: Path, shown: Shown) -> None:
     (tmp_path / "notes.txt").write_text("hello")
-    bad(kinodex, "view", tmp_path / "notes.txt", code=2, says="cannot be read as a trace")
-    bad(kinodex, "view", shown.library.uri, "--out", tmp_path / "no" / "x.html", code=2, says="cannot write")
-    bad(kinodex, "view", shown.library.uri, "--space", "ViT-B-32/openai", code=2, says="ViT-B-32/openai")
-    out = tmp_path / "x.html"
-    bad(kinodex, "view", shown.library.uri, "--space", "builtin", "--out", out, code=2, says="leave one of them out")
-    assert not out.exists()
+    bad(kinodex, "serve", tmp_path / "notes.txt", shown.library.uri, code=2, says="cannot be read as a trace")
+
+
+@pytest.mark.slow
+def test_traces_alone_are_shown_and_nothing_can_be_asked(shown: Shown, tmp_path: Path) -> None:
+    command = [*COMMAND, "serve", *map(str, shown.traces), "--port", "0", "--no-browser"]
+    environment = os.environ | {"KINODEX_STATE": str(tmp_path), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stderr is not None
+        address = server.stderr.readline().split()[0]
+        with urllib.request.urlopen(f"{address}data/home") as reply:
+            home = json.load(reply)
+        with urllib.request.urlopen(f"{address}data/traces/t0") as reply:
+            assert json.load(reply)["trace"]["question"]["text"] == QUESTION.text
+        server.send_signal(signal.SIGINT)
+        server.communicate()
+        assert server.returncode == 0
+    assert (len(home["traces"]), home["serve"]) == (len(shown.traces), None)
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ def view(shown: Shown) -> TraceView:
 
 @pytest.fixture(scope="session")
 def address(shown: Shown) -> Iterator[str]:
-    """Address of `kinodex view` with both traces and their library."""
+    """Address of a server without questions, with both traces and their library."""
     with served(*shown.traces, shown.library.uri) as address:
         yield address
 

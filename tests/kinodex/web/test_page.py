@@ -14,7 +14,6 @@ import pytest
 from PIL import Image, ImageDraw
 
 from kinodex.agent.trace import read_trace
-from kinodex.bench.search import made_fingerprint
 from kinodex.guards import NotGiven
 from kinodex.index.library import Library
 from kinodex.index.rows import FrameVectors, VideoRow
@@ -38,6 +37,7 @@ from kinodex.web.page import (
     variety,
 )
 from kinodex.web.trace_view import shown_frames, trace_view
+from tests.bench.search import made_fingerprint
 from tests.support.libraries.viewer_library import EVIL, held_in, picture
 
 DIM = 8

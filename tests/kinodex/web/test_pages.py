@@ -1,4 +1,4 @@
-"""The pages of `kinodex view` over HTTP: data, pictures and the page to its own address, and nothing else."""
+"""The pages of a server without questions over HTTP: data, pictures and the page, and nothing else."""
 
 from __future__ import annotations
 

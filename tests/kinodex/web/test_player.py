@@ -148,7 +148,7 @@ def test_the_frame_shown_at_a_stored_frames_time_is_the_stored_one(page, playing
 
 
 def test_stored_frames_are_played_where_there_is_no_file(page, playing, ids, play_films, play_library, tmp_path):
-    with served(play_library.uri) as address:  # kinodex view: nothing is played from the source
+    with served(play_library.uri) as address:  # without questions: nothing is played from the source
         page.goto(address)
         page.wait_for_selector("main h1")
         pictures = stored(playing, ids["plain"])

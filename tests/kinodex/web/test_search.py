@@ -25,9 +25,9 @@ from kinodex.index.errors import QueryError, TimeOutside, TorchMissing, UnknownV
 from kinodex.index.kinds import PLACES
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit
+from kinodex.index.spaces.embedders import TextEmbedder
 from kinodex.index.spaces.load import load_text_tower
-from kinodex.index.spaces.towers import TextEmbedder
-from kinodex.index.store.schema import one_of
+from kinodex.index.store.filters import one_of
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ground import ground
 from kinodex.jobs.pictures import MOST_BYTES, read_picture

@@ -46,7 +46,7 @@ def test_texts_of_a_range(client, video):
     assert said.headers["content-type"].startswith("text/vtt")
     labelled = export(client, "srt", video=video, ranges="10-20", label="a label")
     assert b"a label" in labelled.body and b"code word" not in labelled.body
-    assert b"FROM CLIP NAME: film-01" in export(client, "edl", video=video, ranges="1-2").body
+    assert b"FROM CLIP NAME:  film-01" in export(client, "edl", video=video, ranges="1-2").body
     assert export(client, "otio", video=video, ranges="1-2").json["name"] == "film-01"
     assert b"film-01" in export(client, "csv", video=video).body
     rows = [json.loads(line) for line in export(client, "jsonl", video=video, ranges="1-2,4-99").body.splitlines()]

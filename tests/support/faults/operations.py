@@ -18,11 +18,12 @@ import numpy as np
 
 from kinodex.index.change_space import use_space
 from kinodex.index.library import Library
-from kinodex.index.maintain import maintain, remove_added, remove_videos
+from kinodex.index.maintain import maintain
+from kinodex.index.remove import remove_added, remove_videos
 from kinodex.index.repair import repair
 from kinodex.index.rows import ChapterRow, FrameVectors, SegmentRow, VideoRow
-from kinodex.index.spaces.sentence_model import Likeness
-from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.spaces.likeness import Likeness
 from kinodex.jobs.add.import_text import import_text
 from kinodex.jobs.add.run import Addable, AddedRows, add
 from kinodex.jobs.add.shots import NewShot, ShotFinder

@@ -24,7 +24,7 @@ BATCH = 64
 
 def draw(folder: Path, count: int) -> None:
     """Draw one film of five minutes, and copies of it that are other bytes."""
-    from kinodex.bench.gpu import draw_film, number_copies
+    from tests.bench.gpu import draw_film, number_copies
 
     folder.mkdir()
     draw_film(folder / "film.mp4", 20, 15)
@@ -33,8 +33,8 @@ def draw(folder: Path, count: int) -> None:
 
 def draw_lengths(folder: Path) -> None:
     """Draw a clip of a second, one of 20 s, and a film of five minutes that repeats it."""
-    from kinodex.bench.gpu import draw_film
     from kinodex.pipeline.images import repeat_video
+    from tests.bench.gpu import draw_film
 
     folder.mkdir()
     draw_film(folder / "clip-1-s.mp4", 1, 1)

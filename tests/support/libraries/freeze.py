@@ -15,15 +15,15 @@ import numpy as np
 
 from kinodex.index.library import Library
 from kinodex.index.rows import ChapterRow, ClipVectors, FrameVectors, NoteRow
-from kinodex.index.spaces.sentence_model import Likeness
-from kinodex.index.store.indexes import ensure_table
+from kinodex.index.spaces.likeness import Likeness
+from kinodex.index.store.late_tables import ensure_table
 from kinodex.index.store.schema import LATE_TABLES
 from kinodex.jobs.add.run import add
 from kinodex.jobs.add.stages import Shots
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.sources import list_sources
-from kinodex.sketch.sample import sample
+from kinodex.sketch.films import write_films
 from tests.support.libraries.random_library import (
     OTHER_DIM,
     add_stage,
@@ -44,7 +44,7 @@ def freeze(name: str) -> Path:
     target = DATA / f"{name}.tar.xz"
     with TemporaryDirectory() as folder:
         films, place = Path(folder) / "films", Path(folder) / "library"
-        sample(films, hours=0.01, seed=5)
+        write_films(films, hours=0.01, seed=5)
         film = films / "film-01.mp4"
         run_ingest(
             IngestConfig(space="builtin", jpeg_side_px=96, text_tower=False), list_sources([str(film)]), str(place)

@@ -1,6 +1,6 @@
 """Borders of scenes and chapters of story films against their scripts: recall, precision and F1 within some seconds.
 
-Run: python -m tests.support.scenes.measure_borders LIBRARY FOLDER, with the folder that `kinodex sample` wrote.
+Run: python -m tests.support.scenes.measure_borders LIBRARY FOLDER, with the folder that `tests.world.sample` wrote.
 """
 
 from __future__ import annotations

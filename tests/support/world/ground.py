@@ -39,12 +39,12 @@ from kinodex.agent.variants.baselines import UniformParameters
 from kinodex.index.library import Library
 from kinodex.index.rows import StoredFrame, VideoRow
 from kinodex.jobs.errors import UsageError
-from kinodex.sketch.sample import sample
 from kinodex.sketch.script import FPS
 from tests.support.world import curves
 from tests.support.world.inference import AFTER_S
 from tests.support.world.observer import Eyes, InProcess, Observer
 from tests.support.world.sights import ERRING, PERFECT, Errors, Stage
+from tests.world.sample import sample
 
 ROOT = Path(__file__).resolve().parents[3]
 CODE = ("agent/**/*.py", "agent/**/*.jinja", "index/search/*.py", "kinodex/sketch/*.py", "tests/support/world/*.py")

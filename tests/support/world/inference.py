@@ -16,8 +16,8 @@ from itertools import pairwise
 
 from kinodex.agent.protocol import Question
 from kinodex.sketch.scenes import NUMBERS, WHERE
-from kinodex.sketch.story import ACTORS
 from tests.support.world.sights import GROUND, Heard, Sight
+from tests.world.story import ACTORS
 
 # fmt: off
 KINDS = {

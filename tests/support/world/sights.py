@@ -16,7 +16,7 @@ from random import Random
 
 from kinodex.sketch.scenes import COLOUR_NAMES, PLACE_NAMES, THING_NAMES
 from kinodex.sketch.script import FPS
-from kinodex.sketch.story import (
+from tests.world.story import (
     ACTORS,
     CUES,
     HAND,
@@ -77,7 +77,7 @@ class Stage:
 
     @classmethod
     def of_script(cls, path: Path) -> Stage:
-        """The film of a `.script.json` that `kinodex sample` wrote, written again from its seed."""
+        """The film of a `.script.json` that `python -m tests.world.sample` wrote, written again from its seed."""
         script = json.loads(path.read_text(encoding="utf-8"))
         film = write_story(script["film"], script["duration_s"], script["seed"])
         return cls(shuffle_shots(film) if script["form"] == "shuffled" else film)

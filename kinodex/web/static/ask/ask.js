@@ -59,7 +59,7 @@ function cannot(key, offered) {
           el("p", {}, "There are three ways to one. Each is a command that starts this server again:"),
           el("ol", { class: "ways-to-a-model" }, offered.ways.map(way)),
         ]
-      : el("p", { class: "how" }, offered?.how ?? "Start it with kinodex serve in place of kinodex view."),
+      : el("p", { class: "how" }, offered?.how ?? "Start kinodex serve with a library."),
     el("p", {}, "A search works without one:"),
     el(
       "form",

@@ -32,7 +32,7 @@ export async function library(key, what, inner, there) {
     ),
     found.noise ? el("div", { class: "banner", role: "note" }, `${found.noise}.`) : null,
     alone
-      ? el("p", { class: "quiet" }, "A search needs kinodex view; this file has one frame of each segment of every video.")
+      ? el("p", { class: "quiet" }, "A search needs kinodex serve; this file has one frame of each segment of every video.")
       : [ways(key, what === "moments"), searching.elements],
     shown.element,
     alone ? null : extracts(key, found),

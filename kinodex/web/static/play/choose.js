@@ -17,7 +17,7 @@ export async function choose(library, row, from, failed) {
   const slideshow = (why) => ({ way: "slideshow", why, start_s: row.start_s, duration_s: row.duration_s });
   if (alone) return slideshow("this is one file without a server");
   const home = await load("home");
-  if (!home.serve) return slideshow("“kinodex view” shows what is stored; “kinodex serve” plays the file");
+  if (!home.serve) return slideshow("This page shows what is stored; “kinodex serve” with the library plays the file");
   const query = new URLSearchParams({ from, failed: [...failed].join(","), hevc: plays(HEVC) ? 1 : 0 });
   return load(`libraries/${library}/videos/${encodeURIComponent(row.video_id)}/playback?${query}`);
 }

@@ -9,7 +9,7 @@ export const alone = held !== null;
 export async function load(path) {
   if (held) {
     if (path in held.data) return held.data[path];
-    throw new Error("That is not in this file; kinodex view shows it.");
+    throw new Error("That is not in this file; kinodex serve shows it.");
   }
   return valueOf(await reach(`/data/${path}`));
 }

@@ -1,1 +1,0 @@
-"""Stories written by hand, and the truth of questions about any story."""

@@ -23,6 +23,7 @@ from kinodex.agent.ask import ask, find_variant, variant_named
 from kinodex.agent.protocol import USUAL, Models, Question
 from kinodex.agent.variants.base import Variant, with_settings
 from kinodex.finder import Finder, ground_place
+from kinodex.index.kinds import KINDS
 from kinodex.index.rows import Hit
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice, check_known_world, check_sight, chosen_models
@@ -46,7 +47,6 @@ MOST_ENVIRONMENTS = 8
 """Sets of videos whose vectors stay in memory for follow-up questions."""
 STATES = ("additions", "speakers")
 """Tables that change whenever a stage adds to videos, or takes away: readers see no rows before these say so."""
-ADDED_WORDS = {"screen_text": "text on screen"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +134,9 @@ class Desk:
     def check_added(self, place: str) -> None:
         """Raise UsageError where a search finds nothing because the kind was never added."""
         if self.finder.missing(place):
-            what = ADDED_WORDS.get(place, place)
             raise UsageError(
-                f"{self.library.uri} has no {what}; `kinodex add {place}` makes it from what the library holds"
+                f"{self.library.uri} has no {KINDS[place].label}; `kinodex add {place}` makes it from what the library "
+                "holds"
             )
 
     def _grounded(self, request: Ground, place: AnchorsFrom) -> Grounding:

@@ -189,6 +189,18 @@ def flags(request: type[Request], *, remote: bool = False) -> Iterator[tuple[str
     yield from sorted(offered, key=lambda each: not each[2].is_argument)
 
 
+def schema_of(request: type[Request]) -> dict[str, Any]:
+    """Return the JSON schema of a request as clients of a server send it, with the help of each field.
+
+    >>> schema_of(Find)["properties"]["k"]["description"]
+    'Number of hits.'
+    """
+    schema = request.model_json_schema(by_alias=True)
+    helps = {outside(name): flag.help for name, _, flag in flags(request, remote=True)}
+    properties = {name: schema["properties"][name] | {"description": help_} for name, help_ in helps.items()}
+    return schema | {"properties": properties}
+
+
 def outside(name: str) -> str:
     """Return the name by which users know a field: `in_` is `in`, which Python keeps for itself."""
     return name.rstrip("_")

@@ -193,7 +193,7 @@ class Map(Stage):
     Its text is kept with what it makes, and it runs only for videos that lack that.
     """
 
-    name = "mapped"
+    name = "map"
     work = "kinodex.jobs.add.map:ColumnMaker"
 
     function: Annotated[

@@ -33,7 +33,7 @@ from kinodex.jobs.models import hub_for
 from kinodex.pipeline.scenes import find_structure
 
 
-class SummaryWriter(Writer[Chapters]):
+class ChapterWriter(Writer[Chapters]):
     """Titles and summaries of the scenes and chapters of a library."""
 
     def again(self) -> list[str]:

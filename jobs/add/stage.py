@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeV
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from kinodex.index.errors import KinodexError
 from kinodex.index.flags import Flag, flag_of
 from kinodex.jobs.errors import UsageError
 
@@ -333,6 +334,8 @@ def read_settings(kind: type[S], command: str, given: Mapping[str, Any]) -> S:
         return kind.model_validate(dict(given))
     except ValidationError as error:
         first = error.errors()[0]
+        if isinstance(cause := first.get("ctx", {}).get("error"), KinodexError):
+            raise cause from error
         name = str(first["loc"][0]) if first["loc"] else command
         if first["type"] == "missing":
             raise UsageError(f"got no {option_of(kind, name)} to add {command}; name one") from error

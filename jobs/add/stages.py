@@ -64,7 +64,7 @@ class Chapters(Written):
     """
 
     name = "chapters"
-    work = "kinodex.jobs.add.chapters:SummaryWriter"
+    work = "kinodex.jobs.add.chapters:ChapterWriter"
     unit = "scenes and chapters"
     in_common = ("frames_a_scene", "max_new_tokens")
     frames_needed = False
@@ -193,7 +193,7 @@ class Map(Stage):
     Its text is kept with what it makes, and it runs only for videos that lack that.
     """
 
-    name = "map"
+    name = "mapped"
     work = "kinodex.jobs.add.map:ColumnMaker"
 
     function: Annotated[

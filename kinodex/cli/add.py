@@ -12,7 +12,7 @@ import typer
 from typer.main import get_command
 
 from kinodex.cli import options
-from kinodex.cli.from_models import flag_options, with_groups
+from kinodex.cli.from_models import stage_options, with_groups
 from kinodex.cli.meant import Group
 from kinodex.cli.text_towers import text_tower
 from kinodex.index.durations import counted
@@ -43,7 +43,7 @@ def stage_command(name: str, kind: type[Stage]) -> Callable[..., None]:
     own = inspect.signature(command, eval_str=True).parameters
     grouped = [
         own["library"].replace(annotation=options.LibraryArgument),
-        *flag_options(kind),
+        *stage_options(kind),
         *([DRY_RUN] if kind.is_forecast else []),
         own["adding"].replace(annotation=options.Adding, default=options.HERE, kind=inspect.Parameter.KEYWORD_ONLY),
     ]

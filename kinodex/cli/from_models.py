@@ -131,8 +131,11 @@ def _request_group(request: type[Request]) -> _Group:
     return _Group(options, make)
 
 
-def option_of(name: str, kind: Any, flag: Flag, default: Any = None) -> Any:
-    """Return the Typer annotation of a field with a flag, whose `default` the help shows."""
+def option_of(name: str, kind: Any, flag: Flag, default: Any = None, **limits: Any) -> Any:
+    """Return the Typer annotation of a field with a flag, whose `default` the help shows.
+
+    `limits` are its least and largest number, as Typer takes them: `min` and `max`.
+    """
     kind = _plain(kind) if flag.parse is None else str
     if flag.is_argument:
         return Annotated[str, typer.Argument(help=flag.help, metavar=flag.metavar)]
@@ -140,8 +143,7 @@ def option_of(name: str, kind: Any, flag: Flag, default: Any = None) -> Any:
     if kind is bool and default is True:
         spellings = [f"--{dashed(name)}/--no-{dashed(name)}"]
     more: dict[str, Any] = {"metavar": flag.metavar, "rich_help_panel": MORE if flag.is_rare else None}
-    if flag.parse is not None:
-        more["parser"] = flag.parse
+    more |= limits if flag.parse is None else {"parser": flag.parse}
     return Annotated[kind | None, typer.Option(*spellings, help=flag.help, show_default=_shown(default), **more)]
 
 
@@ -186,15 +188,29 @@ def _pair(text: str) -> tuple[str, str]:
     return name.strip().replace("-", "_"), value.strip()
 
 
-def flag_options(model: type[BaseModel], common: frozenset[str] | None = None) -> Iterator[inspect.Parameter]:
+def flag_options(model: type[BaseModel], common: frozenset[str]) -> Iterator[inspect.Parameter]:
     """Iterate over the options of a settings model whose fields have a flag; None stands for one that is not given.
 
-    Those that are not in `common`, if that is given, are rare.
+    Those that are not in `common` are rare.
     """
     for name, field in model.model_fields.items():
         flag = flag_of(field.metadata)
         if flag is not None:
-            shown = flag if common is None or name in common else replace(flag, is_rare=True)
-            kind = option_of(name, field.annotation, shown, None if common else field.default)
-            default = EMPTY if field.is_required() and flag.is_argument else None
+            shown = flag if name in common else replace(flag, is_rare=True)
+            kind = option_of(name, field.annotation, shown)
+            yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+
+
+def stage_options(model: type[BaseModel]) -> Iterator[inspect.Parameter]:
+    """Iterate over the options of a stage's settings, with their limits; those that it needs are required."""
+    for name, field in model.model_fields.items():
+        flag = flag_of(field.metadata)
+        if flag is not None:
+            limits = {
+                "min": next((each.ge for each in field.metadata if hasattr(each, "ge")), None),
+                "max": next((each.le for each in field.metadata if hasattr(each, "le")), None),
+            }
+            kind = option_of(name, field.annotation, flag, field.default, **limits)
+            default = field.default if isinstance(field.default, bool | int | float) else field.default or None
+            default = EMPTY if field.is_required() else default
             yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)

@@ -72,9 +72,8 @@ def test_a_verdict_is_paid_once_by_model_text_and_moment_and_the_library_knows_i
         verified(opened, TEXT, hits, 1, choice_of(server, model="other"))
         verified(opened, TEXT, hits, 1, choice_of(server, cache=False))
         assert len(server.seen) == 5, "another text, another model, and one who keeps nothing ask again"
-    facts = {(each.stage, each.model): each.rows for each in opened.info().added}
-    assert facts[("notes", "verify:tester")] == 4 and facts[("notes", "verify:other")] == 1
-    assert opened.notes.read(hits[0].video_id, "tester") == [], "no agent takes a verdict for a caption"
+    looked_at = Library.open(opened.uri)
+    assert {name: looked_at.tables.version(name) for name in looked_at.tables.names()} == versions
 
 
 def test_replies_of_no_use_are_counted_and_say_so_and_what_is_left_out_is_asked_again(opened: Library) -> None:

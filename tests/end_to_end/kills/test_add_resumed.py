@@ -34,7 +34,7 @@ STAGES: dict[str, Callable[[str], Addable]] = {
     "sentences": lambda model: Sentences(model=model, device="cpu"),
     "speech": lambda model: Speech(model=model, vad=False, speakers=HAS_VOICES),  # its beeps are no speech
     "chapters": lambda model: Chapters(model=model, frames_a_scene=1, max_new_tokens=4),
-    "text": lambda model: ScreenText(model=model),
+    "screen_text": lambda model: ScreenText(model=model),
     "vectors": lambda model: Vectors(space=f"local-dir:{model}"),
 }
 MODELS = {

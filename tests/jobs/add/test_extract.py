@@ -19,6 +19,7 @@ from kinodex.agent.requests.extract import read_schema
 from kinodex.index.errors import QueryError
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
+from kinodex.jobs.add.stage import read_settings
 from kinodex.jobs.add.stages import Extracts
 from kinodex.jobs.errors import UsageError
 from kinodex.requests import Find
@@ -250,8 +251,9 @@ YES = {"type": "boolean"}
 def test_a_schema_that_a_server_or_a_column_cannot_hold_is_refused_before_anything_is_asked(
     given: object, says: str
 ) -> None:
+    asked = {"into": "places", "model": "m", "base_url": "http://127.0.0.1:1/v1"}
     with pytest.raises(BadSettings, match=re.escape(says)):
-        Extracts(row=given, into="places", model="m", base_url="http://127.0.0.1:1/v1")
+        read_settings(Extracts, "extracts", {"row": given, **asked})
 
 
 class Part(BaseModel):

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeV
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 from kinodex.index.flags import Flag, flag_of
 from kinodex.jobs.errors import UsageError
 

@@ -59,8 +59,9 @@ def test_several_moments_are_one_request_and_each_gets_its_verdict_and_reason(op
     assert claim(judged[2:8]) == "absent from the 6 moments that a model looked at"
 
 
-def test_a_verdict_is_paid_once_by_model_text_and_moment_and_the_library_knows_it(opened: Library) -> None:
+def test_a_verdict_is_paid_once_by_model_text_and_moment_and_the_library_does_not_change(opened: Library) -> None:
     hits = hits_of(opened, 4)
+    versions = {name: opened.tables.version(name) for name in opened.tables.names()}
     with looking_server(lambda number, line: number == 1) as server:
         server.models = ("tester", "other")
         first, _ = verified(opened, TEXT, hits[:2], 2, choice_of(server))

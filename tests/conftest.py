@@ -177,6 +177,13 @@ def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     return runner(monkeypatch, capsys)
 
 
+@pytest.fixture
+def quick_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an endpoint be tried again at once, where how often it is tried counts, and not how long it takes."""
+    monkeypatch.setattr("kinodex.agent.models.endpoint.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("kinodex.agent.models.endpoint.JITTER_S", 0.01)
+
+
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder of a tiny model of a real architecture, made when first needed: "llava", "rt_detr", "space", ..."""

@@ -218,7 +218,7 @@ def sentences_schema(fingerprint: Fingerprint, likeness: Mapping[str, float]) ->
     """Make the schema of lines as vectors of a sentence model; its metadata holds the model's identity."""
     columns = _table(
         video_id=TEXT,
-        source=TEXT,  # transcript, text, caption
+        source=TEXT,  # the kind of the line: speech, screen_text or captions
         start_s=FLOAT64,
         end_s=FLOAT64,
         text=TEXT,

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.prompts import FOLDER
@@ -18,10 +18,6 @@ from kinodex.index.named_files import read_bytes
 from kinodex.index.nesting import parse_json
 from kinodex.index.store.schema import COMMON_COLUMNS
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.models import LOCAL
-
-if TYPE_CHECKING:
-    from kinodex.jobs.add.stages import Extracts
 
 Each = Literal["video", "chapter", "scene", "shot"]
 EACH = get_args(Each)
@@ -36,35 +32,24 @@ def schema_text(row: Any) -> str:
     return read_schema(schema_of(row), COMMON_COLUMNS).as_json()
 
 
-def check_extract(stage: Extracts) -> None:
-    """Raise UsageError for a name, a part or a model that no extract has."""
-    if not NAME.fullmatch(stage.into) or stage.into in TAKEN:
+def check_extract(into: str, part: str) -> None:
+    """Raise UsageError for the name of a table, or a unit of its rows, that no extract has."""
+    if not NAME.fullmatch(into) or into in TAKEN:
         raise UsageError(
-            f"got the name {stage.into!r} for a table; give small letters, digits and _, a letter first, at most 40, "
-            f"and none of {', '.join(TAKEN)}"
+            f"got the name {into!r} for a table; give small letters, digits and _, a letter first, at most 40, and "
+            f"none of {', '.join(TAKEN)}"
         )
-    if stage.each is not None and stage.search is not None:
-        raise UsageError("got --each and --search; leave one out")
-    window = WINDOW.fullmatch(stage.part)
-    if stage.part not in (*EACH, SEARCH) and (window is None or not float(window[1])):
+    window = WINDOW.fullmatch(part)
+    if part not in (*EACH, SEARCH) and (window is None or not float(window[1])):
         raise UsageError(
-            f"got --each {stage.part}; it is one of {', '.join(EACH)}, window:SECONDS, or left out with --search"
-        )
-    if stage.search is not None and not stage.search.strip():
-        raise UsageError("got an empty --search; give some words to look for")
-    if stage.base_url is None and not stage.model.startswith(LOCAL):
-        raise UsageError(
-            f"got the model {stage.model!r} without --base-url; name the endpoint that serves it, or a language model "
-            "of a folder as constrained:FOLDER"
+            f"got --each {part}; it is one of {', '.join(EACH)}, window:SECONDS, or left out with --search"
         )
 
 
-def version_key(stage: Extracts) -> str:
-    """The name of a table with a digest of all that its rows depend on."""
-    depends = (stage.model, stage.row, stage.part, stage.search or "", stage.hits)
+def version_key(into: str, *depends: object) -> str:
+    """The name of a table with a digest of all that its rows depend on, the prompt included."""
     prompt = (FOLDER / f"{ExtractRows.template}.jinja").read_text(encoding="utf-8")
-    facts = json.dumps([prompt, *depends, stage.frames_a_part, stage.lines_a_part])
-    return f"{stage.into}@{hashlib.sha256(facts.encode()).hexdigest()[:8]}"
+    return f"{into}@{hashlib.sha256(json.dumps([prompt, *depends]).encode()).hexdigest()[:8]}"
 
 
 def read_schema_file(path: Path) -> object:

@@ -36,7 +36,6 @@ from kinodex.jobs.errors import UsageError
 if TYPE_CHECKING:
     from kinodex.index.library import Library
     from kinodex.index.rows import VideoRow
-    from kinodex.jobs.add.endpoint import Writer
     from kinodex.jobs.add.run import AddedRows, Addition
     from kinodex.jobs.costs import Forecast
 
@@ -266,10 +265,9 @@ class Written(Stage):
             return self
         return self.model_copy(update={"batch": max(1, self.at_once // processes)})
 
-    def writer(self, library: Library) -> Writer[Any]:
-        """Make the requests about each video, and the rows of their replies; nothing is loaded."""
-        writer: Writer[Any] = self._work()(self, library)
-        return writer
+    def writer(self, library: Library) -> Any:
+        """Make the requests about each video, and the rows of their replies (`Writer`); nothing is loaded."""
+        return self._work()(self, library)
 
     @property
     def price_share(self) -> float:

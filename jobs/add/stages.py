@@ -193,7 +193,7 @@ class Map(Stage):
     Its text is kept with what it makes, and it runs only for videos that lack that.
     """
 
-    name = "mapped"
+    name = "map"
     work = "kinodex.jobs.add.map:ColumnMaker"
 
     function: Annotated[
@@ -406,8 +406,18 @@ class Extracts(Written):
     @model_validator(mode="after")
     def _check(self) -> Extracts:
         from kinodex.jobs.add.extract_schema import check_extract
+        from kinodex.jobs.models import LOCAL
 
-        check_extract(self)
+        check_extract(self.into, self.part)
+        if self.each is not None and self.search is not None:
+            raise UsageError("got --each and --search; leave one out")
+        if self.search is not None and not self.search.strip():
+            raise UsageError("got an empty --search; give some words to look for")
+        if self.base_url is None and not self.model.startswith(LOCAL):
+            raise UsageError(
+                f"got the model {self.model!r} without --base-url; name the endpoint that serves it, or a language "
+                "model of a folder as constrained:FOLDER"
+            )
         return self
 
     @cached_property
@@ -415,7 +425,8 @@ class Extracts(Written):
         """The key of the table's version: its name with a digest of all that its rows depend on."""
         from kinodex.jobs.add.extract_schema import version_key
 
-        return version_key(self)
+        moments = self.part, self.search or "", self.hits
+        return version_key(self.into, self.model, self.row, *moments, self.frames_a_part, self.lines_a_part)
 
     @property
     def part(self) -> str:

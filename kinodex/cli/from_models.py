@@ -19,6 +19,7 @@ from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
 
     from kinodex.requests import Request
 
@@ -131,20 +132,19 @@ def _request_group(request: type[Request]) -> _Group:
     return _Group(options, make)
 
 
-def option_of(name: str, kind: Any, flag: Flag, default: Any = None, **limits: Any) -> Any:
-    """Return the Typer annotation of a field with a flag, whose `default` the help shows.
-
-    `limits` are its least and largest number, as Typer takes them: `min` and `max`.
-    """
+def option_of(name: str, kind: Any, flag: Flag, default: Any = None, **more: Any) -> Any:
+    """Return the Typer annotation of a field with a flag, whose `default` the help shows; `more` is Typer's own."""
     kind = _plain(kind) if flag.parse is None else str
     if flag.is_argument:
         return Annotated[str, typer.Argument(help=flag.help, metavar=flag.metavar)]
     spellings = (flag.name or f"--{dashed(name)}").split()
     if kind is bool and default is True:
         spellings = [f"--{dashed(name)}/--no-{dashed(name)}"]
-    more: dict[str, Any] = {"metavar": flag.metavar, "rich_help_panel": MORE if flag.is_rare else None}
-    more |= limits if flag.parse is None else {"parser": flag.parse}
-    return Annotated[kind | None, typer.Option(*spellings, help=flag.help, show_default=_shown(default), **more)]
+    more = {"show_default": _shown(default), "metavar": flag.metavar, **more}
+    if flag.parse is not None:
+        more["parser"] = flag.parse
+    panel = MORE if flag.is_rare else None
+    return Annotated[kind | None, typer.Option(*spellings, help=flag.help, rich_help_panel=panel, **more)]
 
 
 def _shown(default: Any) -> str | bool:
@@ -193,24 +193,28 @@ def flag_options(model: type[BaseModel], common: frozenset[str]) -> Iterator[ins
 
     Those that are not in `common` are rare.
     """
-    for name, field in model.model_fields.items():
-        flag = flag_of(field.metadata)
-        if flag is not None:
-            shown = flag if name in common else replace(flag, is_rare=True)
-            kind = option_of(name, field.annotation, shown)
-            yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+    for name, field, flag in _flagged(model):
+        shown = flag if name in common else replace(flag, is_rare=True)
+        kind = option_of(name, field.annotation, shown)
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
 
 
 def stage_options(model: type[BaseModel]) -> Iterator[inspect.Parameter]:
-    """Iterate over the options of a stage's settings, with their limits; those that it needs are required."""
+    """Iterate over the same, with their defaults and limits; those that the settings cannot do without are required."""
+    for name, field, flag in _flagged(model):
+        bounds = {"min": "ge", "max": "le"}
+        limits = {
+            each: next((getattr(it, bound) for it in field.metadata if hasattr(it, bound)), None)
+            for each, bound in bounds.items()
+        }
+        kind = option_of(name, field.annotation, flag, field.default, show_default=True, **limits)
+        default = field.default if isinstance(field.default, bool | int | float) else field.default or None
+        required = EMPTY if field.is_required() else default
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=required, annotation=kind)
+
+
+def _flagged(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, Flag]]:
     for name, field in model.model_fields.items():
         flag = flag_of(field.metadata)
         if flag is not None:
-            limits = {
-                "min": next((each.ge for each in field.metadata if hasattr(each, "ge")), None),
-                "max": next((each.le for each in field.metadata if hasattr(each, "le")), None),
-            }
-            kind = option_of(name, field.annotation, flag, field.default, **limits)
-            default = field.default if isinstance(field.default, bool | int | float) else field.default or None
-            default = EMPTY if field.is_required() else default
-            yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            yield name, field, flag

@@ -142,7 +142,7 @@ def added(
     stage: Annotated[
         str,
         typer.Argument(
-            help="captions, detections, speech, screen-text, chapters, vectors, sentences, map, extracts or clips."
+            help="captions, detections, speech, screen_text, chapters, vectors, sentences, map, extracts or notes."
         ),
     ],
     model: Annotated[str, typer.Argument(help="Its name in `kinodex info`; for vectors and sentences a digest.")],

@@ -51,7 +51,7 @@ def address() -> Iterator[str]:
 
 
 @pytest.fixture
-def quick_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick_fetches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a source be tried again at once, where how often it is tried counts, and not how long it takes."""
     monkeypatch.setattr(fetch, "FIRST_WAIT_S", 0.01)
     monkeypatch.setattr(fetch, "JITTER_S", 0.01)

@@ -39,7 +39,7 @@ from kinodex.pipeline.sources import list_sources
 from tests.support.servers import s3_server as s3_kit
 from tests.support.servers.files import FilmHandler
 
-pytestmark = pytest.mark.usefixtures("quick_tries")
+pytestmark = pytest.mark.usefixtures("quick_fetches")
 
 WORDS = b"no video, but bytes"
 

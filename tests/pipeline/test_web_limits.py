@@ -19,7 +19,7 @@ from kinodex.pipeline.errors import SourceError, SourceUnreachable
 from kinodex.pipeline.fetch import Source, identify, local_copy, open_parts, stamp
 from tests.support.servers.model_hub import hub_at
 
-pytestmark = pytest.mark.usefixtures("quick_tries")
+pytestmark = pytest.mark.usefixtures("quick_fetches")
 
 
 @contextmanager

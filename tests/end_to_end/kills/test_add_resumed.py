@@ -66,12 +66,12 @@ def signs(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("name", STAGES)
 def test_ended_while_it_writes(name, tiny_model, request, tmp_path, monkeypatch):
     monkeypatch.setattr("kinodex.jobs.add.run.VIDEOS_A_COMMIT", A_COMMIT)
-    films: Path = request.getfixturevalue("signs" if name == "text" else "plain")
+    films: Path = request.getfixturevalue("signs" if name == "screen_text" else "plain")
     peaceful, killed = (Library.open(str(shutil.copytree(films, tmp_path / place))) for place in ("one", "other"))
     if name == "sentences":
         for library in (peaceful, killed):
             caption_all(library)
-    model = CARRIED if name == "text" else str(tiny_model(MODELS[name]))
+    model = CARRIED if name == "screen_text" else str(tiny_model(MODELS[name]))
     stage = STAGES[name](model)
     key = add(peaceful, stage).model
     with pytest.raises(Killed):
@@ -159,7 +159,7 @@ def rows_of(library: Library, name: str, video_id: str) -> object:
         return library.speech(video_id), library.speakers.rows()
     if name == "chapters":
         return library.chapters.rows(video_id)
-    if name == "text":
+    if name == "screen_text":
         return library.screen_text.rows(video_id)
     held = library.vectors(video_id, space=library.spaces()[1].digest)
     return held.frame_no.tolist(), held.vectors.astype(float).round(2).tolist()

@@ -223,6 +223,7 @@ def test_clips_by_an_endpoint_find_what_no_frame_shows(library: Library, kinodex
     assert "note: clips are not searched: nobody answers" in kinodex("search", uri, "green moves on").err
 
 
+@pytest.mark.usefixtures("quick_tries")
 @pytest.mark.parametrize(
     ("refuses", "says"),
     {

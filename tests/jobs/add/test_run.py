@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import shlex
+import weakref
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +19,7 @@ from kinodex.index.library import Library
 from kinodex.index.store.filters import equal
 from kinodex.index.store.schema import CHECKSUM
 from kinodex.index.sweep import audit
-from kinodex.jobs.add.run import AddedRows, add
+from kinodex.jobs.add.run import AddedRows, add, add_in_process
 from kinodex.jobs.add.stages import Captions, Chapters, Detections, Speech
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import PipelineError
@@ -212,3 +214,23 @@ def test_another_model_in_the_same_folder_is_refused(added_to, tmp_path):
         with pytest.raises(UsageError, match=rf"files of .*model are others .* kinodex remove added \S+ {stage.name}"):
             kind(model=str(folder)).check(added_to, stage.model)
         (folder / "weights").write_bytes(b"one")
+
+
+@pytest.mark.slow
+def test_a_model_is_let_go_of_at_the_end_of_its_run_also_of_one_that_fails(library, tiny_model):
+    """A server that adds again and again would else hold every model that it ever loaded."""
+    stage, models = Detections(model=str(tiny_model("rt_detr")), min_score=0.5), []
+
+    def adding(library, stage, addition, videos, lease, take):
+        models.append(weakref.ref(addition.detector))
+        add_in_process(library, stage, addition, videos[:1], lease, take)
+
+    def failing(library, stage, addition, videos, lease, take):
+        models.append(weakref.ref(addition.detector))
+        raise RuntimeError("ended")
+
+    assert add(library, stage, executor=adding).added == 1
+    with pytest.raises(RuntimeError, match="ended"):
+        add(library, stage, executor=failing)
+    gc.collect()
+    assert [model() for model in models] == [None, None]

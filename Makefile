@@ -37,9 +37,10 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The page of commands, then the site: build/docs/index.html. A warning, a dead link among them, is an error.
+# The pages of commands and of requests, then the site: build/docs/index.html. A warning, a dead link among them, is an error.
 docs: $(READY)
 	mkdir -p build && $(BIN)/python -m docs.commands_page > build/commands.md && cp build/commands.md docs/commands.md
+	$(BIN)/python -m docs.requests_page > build/requests.md && cp build/requests.md docs/requests.md
 	$(BIN)/python -m docs.architecture_picture > build/architecture.svg && cp build/architecture.svg docs/pictures/architecture.svg
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -q -b html docs build/docs
 

@@ -1,8 +1,7 @@
-"""Ask an agent one question, or many at once; find agents by name or in plugins, and check answers by the gate."""
+"""Ask an agent one question; find agents by name or in plugins, and check answers by the gate."""
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 import hashlib
 import importlib
@@ -10,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -21,22 +20,18 @@ from pydantic import TypeAdapter, ValidationError
 from kinodex.agent.answer import Answer, Shown, cited_items
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import (
-    ENDS_ALL,
-    GONE_AFTER,
     AllRejected,
     BadAnswer,
     BadSettings,
     ModelRejected,
-    ModelUnreachable,
     NeedsLanguage,
     NeedsPictures,
     NoUsableReply,
     OutOfBudget,
-    QuestionsFailed,
     TakesNoPictures,
     UnknownAgent,
 )
-from kinodex.agent.limits import UNLIMITED, Account, Budget, Ledger, StopSignal, gather_all, time_limit
+from kinodex.agent.limits import UNLIMITED, Account, Budget, Ledger, StopSignal, time_limit
 from kinodex.agent.protocol import USUAL, AnswerRules, Models, Note, Question, ShownFrame, model_for, request_key
 from kinodex.agent.requests.answer import Answered, Conclusion
 from kinodex.agent.requests.describe import Verify, VerifyNotes
@@ -52,14 +47,11 @@ from kinodex.agent.variants.videoagent import VIDEOAGENT
 from kinodex.agent.variants.videoagent2 import VIDEOAGENT2
 from kinodex.agent.variants.videoseek import VIDEOSEEK
 from kinodex.agent.variants.videotree import VIDEOTREE
-from kinodex.index.errors import KinodexError
 from kinodex.index.named_files import read_text
 
 ANSWER = TypeAdapter(Answer)
 HANG_S = 600.0
 """Time without a call in flight or anything computed after which an agent is taken to hang."""
-TOGETHER = 8
-"""Questions that `ask_many` answers at once by default."""
 
 
 def default_parameters(agent: str | Variant, environment: Environment) -> Any:
@@ -180,74 +172,6 @@ async def _answered(session: Session, chosen: Variant, parameters: Any) -> Answe
             "let it ask through its session"
         ) from error
     return await gate.mark(answer) if gate else answer
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One of many questions, with what `ask` takes."""
-
-    question: Question
-    environment: Environment
-    models: Models
-    agent: str | Variant = "kino"
-    parameters: Any = None
-    budget: Budget = UNLIMITED
-    rules: AnswerRules = USUAL
-    on_event: Callable[[Event], None] = lambda event: None
-
-
-async def ask_many(tasks: Sequence[Task], together: int = TOGETHER) -> list[Answer]:
-    """Answer many questions, at most `together` at once; the answers come in the order of the tasks.
-
-    Calls share the slots of the models that the tasks share (`Role.at_once`). If a question raises, the others are
-    answered all the same, and `QuestionsFailed` holds their answers; where none has one, the first error is raised.
-    What every question would meet ends them all, as do different ones in a row without a reply of the endpoint: no
-    further one begins, and those in progress are awaited.
-    """
-    if together < 1:
-        raise BadSettings(f"got {together} questions at once; give 1 or more")
-    free = asyncio.Semaphore(together)
-    answers: list[Answer | None] = [None] * len(tasks)
-    errors: dict[int, Exception] = {}
-    unheard: set[Question] = set()
-
-    async def answered(number: int, task: Task) -> None:
-        async with free:
-            if len(unheard) >= GONE_AFTER or any(isinstance(each, ENDS_ALL) for each in errors.values()):
-                return
-            try:
-                answer = await ask(**{each.name: getattr(task, each.name) for each in fields(task)})
-                answers[number], bill, has_reply = answer, answer.ledger, False
-            except Exception as error:
-                errors[number], bill, has_reply = error, spent_until(error), isinstance(error, ModelRejected)
-                if isinstance(error, ModelUnreachable):
-                    unheard.add(task.question)
-                    return
-            if has_reply or bill.calls > bill.cached_calls:  # else nothing was sent
-                unheard.clear()
-
-    await gather_all([answered(number, task) for number, task in enumerate(tasks)])
-    given = [each for each in answers if each is not None]
-    if errors and not given:
-        raise errors[min(errors)]
-    if len(given) < len(tasks):
-        raise _failed(answers, errors)
-    return given
-
-
-def _failed(answers: Sequence[Answer | None], errors: Mapping[int, Exception]) -> QuestionsFailed:
-    number = next((number for number, error in errors.items() if isinstance(error, ENDS_ALL)), min(errors))
-    first = errors[number]
-    said = str(first) if isinstance(first, KinodexError) else f"{type(first).__name__}: {first}"
-    left = sum(each is None for each in answers)
-    failed = QuestionsFailed(
-        f"{left} of {len(answers)} questions got no answer, the one at place {number} because: {said}; "
-        "`answers` of this error has the others, `errors` the reasons",
-        answers,
-        errors,
-    )
-    failed.__cause__ = first
-    return failed
 
 
 def _fitting(chosen: Variant, parameters: Any, environment: Environment) -> Any:

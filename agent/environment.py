@@ -533,7 +533,7 @@ class Environment:
         A frame matches by its picture or by a line at its time, whichever is less likely by chance; `anchors_from`
         may leave one out.
         """
-        from kinodex.index.search.in_memory import top_positions
+        from kinodex.index.search.held_rows import top_positions
 
         stored, found = self.vectors(video_id), []
         pictures, words = self.matches(texts, video_id, among, anchors_from, k)

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
-
-from kinodex.index.errors import KinodexError
-
-if TYPE_CHECKING:
-    from kinodex.agent.answer import Answer
+from kinodex.errors import KinodexError
 
 
 class AgentError(KinodexError):
@@ -29,19 +23,6 @@ class UnknownAgent(AgentError):
 
 class BadAnswer(AgentError):
     """An agent returned something that is not an answer to its question, or nothing for long."""
-
-
-class QuestionsFailed(AgentError):
-    """Some of many questions got no answer. `answers` has those of the others, None in the places of these.
-
-    `errors` are by the number of the question, from 0; questions that were not begun any more have none.
-    """
-
-    def __init__(
-        self, message: str, answers: Sequence[Answer | None] = (), errors: Mapping[int, Exception] | None = None
-    ) -> None:
-        super().__init__(message)
-        self.answers, self.errors = tuple(answers), dict(errors or {})
 
 
 class InvalidReply(AgentError):
@@ -133,5 +114,3 @@ class NotInTrace(TraceError):
 
 ENDS_ALL = (AllRejected, CacheDamaged)
 """Errors that every other question would meet too; of many, no further one is begun."""
-GONE_AFTER = 3
-"""Different questions in a row to which an endpoint gave no reply, after which it is gone: one may be too hard."""

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Annotated, Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar, cast
 
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.protocol import SCREEN_TEXT, Note, ShownFrame, Usage
@@ -252,6 +252,10 @@ class Ledger:
         return self.input_tokens + self.output_tokens + self.estimated_tokens
 
 
+LARGEST = 2**63
+"""Of numbers in a trace: other programs read them with so many bits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Limits of the costs of an answer; None is without limit. `tokens` counts input and output together.
@@ -288,7 +292,7 @@ class Budget:
             kind, kind_name = (Real, "number") if name in ("seconds", "cost") else (Integral, "whole number")
             if limit is None:
                 continue
-            if not isinstance(limit, kind) or isinstance(limit, bool) or not 0 < float(limit) < math.inf:
+            if not isinstance(limit, kind) or isinstance(limit, bool) or not 0 < cast(float, limit) < LARGEST:
                 raise BadSettings(f"got a budget of {limit!r:.40} {name}; give a {kind_name} above 0, or leave it out")
 
 

@@ -175,7 +175,7 @@ class Note:
 
     @property
     def quoted(self) -> str:
-        """The name of its source where a prompt quotes it: "screen text" for `screen_text`."""
+        """The name of its source where a prompt quotes it: the words screen text for `screen_text`."""
         kind = KINDS.get(self.source)
         return self.source if kind is None else kind.quote
 
@@ -468,6 +468,8 @@ class Request(Attempt, Generic[R]):
     """Texts that end a reply of form "text": a model that is sampled in this process stops after one."""
     frame_tokens: ClassVar[int] = 0
     """Tokens that a reply may need for each frame; the role's `max_tokens` are raised to what all need."""
+    is_kept: ClassVar[bool] = False
+    """True if replies are kept in the library, so that a video pays for them once."""
     frames: tuple[ShownFrame, ...] = ()
     """Shown with the request: by video and in time order, or in that of their labels."""
     turns: tuple[Turn, ...] = ()

@@ -13,11 +13,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from kinodex.agent.answer import Answer, Shown, Status, evidence_ranges, shown_numbers
+from kinodex.agent.checked import ATTEMPTS, ask_once, ask_until_usable
 from kinodex.agent.environment import Environment
-from kinodex.agent.errors import BadSettings, InvalidReply, NoUsableReply, OutOfBudget
+from kinodex.agent.errors import BadSettings, NoUsableReply, OutOfBudget
 from kinodex.agent.limits import Account, Budget, StopSignal, gather_all, time_limit
 from kinodex.agent.prompts import estimate_request, fit_pictures, fit_request
 from kinodex.agent.protocol import (
@@ -54,11 +56,8 @@ Doubt = Callable[[Answered, Shown], Awaitable[str]]
 """Says why an answer that rests on what was shown is in doubt; "" if it is not."""
 LastWord = Decide | AnswerRequest
 """A request that ends in an answer, or in there being none."""
-ATTEMPTS = 2
 REPLY_TOKENS = 256
 """Of a reply that is expected, where tokens are limited: reasons in three sentences and what they are for."""
-CUT_OFF_SHARE = 1 / 4
-"""The part of a long list that a reply has to bring for the rest of the rest to be asked for."""
 NO_DECISION = "the model gave no valid decision in two attempts; this is its best answer so far"
 NO_ANSWER = "no valid answer in two attempts"
 DOCTOR = "`kinodex doctor --base-url URL` finds out what the endpoint can do"
@@ -104,33 +103,11 @@ class Session:
         """The request for the best answer so far, should a budget end the run; None while nothing was seen."""
 
     async def ask(self, request: Request[R], *, final: bool = False) -> R | None:
-        """Ask for a checked reply, twice at most; None if both were invalid.
+        """Ask for a checked reply, twice at most; None if both were invalid. What a reply leaves out is asked for too.
 
-        What a reply leaves out of what was asked for is asked for alone, and again while a reply brings a good part of
-        it; if that fails, what is there is used.
-        Raises `OutOfBudget` if the budget does not allow the call; all but a `final` one leave enough for a final
-        one.
+        Raises `OutOfBudget` if the budget does not allow the call; all but a `final` one leave enough for a final one.
         """
-        reply = await self._ask(request, final=final)
-        rest = None if reply is None else request.missing(reply)
-        if reply is None or rest is None:
-            return reply
-        # after a good part of the frames it was cut off rather than negligent
-        cut_off = len(request.frames) - len(rest.frames) >= CUT_OFF_SHARE * len(request.frames) > 1
-        try:
-            second = await (self.ask if cut_off else self._ask)(rest, final=final)
-        except OutOfBudget:  # the part that is there was paid for
-            return reply
-        return reply if second is None else request.join(reply, second)
-
-    async def _ask(self, request: Request[R], *, final: bool) -> R | None:
-        for _ in range(ATTEMPTS):
-            exchange = await self.exchange(request, final=final)
-            if exchange.reply is not None:
-                return exchange.reply
-            attempt = request.attempt + 1
-            request = replace(request, attempt=attempt, complaint=exchange.invalid or "", bad_reply=exchange.raw)
-        return None
+        return (await ask_until_usable(partial(self.exchange, final=final), request)).given
 
     async def ask_to_search(self, request: Request[R]) -> R | None:
         """Ask for the next step of a search as `ask` does, and again if the reply gives up and may not.
@@ -327,7 +304,7 @@ class Session:
         self.account.begin_call(request.frames, tokens)
         try:
             with self.account.clock.serving() as service:
-                exchange = _checked(request, await self.in_time(model.ask(request), final=final), final=final)
+                exchange = _decided(request, await self.in_time(ask_once(model, request), final=final), final=final)
         finally:
             self.account.end_call(tokens)
         waited_s = service.waited_s
@@ -419,16 +396,10 @@ def answer_text(question: Question, reply: Answered) -> tuple[str | None, int | 
     return (reply.answer, None) if option is None else (question.options[option], option)
 
 
-def _checked(request: Request[R], exchange: Exchange[R], *, final: bool) -> Exchange[R]:
-    """Check a reply; the last one of a run that has to choose is invalid if it gives up."""
-    if exchange.reply is None:
-        return exchange
-    try:
-        if final and exchange.reply.declines and request.declining == "never":
-            raise InvalidReply(request.refusal())
-        request.check(exchange.reply)
-    except InvalidReply as error:
-        return replace(exchange, reply=None, invalid=str(error))
+def _decided(request: Request[R], exchange: Exchange[R], *, final: bool) -> Exchange[R]:
+    """The last reply of a run that has to choose is invalid if it gives up."""
+    if final and exchange.reply is not None and exchange.reply.declines and request.declining == "never":
+        return replace(exchange, reply=None, invalid=request.refusal())
     return exchange
 
 

@@ -36,9 +36,9 @@ from kinodex.agent.protocol import (
     request_fields,
     request_key,
 )
+from kinodex.index.clocks import moved
 from kinodex.index.named_files import open_named, read_bytes
 from kinodex.index.nesting import parse_json
-from kinodex.index.rows import moved
 
 # Events of a run, one class each: to show a run live, and to write its trace.
 #

@@ -34,10 +34,12 @@ FOLDERS = {
     },
     "pipeline": {"decoding": "file to frames", "media": "clips and streams", "models": "captions, speech, text"},
     "index": {
+        "annotations": "speech, notes, chapters",
         "store": "tables, filters, leases",
         "videos": "rows of a video",
         "spaces": "pictures, words, lines",
         "search": "vectors, words, both",
+        "datasets": "torch, Arrow, Ray",
     },
     "agent": {
         "variants": "a paper, a file",

@@ -95,7 +95,7 @@ MEASUREMENTS = {
         cp "$ROOT/tests/data/apache_clip_schema.json" schema.json
         kinodex extract library --schema schema.json --into shown --each video --model "constrained:$LANGUAGE"
         print kinodex sql library "SELECT title, place, vehicles, people FROM shown JOIN videos USING (video_id)"
-        print kinodex ask library "Which films show a street with cars?" --all --model "constrained:$LANGUAGE"
+        print kinodex ask library "Which films show a street with cars?" --agent all --model "constrained:$LANGUAGE"
     """,
     "collection": """
         python -m tests.support.collection draw films 200 3302
@@ -111,7 +111,7 @@ MEASUREMENTS = {
     "screen-text": """
         python -m tests.world.sample films --hours 0.15 --seed 5 --form story
         kinodex ingest films --library library --space builtin
-        kinodex add screen-text library
+        kinodex add screen_text library
         print python -m tests.bench.screen_text library films
     """,
     "agents-sketch": """

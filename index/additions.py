@@ -21,47 +21,36 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kinodex.index.clocks import moved, moved_s, moved_table
 from kinodex.index.conditions import compiled, query_error
-from kinodex.index.errors import LibraryError, read_object
+from kinodex.index.errors import LibraryError
 from kinodex.index.languages import language_tag
 from kinodex.index.metadata import Metadata
-from kinodex.index.rows import (
-    AddedFacts,
-    AddedSource,
-    ClipVectors,
-    FrameVectors,
-    VideoRow,
-    matrix_of,
-    moved,
-    moved_s,
-    moved_table,
-    with_vectors,
-)
-from kinodex.index.spaces.towers import Fingerprint
-from kinodex.index.store.database import Tables, is_local, own_tables
-from kinodex.index.store.indexes import ensure_table, present
+from kinodex.index.rows import AddedFacts, AddedSource, ClipVectors, FrameVectors, VideoRow
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.store.database import Tables
+from kinodex.index.store.digests import as_text, digests_by_video, row_hashes
+from kinodex.index.store.filters import Filter, all_of, chunked, equal, one_of
+from kinodex.index.store.held_tables import own_tables, present
+from kinodex.index.store.late_tables import ensure_table
+from kinodex.index.store.places import is_local
 from kinodex.index.store.schema import (
     ADDED_DIGEST,
     CLIPS_PREFIX,
     LATE_TABLES,
     MAPPED_PREFIX,
     SHARED_STAGES,
-    Filter,
-    all_of,
-    as_text,
     captions_space,
-    chunked,
     clips_schema,
-    digests_by_video,
-    equal,
-    one_of,
-    read_batches,
-    row_hashes,
     vectors_schema,
     vectors_table,
 )
-from kinodex.index.text import redact_values
-from kinodex.index.videos.visibility import VisibilityCache, check_vectors, checked_stage
+from kinodex.index.store.stored_digests import read_batches
+from kinodex.index.stored_json import read_object
+from kinodex.index.vector_columns import matrix_of, with_vectors
+from kinodex.index.videos.damage import check_vectors
+from kinodex.index.videos.visibility import VisibilityCache, checked_stage
+from kinodex.redaction import redact_values
 
 MAPPED_NAME = re.compile(r"[a-z][a-z0-9_]*")
 MAPPED_KEYS = ("video_id", "frame_no", "segment_no", "time_s", "start_s", "end_s")
@@ -193,7 +182,7 @@ class Additions:
 
     def drop_mapped(self, name: str) -> None:
         """Delete all that a function made, to be made by another."""
-        self.discard("mapped", name, *self._visible.models("mapped"))
+        self.discard("map", name, *self._visible.models("map"))
         for table in present(self._tables, [f"{MAPPED_PREFIX}{name}"]):
             names, metadata = set(self._tables.schema(table).names), Metadata(self._tables)
             if len(names.intersection(MAPPED_KEYS)) == 1:  # of whole videos
@@ -206,9 +195,9 @@ class Additions:
         The metadata of the schema hold the function's text. Raises LibraryError for an unknown name, QueryError for a
         condition that cannot run.
         """
-        table = own_tables(self._tables, "mapped").get(name)
+        table = own_tables(self._tables, "map").get(name)
         if table is None:
-            held = ", ".join(own_tables(self._tables, "mapped")) or "none"
+            held = ", ".join(own_tables(self._tables, "map")) or "none"
             raise LibraryError(f"got {name}, which no function made; there is {held}")
         columns = {each.name: each.type for each in self._tables.schema(table)}
         sql = None if where is None else compiled(where, columns)
@@ -216,10 +205,10 @@ class Additions:
             rows = self._tables[table].to_table(filter=sql)
         except ValueError as error:
             raise query_error(where or "", columns, str(error).splitlines()[0][:200]) from error
-        complete = [id_ for id_, models in self._visible.models("mapped").items() if name in models]
+        complete = [id_ for id_, models in self._visible.models("map").items() if name in models]
         rows = rows.filter(pc.is_in(rows["video_id"], pa.array(complete, pa.string())))
         rows = moved_table(rows, {id_: -zero_s for id_, zero_s in self._visible.zeros_s(complete).items()})
-        settings = self.settings("mapped", name)
+        settings = self.settings("map", name)
         ordered = rows.sort_by([(each, "ascending") for each in rows.schema.names if each in MAPPED_KEYS])
         return ordered.replace_schema_metadata({key: str(settings[key]) for key in ("function", "source") if settings})
 
@@ -357,7 +346,7 @@ def stage_rows(tables: Tables, stage: str, model: str) -> tuple[str, list[Filter
     """Find the table that holds a stage's rows, and the filter for those of one model."""
     if checked_stage(stage) in SHARED_STAGES:
         return stage, [equal("model", model)]
-    if stage == "mapped":  # which makes its table with its first rows
+    if stage == "map":  # which makes its table with its first rows
         return f"{MAPPED_PREFIX}{model}", []
     spaces = own_tables(tables, stage)
     if model not in spaces:

@@ -19,27 +19,15 @@ import numpy as np
 import pyarrow as pa
 
 from kinodex.index.errors import SpaceError, SpaceMismatch
+from kinodex.index.lease_holders import MAINTENANCE, WRITERS
 from kinodex.index.library import Library
-from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.store.digests import OWN_ROW, as_text, own_hashes, read_video_digests
+from kinodex.index.store.filters import equal, other_than
 from kinodex.index.store.indexes import index_text
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease
-from kinodex.index.store.schema import (
-    ADDED_DIGEST,
-    OWN_ROW,
-    ROWS_AT_ONCE,
-    SPACE_KEY,
-    VIDEO_DIGESTS,
-    as_text,
-    captions_schema,
-    equal,
-    identity,
-    other_than,
-    own_hashes,
-    read_digests,
-    read_video_digests,
-    vectors_table,
-)
-from kinodex.index.sweep import MAINTENANCE, WRITERS
+from kinodex.index.store.schema import ADDED_DIGEST, SPACE_KEY, VIDEO_DIGESTS, captions_schema, identity, vectors_table
+from kinodex.index.store.stored_digests import ROWS_AT_ONCE, read_digests
 
 if TYPE_CHECKING:
     from lance import LanceDataset

@@ -20,8 +20,9 @@ from unicodedata import combining, normalize
 
 import pyarrow as pa
 
-from kinodex.index.errors import QueryError, checked_text
+from kinodex.index.errors import QueryError
 from kinodex.index.text import composed
+from kinodex.index.utf8 import checked_text
 
 TOKEN = re.compile(
     r"""(?P<text>'(?:[^']|'')*') | (?P<name>"(?:[^"]|"")+" | `[^`]+`) | (?P<other>--|/\*|;|['"`])

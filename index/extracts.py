@@ -16,12 +16,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kinodex.index.clocks import moved_s, moved_table
 from kinodex.index.conditions import compiled, query_error
-from kinodex.index.errors import QueryError, read_facts
-from kinodex.index.rows import moved_s, moved_table
-from kinodex.index.store.database import Tables, own_tables
-from kinodex.index.store.indexes import ensure_table
-from kinodex.index.store.schema import Filter, all_of, equal, extract_table, extracts_schema, one_of
+from kinodex.index.errors import QueryError
+from kinodex.index.store.database import Tables
+from kinodex.index.store.filters import Filter, all_of, equal, one_of
+from kinodex.index.store.held_tables import own_tables
+from kinodex.index.store.late_tables import ensure_table
+from kinodex.index.store.schema import extract_table, extracts_schema
+from kinodex.index.stored_json import read_facts
 from kinodex.index.terms import TERMS
 from kinodex.index.videos.visibility import VisibilityCache
 

@@ -12,16 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kinodex.index.store.database import Tables
-from kinodex.index.store.schema import (
-    ROW_DIGEST,
-    altered_digests,
-    are_altered,
-    chunked,
-    one_of,
-    own_columns,
-    primary_key,
-    texts,
-)
+from kinodex.index.store.digests import altered_digests, are_altered, texts
+from kinodex.index.store.filters import chunked, one_of
+from kinodex.index.store.schema import ROW_DIGEST, own_columns, primary_key
 
 SHOWN_LETTERS = 80
 KEPT = ("speakers",)

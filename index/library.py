@@ -26,13 +26,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kinodex.index.additions import Additions, plain_label
-from kinodex.index.annotations import (
-    Chapters,
-    Notes,
-    ScreenText,
-    Speakers,
-    newest_rows,
-)
+from kinodex.index.annotations.chapters import Chapters
+from kinodex.index.annotations.newest_rows import newest_rows
+from kinodex.index.annotations.notes import Notes
+from kinodex.index.annotations.screen_text import ScreenText
+from kinodex.index.annotations.speakers import Speakers
+from kinodex.index.clocks import moved, moved_s, stored_range
+from kinodex.index.durations import counted
 from kinodex.index.errors import (
     LeaseLost,
     LibraryBusy,
@@ -57,62 +57,53 @@ from kinodex.index.rows import (
     StoredFrame,
     VideoRow,
     known,
-    matrix_of,
-    moved,
-    moved_s,
-    stored_range,
 )
 from kinodex.index.search.in_memory import InMemory
 from kinodex.index.search.search import Search
 from kinodex.index.sentences import Sentences
+from kinodex.index.spaces.embedders import ImageEmbedder, TextEmbedder
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.spaces.model_names import BUILTIN_SPACE
 from kinodex.index.spaces.named_models import note_model
-from kinodex.index.spaces.space import BUILTIN_SPACE, Space
-from kinodex.index.spaces.towers import TOWERS, Fingerprint, ImageEmbedder, Sigmoid, TextEmbedder
-from kinodex.index.store.carried_towers import load_tower_of, sigmoid_of
-from kinodex.index.store.database import (
-    TABLE_SUFFIX,
-    Tables,
-    entries_at,
-    find_space,
-    has_table,
-    is_local,
-    place,
-    space_tables,
-    storage_errors,
-)
-from kinodex.index.store.indexes import create_table
-from kinodex.index.store.leases import DEFAULT_LEASE, Lease, Pace, check_commits, guard
-from kinodex.index.store.schema import (
-    EXTRACTS_PREFIX,
-    LAST_FRAME_NO,
-    MAPPED_PREFIX,
-    SENTENCES_PREFIX,
-    SHOTS,
-    VECTORS_PREFIX,
+from kinodex.index.spaces.space import Space
+from kinodex.index.spaces.towers import TOWERS, Sigmoid
+from kinodex.index.store.carried_towers import sigmoid_of
+from kinodex.index.store.commit_probe import check_commits
+from kinodex.index.store.database import Tables, has_table
+from kinodex.index.store.filters import (
     Filter,
     all_of,
     at_least,
-    captions_space,
     equal,
     of_frames,
     one_of,
     other_than,
     overlapping,
+    within,
+)
+from kinodex.index.store.frame_keys import LAST_FRAME_NO
+from kinodex.index.store.held_tables import find_space, space_tables
+from kinodex.index.store.late_tables import create_table
+from kinodex.index.store.leases import DEFAULT_LEASE, Lease, Pace, guard
+from kinodex.index.store.load_tower import load_tower_of
+from kinodex.index.store.places import TABLE_SUFFIX, entries_at, is_local, place
+from kinodex.index.store.schema import (
+    EXTRACTS_PREFIX,
+    MAPPED_PREFIX,
+    SENTENCES_PREFIX,
+    SHOTS,
+    VECTORS_PREFIX,
+    captions_space,
     read_heading,
     table_schemas,
     vectors_table,
-    within,
 )
-from kinodex.index.text import counted
-from kinodex.index.videos.visibility import (
-    VisibilityCache,
-    check_pictures,
-    check_vectors,
-    matching_videos,
-    space_scope,
-    with_checksum,
-)
-from kinodex.index.videos.writer import IngestLog, VideoWriter
+from kinodex.index.store.storage_errors import storage_errors
+from kinodex.index.vector_columns import matrix_of
+from kinodex.index.videos.damage import check_pictures, check_vectors, with_checksum
+from kinodex.index.videos.ingest_log import IngestLog
+from kinodex.index.videos.visibility import VisibilityCache, matching_videos, space_scope
+from kinodex.index.videos.writer import VideoWriter
 
 FRAME_COLUMNS = ["video_id", "frame_no", "time_s", "width_px", "height_px", "jpeg"]
 EXACT_S = 1e-6
@@ -313,6 +304,11 @@ class LibraryReader:
         if name == space.name:
             note_model(name)
         return load_tower_of(self.uri, space, towers)
+
+    @cached_property
+    def text_tower(self) -> TextEmbedder:
+        """The text tower of the library's own space, loaded once; raises as `load_space` does."""
+        return self.load_space(None, "text")
 
     def noise(self, space: str | None = None, among: Collection[str] | None = None) -> str | None:
         """Say that a ranking in a space is noise, in the sentence of all faces; None where it is not.

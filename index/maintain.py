@@ -9,54 +9,33 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
-
-from kinodex.index.annotations import NOTES
+from kinodex.index.added_rows import AddedAudit, audit_added, discard_added
 from kinodex.index.errors import LibraryBusy, LibraryDamaged, StorageError
 from kinodex.index.keyed_rows import delete_altered, delete_doubled, wrong_rows
+from kinodex.index.lease_holders import INGEST, MAINTENANCE, WRITERS, LeaseHolder, addition_lease, lease_holders
 from kinodex.index.library import Library
-from kinodex.index.store.database import Tables, data_bytes, is_local, own_tables, retry_on_conflict, storage_errors
-from kinodex.index.store.indexes import (
-    AFTER_RUN,
-    Thresholds,
-    delete_uncommitted,
-    forget_deleted,
-    has_uncommitted,
-    optimize,
-    refresh,
-)
+from kinodex.index.purge import purge_table
+from kinodex.index.store.database import Tables
+from kinodex.index.store.indexes import AFTER_RUN, Thresholds, optimize, refresh
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease
-from kinodex.index.store.schema import STAGES, check_columns, chunked, equal, one_of, table_schemas
-from kinodex.index.sweep import (
-    INGEST,
-    MAINTENANCE,
-    WRITERS,
-    AddedAudit,
-    Audit,
-    LeaseHolder,
-    addition_lease,
-    audit,
-    audit_added,
-    audit_videos,
-    check_leftovers,
-    delete_doubles,
-    discard_added,
-    lease_holders,
-)
+from kinodex.index.store.old_states import delete_uncommitted, has_uncommitted
+from kinodex.index.store.places import is_local
+from kinodex.index.store.schema import STAGES, check_columns, table_schemas
+from kinodex.index.store.storage_errors import storage_errors
+from kinodex.index.sweep import Audit, audit, audit_videos, check_leftovers, delete_doubles
+from kinodex.index.table_facts import TableFacts, table_facts
 
 OWNER = "kinodex maintain"
 UNGUARDED = ("leases", "notes", "metadata", "speakers")
 """Tables that are also written without the lease of one of `WRITERS`."""
 SPACE_FACTOR = 1.1
 """Joining the files of a table writes it again before the old ones go: so much of its size must be free."""
-
 T = TypeVar("T")
 OnStep = Callable[[str], None]
 """Called with a description of the step that begins."""
@@ -285,161 +264,3 @@ def _missing_space(tables: Tables, facts: TableFacts) -> str | None:
     if free is None or free >= SPACE_FACTOR * facts.data_bytes:
         return None
     return f"that takes {facts.data_bytes / 1e9:.2f} GB for a while, and {free / 1e9:.2f} GB are free"
-
-
-# Sizes, fragments and indexes of a library's tables, for people and for maintenance.
-
-
-@dataclass(frozen=True, slots=True)
-class IndexFacts:
-    """One index; `unindexed_rows` are new to it, and scanned."""
-
-    name: str
-    columns: tuple[str, ...]
-    kind: str
-    unindexed_rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class TableFacts:
-    """One table. `data_bytes` are of its newest state and its indexes, `disk_bytes` of all files, old ones too."""
-
-    name: str
-    rows: int
-    data_bytes: int
-    disk_bytes: int | None
-    """None in an object store, where counting would list every object."""
-    fragments: int
-    versions: int
-    indexes: tuple[IndexFacts, ...]
-
-
-def table_facts(tables: Tables) -> tuple[TableFacts, ...]:
-    """Measure all tables, by name."""
-    names = sorted(tables.whole_names())
-    with storage_errors(tables.uri):
-        return tuple(_facts(tables, name) for name in names)
-
-
-def _facts(tables: Tables, name: str) -> TableFacts:
-    table = tables[name]
-    rows = table.count_rows()
-    indexes = [
-        IndexFacts(each.name, tuple(each.field_names), each.index_type, rows - each.num_rows_indexed)
-        for each in table.describe_indices()
-    ]
-    folder = Path(tables.uri) / f"{name}.lance"
-    return TableFacts(
-        name=name,
-        rows=rows,
-        data_bytes=data_bytes(table),
-        disk_bytes=_disk_bytes(folder) if is_local(tables.uri) else None,
-        fragments=len(table.get_fragments()),
-        versions=len(table.version_refs()),
-        indexes=tuple(indexes),
-    )
-
-
-def _disk_bytes(folder: Path) -> int:
-    """Sum the bytes of all files, without those that a run at work deletes meanwhile."""
-    total = 0
-    for path in folder.rglob("*"):
-        with suppress(FileNotFoundError):
-            total += path.stat().st_size if path.is_file() else 0
-    return total
-
-
-# Rewrite the files that still hold deleted rows, so that these are not merely hidden but gone.
-#
-# Joining files leaves a file as it is while less than a tenth of its rows is deleted. But an update moves rows: one
-# that sets a column to its own value, in all rows of a fragment, writes them into a new fragment and takes the old one
-# out of the table, in one commit. Appends at the same time go through; a delete or a compaction of the same rows makes
-# it start again. If it is killed, the fragment is as it was and still has deleted rows, by which the next purge finds
-# it. The old file goes with the older versions of the table.
-#
-# Indexes hold words, labels and vectors of rows that are gone, and nothing tells which. So all are rebuilt: those that
-# are quickly built before rows move; an index of vectors is dropped, and built by the refresh that follows. A purge
-# that is killed in between leaves nothing that only it would have known.
-
-ROWS_A_FRAGMENT = 1 << 32
-"""A row's address: its fragment's number times this, and its place there."""
-
-
-def holds_deleted(tables: Tables, name: str) -> bool:
-    """True if files of a table hold rows that are deleted."""
-    with storage_errors(tables.uri):
-        newest = tables[name].get_version()
-    return int(newest["metadata"]["total_deletion_files"]) > 0
-
-
-def purge_table(tables: Tables, name: str) -> None:
-    """Rebuild a table's indexes and rewrite fragments that hold deleted rows, until there is nothing deleted."""
-    with storage_errors(tables.uri):
-        forget_deleted(tables, name)
-    for fragment in _suspects(tables, name) if holds_deleted(tables, name) else ():
-        _rewrite(tables, name, fragment)
-        if not holds_deleted(tables, name):
-            return
-
-
-def _suspects(tables: Tables, name: str) -> list[int]:
-    """List the numbers of all fragments, those with the most gaps first."""
-    rows: dict[int, int] = {}
-    ends: dict[int, int] = {}
-    for batch in tables.batches(name, None, ["_rowaddr"]):
-        fragments, places = np.divmod(batch["_rowaddr"].to_numpy().astype(np.int64), ROWS_A_FRAGMENT)
-        for fragment in np.unique(fragments).tolist():
-            here = places[fragments == fragment]
-            rows[fragment] = rows.get(fragment, 0) + len(here)
-            ends[fragment] = max(ends.get(fragment, 0), int(here.max()) + 1)
-    return sorted(rows, key=lambda fragment: rows[fragment] - ends[fragment])
-
-
-def _rewrite(tables: Tables, name: str, fragment: int) -> None:
-    first = fragment * ROWS_A_FRAGMENT
-    of_fragment = f"_rowaddr >= {first} AND _rowaddr < {first + ROWS_A_FRAGMENT}"
-    column = tables[name].schema.names[0]
-    with storage_errors(tables.uri):
-        retry_on_conflict(lambda: tables.to_write(name).update({column: column}, of_fragment))
-
-
-# Remove what a user no longer wants: whole videos, or what one model added to them.
-#
-# Both run under the lease of any run that could be writing the same, so that no run loses rows while it works.
-
-REMOVE_OWNER = "kinodex remove"
-
-
-def remove_videos(library: Library, *video_ids: str) -> None:
-    """Remove complete videos at once for all readers; `maintain` frees the space. Raises LibraryBusy."""
-    with Lease(library.tables, INGEST, REMOVE_OWNER, DEFAULT_LEASE):
-        for ids in chunked(video_ids):
-            uris = _sources_of(library.tables, ids)
-            library.writer.discard(*ids)
-            for some in chunked(uris):
-                library.ingest_log.clear_failures(some)
-
-
-def _sources_of(tables: Tables, video_ids: Sequence[str]) -> list[str]:
-    """List the URIs that hold these videos and, as far as is known, no others by now."""
-    of_videos = one_of("video_id", video_ids)
-    uris = {uri for name in ("videos", "sources") for uri in tables.rows(name, of_videos, ["uri"])["uri"].to_pylist()}
-    for some in chunked(sorted(uris)):
-        rows = tables.rows("sources", one_of("uri", some), ["uri", "video_id"]).to_pylist()
-        uris -= {row["uri"] for row in rows if row["video_id"] not in video_ids}
-    return sorted(uris)
-
-
-def remove_added(library: Library, stage: str, model: str, *video_ids: str) -> None:
-    """Remove what a model added to videos: a stage (vectors, sentences and clips by digest), or an agent's captions.
-
-    Raises LibraryBusy beside a run that adds the same stage, LibraryError for the library's own space.
-    """
-    if stage == NOTES and model not in own_tables(library.tables, stage):
-        for ids in chunked(video_ids):
-            library.notes.forget(equal("model", model) & one_of("video_id", ids))
-        return
-    with Lease(library.tables, addition_lease(stage), REMOVE_OWNER, DEFAULT_LEASE):
-        library.additions.discard(stage, model, *video_ids)
-        if stage == "extracts":
-            library.extracts.forget_empty(model)

@@ -18,21 +18,15 @@ import pyarrow.compute as pc
 from kinodex.index.conditions import compiled, query_error
 from kinodex.index.errors import MetadataConflict, QueryError
 from kinodex.index.rows import VideoRow
-from kinodex.index.store.database import RUST_SOURCE, State, Tables
-from kinodex.index.store.indexes import ensure_table, present
+from kinodex.index.store.database import State, Tables
+from kinodex.index.store.digests import altered_digests, with_row_digests
+from kinodex.index.store.filters import chunked, equal, one_of
+from kinodex.index.store.held_tables import present
+from kinodex.index.store.late_tables import ensure_table
 from kinodex.index.store.leases import awaited_lease
 from kinodex.index.store.quiet_lance import lance
-from kinodex.index.store.schema import (
-    METADATA,
-    ROW_DIGEST,
-    VIDEOS,
-    altered_digests,
-    chunked,
-    equal,
-    naming_columns,
-    one_of,
-    with_row_digests,
-)
+from kinodex.index.store.schema import METADATA, ROW_DIGEST, VIDEOS, naming_columns
+from kinodex.index.store.storage_errors import RUST_SOURCE
 from kinodex.index.text import beginning, composed
 
 OF_VIDEOS = (

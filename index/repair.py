@@ -16,18 +16,25 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from kinodex.index.added_rows import held_rows
+from kinodex.index.clocks import first_zero_s
 from kinodex.index.errors import LibraryDamaged, NotALibrary
+from kinodex.index.lease_holders import MAINTENANCE, WRITERS
 from kinodex.index.library import Library
 from kinodex.index.maintain import OWNER, check_writable
-from kinodex.index.rows import SourceRow, first_zero_s
-from kinodex.index.spaces.towers import Fingerprint
-from kinodex.index.store.database import Tables, is_local, place, space_tables, table_names, table_place
-from kinodex.index.store.indexes import create_table
+from kinodex.index.rows import SourceRow
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.store.database import Tables
+from kinodex.index.store.held_tables import space_tables
+from kinodex.index.store.late_tables import create_table
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease
+from kinodex.index.store.places import is_local, place, table_names, table_place
 from kinodex.index.store.schema import STAGES, ZERO, primary_key, read_heading, table_schemas, vectors_table
-from kinodex.index.sweep import MAINTENANCE, WRITERS, delete_doubles, held_rows
-from kinodex.index.text import composed, redact_uri
-from kinodex.index.videos.writer import IngestLog, counts_of, expected_rows
+from kinodex.index.sweep import delete_doubles
+from kinodex.index.text import composed
+from kinodex.index.videos.ingest_log import IngestLog
+from kinodex.index.videos.row_counts import counts_of, expected_rows
+from kinodex.redaction import redact_uri
 
 LOGS = ("leases", "sources", "failures", "runs")
 """Tables that hold nothing of videos: without their rows an ingest only looks at more than it had to."""

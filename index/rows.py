@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
-from urllib.parse import urlsplit
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.kinds import FoundIn, KindName, LineKind
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Basis = Literal["ranking", "probability", "verified"]
 """What stands behind a moment: an order alone, which claims nothing; a probability of the space's own; or a model that
@@ -200,11 +195,7 @@ class CaptionRow:
 
 @dataclass(frozen=True, slots=True)
 class NoteRow:
-    """A caption that a model wrote of `[start_s, end_s)` of a video for an agent, from so many `frames`.
-
-    With a text that is `sought` it is no caption but the verdict of the model on it: `text` is the reason, `confidence`
-    1 for yes and 0 for no.
-    """
+    """A caption that a model wrote of `[start_s, end_s)` of a video for an agent, from so many `frames`."""
 
     video_id: str
     model: str
@@ -213,12 +204,11 @@ class NoteRow:
     text: str
     confidence: float | None
     frames: int
-    sought: str = ""
 
     @property
     def part(self) -> str:
-        """Name of the part and of what is sought in it, one column of the key of a clip."""
-        return f"{part_name(self.start_s, self.end_s)} {self.sought}".strip()
+        """Name of the part, one column of the key of a note."""
+        return part_name(self.start_s, self.end_s)
 
 
 def part_name(start_s: float, end_s: float) -> str:
@@ -372,111 +362,9 @@ class LibraryFacts:
     """Columns of the library's own about its videos, and their types."""
 
 
-# The two clocks of a video: the time that a player shows, and presentation time, the timestamps of the file.
-#
-# People, models, subtitle files and benchmarks speak of the time that a player shows, which is 0:00 at the beginning,
-# and so does every row that this room gives out or takes in. Tables hold presentation times: rows are turned from one
-# into the other where they are read and written. Above this room only what opens a video's file needs `presentation_s`
-# and `player_s`.
-#
-# A transport or program stream counts from an arbitrary time, and players take for 0:00 when the first of its pictures,
-# sounds and texts begins. Other containers count from 0, and a picture that begins at 1.1 s is shown at 1.1 s; but a
-# file of which nothing begins for long was cut out of a longer one with its timestamps kept, and counts from there too.
-
-ARBITRARY_SUFFIXES = frozenset({".ts", ".m2ts", ".mts", ".m2t", ".mpg", ".mpeg", ".vob", ".m2p", ".tod", ".mod"})
-"""Endings of files whose timestamps begin anywhere."""
-LATE_START_S = 10.0
-"""No encoder delays everything by so much; a file that begins later was cut with its timestamps kept."""
-DECIMALS = 9
-"""Times that were moved are rounded to nanoseconds: equal ones then stay equal when they are moved there and back."""
-TIMES = ("time_s", "start_s", "end_s", "fade_start_s", "fade_end_s")
-"""Names of the columns of times, and of their fields in rows."""
-
-Times = TypeVar("Times", float, NDArray[np.float64])
 Row = TypeVar("Row")
-
-
-def first_zero_s(uri: str, earliest_s: float) -> float:
-    """Presentation time in seconds of what a player shows as 0:00, for a file whose first stream begins then."""
-    path = urlsplit(uri).path if "://" in uri else uri  # in the name of a local file # and ? are letters
-    suffix = PurePosixPath(path).suffix.lower()
-    return earliest_s if suffix in ARBITRARY_SUFFIXES or earliest_s >= LATE_START_S else 0.0
-
-
-def presentation_s(video: VideoRow, player_s: float) -> float:
-    """Presentation time in seconds, as the file has it, of a time that a player shows."""
-    return moved_s(player_s, video.zero_s)
-
-
-def player_s(video: VideoRow, presentation_s: float) -> float:
-    """Time in seconds that a player shows at a presentation time of the file."""
-    return moved_s(presentation_s, -video.zero_s)
-
-
-def moved_s(times_s: Times, by_s: float) -> Times:
-    """A time, or an array of times, moved by so many seconds; exactly the same where these are 0."""
-    if not by_s:
-        return times_s
-    rounded = np.round(times_s + by_s, DECIMALS)  # one rounding for both, so that a time equals itself in an array
-    return rounded if isinstance(times_s, np.ndarray) else float(rounded)
 
 
 def known(kind: type[Row], row: Mapping[str, Any]) -> Row:
     """Make a row of a stored one, without columns that a later kinodex added."""
     return kind(**{field.name: row[field.name] for field in fields(cast(Any, kind)) if field.name in row})
-
-
-def moved(row: Mapping[str, Any], by_s: float) -> dict[str, Any]:
-    """The values of a row with all its times, those of its words too, moved by so many seconds."""
-    if not by_s:
-        return dict(row)
-    times: dict[str, Any] = {name: moved_s(row[name], by_s) for name in TIMES if row.get(name) is not None}
-    if row.get("words"):
-        times["words"] = [moved(word, by_s) for word in row["words"]]
-    return {**row, **times}
-
-
-def moved_table(rows: pa.Table, by_s: Mapping[str, float], names: Collection[str] = TIMES) -> pa.Table:
-    """Rows with their times moved by so many seconds, those of each video by its own; of other videos as they are."""
-    import pyarrow as pa
-
-    late = {video_id: seconds for video_id, seconds in by_s.items() if seconds}
-    if not late:
-        return rows
-    ids = rows["video_id"].combine_chunks().dictionary_encode()
-    of_row = np.array([late.get(id_, 0.0) for id_ in ids.dictionary.to_pylist()])[ids.indices.to_numpy()]
-    for at, column in enumerate(rows.schema):
-        if column.name in names:
-            times_s = rows[column.name].to_numpy()
-            shown_s = np.where(of_row == 0.0, times_s, np.round(times_s + of_row, DECIMALS))
-            values = pa.array(shown_s, mask=rows[column.name].is_null().to_numpy())
-            rows = rows.set_column(at, column, values.cast(column.type))
-    return rows
-
-
-def matrix_of(vectors: pa.ChunkedArray) -> NDArray[np.float16]:
-    """Vectors of a column of lists, `[rows, dim]`."""
-    whole = vectors.combine_chunks()
-    matrix: NDArray[np.float16] = whole.flatten().to_numpy().reshape(len(whole), whole.type.list_size)
-    return matrix
-
-
-def with_vectors(
-    video_id: str, columns: Sequence[Any], vectors: NDArray[np.floating[Any]], schema: pa.Schema
-) -> pa.Table:
-    """Rows of a video in a table of vectors, which come last `[n, dim]`; raises ValueError for another dimension."""
-    import pyarrow as pa
-
-    vectors, dim = np.asarray(vectors, np.float16), schema.field("vector").type.list_size
-    if vectors.shape != (len(columns[0]), dim):
-        raise ValueError(f"vectors have shape {vectors.shape}, not [{len(columns[0])}, {dim}]")
-    values = [[video_id] * len(vectors), *columns]
-    arrays = [pa.array(each, field.type) for each, field in zip(values, schema, strict=False)]
-    listed = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim)
-    return pa.Table.from_arrays([*arrays, listed], schema=schema)
-
-
-def stored_range(zero_s: float, start_s: float | None, end_s: float | None) -> tuple[float | None, float | None]:
-    """Presentation times of a range that a player shows, earlier by half a unit of rounding, for stored ones."""
-    by_s = zero_s - 0.5 * 10.0**-DECIMALS if zero_s else 0.0
-    return None if start_s is None else start_s + by_s, None if end_s is None else end_s + by_s

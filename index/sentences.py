@@ -16,18 +16,25 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kinodex.index.annotations import LineKey, count_lines, grouped, lines_of
-from kinodex.index.errors import BadCheckpoint, SpaceMismatch, TorchMissing, WeightsMissing, read_facts
+from kinodex.index.annotations.lines import LineKey, count_lines, grouped, lines_of
+from kinodex.index.errors import BadCheckpoint, SpaceMismatch, TorchMissing, WeightsMissing
 from kinodex.index.kinds import LINE_KINDS
-from kinodex.index.rows import TextLine, matrix_of, with_vectors
+from kinodex.index.rows import TextLine
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.spaces.likeness import Likeness
 from kinodex.index.spaces.named_models import OF_TRANSFORMERS, check_named
-from kinodex.index.spaces.sentence_model import Likeness, SentenceEmbedder, load_sentence_model
-from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.spaces.sentence_model import load_sentence_model
+from kinodex.index.spaces.sentence_tower import SentenceEmbedder
 from kinodex.index.store.carried_towers import open_sentence_tower
-from kinodex.index.store.database import Tables, space_tables
-from kinodex.index.store.indexes import ensure_table
-from kinodex.index.store.schema import LIKENESS_KEY, SENTENCES_PREFIX, equal, sentences_schema, vectors_table
-from kinodex.index.videos.visibility import VisibilityCache, check_vectors
+from kinodex.index.store.database import Tables
+from kinodex.index.store.filters import equal
+from kinodex.index.store.held_tables import space_tables
+from kinodex.index.store.late_tables import ensure_table
+from kinodex.index.store.schema import LIKENESS_KEY, SENTENCES_PREFIX, sentences_schema, vectors_table
+from kinodex.index.stored_json import read_facts
+from kinodex.index.vector_columns import matrix_of, with_vectors
+from kinodex.index.videos.damage import check_vectors
+from kinodex.index.videos.visibility import VisibilityCache
 
 STAGE = "sentences"
 

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kinodex.index.annotations import CHAPTERS
+from kinodex.index.annotations.chapters import CHAPTERS
 from kinodex.index.conditions import LEAST_LIKENESS
-from kinodex.index.errors import QueryError, checked_text
+from kinodex.index.errors import QueryError
 from kinodex.index.kinds import LINE_KINDS
 from kinodex.index.library import LibraryReader
-from kinodex.index.store.indexes import present
+from kinodex.index.store.held_tables import present
 from kinodex.index.store.schema import ADDED_DIGEST, ROW_DIGEST
+from kinodex.index.utf8 import checked_text
 
 if TYPE_CHECKING:
     import duckdb

@@ -11,7 +11,10 @@ import pyarrow as pa
 import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from kinodex.index.datasets import PICTURE, Batching, FramePlan, FrameReader, Readers, batch_counts, shares
+from kinodex.index.datasets.columns import PICTURE
+from kinodex.index.datasets.plan import FramePlan
+from kinodex.index.datasets.reader import FrameReader
+from kinodex.index.datasets.shares import Batching, Readers, batch_counts, shares
 from kinodex.index.errors import LibraryError, QueryError
 from kinodex.index.pictures import STORED, NotAPicture, opened_picture
 

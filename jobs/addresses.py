@@ -16,17 +16,19 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, unquote
 
+from kinodex.index.durations import counted
+from kinodex.index.lease_holders import INGEST
 from kinodex.index.library import Library
 from kinodex.index.maintain import check_writable
 from kinodex.index.rows import SourceRow, VideoRow
-from kinodex.index.store.schema import chunked
-from kinodex.index.sweep import INGEST
-from kinodex.index.text import composed, counted, redact, redact_uri
+from kinodex.index.store.filters import chunked
+from kinodex.index.text import composed
 from kinodex.index.videos.visibility import complete_videos
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.fetch import FetchedVideo, is_remote, mount_of
 from kinodex.pipeline.places import LIMIT_S, Look, Place, PlaceState, look_at_all
 from kinodex.pipeline.sources import title_of
+from kinodex.redaction import redact, redact_uri
 
 OWNER = "kinodex relocate"
 MOST_LOOKED_AT = 1_000

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from kinodex.index.errors import SpaceMismatch
 from kinodex.index.library import LibraryReader
+from kinodex.index.spaces.fingerprint import SERVED, Fingerprint
 from kinodex.index.spaces.named_models import OF_TRANSFORMERS, check_named, is_named
-from kinodex.index.spaces.towers import SERVED, Fingerprint
 from kinodex.index.store.carried_towers import open_text_tower
-from kinodex.index.store.database import space_tables
+from kinodex.index.store.held_tables import space_tables
 from kinodex.index.store.schema import CLIPS_PREFIX
-from kinodex.index.text import redact_uri
+from kinodex.redaction import redact_uri
 
 if TYPE_CHECKING:
     from kinodex.agent.models.endpoint import Endpoint

@@ -1,4 +1,4 @@
-"""A question to a whole collection: a plan, a table filled in film by film, an answer from its rows: the agent `all`.
+"""A question to a whole collection: a plan, a table filled in film by film, an answer from its rows. `ask --agent all`.
 
 The table is an extract (`kinodex.jobs.add.extract`), made for the question and kept with its plan: so it can be gone on
 with after a kill, is paid once, and is read by `kinodex sql`. Films are candidates by what a search finds for the
@@ -13,18 +13,18 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pydantic import ValidationError
 
 from kinodex.agent.answer import Answer, Evidence
+from kinodex.agent.checked import Outcome, ask_checked
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings, InvalidReply
 from kinodex.agent.limits import Budget, Ledger, StopSignal
@@ -40,6 +40,7 @@ from kinodex.agent.requests.collection import (
 from kinodex.agent.requests.extract import ExtractRows, read_schema
 from kinodex.agent.trace import Acted, Event, Finished, RunStarted
 from kinodex.agent.variants.base import Variant, with_settings
+from kinodex.index.durations import counted
 from kinodex.index.errors import LibraryBusy, QueryError
 from kinodex.index.library import Library
 from kinodex.index.named_files import read_bytes
@@ -47,20 +48,18 @@ from kinodex.index.nesting import parse_json
 from kinodex.index.rows import VideoRow
 from kinodex.index.sql import query
 from kinodex.index.store.schema import COMMON_COLUMNS, extracts_schema
-from kinodex.index.text import counted
-from kinodex.jobs.add.captions import text_tower
-from kinodex.jobs.add.endpoint import Outcome, ask_again, open_model_thread
-from kinodex.jobs.add.extract import FRAMES_A_PART, LINES_A_PART, Extraction, arrow_columns, extraction, local_model
+from kinodex.jobs.add.extract import arrow_columns
 from kinodex.jobs.add.run import VideoOutcome, add, pending_videos
+from kinodex.jobs.add.stages import Extracts
+from kinodex.jobs.costs import Forecast, of_requests
 from kinodex.jobs.errors import CostReached, UsageError, check_packages
-from kinodex.jobs.models import ModelChoice, endpoint_roles, run_now
+from kinodex.jobs.models import ModelChoice, endpoint_roles, open_local, open_model, run_now
 
 if TYPE_CHECKING:
     from kinodex.agent.session import Session
-    from kinodex.jobs.forecast import Forecast
 
 AGENT = "all"
-"""The name of this way to answer, where agents have theirs."""
+"""The name of this way to answer in traces, where agents have theirs."""
 NAME = "asked_{}"
 PLAN, LOOK = PAID = ("plan", "look")
 """Actions in a trace whose cost is among their arguments: the plan, and each film."""
@@ -83,9 +82,9 @@ class CollectionSettings:
 
     candidates: int = 100
     """Films that are looked at, those that fit the plan's words best; 0: all."""
-    frames_a_part: int = FRAMES_A_PART
+    frames_a_part: int = 8
     """Frames that the model is shown of a film, a scene, or a moment."""
-    lines_a_part: int = LINES_A_PART
+    lines_a_part: int = 60
     """Lines of it, said, on screen and captions, that the model is given."""
     hits: int = 5
     """Moments of a film that are looked at, where the plan asks for moments."""
@@ -231,14 +230,11 @@ class _Asker:
 
     def ask(self, asked: Request[R], role: Role | None) -> R | None:
         """The reply of the model of a role to one request, None if none could be used."""
-        with _asked_by(self.request.choice, role) as answered:
-            outcome = answered(asked)
+        outcome = run_now(_ask_once(self.request.choice, role, asked))
         self.usage += outcome.usage
         self.calls += outcome.calls
         self.invalid += outcome.invalid
-        if outcome.refused is not None:
-            raise outcome.refused
-        return outcome.reply
+        return outcome.given
 
 
 def ask_collection(library: Library, request: CollectionRequest) -> CollectionAnswer:
@@ -268,8 +264,6 @@ def bill(library: Library, request: CollectionRequest) -> tuple[CollectionPlan, 
 
     A plan that only the model can give is assumed to be the default one.
     """
-    from kinodex.jobs.forecast import forecast_addition, forecast_requests
-
     asker = _asker(library, request)
     roles = roles_of(request.choice)
     known = _known_plan(asker, roles)
@@ -278,11 +272,10 @@ def bill(library: Library, request: CollectionRequest) -> tuple[CollectionPlan, 
     stage = stage_of(asker.settings, request, plan, roles)
     chosen = candidates(asker, plan)
     asked = [] if known else [plan_request(asker)]
-    costs = [forecast_requests("plan", asked, stage.role)] if asked and stage.base_url else []
+    costs = [of_requests("plan", asked, stage.role)] if asked and stage.base_url else []
     if stage.base_url:
-        costs.append(
-            replace(forecast_addition(asker.library, stage, _pending(asker.library, stage, chosen)), system="films")
-        )
+        films = stage.writer(asker.library).costs(_pending(asker.library, stage, chosen))
+        costs.append(replace(films, system="films"))
     return plan, asker.plan_from, chosen, costs
 
 
@@ -333,14 +326,12 @@ def _role(roles: Mapping[str, Role], name: str) -> Role | None:
     return roles.get(name) or roles.get(DEFAULT_ROLE)
 
 
-@contextmanager
-def _asked_by(choice: ModelChoice, role: Role | None) -> Iterator[Callable[[Request[Any]], Outcome[Any]]]:
+async def _ask_once(choice: ModelChoice, role: Role | None, request: Request[R]) -> Outcome[R]:
+    """Open the model of a role, or the one in this process, and ask it."""
     if role is None:
-        model = cast(Any, local_model(choice.model))
-        yield lambda asked: run_now(ask_again(model, asked))
-        return
-    with open_model_thread(role) as thread:
-        yield lambda asked: thread.submit(ask_again(thread.model, asked)).result()
+        return await ask_checked(open_local(choice.model), request)
+    async with open_model(role) as model:
+        return await ask_checked(model, request)
 
 
 # The plan: given, kept from before, the model's, or the default one.
@@ -366,7 +357,7 @@ def _known_plan(asker: _Asker, roles: Mapping[str, Role]) -> CollectionPlan | No
     role = _role(roles, ExtractRows.role)
     asks = asker.request.choice.model if role is None else role.model
     kept = [each.definition for each in asker.library.extracts.versions(table_name(asker.request.question))]
-    plans = [each["plan"] for each in kept if each.get("asks") == asks and each.get("plan")]
+    plans = [each["plan"] for each in kept if each.get("model") == asks and each.get("plan")]
     return CollectionPlan.model_validate_json(plans[-1]) if plans else None
 
 
@@ -452,51 +443,47 @@ def candidates(asker: _Asker, plan: CollectionPlan) -> list[VideoRow]:
     most, videos = asker.settings.candidates, asker.videos
     if not most or len(videos) <= most:
         return list(videos)
-    environment = Environment.of(asker.among, videos, text_tower(asker.library).embed_text)
+    environment = Environment.of(asker.among, videos, asker.library.text_tower.embed_text)
     near = {video.video_id for video in environment.nearest([plan.search], most).videos}
     return [row for row in videos if row.video_id in near]
 
 
 def stage_of(
     settings: CollectionSettings, request: CollectionRequest, plan: CollectionPlan, roles: Mapping[str, Role]
-) -> Extraction:
+) -> Extracts:
     """The extract that a plan asks for, by the model of the role that looks."""
     role = _role(roles, ExtractRows.role)
-    by_search = {"part": "search", "search": plan.search, "hits": settings.hits}
-    part = by_search if plan.each == "moments" else {"part": plan.each}
-    served: dict[str, Any] = {"batch": 1}
+    part: dict[str, Any] = {"each": plan.each}
+    if plan.each == "moments":
+        part = {"search": plan.search, "hits": settings.hits}
+    served: dict[str, Any] = {"model": request.choice.model, "batch": 1}
     if role is not None:
         at_once = settings.at_once or role.at_once
         asked_as = role.model_copy(update={"at_once": at_once})
-        served = {"batch": at_once, "base_url": role.base_url, "asked_as": asked_as}
-    return extraction(
-        table_name(request.question),
-        plan.schema_of_rows,
-        asks=request.choice.model if role is None else role.model,
+        served = {"model": role.model, "batch": at_once, "base_url": role.base_url, "asked_as": asked_as}
+    return Extracts(
+        row=plan.schema_of_rows,
+        into=table_name(request.question),
         **served,
         **part,
         frames_a_part=settings.frames_a_part,
         lines_a_part=settings.lines_a_part,
-        again=settings.retry_failed,
+        retry_failed=settings.retry_failed,
         question=request.question,
         plan=json.dumps(plan_facts(plan)),
     )
 
 
-def _faulty(library: Library, stage: Extraction) -> list[str]:
-    return library.extracts.faulty(stage.model) if stage.again else []
-
-
-def _pending(library: Library, stage: Extraction, chosen: Sequence[VideoRow]) -> list[VideoRow]:
+def _pending(library: Library, stage: Extracts, chosen: Sequence[VideoRow]) -> list[VideoRow]:
     ids = [row.video_id for row in chosen]
-    return pending_videos(library, stage.model, ids, _faulty(library, stage), stage.name)
+    return pending_videos(library, stage.key, ids, stage.writer(library).again(), stage.name)
 
 
 class _Ended(Exception):
     """A budget is spent, or somebody stopped it: what came is kept."""
 
 
-def _filled(asker: _Asker, stage: Extraction, chosen: Sequence[VideoRow]) -> str | None:
+def _filled(asker: _Asker, stage: Extracts, chosen: Sequence[VideoRow]) -> str | None:
     """Fill in the rows of films that lack them; the reason why it ended before the last, if it did."""
     library, budget = asker.library, asker.request.budget
     left = None if budget.cost is None else budget.cost - asker.usage.cost
@@ -517,7 +504,7 @@ def _filled(asker: _Asker, stage: Extraction, chosen: Sequence[VideoRow]) -> str
     try:
         while True:
             try:
-                add(library, replace(stage, stop_at_cost=left), ids, watch, again=_faulty(library, stage))
+                add(library, stage.model_copy(update={"stop_at_cost": left}), ids, watch)
                 return None
             except LibraryBusy:
                 asker.waits()
@@ -533,15 +520,15 @@ def _filled(asker: _Asker, stage: Extraction, chosen: Sequence[VideoRow]) -> str
 def _reduced(
     asker: _Asker,
     plan: CollectionPlan,
-    stage: Extraction,
+    stage: Extracts,
     chosen: Sequence[VideoRow],
     roles: Mapping[str, Role],
     ended: str | None,
 ) -> CollectionAnswer:
     library = asker.library
     ids = [row.video_id for row in chosen]
-    held = library.extracts.rows(stage.model, ids)
-    seen = {id_ for id_, models in library.visible.models(stage.name, ids).items() if stage.model in models}
+    held = library.extracts.rows(stage.key, ids)
+    seen = {id_ for id_, models in library.visible.models(stage.name, ids).items() if stage.key in models}
     faulty = {row["video_id"] for row in held.filter(held["fault"].is_valid()).to_pylist()}
     titles = {row.video_id: row.title for row in chosen}
     rows = held.filter(held["fault"].is_null())
@@ -568,7 +555,7 @@ def _reduced(
         reason=ended or ("" if looked_at else missing),
         plan=plan,
         plan_from=asker.plan_from,
-        extract=stage.model,
+        extract=stage.key,
         looked_at=looked_at,
         films=films,
         columns=tuple(result.column_names) if result is not None else (),
@@ -672,7 +659,7 @@ def _plain(value: object) -> str:
 def not_looked_at(
     asker: _Asker,
     plan: CollectionPlan,
-    stage: Extraction,
+    stage: Extracts,
     unseen: int,
     chosen: int,
     faulty: int,

@@ -1,8 +1,8 @@
 """Every error that a user can meet, and the exit code that it gives.
 
-Each room owns its part of the tree, because the rooms do not know each other; here at the roof they meet::
+Each room owns its branch of the tree, because the rooms do not know each other; here at the roof they meet::
 
-    KinodexError                        index/errors.py
+    KinodexError                        kinodex/errors.py, beneath all rooms
     ├── LibraryError                    a library that cannot be opened or written               4
     │   └── UnknownVideo, TimeOutside, QueryError, MetadataConflict                           2
     ├── SpaceError                      an embedding space that cannot be had                    2
@@ -13,11 +13,11 @@ Each room owns its part of the tree, because the rooms do not know each other; h
     │   └── InvalidReply, OutOfBudget   never seen outside: data of an answer
     ├── UsageError                      jobs/errors.py: a command line that makes no sense       2
     ├── CostReached                     jobs/errors.py: models have cost as much as they may     5
-    └── UnreadableText                  never seen outside: data of an import
-    PipelineError                       pipeline/errors.py
-    ├── SourceError                     something that is not there, or not to be had            2
-    ├── ModelUnusable                   a model of an optional stage that cannot be had          2
-    └── VideoError, SubtitleError, ...  what a file holds; in an ingest these are failure rows   3
+    ├── UnreadableText                  never seen outside: data of an import
+    └── PipelineError                   pipeline/errors.py
+        ├── SourceError                 something that is not there, or not to be had            2
+        ├── ModelUnusable               a model of an optional stage that cannot be had          2
+        └── VideoError, SubtitleError   what a file holds; in an ingest these are failure rows   3
 
 Exit code 0 is success and 3 says that some of it is not as it should be: some videos of a batch failed and the rest is
 indexed, a library lacks rows (`maintain`), what a machine needs is not there (`doctor`). Anything that is not in
@@ -29,7 +29,7 @@ from __future__ import annotations
 from errno import EMFILE, ENFILE
 from importlib.util import find_spec
 
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 
 OK, CRASHED, BAD_INPUT, SOME_FAILED, LIBRARY_UNUSABLE, MODEL_UNUSABLE, REPLIES_UNUSABLE = range(7)
 INTERRUPTED, PIPE_CLOSED = 130, 141
@@ -38,9 +38,8 @@ INTERRUPTED, PIPE_CLOSED = 130, 141
 EXTRAS = {
     "torch": "clip",
     "open_clip": "clip",
-    "onnxruntime": "onnx",
-    "onnx": "ingest",
-    "onnxscript": "ingest",
+    "onnx": "clip",
+    "onnxscript": "clip",
     "av": "ingest",
     "charset_normalizer": "ingest",
     "transformers": "hf",
@@ -95,7 +94,7 @@ def exit_code(error: Exception) -> int:
     """The exit code for an error of the tree above."""
     from kinodex.agent.errors import ModelError, NoUsableReply
     from kinodex.index.errors import LibraryError, MetadataConflict, QueryError, TimeOutside, UnknownVideo
-    from kinodex.pipeline.errors import ModelUnusable, SourceError
+    from kinodex.pipeline.errors import ModelUnusable, PipelineError, SourceError
 
     if isinstance(error, ModelError | CostReached):
         return MODEL_UNUSABLE
@@ -105,9 +104,8 @@ def exit_code(error: Exception) -> int:
         error, (UnknownVideo, TimeOutside, QueryError, MetadataConflict)
     ):
         return LIBRARY_UNUSABLE
-    if isinstance(error, KinodexError | SourceError | ModelUnusable):
-        return BAD_INPUT
-    return SOME_FAILED
+    of_a_file = isinstance(error, PipelineError) and not isinstance(error, SourceError | ModelUnusable)
+    return SOME_FAILED if of_a_file or not isinstance(error, KinodexError) else BAD_INPUT
 
 
 NO_MEMORY = ("can't start new thread", "failed to map segment", "bad_alloc", "Cannot allocate memory")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kinodex.agent.models.roles import DAY_S, ResponseCache
-from kinodex.index.spaces.towers import cache_folder
+from kinodex.index.spaces.tower_cache import cache_folder
 from kinodex.jobs.errors import UsageError
 
 KEEP_GB, KEEP_DAYS = "KINODEX_KEEP_GB", "KINODEX_KEEP_DAYS"

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kinodex.index.clocks import player_s
 from kinodex.index.errors import WeightsMissing
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.pictures import STORED, NotAPicture, opened_picture
 from kinodex.index.repair import FileFacts
-from kinodex.index.rows import StoredFrame, VideoRow, player_s
+from kinodex.index.rows import StoredFrame, VideoRow
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.decoding.open import open_video
 from kinodex.pipeline.decoding.stream import is_drawn

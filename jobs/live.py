@@ -26,19 +26,20 @@ from typing import Any
 
 import numpy as np
 
+from kinodex.index.clocks import first_zero_s, player_s
 from kinodex.index.errors import LibraryBusy
 from kinodex.index.library import Library
 from kinodex.index.metadata import GAP, LIVE_SOURCE, RECORDED_AT
-from kinodex.index.rows import FrameVectors, RunRow, SourceRow, VideoRow, first_zero_s, player_s
-from kinodex.index.spaces.cpu import ImageTower
-from kinodex.index.spaces.space import BUILTIN_SPACE
-from kinodex.index.spaces.towers import ImageEmbedder
+from kinodex.index.rows import FrameVectors, RunRow, SourceRow, VideoRow
+from kinodex.index.spaces.embedders import ImageEmbedder
+from kinodex.index.spaces.image_tower import ImageTower
+from kinodex.index.spaces.model_names import BUILTIN_SPACE
+from kinodex.index.store.filters import equal
 from kinodex.index.store.indexes import DURING_RUN, clean, refresh
 from kinodex.index.store.leases import awaited_lease
-from kinodex.index.store.schema import equal, read_digests
+from kinodex.index.store.stored_digests import read_digests
 from kinodex.index.sweep import sweep
-from kinodex.index.text import redact_uri
-from kinodex.index.videos.writer import expected_rows
+from kinodex.index.videos.row_counts import expected_rows
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import CLEAN_EVERY_S, LEASE
@@ -51,6 +52,7 @@ from kinodex.pipeline.fetch import FetchedVideo, Source, is_remote, mount_of, st
 from kinodex.pipeline.live import Beat, Resume, is_live_address
 from kinodex.pipeline.sample import Chunk, FrameRow, SampledFrame, SamplingSettings, Segment, frame_row
 from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler
+from kinodex.redaction import redact_uri
 
 KIND = "watch"
 SCHEMES = ("http", "https", "rtsp", "rtsps")

@@ -26,11 +26,12 @@ from kinodex.index.library import Library
 from kinodex.index.metadata import OF_VIDEOS, is_column_name
 from kinodex.index.nesting import parse_json
 from kinodex.index.rows import VideoRow
-from kinodex.index.text import composed, redact_uri
+from kinodex.index.text import composed
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import PipelineError
 from kinodex.pipeline.fetch import Source, is_remote, local_copy
 from kinodex.pipeline.sources import download_info
+from kinodex.redaction import redact_uri
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 PATTERN_S = 2.0

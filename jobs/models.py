@@ -8,10 +8,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,11 +18,14 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.protocol import Model, Models
 from kinodex.index.named_files import read_toml
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.model_loop import ModelLoop
 
 if TYPE_CHECKING:
+    from kinodex.agent.models.endpoint import Send
+    from kinodex.agent.models.openai_model import OpenAIModel
     from kinodex.agent.models.roles import Role
     from kinodex.agent.variants.base import Variant
-    from kinodex.index.spaces.towers import Fingerprint
+    from kinodex.index.spaces.fingerprint import Fingerprint
 
 A = TypeVar("A")
 BUILTIN = "builtin"
@@ -162,26 +163,8 @@ def run_now(call: Coroutine[Any, Any, A]) -> A:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(call)
-    calls = list[tuple[asyncio.AbstractEventLoop, asyncio.Task[A]]]()
-    interrupted = threading.Event()
-
-    async def run() -> A:
-        task = asyncio.ensure_future(call)
-        calls.append((asyncio.get_running_loop(), task))
-        if interrupted.is_set():
-            task.cancel()
-        return await task
-
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(int).result()  # a thread whose start is interrupted is one that nobody waits for
-        try:
-            return pool.submit(asyncio.run, run()).result()
-        except BaseException:
-            interrupted.set()
-            for loop, task in calls:
-                if not task.done():  # the caller was interrupted, the call was not
-                    loop.call_soon_threadsafe(task.cancel)
-            raise
+    with ModelLoop() as loop:
+        return loop.run(call)
 
 
 @asynccontextmanager
@@ -208,6 +191,17 @@ async def role_models(choice: ModelChoice) -> AsyncIterator[Mapping[str, Model]]
             elsewhere, cache=opened, sample=choice.sample, charge_cached=choice.charge_cached
         ) as models:
             yield {**models, **here}
+
+
+@asynccontextmanager
+async def open_model(role: Role, send: Send | None = None, *, keep: bool = True) -> AsyncIterator[OpenAIModel]:
+    """Open the model of one role, with the cache of replies; unless `keep`, that is read and not added to."""
+    from kinodex.agent.models.openai_model import OpenAIModel
+    from kinodex.agent.models.roles import ReadOnlyCache, ResponseCache
+
+    with (ResponseCache if keep else ReadOnlyCache)(cache_file()) as cache:
+        async with OpenAIModel(role, cache=cache, send=send) as model:
+            yield model
 
 
 def open_local(name: str, **settings: Any) -> Model:
@@ -344,3 +338,10 @@ def _with_options(
         for each in takers:
             each[name] = value
     return settings
+
+
+def hub_for(model: str) -> AbstractContextManager[bool]:
+    """Context to load a model in: for a model of a hub, requests that fail fall back to its cache quickly."""
+    from kinodex.index.spaces.quick_hub import quick_hub
+
+    return nullcontext(False) if Path(model).expanduser().is_dir() else quick_hub()

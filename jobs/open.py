@@ -10,7 +10,8 @@ from kinodex.index.additions import plain_label
 from kinodex.index.errors import SpaceMismatch
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import DetectionRow, VideoRow
-from kinodex.index.spaces.towers import Fingerprint, ImageEmbedder, TextEmbedder
+from kinodex.index.spaces.embedders import ImageEmbedder, TextEmbedder
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def detect_with(library: LibraryReader, model: str, min_score: float = 0.3, devi
 
 
 def _load(model: str, min_score: float, device: str) -> Detector:
-    from kinodex.jobs.add.run import hub_for
+    from kinodex.jobs.models import hub_for
     from kinodex.pipeline.errors import WrongModel
     from kinodex.pipeline.models.detector import load_detector
 
@@ -129,7 +130,7 @@ def _for_label(detector: Detector, label: str) -> Detector | None:
 
 
 def _rows(
-    library: Library, model: str, detector: Detector, frames: Sequence[ShownFrame], label: str
+    library: LibraryReader, model: str, detector: Detector, frames: Sequence[ShownFrame], label: str
 ) -> list[DetectionRow]:
     from kinodex.jobs.library import batched, picture_of
     from kinodex.pipeline.models.detector import find_tracks

@@ -20,10 +20,10 @@ from kinodex.agent.errors import ModelRejected, ModelUnreachable, NoCompletion
 from kinodex.index.library import LibraryReader
 from kinodex.index.nesting import parse_json
 from kinodex.index.rows import Hit
-from kinodex.index.text import redact, redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.library import batched
 from kinodex.jobs.verify import Span, lines_in
+from kinodex.redaction import redact, redact_uri
 
 if TYPE_CHECKING:
     import httpx2

@@ -25,9 +25,9 @@ from kinodex.agent.errors import ModelError, ReplyRefused
 from kinodex.index.library import Library
 from kinodex.index.metadata import Row, shown_at
 from kinodex.index.rows import Basis, FrameVectors, Hit, VideoRow
-from kinodex.index.text import redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice
+from kinodex.redaction import redact_uri
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 from kinodex.agent.protocol import Usage, plain
 from kinodex.agent.trace import Acted, Event, Exchanged, Finished, RunStarted
-from kinodex.index.text import redact, redact_uri
 from kinodex.jobs.errors import UsageError
+from kinodex.redaction import redact, redact_uri
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan

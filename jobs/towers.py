@@ -19,18 +19,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinodex.errors import KinodexError
 from kinodex.index import errors
 from kinodex.index.errors import (
     BadCheckpoint,
     ExportRefused,
-    KinodexError,
     LibraryBusy,
     SpaceError,
     SpaceMismatch,
@@ -40,26 +39,27 @@ from kinodex.index.errors import (
     WeightsMissing,
 )
 from kinodex.index.library import Library
+from kinodex.index.spaces.embedders import ImageEmbedder
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.spaces.load import load_image_tower
+from kinodex.index.spaces.model_names import BUILTIN_SPACE, absolute_name
 from kinodex.index.spaces.named_models import check_named
-from kinodex.index.spaces.space import BUILTIN_SPACE, Space, absolute_name, local_files
+from kinodex.index.spaces.space import Space, local_files
+from kinodex.index.spaces.tower_cache import cached_place
 from kinodex.index.spaces.towers import (
     BUILTIN_TOWERS,
-    Fingerprint,
-    ImageEmbedder,
     SpaceTowers,
     TowerFacts,
     TowerKind,
-    cached_place,
     describe_tower,
     read_towers,
     write_towers,
 )
 from kinodex.index.store.carried_towers import LEASE, builtin_tower, find_tower, held_towers, keep_towers
-from kinodex.index.store.database import free_memory_bytes
+from kinodex.index.store.memory import free_memory_bytes
 
 if TYPE_CHECKING:
-    from kinodex.index.spaces.cpu import ImageTower
+    from kinodex.index.spaces.image_tower import ImageTower
     from kinodex.index.spaces.sentence_model import SentenceModel
     from kinodex.index.spaces.video_text import VideoTextModel
 
@@ -81,14 +81,15 @@ def load_embedder(name: str, device: str = "auto", library: Library | None = Non
     `load_image_tower` does.
     """
     on_cpu = device == "cpu" or (device == "auto" and not any(map(os.path.exists, GPU_DEVICES)))
-    if name == BUILTIN_SPACE or not on_cpu or find_spec("onnxruntime") is None:
+    if name == BUILTIN_SPACE or not on_cpu:
         return load_image_tower(name, device)
     if library is not None and (carried := _carried_tower(library)):
         return carried
     name = absolute_name(name)
     if _is_small(name):
         return load_image_tower(name, device)
-    from kinodex.index.spaces.export import cached_image_tower, read_cached, read_trial, recall
+    from kinodex.index.spaces.export import cached_image_tower, read_cached, recall
+    from kinodex.index.spaces.trial import read_trial
 
     known, why = recall(name), ""
     if known is None or read_cached(known.digest, "image") is None:
@@ -111,8 +112,9 @@ def load_embedder(name: str, device: str = "auto", library: Library | None = Non
 
 def _carried_tower(library: Library) -> ImageTower | None:
     """Open the image tower that a library carries, as exported here or verified, unless torch is quicker here."""
-    from kinodex.index.spaces.cpu import IMAGE_ONNX, ImageTower
-    from kinodex.index.spaces.export import cached_image_tower, read_trial
+    from kinodex.index.spaces.export import cached_image_tower
+    from kinodex.index.spaces.image_tower import IMAGE_ONNX, ImageTower
+    from kinodex.index.spaces.trial import read_trial
 
     space = library.fingerprint
     if exported := cached_image_tower(space):
@@ -322,14 +324,14 @@ def _carried_or_note(library: Library, space: Fingerprint, kind: TowerKind) -> l
 
 def carry_sentences(library: Library, model: SentenceModel) -> list[str]:
     """Export a sentence model, unless the library carries it or it was refused; return lines to log about it."""
-    from kinodex.index.spaces.sentence_model import export_sentence_model
+    from kinodex.index.spaces.export_sentences import export_sentence_model
 
     return _carry_texts(library, model.space, partial(export_sentence_model, model), "kinodex add sentences")
 
 
 def carry_clips(library: Library, model: VideoTextModel) -> list[str]:
     """Export what a video-text model makes of texts, as `carry_sentences` does."""
-    from kinodex.index.spaces.video_text import export_video_text_model
+    from kinodex.index.spaces.export_video_text import export_video_text_model
 
     return _carry_texts(library, model.space, partial(export_video_text_model, model), "kinodex add clips")
 
@@ -385,7 +387,7 @@ def _copy_builtin(kind: TowerKind, folder: Path) -> None:
 
 def tower_states(library: Library) -> list[dict[str, Any]]:
     """List the towers of every space of a library: text towers, and image towers of which something is known."""
-    from kinodex.index.spaces.export import read_trial
+    from kinodex.index.spaces.trial import read_trial
 
     states = []
     for space in library.spaces():

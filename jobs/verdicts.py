@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from kinodex.index.durations import counted
 from kinodex.index.rows import Basis
-from kinodex.index.text import counted
 
 LIKELY = 0.5
 """The probability from which on a moment is called likely: more likely than not, by the space's own sigmoid."""

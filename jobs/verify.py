@@ -1,41 +1,37 @@
 """A vision-language model looks at the moments that a search found, and says if what is sought is there. `--verify`.
 
-Several moments are one request: some frames of each, and what is said and written meanwhile. A verdict is kept in the
-library by model, text and moment, and paid for once. A reply that cannot be used twice is no error: its moments stay as
-the search left them, and say so.
+Several moments are one request: some frames of each, and what is said and written meanwhile. A verdict is kept beside
+the replies of models, by model, text and moment, and paid for once. A reply that cannot be used twice is no error: its
+moments stay as the search left them, and say so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import astuple, dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from typing import Protocol, TypeVar
 
+from kinodex.agent.checked import Outcome, ask_checked
 from kinodex.agent.errors import TakesNoPictures
 from kinodex.agent.limits import gather_all
+from kinodex.agent.models.roles import ResponseCache, Role, cache_key
 from kinodex.agent.protocol import Model, Models, Note, ShownFrame, Usage, model_for
-from kinodex.agent.requests.describe import FoundMoment, JudgeMoments, MomentVerdict
-from kinodex.index.errors import LibraryBusy, StorageError, StorageFull
+from kinodex.agent.requests.describe import FoundMoment, JudgeMoments, MomentVerdicts
 from kinodex.index.library import LibraryReader
-from kinodex.index.rows import Hit, NoteRow, part_name
+from kinodex.index.rows import Hit
+from kinodex.jobs.costs import Forecast, of_requests, sight_tries
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment
 from kinodex.jobs.library import batched, notes_between, shown_between
-from kinodex.jobs.models import ModelChoice, endpoint_roles, role_models, run_now
-
-if TYPE_CHECKING:
-    from kinodex.agent.models.roles import Role
+from kinodex.jobs.models import ModelChoice, cache_file, endpoint_roles, role_models, run_now
 
 FRAMES_A_MOMENT = 3
 MOMENTS_A_REQUEST = 8
 """Of the default three frames each, as many pictures as servers of open models usually take at once."""
 LINES_A_MOMENT = 12
-ATTEMPTS = 2
 MOST = 50
 """Moments that one search has looked at."""
-KEPT_AS = "verify:{}"
-"""The model of a kept verdict, which no captioner is called."""
 
 Found = TypeVar("Found", Hit, Moment)
 
@@ -123,32 +119,31 @@ def _judged(found: Found, verdict: Verdict) -> Found:
 async def _opened(library: LibraryReader, text: str, spans: Sequence[Span], models: ModelChoice | Models) -> Looked:
     if not isinstance(models, ModelChoice):
         return await look(library, text, spans, models)
-    async with role_models(models) as opened:
-        return await look(library, text, spans, opened, keep=models.cache)
+    with opened_verdicts(models, text) as kept:
+        async with role_models(models) as opened:
+            return await look(library, text, spans, opened, kept)
 
 
 async def look(
-    library: LibraryReader, text: str, spans: Sequence[Span], models: Models, *, keep: bool = True
+    library: LibraryReader, text: str, spans: Sequence[Span], models: Models, verdicts: KeptVerdicts | None = None
 ) -> Looked:
-    """Have the model of the role "vision" look at moments, but for those that it judged before.
-
-    Without `keep` verdicts in the library are neither used nor added to.
-    """
+    """Have the model of the role "vision" look at moments, but for those on which verdicts are kept."""
     model = model_for(models, JudgeMoments.role)
     if model is None:
         raise UsageError("got no model for the role vision, which looks at moments; name one, or a default")
-    kept = kept_verdicts(library, text, spans, model.name) if keep else {}
+    kept = {} if verdicts is None else verdicts.of(spans)
     requests = requests_for(library, text, spans, [at for at in range(len(spans)) if at not in kept])
     looked, made = Looked([]), dict[int, Verdict]()
     if any(request.frames for request in requests):
         looked.usage += await _check_sight(model)
-    for calls, invalid, usage, verdicts in await gather_all([_ask(model, request) for request in requests]):
-        looked.calls += calls
-        looked.invalid += invalid
-        looked.usage += usage
-        made |= verdicts
-    if keep:
-        _keep(library, text, spans, model.name, made)
+    outcomes = await gather_all([ask_checked(model, request) for request in requests])
+    for request, outcome in zip(requests, outcomes, strict=True):
+        looked.calls += outcome.calls
+        looked.invalid += outcome.invalid
+        looked.usage += outcome.usage
+        made |= _verdicts(request, outcome)
+    if verdicts is not None:
+        verdicts.keep(spans, made)
     looked.verdicts = [(kept | made)[at] for at in range(len(spans))]
     return looked
 
@@ -194,29 +189,30 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-# Replies: what could not be used, or was left out, is asked for once more.
+def forecast_verdicts(
+    library: LibraryReader, text: str, found: Sequence[Hit | Moment], count: int, choice: ModelChoice
+) -> Forecast:
+    """The costs of having a model look at the first `count` moments; raises as `verified` does before it asks."""
+    role = looking_role(choice)
+    spans = [Span.of(each) for each in found[:count]]
+    with opened_verdicts(choice, text) as verdicts:
+        kept = {} if verdicts is None else verdicts.of(spans)
+    places = [at for at in range(len(spans)) if at not in kept]
+    requests = requests_for(library, text, spans, places)
+    forecast = of_requests("verify", requests, role, len(places))
+    return replace(forecast, tries=sight_tries(choice, needs_pictures=forecast.frames > 0))
 
 
-async def _ask(model: Model, request: JudgeMoments) -> tuple[int, int, Usage, dict[int, Verdict]]:
-    """Calls, invalid replies, usage, and verdicts by place, one for each moment of a request."""
-    usage, invalid, fault = Usage(), 0, "the reply left it out"
-    found: dict[int, MomentVerdict] = {}
-    left = request
-    for attempt in range(ATTEMPTS):
-        exchange = await model.ask(left)
-        usage += exchange.usage
-        if exchange.reply is None:
-            invalid, fault = invalid + 1, exchange.invalid or "it makes no sense"
-            left = replace(left, attempt=attempt + 1, complaint=fault, bad_reply=exchange.raw)
-            continue
-        found |= {each.moment: each for each in exchange.reply.moments}
-        missing = tuple(each for each in request.moments if each.number not in found)
-        left = replace(left, moments=missing, attempt=attempt + 1, complaint="", bad_reply="")
-        if not missing:
-            break
+# Replies.
+
+
+def _verdicts(request: JudgeMoments, outcome: Outcome[MomentVerdicts]) -> dict[int, Verdict]:
+    """Verdicts by place, one for each moment of a request."""
+    found = [] if outcome.given is None else outcome.given.moments
+    judged = {each.moment: Verdict(each.present, _one_line(each.reasoning)) for each in found}
+    fault = outcome.complaint or "the reply left it out"
     none = Verdict(None, f"no verdict: the model's reply could not be used ({fault})")
-    judged = {number: Verdict(each.present, _one_line(each.reasoning)) for number, each in found.items()}
-    return attempt + 1, invalid, usage, {m.number - 1: judged.get(m.number, none) for m in request.moments}
+    return {each.number - 1: judged.get(each.number, none) for each in request.moments}
 
 
 async def _check_sight(model: Model) -> Usage:
@@ -231,29 +227,43 @@ async def _check_sight(model: Model) -> Usage:
     return usage or Usage()
 
 
-# Verdicts that the library keeps, beside the captions of parts of videos.
+# Verdicts that are kept beside the replies of models.
 
 
-def kept_verdicts(library: LibraryReader, text: str, spans: Sequence[Span], model: str) -> dict[int, Verdict]:
-    """The verdicts of a model on a text that the library holds, by the place of their moment."""
-    sought, name = _one_line(text), KEPT_AS.format(model)
-    rows = {
-        (row.video_id, part_name(row.start_s, row.end_s)): row
-        for video_id in {span.video_id for span in spans}
-        for row in library.notes.read(video_id, name)
-        if row.sought == sought
-    }
-    found = {at: rows.get((each.video_id, part_name(each.start_s, each.end_s))) for at, each in enumerate(spans)}
-    return {at: Verdict(row.confidence == 1.0, row.text) for at, row in found.items() if row is not None}
+@dataclass(frozen=True, slots=True)
+class KeptVerdicts:
+    """The verdicts of a model on what is sought."""
+
+    cache: ResponseCache
+    role: Role
+    sought: str
+
+    def of(self, spans: Sequence[Span]) -> dict[int, Verdict]:
+        """The verdicts that are kept on moments, by their places."""
+        stored = {at: self.cache.get(self._key(span)) for at, span in enumerate(spans)}
+        return {
+            at: Verdict(bool(each.get("present")), str(each.get("reason")))
+            for at, each in stored.items()
+            if each is not None
+        }
+
+    def keep(self, spans: Sequence[Span], made: Mapping[int, Verdict]) -> None:
+        """Keep new ones by their places; a moment without a verdict is looked at again."""
+        for at, verdict in made.items():
+            if verdict.present is not None:
+                self.cache.put(self._key(spans[at]), asdict(verdict))
+
+    def _key(self, span: Span) -> str:
+        asked = {"sought": self.sought, "model": self.role.model, "base_url": self.role.base_url}
+        return cache_key({"kind": "verdict", "frames": FRAMES_A_MOMENT, **asked, **asdict(span)})
 
 
-def _keep(library: LibraryReader, text: str, spans: Sequence[Span], model: str, made: dict[int, Verdict]) -> None:
-    name = KEPT_AS.format(model)
-    rows = [
-        NoteRow(video_id, name, start_s, end_s, each.reason, float(each.present), FRAMES_A_MOMENT, _one_line(text))
-        for at, each in made.items()
-        for video_id, start_s, end_s in [astuple(spans[at])]
-        if each.present is not None
-    ]
-    with suppress(LibraryBusy, StorageError, StorageFull):  # the verdicts are there, though they are not kept
-        library.notes.add(rows)
+@contextmanager
+def opened_verdicts(choice: ModelChoice, text: str) -> Iterator[KeptVerdicts | None]:
+    """Open the verdicts that are kept of the model that looks; None without a cache."""
+    role = looking_role(choice)
+    if not choice.cache:
+        yield None
+        return
+    with ResponseCache(choice.cache_path or cache_file()) as cache:
+        yield KeptVerdicts(cache, role, _one_line(text))

@@ -21,13 +21,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Python
     from kinodex.agent.answer import Answer as Answer
     from kinodex.agent.answer import Evidence as Evidence
-    from kinodex.agent.ask import Task as Task
     from kinodex.agent.ask import ask as ask
-    from kinodex.agent.ask import ask_many as ask_many
     from kinodex.agent.environment import Environment as Environment
     from kinodex.agent.errors import AgentError as AgentError
     from kinodex.agent.errors import ModelError as ModelError
-    from kinodex.agent.errors import QuestionsFailed as QuestionsFailed
     from kinodex.agent.limits import Budget as Budget
     from kinodex.agent.limits import Ledger as Ledger
     from kinodex.agent.limits import StopSignal as StopSignal
@@ -38,14 +35,16 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.agent.models.rules import RuleBasedModel as RuleBasedModel
     from kinodex.agent.protocol import AnswerRules as AnswerRules
     from kinodex.agent.protocol import Question as Question
+    from kinodex.agent.questions_failed import QuestionsFailed as QuestionsFailed
     from kinodex.agent.trace import ReplayModel as ReplayModel
     from kinodex.agent.variants.base import Variant as Variant
+    from kinodex.errors import KinodexError as KinodexError
     from kinodex.evaluation import evaluate as _evaluate
     from kinodex.frames import Frame as Frame
     from kinodex.frames import ingest as ingest
-    from kinodex.index.errors import KinodexError as KinodexError
     from kinodex.index.errors import LibraryError as LibraryError
     from kinodex.index.errors import SpaceError as SpaceError
+    from kinodex.index.flags import Flag as Flag
     from kinodex.index.metadata import Facet as Facet
     from kinodex.index.rows import CaptionRow as CaptionRow
     from kinodex.index.rows import DetectionRow as DetectionRow
@@ -56,6 +55,12 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.index.rows import SegmentRow as SegmentRow
     from kinodex.index.rows import SpeechRow as SpeechRow
     from kinodex.index.rows import VideoRow as VideoRow
+    from kinodex.jobs.add.run import AddedRows as AddedRows
+    from kinodex.jobs.add.run import AddReport as AddReport
+    from kinodex.jobs.add.stage import Stage as Stage
+    from kinodex.jobs.add.stage import StageWork as StageWork
+    from kinodex.jobs.ask_many import Task as Task
+    from kinodex.jobs.ask_many import ask_many as ask_many
     from kinodex.jobs.duplicates import Duplicate as Duplicate
     from kinodex.jobs.errors import UsageError as UsageError
     from kinodex.jobs.eval.report import EvalReport as EvalReport
@@ -70,22 +75,28 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
 
 _HOMES = {
     "kinodex.agent.answer": "Answer Evidence",
-    "kinodex.agent.ask": "Task ask ask_many",
+    "kinodex.agent.ask": "ask",
     "kinodex.agent.environment": "Environment",
-    "kinodex.agent.errors": "AgentError ModelError QuestionsFailed",
+    "kinodex.agent.errors": "AgentError ModelError",
     "kinodex.agent.limits": "Budget Ledger StopSignal",
     "kinodex.agent.models.openai_model": "OpenAIModel",
     "kinodex.agent.models.roles": "Price ResponseCache Role",
     "kinodex.agent.models.rules": "RuleBasedModel",
     "kinodex.agent.protocol": "AnswerRules Question",
+    "kinodex.agent.questions_failed": "QuestionsFailed",
     "kinodex.agent.trace": "ReplayModel",
     "kinodex.agent.variants.base": "Variant",
+    "kinodex.errors": "KinodexError",
     "kinodex.evaluation": "eval",
     "kinodex.frames": "Frame ingest",
-    "kinodex.index.errors": "KinodexError LibraryError SpaceError",
+    "kinodex.index.errors": "LibraryError SpaceError",
+    "kinodex.index.flags": "Flag",
     "kinodex.index.metadata": "Facet",
     "kinodex.index.rows": "CaptionRow DetectionRow FrameVectors Hit LibraryFacts ScreenTextRow SegmentRow "
     "SpeechRow VideoRow",
+    "kinodex.jobs.add.run": "AddReport AddedRows",
+    "kinodex.jobs.add.stage": "Stage StageWork",
+    "kinodex.jobs.ask_many": "Task ask_many",
     "kinodex.jobs.duplicates": "Duplicate",
     "kinodex.jobs.errors": "UsageError",
     "kinodex.jobs.eval.report": "EvalReport",

@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.ask import ask, ask_many, find_variant, variant_named
+from kinodex.agent.ask import ask, find_variant, variant_named
 from kinodex.agent.protocol import USUAL, Models, Question
 from kinodex.agent.variants.base import Variant, with_settings
 from kinodex.finder import Finder, ground_place
+from kinodex.index.kinds import KINDS
 from kinodex.index.rows import Hit
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice, check_known_world, check_sight, chosen_models
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from kinodex.index.library import Library, LibraryReader
     from kinodex.index.rows import VideoRow
     from kinodex.jobs.collection import CollectionAnswer, CollectionRequest
-    from kinodex.jobs.forecast import Forecast
+    from kinodex.jobs.costs import Forecast
     from kinodex.jobs.ground import Grounding
     from kinodex.jobs.verify import Look, Looked
     from kinodex.query_pictures import Picture
@@ -46,7 +47,6 @@ MOST_ENVIRONMENTS = 8
 """Sets of videos whose vectors stay in memory for follow-up questions."""
 STATES = ("additions", "speakers")
 """Tables that change whenever a stage adds to videos, or takes away: readers see no rows before these say so."""
-ADDED_WORDS = {"screen_text": "text on screen"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +134,9 @@ class Desk:
     def check_added(self, place: str) -> None:
         """Raise UsageError where a search finds nothing because the kind was never added."""
         if self.finder.missing(place):
-            what = ADDED_WORDS.get(place, place)
             raise UsageError(
-                f"{self.library.uri} has no {what}; `kinodex add {place}` makes it from what the library holds"
+                f"{self.library.uri} has no {KINDS[place].label}; `kinodex add {place}` makes it from what the library "
+                "holds"
             )
 
     def _grounded(self, request: Ground, place: AnchorsFrom) -> Grounding:
@@ -200,7 +200,7 @@ class Desk:
 
     async def ask_many(self, requests: Sequence[Ask], at_once: int) -> list[Answer]:
         """Answer questions with the same films, agent and limits, at most `at_once` together; in their order."""
-        from kinodex.agent.ask import Task
+        from kinodex.jobs.ask_many import Task, ask_many
 
         if not requests:
             return []
@@ -271,19 +271,20 @@ class Desk:
 
     def forecast(self, request: Ask | Find | Ground) -> Sequence[Forecast]:
         """Return the calls, frames, tokens and money that a request would cost; nothing is sent."""
-        from kinodex.jobs import forecast
+        from kinodex.jobs.forecast import forecast_question
+        from kinodex.jobs.verify import forecast_verdicts
 
         assert isinstance(self.models, ModelChoice), "model objects have no prices"
         if isinstance(request, Find):
             hits = self.finder.find(request)
-            return [forecast.forecast_verdicts(self.library, request.query, hits, request.verify, self.models)]
+            return [forecast_verdicts(self.library, request.query, hits, request.verify, self.models)]
         if isinstance(request, Ground):
             found = self._grounded(request, ground_place(request.in_)).candidates
-            return [forecast.forecast_verdicts(self.library, request.text, found, request.verify, self.models)]
+            return [forecast_verdicts(self.library, request.text, found, request.verify, self.models)]
         variant, environment = self.check(request), self.environment(request)
         seen = _seen(request, environment)
         asked = question_of(request), environment, self.models, variant, request.settings, request.budget, request.rules
-        return [forecast.forecast_question(*asked, seen)]
+        return [forecast_question(*asked, seen)]
 
     def bill(self, request: Ask) -> tuple[CollectionPlan, str, list[VideoRow], list[Forecast]]:
         """Return the plan of a question to all films, where it is from, the films and the costs; nothing is asked."""

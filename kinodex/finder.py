@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinodex.index.errors import KinodexError, TimeOutside
+from kinodex.errors import KinodexError
+from kinodex.index.errors import TimeOutside
 from kinodex.index.kinds import ALL, KINDS, PLACES
 from kinodex.index.rows import Hit, Scope
 from kinodex.index.search.fusion import fuse, suppress_neighbours
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from kinodex.agent.environment import AnchorsFrom
     from kinodex.index.library import LibraryReader
     from kinodex.index.sentences import Meaning
-    from kinodex.index.spaces.towers import Fingerprint, ImageEmbedder, Sigmoid, TextEmbedder
+    from kinodex.index.spaces.embedders import ImageEmbedder, TextEmbedder
+    from kinodex.index.spaces.fingerprint import Fingerprint
+    from kinodex.index.spaces.towers import Sigmoid
     from kinodex.requests import Find
 
 BY_VECTOR = (ALL, "frames", "captions")

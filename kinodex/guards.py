@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic_core import to_json
 
 from kinodex.agent.errors import TraceError
-from kinodex.index.errors import KinodexError, LibraryError, QueryError
-from kinodex.index.text import redact
+from kinodex.errors import KinodexError
+from kinodex.index.errors import LibraryError, QueryError
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import PipelineError
+from kinodex.redaction import redact
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -311,7 +312,7 @@ def answering(
                 return await unless_left(request, work)
             made = answer(request)
             return await made if inspect.isawaitable(made) else made
-        except (KinodexError, PipelineError) as error:
+        except KinodexError as error:
             return say_when(error, json_response({"error": redact(str(error))}, status=_status(error)))
 
     return respond

@@ -30,9 +30,9 @@ from lancedb.db import DBConnection
 from kinodex.index.errors import WeightsMissing
 from kinodex.index.library import Library
 from kinodex.index.spaces.text_tower import TextTower
-from kinodex.index.spaces.towers import cached_place, is_whole
+from kinodex.index.spaces.tower_cache import cached_place, is_whole
 from kinodex.index.store.carried_towers import builtin_tower
-from kinodex.index.store.database import space_tables
+from kinodex.index.store.held_tables import space_tables
 from kinodex.index.store.schema import CLIPS_PREFIX, SENTENCES_PREFIX, VECTORS_PREFIX
 from kinodex.index.terms import query_terms
 

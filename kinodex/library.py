@@ -61,13 +61,14 @@ if TYPE_CHECKING:
     from kinodex.index.torch_frames import FrameBatches
     from kinodex.jobs.add.map import Over
     from kinodex.jobs.add.run import AddReport, VideoOutcome
+    from kinodex.jobs.add.stage import Stage
     from kinodex.jobs.addresses import Relocation
     from kinodex.jobs.duplicates import Duplicate
     from kinodex.jobs.ground import Grounding
     from kinodex.jobs.models import ModelChoice
     from kinodex.notebook import Extracted, Hits
     from kinodex.query_pictures import Picture
-    from kinodex.shown_answers import ShownAnswer
+    from kinodex.shown_answers import ShownAnswer, ShownCollection
 
 FRAMES_A_READ = 64
 """Frames read at a time by `all_frames`."""
@@ -118,8 +119,9 @@ class Library:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """Let go of the towers that were loaded; whatever is asked later loads them again."""
+        """Let go of the towers that were loaded, and of leases; whatever is asked later loads them again."""
         self.__dict__.pop("_finder", None)
+        self._reader.tables.close()
 
     def _repr_html_(self) -> str:
         from kinodex.notebook import library_html
@@ -238,6 +240,8 @@ class Library:
         `agent` the ranges are the evidence of its answer, and `present` what it says. Models are named as for `ask`.
         Ranges are padded, joined and ended at cuts as `kinodex.jobs.export.moments.MomentRule` says.
         """
+        if agent is None and not verify and (model, base_url) != ("builtin", None):
+            raise UsageError("got a model, and nothing for it to do; give an agent, or verify=K")
         desk = self._desk(model, base_url, cache=cache, anyway=anyway, agent=agent)
         request = _request(
             Ground, videos, text=text, where=where, in_=in_, k=k, agent=_agent_name(agent), budget=budget or UNLIMITED,
@@ -279,8 +283,8 @@ class Library:
         into: str,
         model: str,
         base_url: str | None = None,
-        each: str = "scene",
-        search: str = "",
+        each: str | None = None,
+        search: str | None = None,
         videos: VideoName | Sequence[VideoName] = (),
         where: str | None = None,
         retry_failed: bool = False,
@@ -290,45 +294,72 @@ class Library:
         which are an Arrow table that a notebook shows.
 
         `row` is a pydantic model, `list[MODEL]` for several rows a part, or a JSON schema. `each` is "video",
-        "chapter", "scene", "shot" or "window:SECONDS"; with `search` the parts are moments that these words find.
+        "chapter", "scene" (if None), "shot" or "window:SECONDS"; with `search` the parts are moments that it finds.
         Videos that have the same already are not asked about again; `retry_failed` asks about parts without a usable
-        reply. `settings` are those of `kinodex.jobs.add.extract.Extraction`: `frames_a_part`, `input_price`,
+        reply. `settings` are those of `kinodex.jobs.add.stages.Extracts`: `frames_a_part`, `input_price`,
         `stop_at_cost`, ... Rows of parts without a usable reply have a `fault`.
         """
-        from kinodex.jobs.add.endpoint import default_batch
-        from kinodex.jobs.add.extract import extraction, schema_of
         from kinodex.jobs.add.run import add
+        from kinodex.jobs.add.stage import read_settings
+        from kinodex.jobs.add.stages import Extracts
         from kinodex.notebook import Extracted
 
-        given = {"part": "search" if search else each, "search": search, "base_url": base_url, **settings}
-        given.setdefault("batch", default_batch(base_url))
-        stage = extraction(into, schema_of(row), asks=model, again=retry_failed, **given)
+        asked = {"row": row, "into": into, "model": model, "base_url": base_url, "each": each, "search": search}
+        stage = read_settings(Extracts, "extracts", {**asked, "retry_failed": retry_failed, **settings})
         tables, ids = self._to_fill(videos, where)
-        again = tables.extracts.faulty(stage.model) if retry_failed else ()
-        add(tables, stage, ids, again=again)
-        return Extracted(self, self._reader.extracts.rows(stage.model, ids))
+        add(tables, stage, ids)
+        return Extracted(self, self._reader.extracts.rows(stage.key, ids))
 
     @checked
-    def add_clips(
-        self, model: str, *, videos: VideoName | Sequence[VideoName] = (), where: str | None = None, **settings: Any
+    def add(
+        self,
+        stage: str | Stage,
+        *,
+        videos: VideoName | Sequence[VideoName] = (),
+        where: str | None = None,
+        watch: Callable[[int, int, VideoOutcome], None] = lambda done, total, last: None,
+        **settings: Any,
     ) -> AddReport:
-        """Embed overlapping windows of these videos, or of all, by a model that sees movement, as `kinodex add clips`.
+        """Add results of one more model to these videos, or to all, as `kinodex add` does; only what is new is done.
 
-        `settings` are those of `kinodex.jobs.add.clips.Clips`: `window_s`, `stride_s`, `fps`, `frames`, `base_url`, ...
+        `stage` is "captions", "speech", "screen_text", "chapters", "detections", "clips", "vectors", "sentences",
+        "shots" or "map", the name of a stage that another distribution registers, or a stage of one's own. `settings`
+        are the options of its command: `library.add("captions", model="gpt-4o-mini", frames_a_segment=8)`. `watch` gets
+        the numbers of videos that are done and of all, and the outcome of the last one.
         """
-        from kinodex.jobs.add.clips import Clips
+        from kinodex.jobs.add.stage import Written, read_settings
+        from kinodex.jobs.add.stages import find_stage
+
+        if isinstance(stage, str):
+            made = read_settings(find_stage(stage), stage, settings)
+        elif settings:
+            raise UsageError(f"got {', '.join(settings)} beside a stage that has its settings; leave them out")
+        else:
+            made = stage
+        tables, ids = self._to_fill(videos, where, frames_needed=made.frames_needed)
+        if isinstance(made, Written) and made.batch_api:
+            from kinodex.jobs.add.batch_api import add_by_batches
+
+            return add_by_batches(tables, made, ids, watch, lambda said: None)
         from kinodex.jobs.add.run import add
 
-        tables, ids = self._to_fill(videos, where)
-        return add(tables, Clips(model, **settings), ids)
+        return add(tables, made, ids, watch)
 
-    def _to_fill(self, videos: VideoName | Sequence[VideoName], where: str | None) -> tuple[Tables, list[str] | None]:
-        """The library for one that writes, and the ids of these videos, of those that are seen here; None for all."""
+    def _to_fill(
+        self, videos: VideoName | Sequence[VideoName], where: str | None, *, frames_needed: bool = False
+    ) -> tuple[Tables, list[str] | None]:
+        """The library for one that writes, and the ids of these videos, of those that are seen here; None for all.
+
+        With `frames_needed` videos that were imported as text are left out.
+        """
         from kinodex.index.library import Library as Tables
 
         tables = Tables.open(self.uri)
         chosen = tables.where(self._reader.condition).select(names_of(videos), where)
-        return tables, None if chosen is None else [row.video_id for row in chosen]
+        if chosen is None and frames_needed and not all(row.frames for row in tables.videos()):
+            chosen = tables.videos()
+        left = None if chosen is None else [row for row in chosen if row.frames or not frames_needed]
+        return tables, None if left is None else [row.video_id for row in left]
 
     def lancedb(self) -> DBConnection:
         """LanceDB's connection to the library, whose tables of vectors are searched by words and pictures too.
@@ -413,7 +444,8 @@ class Library:
         """
         import pyarrow as pa
 
-        from kinodex.index.datasets import FrameReader, plan_frames
+        from kinodex.index.datasets.plan import plan_frames
+        from kinodex.index.datasets.reader import FrameReader
 
         size = PICTURE_ROWS if "jpeg" in columns else OTHER_ROWS
         plan = plan_frames(self._reader, columns, videos=names_of(videos), space=self.space, piece_rows=size)
@@ -442,7 +474,9 @@ class Library:
         if unknown := sorted(options.keys() - TorchOptions.__annotations__.keys()):
             raise UsageError(f"got {', '.join(unknown)}; to_torch takes {', '.join(TorchOptions.__annotations__)}")
         try:
-            from kinodex.index.datasets import Batching, plan_frames, stored_names
+            from kinodex.index.datasets.columns import stored_names
+            from kinodex.index.datasets.plan import plan_frames
+            from kinodex.index.datasets.shares import Batching
             from kinodex.index.torch_frames import FrameBatches
         except ModuleNotFoundError as error:
             raise missing_package(error) from error
@@ -538,16 +572,16 @@ class Library:
         """
         from contextlib import ExitStack
 
-        from kinodex.jobs.add.map import Map
         from kinodex.jobs.add.run import add
+        from kinodex.jobs.add.stages import Map
 
         tables, ids = self._to_fill(videos, where)
-        name = into or str(getattr(function, "__name__", ""))
-        stage = Map(function, name, over, batch, pictures_each, version, replace)
+        sizes = {"batch": batch, "pictures_each": pictures_each}
+        stage = Map(function=function, into=into or "", over=over, version=version, replace=replace, **sizes)
         with ExitStack() as stack:
             executor = None
             if ray:
-                from kinodex.jobs.workers import ray_executor
+                from kinodex.jobs.add.ray import ray_executor
 
                 executor = stack.enter_context(ray_executor(workers, ray if isinstance(ray, str) else None))
             return add(tables, stage, ids, watch, executor)
@@ -590,7 +624,7 @@ class Library:
         trace: str | Path | None = None,
         on_event: Callable[[Event], None] | None = None,
         stop: StopSignal | None = None,
-    ) -> ShownAnswer:
+    ) -> ShownAnswer | ShownCollection:
         """Answer a question, as `kinodex ask` does; needs no asyncio, and works where an event loop runs already.
 
         `model` names a model of the endpoint at `base_url` (OpenAI's if None), is "builtin" (rules over the index, for
@@ -620,7 +654,7 @@ class Library:
         )  # fmt: skip
         desk = self._desk(model, base_url, cache=cache, anyway=anyway, agent=agent)
         run = Run(trace_path(trace), on_event=on_event, stop=stop)
-        answer: ShownAnswer = shown(run_now(desk.ask(request, run)), self)
+        answer: ShownAnswer | ShownCollection = shown(run_now(desk.ask(request, run)), self)
         return answer
 
     @checked

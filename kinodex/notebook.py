@@ -17,8 +17,8 @@ from urllib.parse import quote
 from kinodex.index.metadata import plain
 from kinodex.index.rows import Hit, VideoRow
 from kinodex.index.store.schema import COMMON_COLUMNS
-from kinodex.index.text import redact_uri
 from kinodex.index.times import clock
+from kinodex.redaction import redact_uri
 
 if TYPE_CHECKING:
     import pyarrow as pa

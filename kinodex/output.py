@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
-from kinodex.index.text import redact_values, visible, visible_lines
+from kinodex.index.terminal_text import visible, visible_lines
+from kinodex.redaction import redact_values
 
 if TYPE_CHECKING:
     from rich.console import Console

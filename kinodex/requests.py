@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import MAX_OPTIONS, USUAL, AnswerRules, Earlier
+from kinodex.index.errors import QueryError
 from kinodex.index.flags import Flag, flag_of
 from kinodex.index.kinds import ALL, places_help
 from kinodex.index.times import parse_time
@@ -42,7 +43,10 @@ def _at_most(limit: int, what: str) -> AfterValidator:
 
 
 def _read_time(value: Any) -> Any:
-    return parse_time(value) if isinstance(value, str) else value
+    try:
+        return parse_time(value) if isinstance(value, str) else value
+    except QueryError as error:
+        raise ValueError(str(error)) from error  # which pydantic names the field of
 
 
 def _read_plan(value: Any) -> Any:
@@ -56,7 +60,8 @@ def _read_plan(value: Any) -> Any:
 Text = Annotated[str, _at_most(LONGEST_TEXT, "characters")]
 Condition = Annotated[str, _at_most(LONGEST_TEXT, "characters")]
 Seconds = Annotated[float, BeforeValidator(_read_time)]
-Scalar = str | int | float | bool
+Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+Scalar = str | Whole | float | bool
 
 
 class Request(BaseModel):
@@ -116,7 +121,7 @@ class Ground(Films):
 
     text: Annotated[Text, Flag('What happens, in words: "the goal is scored".', is_argument=True)]
     in_: Annotated[str, Flag("Where to look: frames, words (said, on screen and captions), or all.", "--in")] = Field(
-        default=ALL, alias="in"
+        default=ALL, validation_alias="in", serialization_alias="in"
     )
     k: Annotated[int, Flag("Number of ranges.", "-k")] = Field(default=5, ge=1, le=MOST_RANGES)
     agent: Annotated[str | None, Flag("Ask this agent, and give the evidence of its answer: a name, or FILE.py.")] = (
@@ -157,7 +162,13 @@ class Ask(Films):
     plan: Annotated[
         Mapping[str, Any] | None,
         BeforeValidator(_read_plan),
-        Flag("With the agent all: this plan, as an answer has it.", metavar="FILE.json", is_rare=True, is_local=True, parse=_read_plan),
+        Flag(
+            "With the agent all: this plan, as an answer has it.",
+            metavar="FILE.json",
+            is_rare=True,
+            is_local=True,
+            parse=_read_plan,
+        ),
     ] = None
     earlier: tuple[Earlier, ...] = ()
     """What was asked and answered before in the same conversation; chat programs send it in their messages."""
@@ -176,6 +187,18 @@ def flags(request: type[Request], *, remote: bool = False) -> Iterator[tuple[str
     found = [(name, field, flag_of(field.metadata)) for name, field in request.model_fields.items()]
     offered = [(name, field, flag) for name, field, flag in found if flag and not (remote and flag.is_local)]
     yield from sorted(offered, key=lambda each: not each[2].is_argument)
+
+
+def schema_of(request: type[Request]) -> dict[str, Any]:
+    """Return the JSON schema of a request as clients of a server send it, with the help of each field.
+
+    >>> schema_of(Find)["properties"]["k"]["description"]
+    'Number of hits.'
+    """
+    schema = request.model_json_schema(by_alias=True)
+    helps = {outside(name): flag.help for name, _, flag in flags(request, remote=True)}
+    properties = {name: schema["properties"][name] | {"description": help_} for name, help_ in helps.items()}
+    return schema | {"properties": properties}
 
 
 def outside(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from kinodex.index.text import visible_lines
+from kinodex.index.terminal_text import visible_lines
 
 
 class Terminal(Console):

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kinodex.frames import ingest
-from kinodex.index.annotations import CHAPTERS
+from kinodex.index.annotations.chapters import CHAPTERS
 from kinodex.index.errors import NotALibrary
 from kinodex.index.library import Library
 from kinodex.index.rows import ChapterRow, SegmentRow, VideoRow
-from kinodex.index.text import redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import SourceForbidden, SourceUnreachable
 from kinodex.pipeline.fetch import is_remote
 from kinodex.pipeline.sources import VIDEO_SUFFIXES, read_download
+from kinodex.redaction import redact_uri
 
 if TYPE_CHECKING:
     from kinodex.jobs.live import NewRows

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from kinodex.errors import KinodexError
+
 Stage = Literal["fetch", "open", "decode", "space", "subtitles", "captions", "detections", "speech", "vectors"]
 
 
-class PipelineError(Exception):
+class PipelineError(KinodexError):
     """A fault of one source that its owner, not a programmer, has to repair."""
 
     stage: ClassVar[Stage] = "open"

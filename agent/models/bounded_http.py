@@ -15,7 +15,7 @@ import httpx2
 
 from kinodex.agent.errors import ReplyRefused
 from kinodex.index.nesting import json_excess
-from kinodex.index.text import redact_uri
+from kinodex.redaction import redact_uri
 
 MOST_REPLY_BYTES = 32 << 20
 """Of a reply, decoded. The longest that is known is a list of a thousand models, of 2 MB."""

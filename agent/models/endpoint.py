@@ -38,8 +38,8 @@ from kinodex.agent.models.roles import Role, api_key
 from kinodex.agent.prompts import JPEG_QUALITY, Message, Part, append_text, data_url, without_calls
 from kinodex.agent.replies import Schema, strict_schema
 from kinodex.index.pictures import stored_picture
-from kinodex.index.spaces.towers import MOST_DIMENSIONS
-from kinodex.index.text import redact
+from kinodex.index.spaces.fingerprint import MOST_DIMENSIONS
+from kinodex.redaction import redact
 
 if TYPE_CHECKING:
     import ssl

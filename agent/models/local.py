@@ -22,7 +22,8 @@ from kinodex.agent.limits import held
 from kinodex.agent.models.completion import parse_reply, repair_messages, schema_request
 from kinodex.agent.prompts import Message, fit_context, render, turn_messages, user_message, without_calls
 from kinodex.agent.protocol import Exchange, R, Request, Usage
-from kinodex.index.spaces.space import import_torchvision, quick_hub
+from kinodex.index.spaces.import_torch import import_torchvision
+from kinodex.index.spaces.quick_hub import quick_hub
 
 if TYPE_CHECKING:
     import torch

@@ -24,7 +24,7 @@ from kinodex.agent.models.length_refusals import WORDINGS, is_about_length, limi
 from kinodex.agent.models.roles import Role
 from kinodex.agent.models.waits import asked_wait_s
 from kinodex.index.nesting import parse_json
-from kinodex.index.text import redact
+from kinodex.redaction import redact
 
 if TYPE_CHECKING:
     import openai

@@ -351,6 +351,13 @@ class ResponseCache:
             ) from error
 
 
+class ReadOnlyCache(ResponseCache):
+    """A cache into which nothing is put: what is new there counts as paid."""
+
+    def put(self, key: str, reply: Mapping[str, object], *, instead: Mapping[str, object] | None = None) -> None:
+        """Store nothing."""
+
+
 def _json_object(row: bytes) -> dict[str, object] | None:
     try:
         value: object = json.loads(row)

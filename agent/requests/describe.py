@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field
 
@@ -45,6 +45,7 @@ class DescribeSegment(Request[Description]):
 
     Reply = Description
     template: ClassVar[str] = "describe_segment"
+    is_kept: ClassVar[bool] = True
     role: ClassVar[str] = "captioner"
     temperature: ClassVar[float] = 0.0
     segment: Segment
@@ -76,6 +77,7 @@ class Summarize(Request[Summary]):
 
     Reply = Summary
     template: ClassVar[str] = "summarize"
+    is_kept: ClassVar[bool] = True
     role: ClassVar[str] = "policy"
     temperature: ClassVar[float] = 0.0
     videos: tuple[Video, ...]
@@ -237,6 +239,14 @@ class JudgeMoments(Request[MomentVerdicts]):
             if not each.reasoning.strip():
                 raise InvalidReply(f"moment {each.moment} has no reason; say what is seen or said there")
             check_not_refused(each.reasoning)
+
+    def missing(self, reply: MomentVerdicts) -> Self | None:
+        judged = {each.moment for each in reply.moments}
+        left = tuple(each for each in self.moments if each.number not in judged)
+        return replace(self, moments=left, complaint="", bad_reply="") if left else None
+
+    def join(self, reply: MomentVerdicts, rest: MomentVerdicts) -> MomentVerdicts:
+        return MomentVerdicts(moments=[*reply.moments, *rest.moments])
 
 
 # The request of the gate: a question, asked again of the evidence of its answer and nothing else.

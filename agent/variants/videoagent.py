@@ -18,13 +18,14 @@ from pydantic import BeforeValidator, Field
 
 from kinodex.agent.anchors import choose_videos
 from kinodex.agent.answer import Answer
+from kinodex.agent.checked import ATTEMPTS
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.rules import cloze_statements, find_moments, is_settled, judge, promise, rule
 from kinodex.agent.protocol import LATER, Note, Reasoned, Reply, Request, Segment, described, read_alone
 from kinodex.agent.replies import Bounds, WholeNumber, whole_number
 from kinodex.agent.requests.answer import AnswerNotes, Conclusion, OfRun, chosen_option
-from kinodex.agent.session import ATTEMPTS, Session
+from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import FrameTime, caption_frames, in_order, uniform_times
 from kinodex.agent.trace import Acted, Assessed
 from kinodex.agent.tree import show_chapters

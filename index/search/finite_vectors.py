@@ -9,9 +9,9 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 from kinodex.index.store.database import Tables
-from kinodex.index.store.indexes import COLUMN
-from kinodex.index.store.schema import Filter, all_of, fits_one_filter, one_of
-from kinodex.index.videos.visibility import check_vectors, not_finite
+from kinodex.index.store.filters import Filter, all_of, fits_one_filter, one_of
+from kinodex.index.store.vector_index import COLUMN
+from kinodex.index.videos.damage import check_vectors, not_finite
 
 _SOUND: WeakKeyDictionary[Tables, dict[str, set[int]]] = WeakKeyDictionary()
 """Fragments without such vectors, by table."""

@@ -14,45 +14,36 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from kinodex.index.additions import plain_label
-from kinodex.index.annotations import CHAPTERS, Speakers, shown_speaker
+from kinodex.index.annotations.chapters import CHAPTERS
+from kinodex.index.annotations.speakers import Speakers, shown_speaker
 from kinodex.index.extracts import Extracts
 from kinodex.index.kinds import LINE_KINDS, FoundIn, LineKind
 from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.index.search.fusion import apart, distinct, followed, fuse, fuse_same, shares_words, suppress_neighbours
-from kinodex.index.search.in_memory import HeldRows, held_rows, unit_query
-from kinodex.index.search.words import (
+from kinodex.index.search.held_rows import HeldRows, held_rows, unit_query
+from kinodex.index.search.queries import (
     FEW_VIDEOS,
     MOST_LISTED,
     Limits,
     Rows,
-    by_words_and_meaning,
     check_scope,
     check_words,
-    forgiving_rows,
     hit_of,
     limits_of,
-    lines_like,
     matching_rows,
     nearest_rows,
     on_player_clock,
     search_until_k,
-    with_meaning,
 )
+from kinodex.index.search.typos import forgiving_rows
+from kinodex.index.search.words import by_words_and_meaning, lines_like, with_meaning
 from kinodex.index.sentences import Meaning
-from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.store.database import Tables
-from kinodex.index.store.indexes import present
+from kinodex.index.store.filters import Filter, at_least, equal, overlapping, within
+from kinodex.index.store.held_tables import present
 from kinodex.index.store.quiet_lance import ColumnOrdering
-from kinodex.index.store.schema import (
-    CLIPS_PREFIX,
-    Filter,
-    at_least,
-    captions_space,
-    equal,
-    overlapping,
-    vectors_table,
-    within,
-)
+from kinodex.index.store.schema import CLIPS_PREFIX, captions_space, vectors_table
 from kinodex.index.videos.visibility import VisibilityCache, space_scope
 
 EVERYWHERE = Scope()

@@ -13,66 +13,26 @@ they are exported, which one process does at a time.
 from __future__ import annotations
 
 import json
-import os
-import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from kinodex.index.errors import ExportRefused, TowersDamaged, WeightsMissing
-from kinodex.index.spaces.cpu import IMAGE_ONNX, PIXELS, VECTORS, ImageTower
-from kinodex.index.spaces.space import (
-    MIN_COSINE,
-    MIN_CPU_SPEEDUP,
-    absolute_name,
-    computes_bf16,
-    features_of,
-    fetch_tokenizer,
-    load_space,
-    processor_facts,
-)
-from kinodex.index.spaces.towers import (
-    Fingerprint,
-    SpaceTowers,
-    TowerFacts,
-    TowerKind,
-    cache_folder,
-    cached_place,
-    check_sizes,
-    put_whole,
-    read_towers,
-    scratch_beside,
-    tower_facts,
-    write_towers,
-)
+from kinodex.index.spaces.export_image import export_image_tower
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.spaces.image_tower import IMAGE_ONNX, ImageTower
+from kinodex.index.spaces.model_names import absolute_name
+from kinodex.index.spaces.space import fetch_tokenizer, load_space
+from kinodex.index.spaces.tower_cache import cache_folder, cached_place, put_whole, scratch_beside
+from kinodex.index.spaces.towers import SpaceTowers, TowerFacts, TowerKind, check_sizes, read_towers, write_towers
+from kinodex.index.spaces.trial import read_trial, write_json
 
 if TYPE_CHECKING:
     from kinodex.index.spaces.space import Space
-
-# What the cache holds.
-
-TRIAL_JSON = "trial.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """ONNX Runtime against torch on one machine: which embeds its pictures, and why."""
-
-    taken: bool
-    """True if the exported tower does."""
-    why: str
-    cpu: str
-    cpu_s_a_picture: Mapping[str, float]
-    """By arithmetic, on one core."""
 
 
 def recall(name: str) -> Fingerprint | None:
@@ -93,7 +53,7 @@ def remember(space: Fingerprint, files: Iterable[Path]) -> None:
     stamps = {str(path.absolute()): _stamp(path) for path in files}
     value = {"space": asdict(space), "open_clip": _open_clip_version(), "files": stamps}
     record.parent.mkdir(parents=True, exist_ok=True)
-    _write_json(record, value)
+    write_json(record, value)
 
 
 def read_cached(digest: str, kind: TowerKind) -> SpaceTowers | None:
@@ -105,15 +65,6 @@ def read_cached(digest: str, kind: TowerKind) -> SpaceTowers | None:
             check_sizes(folder, towers.files)
             return towers
     return None
-
-
-def read_trial(digest: str) -> Trial | None:
-    """Read the trial of a space's image tower on this machine; None if there was none."""
-    try:
-        trial = Trial(**json.loads((cached_place(digest, "image") / TRIAL_JSON).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return None
-    return trial if trial.cpu == processor_facts()[0] else None
 
 
 def cached_image_tower(space: Fingerprint) -> ImageTower | None:
@@ -198,191 +149,3 @@ def _open_clip_version() -> str:
         return version("open_clip_torch")
     except PackageNotFoundError:
         return ""
-
-
-def _write_json(path: Path, value: Any) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)
-
-
-# Export of an image tower to an ONNX graph that takes bytes and gives unit vectors. Needs torch and onnx.
-
-PICTURES, FIRST_BATCH = 8, 1
-"""Pictures of the check, and of its first batch, which is not timed: the graph must take any number."""
-IMAGE_MIN_COSINE = 0.9999
-MIN_HALF_COSINE = 0.999999
-"""Weights are kept in half precision, half the size, where they give the same vectors to this cosine."""
-HALVED_FROM_NUMBERS = 1024
-MOST_BYTES = 2_000_000_000
-"""A graph in one file cannot be larger (protobuf)."""
-OPSET = 18
-
-
-def export_image_tower(space: Space, folder: Path) -> TowerFacts:
-    """Write the image tower of a space, freshly loaded on the CPU, into `folder`, checked and timed against torch.
-
-    Weights are kept in half precision where the vectors stay the same. Raises ExportRefused with the reason if the
-    exporter cannot follow the tower or its vectors differ.
-    """
-    import onnx
-
-    module, pictures, file = _embedding_module(space), check_pictures(space), folder / IMAGE_ONNX
-    graph, weights = _graph(space, module, pictures), _weights(module)
-    torch_s, expected = _timed(_by_torch(module), pictures)
-    least: float | None = None
-    for is_half, needed in ((True, MIN_HALF_COSINE), (False, IMAGE_MIN_COSINE)):
-        if sum(each.nbytes for each in weights.values()) / (2 if is_half else 1) > MOST_BYTES:
-            continue
-        onnx.save(_with_weights(graph, weights, is_half), file)
-        onnx_s, found = _timed(ImageTower(space.fingerprint, file, 1).embed, pictures)
-        if (least := _least_cosine(found, expected)) >= needed:
-            _write_json(folder / TRIAL_JSON, asdict(_trial(space, pictures, expected, torch_s, onnx_s)))
-            settings = {"weights": "float16" if is_half else "float32"}
-            return tower_facts(folder, [IMAGE_ONNX], settings, PICTURES, round(least, 7))
-    file.unlink(missing_ok=True)
-    if least is None:
-        raise ExportRefused(f"the image tower of {space.name} is larger than the 2 GB that one ONNX file can hold")
-    raise ExportRefused(
-        f"the exported image tower of {space.name} has a cosine of only {least:.5f} to the original on one of "
-        f"{PICTURES} pictures; at least {IMAGE_MIN_COSINE} is needed"
-    )
-
-
-def check_pictures(space: Space) -> NDArray[np.uint8]:
-    """Make pictures of the tower's input size, flat to finely grained: uint8 [n, 3, h, w]."""
-    chance = np.random.default_rng(14)
-    shape = space.prepare(np.zeros((64, 64, 3), np.uint8)).shape[1:]
-    pictures = []
-    for number in range(PICTURES):
-        cells = min(2**number, *shape)
-        grid = chance.integers(0, 256, (cells, cells, 3), dtype=np.uint8)
-        rows, columns = (np.arange(length) * cells // length for length in shape)
-        pictures.append(grid[rows][:, columns].transpose(2, 0, 1))
-    return np.stack(pictures)
-
-
-def _trial(space: Space, pictures: NDArray[np.uint8], expected: NDArray[Any], torch_s: float, onnx_s: float) -> Trial:
-    """Judge the exported tower: its start without torch pays, unless torch in bf16 is much quicker here."""
-    cpu, runtime = processor_facts()[0], f"float32, ONNX Runtime {version('onnxruntime')}"
-    seconds = {f"float32, torch {version('torch')}": round(torch_s, 5), runtime: round(onnx_s, 5)}
-    if computes_bf16():
-        low_s, found = _timed(space.embed, pictures)
-        if not space.arithmetic.startswith("float32"):
-            seconds[space.arithmetic] = round(low_s, 5)
-            if low_s * MIN_CPU_SPEEDUP < onnx_s and _least_cosine(found, expected) >= MIN_COSINE:
-                return Trial(False, f"{space.arithmetic} takes {low_s / onnx_s:.2f} of its time", cpu, seconds)
-    why = f"{onnx_s / torch_s:.2f} of the time of float32 by torch, and no torch to import"
-    return Trial(True, why, cpu, seconds)
-
-
-def _timed(
-    embed: Callable[[NDArray[np.uint8]], NDArray[Any]], pictures: NDArray[np.uint8]
-) -> tuple[float, NDArray[Any]]:
-    """Embed in two batches; returns the CPU seconds a picture of the second, and the vectors of both."""
-    first = embed(pictures[:FIRST_BATCH])
-    began = time.process_time()
-    second = embed(pictures[FIRST_BATCH:])
-    return (time.process_time() - began) / (PICTURES - FIRST_BATCH), np.concatenate([first, second])
-
-
-def _least_cosine(found: NDArray[Any], expected: NDArray[Any]) -> float:
-    ours, theirs = (
-        each.astype(np.float64) / np.linalg.norm(each.astype(np.float64), axis=1, keepdims=True)
-        for each in (found, expected)
-    )
-    return float(np.nan_to_num((ours * theirs).sum(1), nan=0.0).min())
-
-
-def _graph(space: Space, module: Any, pictures: NDArray[np.uint8]) -> Any:
-    """Trace the module as an ONNX graph of any number of pictures, whose weights are still inputs.
-
-    By TorchScript and without the weights: 2.3 CPU s for ViT-B-32, where torch.export takes 12 and its own folding of
-    the weights 4.
-    """
-    import onnx
-    import torch
-
-    traced, buffer = torch.from_numpy(pictures[:2]), BytesIO()
-    export: Any = torch.onnx.export  # which takes a buffer too
-    fast_path: Any = torch.backends.mha
-    is_fast = fast_path.get_fastpath_enabled()
-    try:
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            fast_path.set_fastpath_enabled(False)  # its operator has no counterpart in ONNX
-            export(
-                module,
-                (traced,),
-                buffer,
-                input_names=[PIXELS],
-                output_names=[VECTORS],
-                dynamic_axes={PIXELS: {0: "n"}, VECTORS: {0: "n"}},
-                export_params=False,
-                do_constant_folding=False,
-                opset_version=OPSET,
-                dynamo=False,
-            )
-    except Exception as error:  # a tower that the exporter cannot follow says so in a hundred ways
-        cause = error.__cause__ or error
-        why = f"{type(cause).__name__}: {str(cause).strip()}".splitlines()[0][:200]
-        raise ExportRefused(f"torch cannot export the image tower of {space.name}: {why}") from error
-    finally:
-        fast_path.set_fastpath_enabled(is_fast)
-    return onnx.load_from_string(buffer.getvalue())
-
-
-def _embedding_module(space: Space) -> Any:
-    """Make a module of uint8 pictures [n, 3, h, w] to unit vectors float32 [n, dim]."""
-    import torch
-
-    class Embedding(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.tower, mean, std = space.image_parts()
-            self.mean, self.std = (torch.tensor(each).view(3, 1, 1) for each in (mean, std))
-
-        def forward(self, pixels: torch.Tensor) -> torch.Tensor:
-            images = (pixels.float() / 255 - self.mean) / self.std
-            return torch.nn.functional.normalize(features_of(self.tower, images), dim=-1)
-
-    return Embedding().eval()
-
-
-def _by_torch(module: Any) -> Callable[[NDArray[np.uint8]], NDArray[Any]]:
-    import torch
-
-    def embed(batch: NDArray[np.uint8]) -> NDArray[Any]:
-        with torch.inference_mode():
-            vectors: NDArray[Any] = module(torch.from_numpy(batch)).numpy()
-        return vectors
-
-    return embed
-
-
-def _weights(module: Any) -> dict[str, NDArray[Any]]:
-    named = [*module.named_parameters(), *module.named_buffers()]
-    return {name: value.detach().contiguous().numpy() for name, value in named}
-
-
-def _with_weights(graph: Any, weights: Mapping[str, NDArray[Any]], is_half: bool) -> Any:
-    """Copy a graph with its weights; large ones in half precision are cast to float32 where they are used."""
-    from onnx import ModelProto, TensorProto, helper, numpy_helper
-
-    copy = ModelProto()
-    copy.CopyFrom(graph)
-    inputs, casts = [each for each in copy.graph.input if each.name == PIXELS], []
-    for each in copy.graph.input:
-        if each.name == PIXELS:
-            continue
-        numbers, name = weights[each.name], each.name
-        largest = np.finfo(np.float16).max
-        if is_half and numbers.size >= HALVED_FROM_NUMBERS and np.abs(numbers).max() < largest:
-            numbers, name = numbers.astype(np.float16), f"{name}.half"
-            casts.append(helper.make_node("Cast", [name], [each.name], to=TensorProto.FLOAT))
-        copy.graph.initializer.append(numpy_helper.from_array(numbers, name))
-    nodes = [*casts, *copy.graph.node]
-    del copy.graph.input[:], copy.graph.node[:]
-    copy.graph.input.extend(inputs)
-    copy.graph.node.extend(nodes)
-    return copy

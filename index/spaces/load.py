@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from kinodex.index.errors import DeviceMissing, TorchMissing
-from kinodex.index.spaces.space import BUILTIN_SPACE, Space, load_space
-from kinodex.index.spaces.towers import BUILTIN_TOWERS, ImageEmbedder, TextEmbedder, TowerKind
+from kinodex.index.spaces.embedders import ImageEmbedder, TextEmbedder
+from kinodex.index.spaces.model_names import BUILTIN_SPACE
+from kinodex.index.spaces.space import Space, load_space
+from kinodex.index.spaces.towers import BUILTIN_TOWERS, TowerKind
 
 TORCH_PACKAGES = ("torch", "torchvision", "open_clip")
 CPU_DEVICES = ("auto", "cpu")
@@ -27,10 +29,9 @@ def load_image_tower(name: str, device: str = "auto") -> ImageEmbedder:
     and not there.
     """
     if name == BUILTIN_SPACE and device in CPU_DEVICES:
-        from kinodex.index.spaces.resnet import open_image
+        from kinodex.index.spaces.image_tower import ImageTower
 
-        if exported := open_image(BUILTIN_TOWERS):
-            return exported
+        return ImageTower.open(BUILTIN_TOWERS)
     return _load_with_torch(name, device, "image")
 
 

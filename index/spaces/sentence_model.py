@@ -1,283 +1,53 @@
-"""Models of sentences: lines of text as unit vectors, by transformers once, and for searches without torch.
+"""A sentence model by transformers, with torch: it embeds a library's lines, and is exported for searches without it.
 
-torch and transformers load only inside functions.
+A model is named by its hub id ("sentence-transformers/all-MiniLM-L6-v2") or its folder. What sentence-transformers
+keeps beside the weights is read and done as it says (see `ModelFacts`); that package itself is not needed.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.index.errors import BadCheckpoint, ExportRefused, TorchMissing, WeightsMissing, checked_text
-from kinodex.index.spaces.export_text import (
-    CHECK_TEXTS,
-    CHECKS,
-    Arrays,
-    block_arrays,
-    export_plain_tokenizer,
-    write_tower,
-)
+from kinodex.index.errors import BadCheckpoint, WeightsMissing
+from kinodex.index.spaces.fingerprint import Fingerprint, sha256_of_json
 from kinodex.index.spaces.named_models import note_model
-from kinodex.index.spaces.space import chosen_device, import_torchvision, quick_hub, unit
-from kinodex.index.spaces.text_tower import Activation, Pool, TextSettings, TextTower, TransformerSettings
-from kinodex.index.spaces.towers import Fingerprint, TowerFacts, sha256_of_json
+from kinodex.index.spaces.sentence_facts import LONGEST, ModelFacts, Pooling, read_facts
+from kinodex.index.spaces.space import chosen_device, unit
+from kinodex.index.spaces.transformers_models import (
+    OF_OTHER_HEADS,
+    OF_THE_WRITER,
+    hub_of,
+    load_error,
+    quiet,
+    weights_sha256,
+    with_transformers,
+)
 
 if TYPE_CHECKING:
     import torch
 
-# Export of a sentence model to a folder that is searched with without torch, and its check against the original.
-
-SHIFTED = ("roberta", "xlm-roberta", "camembert")
-EXPORTED_MODELS = ("bert", *SHIFTED)
-"""Kinds of transformers, by their `model_type`, that have BERT's blocks; the first positions of some are padding's."""
-BLOCK = re.compile(r"encoder\.layer\.(\d+)\.(.+)\.(weight|bias)")
-PARTS = {
-    "attention.output.dense": "attention.out",
-    "attention.output.LayerNorm": "norm_1",
-    "intermediate.dense": "mlp.in",
-    "output.dense": "mlp.out",
-    "output.LayerNorm": "norm_2",
-}
-MIXED = ("attention.self.query", "attention.self.key", "attention.self.value")
-ACTIVATIONS: Mapping[str, Activation] = {
-    "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "quick_gelu": "quick_gelu",
-}
-POOLS: Mapping[str, Pool] = {"mean": "mean", "cls": "first", "lasttoken": "last_shown"}
+ZERO_LENGTH = 1e-9
 
 
-def export_sentence_model(model: SentenceModel, folder: Path) -> TowerFacts:
-    """Write a sentence model to `folder` as a text tower, in half precision where that is near enough.
+def pooled(states: torch.Tensor, shown: torch.Tensor, pooling: Pooling) -> torch.Tensor:
+    """Make one vector of the states of each text's tokens, of which `shown` are no padding."""
+    import torch
 
-    Raises ExportRefused if the model is of a kind that is not covered, or if a text of the check has a vector with a
-    cosine below 0.9999 to torch's.
-    """
-    arrays, transformer = _transformer(model)
-    settings = TextSettings(transformer, export_plain_tokenizer(model.tokenizer, model.facts.max_length, folder))
-    what, expected = f"the sentence model {model.space.name}", model.embed_lines(CHECK_TEXTS)
+    if pooling == "mean":
+        weights = shown.unsqueeze(-1).float()
+        return (states * weights).sum(1) / weights.sum(1).clamp(min=ZERO_LENGTH)
+    last = shown.shape[1] - 1 - shown.flip(1).argmax(1)  # that is no padding, on whichever side that is
+    places = shown.argmax(1) if pooling == "cls" else last
+    return states[torch.arange(states.shape[0], device=states.device), places]
 
-    def embed(tower: TextTower) -> NDArray[np.float32]:
-        return SentenceTower(tower).embed_lines(CHECK_TEXTS)
-
-    return write_tower(folder, what, model.space, arrays, settings, CHECK_TEXTS, expected, embed)
-
-
-def _transformer(model: SentenceModel) -> tuple[Arrays, TransformerSettings]:
-    """Read settings and weights of a transformer of BERT's kind, by our names."""
-    config = model.model.config
-    if config.model_type not in EXPORTED_MODELS:
-        raise ExportRefused(f"this sentence model is of the kind {config.model_type}, which is not covered")
-    if getattr(config, "is_decoder", False):
-        raise ExportRefused("this sentence model looks at earlier words alone (is_decoder), which is not covered")
-    pool = POOLS[model.facts.pooling]
-    settings = transformer_settings(
-        "sentence model", config, model.tokenizer, False, pool, hides_padding=True, norm_after=True
-    )
-    weights = weights_of(model.model)
-    first = int(config.pad_token_id) + 1 if config.model_type in SHIFTED else 0
-    return _embeddings(weights, first, model.facts.max_length) | _blocks(weights), settings
-
-
-def transformer_settings(
-    what: str, config: Any, tokenizer: Any, causal: bool, pool: Pool, **others: Any
-) -> TransformerSettings:
-    """Read the settings of a text transformer of transformers; raises ExportRefused for a foreign activation."""
-    if config.hidden_act not in ACTIVATIONS:
-        raise ExportRefused(f"this {what} has the activation {config.hidden_act}, which is not covered")
-    facts = config.num_hidden_layers, config.num_attention_heads, config.layer_norm_eps
-    pad_id = int(tokenizer.pad_token_id)
-    return TransformerSettings(*facts, ACTIVATIONS[config.hidden_act], causal, pool, pad_id=pad_id, **others)
-
-
-def weights_of(model: Any) -> Arrays:
-    """Read all weights of a model, by their names, as float32."""
-    return {name: tensor.detach().cpu().float().numpy() for name, tensor in model.state_dict().items()}
-
-
-def _embeddings(weights: Mapping[str, NDArray[np.float32]], first: int, max_length: int) -> Arrays:
-    """Read what the words are embedded by; the kind of a token, always the first, is added to its position."""
-    positions = weights["embeddings.position_embeddings.weight"][first : first + max_length]
-    return {
-        "token_embedding": weights["embeddings.word_embeddings.weight"],
-        "positions": positions + weights["embeddings.token_type_embeddings.weight"][0],
-        "embedding_norm.weight": weights["embeddings.LayerNorm.weight"],
-        "embedding_norm.bias": weights["embeddings.LayerNorm.bias"],
-    }
-
-
-def _blocks(weights: Mapping[str, NDArray[np.float32]]) -> Arrays:
-    arrays, others = block_arrays(weights, BLOCK, PARTS, MIXED)
-    if foreign := [name for name in others if ".attention.self." not in name]:
-        raise ExportRefused(
-            f"this sentence model has weights {foreign[0]}, which the numpy tower does not compute with"
-        )
-    return arrays
-
-
-# Likeness from which on a sentence model's lines count as found: a nearest line always exists, like or not.
-#
-# How near two texts are that have nothing in common differs from model to model: about 0 for all-MiniLM-L6-v2, 0.7 for
-# E5. So it is measured once for each: `QUERIES` and `LINES` are about different things, and their cosines are those of
-# chance. A line is found from `DEVIATIONS` standard deviations above their mean on.
-
-DEVIATIONS = 4.0
-QUERIES: tuple[str, ...] = tuple(CHECKS["queries"])
-LINES: tuple[str, ...] = tuple(CHECKS["lines"])
-
-
-@dataclass(frozen=True, slots=True)
-class Likeness:
-    """The cosines of a sentence model's texts that have nothing in common."""
-
-    mean: float
-    deviation: float
-
-    @property
-    def least(self) -> float:
-        """The least cosine of a line that counts as found."""
-        return min(self.mean + DEVIATIONS * self.deviation, 1.0)
-
-
-def measure_likeness(model: SentenceEmbedder) -> Likeness:
-    """Compare `QUERIES` and `LINES` by a model; the same model gives the same numbers, to its rounding."""
-    cosines = model.embed_texts(QUERIES) @ model.embed_lines(LINES).T
-    return Likeness(round(float(np.mean(cosines)), 4), round(float(np.std(cosines)), 4))
-
-
-# Facts of a sentence model that its weights do not show, from the files that sentence-transformers keeps beside them.
-#
-# `modules.json` lists what is computed, `1_Pooling/config.json` how a text's tokens become one vector,
-# `sentence_bert_config.json` how many tokens count, and `config_sentence_transformers.json` what is written before a
-# query and before a line that is searched (sentence-transformers 6.2, `sentence_transformer/model.py`, `encode_query`
-# and `encode_document`). A folder without them is a plain transformer: the mean of its tokens, nothing before a text.
-
-Pooling = Literal["mean", "cls", "lasttoken"]
-ReadJson = Callable[[str], Any]
-"""Reads one of the model's files by its path there; None where the model has no such file."""
-
-POOLINGS: Mapping[str, Pooling] = {"mean": "mean", "cls": "cls", "lasttoken": "lasttoken"}
-OLD_POOLINGS = {
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_max_tokens": "max",
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
-    "pooling_mode_weightedmean_tokens": "weightedmean",
-    "pooling_mode_lasttoken": "lasttoken",
-}
-"""Switches of files that sentence-transformers wrote before its version 5.4."""
-COVERED_PARTS = ("Transformer", "Pooling", "Normalize")
-QUERY_PROMPTS, LINE_PROMPTS = ("query",), ("document", "passage", "corpus")
-LONGEST = 512
-"""Tokens that count where no file says how many: what BERT was trained with."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFacts:
-    """The facts of a sentence model that its vectors depend on, beside its weights."""
-
-    pooling: Pooling
-    max_length: int
-    """Tokens of a text that count, its marks of start and end among them."""
-    query_prompt: str
-    """Written before a query ("query: ")."""
-    line_prompt: str
-    """Written before a line that is searched ("passage: ")."""
-    pad_token: str
-
-    @classmethod
-    def of(cls, fingerprint: Fingerprint) -> ModelFacts:
-        """Read the facts that the fingerprint of a sentence model holds."""
-        return cls(**json.loads(fingerprint.preprocess))
-
-    def as_json(self) -> str:
-        """Write the facts for a fingerprint."""
-        return json.dumps(asdict(self), sort_keys=True)
-
-    def query(self, text: str) -> str:
-        """Make the model's input of a query."""
-        return self.query_prompt + self._plain(text)
-
-    def line(self, text: str) -> str:
-        """Make the model's input of a line that is searched."""
-        return self.line_prompt + self._plain(text)
-
-    def _plain(self, text: str) -> str:
-        """Take out the word for padding, which would be hidden in some towers and not in others."""
-        plain = checked_text(text)
-        return (plain.replace(self.pad_token, " ") if self.pad_token else plain).strip()
-
-
-def read_facts(name: str, read: ReadJson, pad_token: str, longest: int) -> ModelFacts:
-    """Read the facts of a model that takes at most `longest` tokens; raises BadCheckpoint if it computes more."""
-    pooling_path = "1_Pooling"
-    for module in read("modules.json") or ():
-        kind = str(module["type"]).rsplit(".", 1)[-1]
-        if kind not in COVERED_PARTS:
-            raise BadCheckpoint(
-                f"got the sentence model {name}, which has a {kind}; give one of {', '.join(COVERED_PARTS)} alone, "
-                "such as sentence-transformers/all-MiniLM-L6-v2"
-            )
-        if kind == "Pooling":
-            pooling_path = str(module["path"])
-    pooling = read(str(PurePosixPath(pooling_path) / "config.json")) or {}
-    config = read("config_sentence_transformers.json") or {}
-    prompts = {key: text for key, text in (config.get("prompts") or {}).items() if text}
-    default = str(prompts.get(config.get("default_prompt_name") or "", ""))
-    query, line = (
-        next((prompts[name] for name in names if name in prompts), default) for names in (QUERY_PROMPTS, LINE_PROMPTS)
-    )
-    if (query or line) and not pooling.get("include_prompt", True):
-        raise BadCheckpoint(f"got the sentence model {name}, whose pooling leaves its prompts out; give another")
-    limit = (read("sentence_bert_config.json") or {}).get("max_seq_length") or longest
-    return ModelFacts(_pooling(name, pooling), min(int(limit), longest), query, line, pad_token)
-
-
-def _pooling(name: str, config: Mapping[str, Any]) -> Pooling:
-    """Find the one way in which the tokens of a text become its vector."""
-    modes: Any = config.get("pooling_mode") or [mode for key, mode in OLD_POOLINGS.items() if config.get(key)] or "mean"
-    found = [modes] if isinstance(modes, str) else list(modes)
-    if len(found) != 1 or found[0] not in POOLINGS:
-        raise BadCheckpoint(
-            f"got the sentence model {name}, which pools by {' and '.join(found)}; give one that pools by "
-            f"{', '.join(POOLINGS)}"
-        )
-    return POOLINGS[found[0]]
-
-
-# A sentence model by transformers, with torch: it embeds a library's lines, and is exported for searches without it.
-#
-# A model is named by its hub id ("sentence-transformers/all-MiniLM-L6-v2") or its folder. What sentence-transformers
-# keeps beside the weights is read and done as it says (see `ModelFacts`); that package itself is not needed.
 
 BATCH = 64
-OF_OTHER_HEADS = ("pooler.", "lm_head.", "cls.")
-"""Weights that embed nothing: some checkpoints lack them, and then they are random numbers."""
-OF_THE_WRITER = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "use_cache")
-"""Entries of a `config.json` that the vectors do not depend on."""
-
-
-class SentenceEmbedder(Protocol):
-    """Embeds texts in the space of a sentence model; `space` is its identity."""
-
-    @property
-    def space(self) -> Fingerprint: ...
-
-    def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed queries as unit vectors float32 [n, dim]."""
-
-    def embed_lines(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed lines that are searched as unit vectors float32 [n, dim]."""
 
 
 class SentenceModel:
@@ -310,20 +80,11 @@ class SentenceModel:
         return vectors
 
     def _batch(self, texts: list[str]) -> torch.Tensor:
-        import torch
 
         settings = {"padding": True, "truncation": True, "max_length": self.facts.max_length}
         inputs = self.tokenizer(texts, return_tensors="pt", **settings).to(self._device)
         states = self.model(**inputs).last_hidden_state
-        shown = inputs["attention_mask"]
-        if self.facts.pooling == "mean":
-            weights = shown.unsqueeze(-1).float()
-            pooled = (states * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
-        else:
-            last = shown.shape[1] - 1 - shown.flip(1).argmax(1)  # that is no padding, on whichever side that is
-            places = shown.argmax(1) if self.facts.pooling == "cls" else last
-            pooled = states[torch.arange(len(texts), device=self._device), places]
-        return unit(pooled)
+        return unit(pooled(states, inputs["attention_mask"], self.facts.pooling))
 
 
 def load_sentence_model(name: str, device: str = "auto") -> SentenceModel:
@@ -351,63 +112,12 @@ def load_sentence_model(name: str, device: str = "auto") -> SentenceModel:
     return SentenceModel(space, model.eval().to(place), tokenizer, place)
 
 
-def with_transformers(what: str, name: str) -> tuple[str, Any]:
-    """Give the whole name of a model of transformers, for a library stores it, and that package.
-
-    Raises WeightsMissing for a folder without a model, TorchMissing where the package is not installed.
-    """
-    folder = Path(name).expanduser() if name.startswith("~/") else Path(name)
-    name = str(folder.absolute()) if folder.is_dir() else name
-    if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
-        raise WeightsMissing(f"got {what} {name}, a folder without config.json; give a copy of a model")
-    try:
-        import_torchvision()
-        import transformers
-    except ModuleNotFoundError as error:
-        raise TorchMissing(
-            f"cannot load {what} {name}: {error.name} is not installed; `pip install 'kinodex[hf]'` brings it"
-        ) from error
-    return name, transformers
-
-
 def _limits(model: Any, tokenizer: Any) -> tuple[str, int]:
     """Find the word for padding, and the most tokens that a text may have."""
     places = int(getattr(model.config, "max_position_embeddings", 0) or LONGEST)
     if type(model).__name__.startswith(("Roberta", "XLMRoberta", "Camembert", "MPNet")):
         places -= int(model.config.pad_token_id) + 1  # their first position comes after that of padding
     return str(tokenizer.pad_token or ""), min(int(tokenizer.model_max_length), places)
-
-
-def hub_of(name: str) -> AbstractContextManager[bool]:
-    return nullcontext(False) if Path(name).is_dir() else quick_hub()
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Show neither warnings of transformers nor its bars of progress within this block."""
-    from transformers import utils
-
-    logging: Any = utils.logging
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
-
-
-def load_error(what: str, error: Exception, kind: str = "sentence-transformers") -> WeightsMissing | BadCheckpoint:
-    """Explain why a model of transformers cannot be loaded; `kind` says of what it should be."""
-    reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
-    if isinstance(error, OSError):
-        return WeightsMissing(
-            f"{what} cannot be had: {reason}; give the folder of a copy (config.json, "
-            "model.safetensors, tokenizer.json and what else is there), or a hub id that this machine can reach"
-        )
-    return BadCheckpoint(f"cannot load {what}: {reason}; give a model of {kind}")
 
 
 def _read_json(name: str, path: str) -> Any:
@@ -431,42 +141,3 @@ def _fingerprint(name: str, model: Any, tokenizer: Any, facts: ModelFacts) -> Fi
     identity = sha256_of_json({"config": plain, "vocabulary": tokenizer.get_vocab()})
     weights, dim = weights_sha256(model), int(model.config.hidden_size)
     return Fingerprint(name, identity[:12], weights, facts.as_json(), dim)
-
-
-def weights_sha256(model: Any) -> str:
-    """Hash all weights that embed something, as float32."""
-    digest = hashlib.sha256()
-    for key, tensor in sorted(model.state_dict().items()):
-        if not key.startswith(OF_OTHER_HEADS):
-            digest.update(f"{key} {tuple(tensor.shape)}".encode())
-            digest.update(tensor.float().contiguous().numpy())
-    return digest.hexdigest()
-
-
-# An exported sentence model without torch: a text tower (`text_tower`) and its prompts.
-
-
-class SentenceTower:
-    """Embeds texts as the sentence model does that was exported. Several threads may use one at once."""
-
-    def __init__(self, tower: TextTower) -> None:
-        self._tower = tower
-        self.facts = ModelFacts.of(tower.fingerprint)
-
-    @classmethod
-    def open(cls, folder: Path) -> SentenceTower:
-        """Open the tower of a folder; raises TowersDamaged or BadCheckpoint as `TextTower.open` does."""
-        return cls(TextTower.open(folder))
-
-    @property
-    def space(self) -> Fingerprint:
-        """Identity of the model."""
-        return self._tower.fingerprint
-
-    def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed queries as unit vectors float32 [n, dim]."""
-        return self._tower.embed_text([self.facts.query(text) for text in texts])
-
-    def embed_lines(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed lines that are searched as unit vectors float32 [n, dim]."""
-        return self._tower.embed_text([self.facts.line(text) for text in texts])

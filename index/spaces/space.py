@@ -9,42 +9,26 @@ A space is a model, its weights and its preprocessing. `load_space` makes one fr
 - ``ViT-B-32/PATH.safetensors``: an architecture with a local checkpoint.
 
 What is no model of open_clip's own list is loaded from a copy that holds nothing but data (`checked_copy`).
-
-The default is SigLIP 2 (Tschannen et al. 2025, arXiv 2502.14786; weights Apache-2.0) in its base size with 32-pixel
-patches at 256 px, which understands many languages and needs `transformers` for its tokenizer. It finds the right COCO
-picture for a caption first in 47.2 % of cases, where ViT-B-32/laion2b_s34b_b79k finds it in 39.3 %, and
-ViT-B-16-SigLIP2-256/webli, at four times the patches, in 53.2 %.
 """
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
-import platform
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.index.errors import BadCheckpoint, DeviceMissing, WeightsMissing, checked_text
-from kinodex.index.spaces.towers import BUILTIN, Fingerprint, SharedSwitch, Sigmoid, sha256_of_json
-
-if TYPE_CHECKING:
-    import torch
-import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
-from kinodex.index.errors import UnknownModel
+from kinodex.index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
+from kinodex.index.spaces.arithmetic import arithmetic_of, features_of, quick_tower, torch_threads
 from kinodex.index.spaces.checked_copy import (
     CONFIG,
     WEIGHT_NAMES,
@@ -55,197 +39,16 @@ from kinodex.index.spaces.checked_copy import (
     in_hub,
     link_weights,
 )
+from kinodex.index.spaces.fingerprint import Fingerprint, sha256_of_json
+from kinodex.index.spaces.import_torch import import_open_clip, silent_root_logger
+from kinodex.index.spaces.model_names import HUB, LOCAL, ModelName, absolute_name, model_name
 from kinodex.index.spaces.named_models import note_model
+from kinodex.index.spaces.quick_hub import quick_hub
+from kinodex.index.spaces.towers import Sigmoid
+from kinodex.index.utf8 import checked_text
 
-# Source of a space's model: its name resolved to the arguments of open_clip, and the hub without its long retries.
-
-DEFAULT_SPACE, BUILTIN_SPACE = "ViT-B-32-SigLIP2-256/webli", "builtin"
-HUB, LOCAL = "hf-hub:", "local-dir:"
-PROBE_TIMEOUT_S = 5.0
-HOW_TO_LIST = "`python -c 'import open_clip; print(open_clip.list_pretrained())'` lists all"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelName:
-    """Arguments of `open_clip.create_model`."""
-
-    given: str
-    model: str
-    """An architecture, or a "hf-hub:" or "local-dir:" name."""
-    pretrained: str | None = None
-    """A pretrained tag or the path of a checkpoint, for an architecture."""
-    tag_settings: Mapping[str, Any] = field(default_factory=dict)
-    """open_clip's own settings of the tag; empty for anything but a tag."""
-    preprocess: Mapping[str, Any] = field(default_factory=dict)
-    """Preprocessing for a bare checkpoint, which the file itself does not describe."""
-    config: Mapping[str, Any] | None = None
-    """The configuration of a model that is not of open_clip's own list, as it was given."""
-
-    @property
-    def hub_id(self) -> str:
-        """Name of the model on the hub."""
-        return self.model.removeprefix(HUB)
-
-    @property
-    def asks_hub(self) -> bool:
-        """True if weights or a tokenizer may have to come from the hub."""
-        return not self.model.startswith(LOCAL)
-
-    @property
-    def quick_gelu(self) -> bool:
-        """True if the tag's weights were trained with QuickGELU, which its architecture does not say."""
-        return bool(self.tag_settings.get("quick_gelu"))
-
-
-def absolute_name(name: str) -> str:
-    """Make the path in a space's name absolute, if it has one: a library stores it, and may be opened anywhere."""
-    kind, separator, path = name.partition(":" if name.startswith(LOCAL) else "/")
-    if not name.startswith(LOCAL) and (name.startswith(HUB) or not path.endswith(WEIGHT_SUFFIX)):
-        return name
-    given = Path(path)
-    found = given.expanduser() if given.parts[:1] == ("~",) else given  # of ~nobody it would raise a RuntimeError
-    return f"{kind}{separator}{found.absolute()}"
-
-
-def model_name(open_clip: ModuleType, name: str) -> ModelName:
-    """Check the name of a space as far as possible without loading anything."""
-    name = absolute_name(name)
-    if name == "builtin":
-        _check_folder(name, BUILTIN)
-        return ModelName(name, f"{LOCAL}{BUILTIN}")
-    if name.startswith(LOCAL):
-        _check_folder(name, Path(name.removeprefix(LOCAL)))
-        return ModelName(name, name)
-    if name.startswith(HUB):
-        if name.count("/") != 1 or name.endswith("/"):
-            raise UnknownModel(f"got space {name!r}; a model on the hub is named hf-hub:ORGANISATION/MODEL")
-        return ModelName(name, name)
-    return _architecture(open_clip, name)
-
-
-def _architecture(open_clip: ModuleType, name: str) -> ModelName:
-    architecture, _, pretrained = name.partition("/")
-    known = open_clip.list_models()
-    if architecture not in known:
-        pairs = ["/".join(pair) for pair in open_clip.list_pretrained()]
-        raise UnknownModel(f"got space {name!r}, which open_clip does not know; {_nearest(name, pairs)}; {HOW_TO_LIST}")
-    if settings := open_clip.get_pretrained_cfg(architecture, pretrained):
-        return ModelName(name, architecture, pretrained, settings)
-    if pretrained.endswith(WEIGHT_SUFFIX) and Path(pretrained).is_file():
-        return ModelName(name, architecture, pretrained, preprocess=_usual_preprocess(open_clip, architecture))
-    if Path(pretrained).is_file():
-        what = "files of other kinds may hold code; convert it by safetensors.torch.save_file"
-        raise BadCheckpoint(f"got space {name!r}, whose weights are no {WEIGHT_SUFFIX}: {what}")
-    if "/" in pretrained or pretrained.endswith(WEIGHT_SUFFIX):
-        what = f"there is no file {pretrained}; give the path of a checkpoint ({WEIGHT_SUFFIX})"
-        raise WeightsMissing(f"got space {name!r}, but {what}")
-    tags = [f"{architecture}/{tag}" for tag in open_clip.list_pretrained_tags_by_model(architecture)]
-    near = _nearest(name, tags) if tags else "it takes a checkpoint's path"
-    what = f"{architecture} has no pretrained tag {pretrained!r}"
-    raise UnknownModel(f"got space {name!r}, but {what}; {near}; {HOW_TO_LIST}")
-
-
-def _usual_preprocess(open_clip: ModuleType, architecture: str) -> dict[str, Any]:
-    """Find the preprocessing that all pretrained tags of an architecture share; empty if they differ."""
-    keys = ("mean", "std", "interpolation", "resize_mode")
-    tags = open_clip.list_pretrained_tags_by_model(architecture)
-    settings = [open_clip.get_pretrained_cfg(architecture, tag) for tag in tags]
-    usual = [{key: each[key] for key in keys if key in each} for each in settings]
-    return usual[0] if usual and all(each == usual[0] for each in usual) else {}
-
-
-def _nearest(name: str, known: Sequence[str]) -> str:
-    lowered = {each.lower(): each for each in known}
-    near = get_close_matches(name.lower(), lowered, n=3, cutoff=0.0)
-    return "the nearest names are " + ", ".join(lowered[each] for each in near)
-
-
-def _check_folder(name: str, folder: Path) -> None:
-    if not folder.is_dir():
-        what = "there is no such folder; give one that holds open_clip_config.json and the weights"
-        raise WeightsMissing(f"got space {name!r}, but {what}")
-    if not (folder / "open_clip_config.json").is_file():
-        what = f"{folder} holds no open_clip_config.json; add it beside the weights"
-        raise BadCheckpoint(f"got space {name!r}, but {what}")
-    if not any(file.suffix == WEIGHT_SUFFIX for file in folder.iterdir()):
-        what = f"{folder} holds no weights; add open_clip_model.safetensors"
-        raise WeightsMissing(f"got space {name!r}, but {what}")
-
-
-def _use_cache_only() -> Callable[[], None]:
-    from huggingface_hub import constants
-
-    before = constants.HF_HUB_OFFLINE
-    constants.HF_HUB_OFFLINE = True
-    return lambda: setattr(constants, "HF_HUB_OFFLINE", before)
-
-
-def _drop_open_clip_logs() -> Callable[[], None]:
-    """Filter the root logger, and give it a handler: `logging.warning` would install one for the whole program."""
-    root, handler = logging.getLogger(), logging.NullHandler()
-
-    def not_open_clip(record: logging.LogRecord) -> bool:
-        return "open_clip" not in record.pathname
-
-    def turn_off() -> None:
-        root.removeFilter(not_open_clip)
-        root.removeHandler(handler)
-
-    root.addHandler(handler)
-    root.addFilter(not_open_clip)
-    return turn_off
-
-
-_cache_only = SharedSwitch(_use_cache_only)
-_without_open_clip_logs = SharedSwitch(_drop_open_clip_logs)
-
-
-@contextmanager
-def quick_hub() -> Iterator[bool]:
-    """Use the hub's cache alone within this block if the hub is silent; yield True if the hub answers.
-
-    The client retries each file with growing pauses, 46 s for one model without a network; one request settles it.
-    """
-    from huggingface_hub import constants
-
-    with _cache_only.lock:
-        is_held, is_offline = _cache_only.holders > 0, constants.HF_HUB_OFFLINE
-    if is_offline and not is_held:  # the user's own setting
-        yield False
-    elif is_held or not _answers(constants.ENDPOINT):
-        with _cache_only.held():
-            yield False
-    else:
-        yield True
-
-
-@contextmanager
-def silent_root_logger() -> Iterator[None]:
-    """Drop what open_clip logs within this block: what matters of it becomes an error of ours."""
-    with _without_open_clip_logs.held():
-        yield
-
-
-def _answers(url: str) -> bool:
-    """True if a server answers in time; one that takes long over its answer, a byte at a time, does not."""
-    answers: list[bool] = []
-    probe = threading.Thread(target=lambda: answers.append(_replies(url)), name="hub", daemon=True)
-    probe.start()
-    probe.join(PROBE_TIMEOUT_S)
-    return answers == [True]
-
-
-def _replies(url: str) -> bool:
-    import urllib.error
-    import urllib.request
-
-    try:
-        with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=PROBE_TIMEOUT_S):
-            return True
-    except urllib.error.HTTPError:
-        return True  # a refusal is an answer
-    except OSError:
-        return False
+if TYPE_CHECKING:
+    import torch
 
 
 TEXT_BATCH = 64
@@ -253,37 +56,6 @@ THREE_WAYS = (
     "; give the model as a folder (--space local-dir:PATH, a copy of its repository with its tokenizer), a mirror of "
     "the hub (HF_ENDPOINT=https://...), or the hub's cache of a machine that has it, carried over (HF_HOME=FOLDER)"
 )
-
-_torchvision_operators: list[Any] = []  # a torch.library.Library undoes its definitions when it is collected
-
-
-def import_torchvision() -> None:
-    """Import torchvision, also one that was built for CUDA (PyPI's) beside a torch that was not.
-
-    Its compiled operators do not load then, and importing it fails with "operator torchvision::nms does not exist".
-    Nothing here detects objects, so declaring its two operators without a body is enough.
-    """
-    import torch
-
-    try:
-        import torchvision  # noqa: F401
-    except RuntimeError:
-        if hasattr(torch.ops.torchvision, "nms"):
-            raise
-        operators: Any = torch.library
-        library = operators.Library("torchvision", "FRAGMENT")
-        for name in ("nms", "qnms"):
-            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        _torchvision_operators.append(library)
-
-
-def import_open_clip() -> ModuleType:
-    """Import open_clip, after `import_torchvision`."""
-    import_torchvision()
-    import open_clip
-
-    module: ModuleType = open_clip
-    return module
 
 
 class Space:
@@ -585,116 +357,3 @@ def unit(features: torch.Tensor) -> torch.Tensor:
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
-
-
-# Choose the arithmetic that embeds images fastest on this machine without changing the vectors' meaning.
-
-MIN_CPU_SPEEDUP = 1.5
-"""On a CPU bf16 must be this much quicker to be taken: it wins 3 to 7 times or loses, so noise does not decide."""
-MIN_CUDA_SPEEDUP = 1.1
-"""On CUDA another layout or a compiled tower must be this much quicker."""
-MIN_COSINE = 0.9995
-SMALL_TOWER_PARAMETERS = 20_000_000
-"""Towers below this stay in fp32: they are quick anyway, and so give the same vectors on every machine."""
-MANY_CONVOLUTIONS = 3
-"""A tower with so many convolutions is made of them; a transformer has one, which cuts a picture into patches."""
-TRIAL_IMAGES = 4
-
-
-def quick_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module:
-    """Return the fp32 `tower`, or a copy in half precision where that is faster here and gives the same vectors.
-
-    On a CPU that depends on the processor: the faster of two runs counts. On CUDA half precision always pays, and the
-    layout of convolutions is chosen too. On a CPU a tower of convolutions has its channels last, which is quicker.
-    """
-    import torch
-
-    on_cuda, convolutions = images.is_cuda, sum(isinstance(each, torch.nn.Conv2d) for each in tower.modules())
-    if images.device.type == "cpu" and convolutions >= MANY_CONVOLUTIONS:
-        last: Any = tower  # its weights are laid out otherwise in place, so that none is held twice
-        tower = last.to(memory_format=torch.channels_last)
-    if sum(parameter.numel() for parameter in tower.parameters()) < SMALL_TOWER_PARAMETERS:
-        return tower
-    if not on_cuda and (images.device.type != "cpu" or not computes_bf16()):
-        return tower
-    half = torch.float16 if on_cuda and not torch.cuda.is_bf16_supported() else torch.bfloat16
-    trial = images[:TRIAL_IMAGES]
-    low = copy.deepcopy(tower).to(half)
-    full_s, full = _timed(tower, trial)
-    low_s, rounded = _timed(low, trial)
-    cosine = torch.nn.functional.cosine_similarity(full, rounded.float(), dim=-1).min()
-    if cosine < MIN_COSINE or not (on_cuda or full_s > MIN_CPU_SPEEDUP * low_s):
-        return tower
-    return _in_quicker_layout(low, images) if on_cuda else low
-
-
-def computes_bf16() -> bool:
-    """True if the processor may have instructions for bfloat16; without them it was never quicker."""
-    flags = processor_facts()[1]
-    return not flags or bool(flags & {"avx512_bf16", "amx_bf16", "bf16"})
-
-
-def processor_facts() -> tuple[str, frozenset[str]]:
-    """Read the processor's name and its flags; where Linux does not say them, what Python knows, and no flags."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    facts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
-    flags = frozenset((facts.get("flags") or facts.get("Features") or "").split())
-    return facts.get("model name") or platform.processor() or platform.machine(), flags
-
-
-def features_of(tower: torch.nn.Module, images: torch.Tensor) -> torch.Tensor:
-    """Compute the features of `images` by an open_clip image tower, in the tower's own number format."""
-    features = tower(images.to(next(tower.parameters(), images).dtype))
-    pooled: torch.Tensor = features[0] if isinstance(features, tuple) else features  # CoCa also gives its tokens
-    return pooled
-
-
-def arithmetic_of(tower: torch.nn.Module) -> str:
-    """Describe the arithmetic of a tower: number format, layout if it is not the usual one, version of torch."""
-    import torch
-
-    weights = list(tower.parameters())
-    format_name = str(next(iter(weights), torch.empty(0)).dtype).removeprefix("torch.")
-    is_last = any(each.dim() == 4 and not each.is_contiguous() for each in weights)
-    layout = ["channels_last"] if is_last else []
-    return ", ".join([format_name, *layout, f"torch {torch.__version__}"])
-
-
-@contextmanager
-def torch_threads(count: int) -> Iterator[None]:
-    """Compute with so many threads of torch within this block; they are the process's own number, for all models."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def _in_quicker_layout(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module:
-    import torch
-
-    channels_last: Any = copy.deepcopy(tower)
-    channels_last.to(memory_format=torch.channels_last)
-    plain_s, _ = _timed(tower, images)
-    last_s, _ = _timed(channels_last, images)
-    quickest: torch.nn.Module = channels_last if plain_s > MIN_CUDA_SPEEDUP * last_s else tower
-    return quickest
-
-
-def _timed(tower: torch.nn.Module, images: torch.Tensor) -> tuple[float, torch.Tensor]:
-    import torch
-
-    seconds = []
-    for _ in range(2):
-        began = time.perf_counter()
-        features = features_of(tower, images)
-        if images.is_cuda:
-            torch.cuda.synchronize(images.device)
-        seconds.append(time.perf_counter() - began)
-    return min(seconds), features

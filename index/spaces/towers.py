@@ -1,362 +1,36 @@
-"""Identity of an embedding space, and its exported towers: arrays, embedders, folders and cache."""
+"""Folder of a space's exported towers: `tower.json`, written last, and the files that it names.
+
+::
+
+    tower.json              the space, and of each tower its settings, files and check
+    text.safetensors        weights of the text tower
+    graphs.safetensors      the graphs that use them
+    tokenizer.json          its tokenizer
+    vocabulary.safetensors  and the words of that
+    image.onnx              the image tower, where it was exported
+
+Without a `tower.json` there are no towers, whatever else lies in the folder: so an interrupted export leaves none.
+The same folder lies with a library (see `store/carried_towers`), in the user's cache, and beside the weights of the
+built-in space.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
 import os
 import re
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
+from kinodex.index.errors import LibraryDamaged, TowersDamaged
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.stored_json import facts_of, read_object
 
-from kinodex.index.errors import BadCheckpoint, LibraryDamaged, StorageError, TowersDamaged, facts_of, read_object
-
-# Arrays in one file of the safetensors layout, read a part at a time so that memory never holds the whole of it.
-
-TYPES = {"F64": "<f8", "U64": "<u8", "F32": "<f4", "U32": "<u4", "F16": "<f2", "U16": "<u2", "U8": "|u1"}
-CODES = {np.dtype(kind): code for code, kind in TYPES.items()}
-LONGEST_HEADER = 100_000_000
-KEPT_BYTES = 512 << 20
-"""Weights that a reader keeps as float32, at most: those of the texts of SigLIP's base models take 340 MB."""
-PART_NUMBERS = 1 << 18
-"""Numbers that are read at once: a mebibyte of float32, which stays in a core's own cache until it is used."""
-Place = tuple[np.dtype[Any], tuple[int, ...], int]
-"""Type, shape and place in the file."""
-HALF_TO_SINGLE = np.float32(2.0**112)
-
-
-def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], floats: str = "") -> None:
-    """Write `arrays`, those of float32 as the code `floats` ("F16"), wide types first so that all are aligned."""
-    codes = {
-        name: floats if floats and each.dtype == np.float32 else CODES[each.dtype] for name, each in arrays.items()
-    }
-    order = sorted(arrays, key=lambda name: -np.dtype(TYPES[codes[name]]).itemsize)
-    header, place = {}, 0
-    for name in order:
-        end = place + arrays[name].size * np.dtype(TYPES[codes[name]]).itemsize
-        header[name] = {"dtype": codes[name], "shape": list(arrays[name].shape), "data_offsets": [place, end]}
-        place = end
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with path.open("wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for name in order:
-            file.write(np.ascontiguousarray(arrays[name], TYPES[codes[name]]).data)
-
-
-class ArrayFile:
-    """The arrays of one file, read whole, by rows or in parts; several threads may read, each by its own `reader`."""
-
-    def __init__(self, path: Path) -> None:
-        """Read the header; raises BadCheckpoint if the file is not of this layout or is cut short."""
-        self.path = path
-        try:
-            with path.open("rb") as file:
-                length = int.from_bytes(file.read(8), "little")
-                header: dict[str, Any] = json.loads(file.read(length) if length <= LONGEST_HEADER else b"")
-            header.pop("__metadata__", None)
-            self._places = {name: _place(each, length + 8) for name, each in header.items()}
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise BadCheckpoint(f"cannot read {path}: {error}; make the text tower again") from error
-        ends = [start + math.prod(shape) * kind.itemsize for kind, shape, start in self._places.values()]
-        self._kept: dict[str, NDArray[np.float32]] = {}
-        size = path.stat().st_size
-        if size != max(ends, default=length + 8):
-            what = f"{path} has {size} bytes, and its header speaks of {max(ends, default=length + 8)}"
-            raise BadCheckpoint(f"{what}; make the text tower again")
-
-    def names(self) -> list[str]:
-        """List the arrays of the file."""
-        return list(self._places)
-
-    def map(self, name: str) -> NDArray[Any]:
-        """Map an array into memory, for a few of its numbers to be read."""
-        kind, shape, start = _found(self._places, name, self.path)
-        if not math.prod(shape):
-            return np.empty(shape, kind)
-        return np.asarray(np.memmap(self.path, kind, "r", start, shape))  # a plain view: memmap's own is slow to index
-
-    def reader(self, *, keep: bool = False) -> ArrayReader:
-        """Open the file for one thread's reading; with `keep` what is read in parts stays in memory for all readers."""
-        return ArrayReader(self.path.open("rb", buffering=0), self._places, self._kept if keep else None)
-
-    def bytes_as_read(self, *beside: str) -> int:
-        """Compute the bytes of all arrays as float32 but those named."""
-        return sum(4 * math.prod(shape) for name, (_, shape, _) in self._places.items() if name not in beside)
-
-
-class ArrayReader:
-    """An open file of arrays, whose numbers come as float32, in buffers that the next part uses again."""
-
-    def __init__(
-        self, file: io.FileIO, places: Mapping[str, Place], kept: dict[str, NDArray[np.float32]] | None = None
-    ) -> None:
-        self._file = file
-        self._places = places
-        self._kept = kept
-        self._raw = np.empty(0, np.uint8)
-        self._numbers = np.empty(0, np.float32)
-
-    def __enter__(self) -> ArrayReader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def has(self, name: str) -> bool:
-        """Return True if there is an array of that name."""
-        return name in self._places
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of an array; raises BadCheckpoint if there is none of that name."""
-        return self._place(name)[1]
-
-    def whole(self, name: str) -> NDArray[np.float32]:
-        """Read an array whole."""
-        if self._kept is not None and name in self._kept:
-            return self._kept[name]
-        kind, shape, start = self._place(name)
-        numbers: NDArray[np.float32] = self._floats(kind, start, math.prod(shape)).reshape(shape).copy()
-        if self._kept is not None:
-            self._kept[name] = numbers = np.asfortranarray(numbers)  # as a few rows are multiplied by it quickest
-        return numbers
-
-    def rows(self, name: str, numbers: NDArray[np.integer]) -> NDArray[np.float32]:
-        """Read rows of a matrix by their numbers [...], as float32 [..., columns]."""
-        kind, (count, columns), start = self._place(name)
-        if numbers.size and not 0 <= numbers.min() <= numbers.max() < count:
-            raise BadCheckpoint(f"got row {numbers.max()} of {name}, which has {count}; its tokenizer is another's")
-        needed, where = np.unique(numbers, return_inverse=True)
-        found = np.empty((len(needed), columns), np.float32)
-        for row, number in zip(found, needed.tolist(), strict=True):
-            row[:] = self._floats(kind, start + number * columns * kind.itemsize, columns)
-        in_place: NDArray[np.float32] = found[where.reshape(numbers.shape)]
-        return in_place
-
-    def parts(self, name: str) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Read a matrix some rows at a time: the number of the first, and the rows, which the next part overwrites.
-
-        A matrix that is kept comes whole.
-        """
-        if self._kept is not None:
-            yield 0, self.whole(name)
-            return
-        kind, (count, columns), start = self._place(name)
-        step = max(1, PART_NUMBERS // columns)
-        for first in range(0, count, step):
-            rows = min(step, count - first)
-            yield first, self._floats(kind, start + first * columns * kind.itemsize, rows * columns).reshape(rows, -1)
-
-    def _place(self, name: str) -> Place:
-        return _found(self._places, name, self._file.name)
-
-    def _floats(self, kind: np.dtype[Any], start: int, count: int) -> NDArray[np.float32]:
-        if self._numbers.size < count:
-            self._raw, self._numbers = np.empty(count * 4, np.uint8), np.empty(count, np.float32)
-        raw = self._raw[: count * kind.itemsize]
-        self._file.seek(start)
-        if self._file.readinto(raw.data) != len(raw):
-            raise BadCheckpoint(f"{self._file.name} is cut short; make the text tower again")
-        if kind == np.float16:
-            return _single(raw.view("<i2"), self._numbers[:count])
-        numbers = self._numbers[:count]
-        numbers[:] = raw.view(kind)
-        return numbers
-
-
-def _found(places: Mapping[str, Place], name: str, path: object) -> Place:
-    if name not in places:
-        raise BadCheckpoint(f"{path} holds no array {name}; make the text tower again")
-    return places[name]
-
-
-def _place(entry: Mapping[str, Any], data_start: int) -> Place:
-    return np.dtype(TYPES[entry["dtype"]]), tuple(map(int, entry["shape"])), data_start + int(entry["data_offsets"][0])
-
-
-def _single(half: NDArray[np.int16], numbers: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Make float32 of finite float16, given as their bits, four times as quick as numpy's own conversion.
-
-    The bits of a half-precision number, shifted to the places of a single-precision one, are that number times 2^-112.
-    """
-    bits = numbers.view(np.int32)
-    np.left_shift(half, 13, out=bits, dtype=np.int32)
-    bits &= np.int32(-0x70002000)  # 0x8FFFE000: three copies of the sign above the exponent go
-    numbers *= HALF_TO_SINGLE
-    return numbers
-
-
-# Threads of numpy, which spin where there is little to compute.
-
-
-class SharedSwitch:
-    """A switch of the process that stays on while any block holds it; `turn_on` returns what turns it off."""
-
-    def __init__(self, turn_on: Callable[[], Callable[[], None]]) -> None:
-        self.lock = threading.Lock()
-        self.holders = 0
-        self._turn_on = turn_on
-        self._turn_off: Callable[[], None] = lambda: None
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold the switch within this block."""
-        with self.lock:
-            if not self.holders:
-                self._turn_off = self._turn_on()
-            self.holders += 1
-        try:
-            yield
-        finally:
-            with self.lock:
-                self.holders -= 1
-                if not self.holders:
-                    self._turn_off()
-
-
-def thread_pools() -> Any:
-    """The pools of threads of all libraries that are loaded now, as threadpoolctl controls them."""
-    variable = os.environ.get("KMP_DUPLICATE_LIB_OK")
-    from threadpoolctl import ThreadpoolController
-
-    if variable is None:
-        os.environ.pop("KMP_DUPLICATE_LIB_OK", None)  # set on import, for all child processes too
-    return ThreadpoolController()
-
-
-@lru_cache(maxsize=1)
-def _numpys_pools() -> Any:
-    return thread_pools()  # which takes milliseconds
-
-
-def _compute_in_one_thread() -> Callable[[], None]:
-    restore: Callable[[], None] = _numpys_pools().limit(limits=1, user_api="blas").restore_original_limits
-    return restore
-
-
-one_blas_thread = SharedSwitch(_compute_in_one_thread)
-"""While it is held numpy multiplies in the thread that asks. For the small matrices of a query its other threads only
-spin: on two busy cores a query took 1 s of CPU with them, and 0.06 s without."""
-
-
-# Identity of an embedding space.
-
-
-SERVED = "served"
-"""In the place of a configuration's digest: of a served model nothing is known but its name and how it is asked."""
-MOST_DIMENSIONS = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
-    """Identity of a space: its vectors are comparable. Two spaces are the same if all but the name is."""
-
-    name: str
-    """The argument of `load_space`."""
-    model: str
-    """12 hex digits of the sha256 of the architecture's configuration."""
-    weights_sha256: str
-    preprocess: str
-    """open_clip's preprocessing settings as JSON with sorted keys."""
-    dim: int
-    normalised: bool = True
-
-    @property
-    def is_served(self) -> bool:
-        """True of a model behind an endpoint."""
-        return self.model == SERVED
-
-    @property
-    def digest(self) -> str:
-        """12 hex digits over everything but the name: the same model from another path is the same space."""
-        return _digest(self)
-
-    def __str__(self) -> str:
-        return f"{self.name} (fingerprint {self.digest}, {self.dim} dimensions)"
-
-
-@lru_cache(maxsize=256)
-def _digest(space: Fingerprint) -> str:
-    facts = asdict(space)
-    del facts["name"]
-    return sha256_of_json(facts)[:12]
-
-
-def sha256_of_json(value: Any) -> str:
-    """Hash a value of JSON, keys sorted, as hex digits."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-# Embedders of texts and pictures as their callers see them: a loaded `Space` is both, an exported tower one.
-
-
-def joined_arithmetic(texts: Iterable[str]) -> str:
-    """Join what several embedders, or one at several times, say of their arithmetic: each of them once."""
-    return "; ".join(dict.fromkeys(part for text in texts for part in text.split("; ") if part))
-
-
-class InSpace(Protocol):
-    """Anything that embeds in one space."""
-
-    @property
-    def fingerprint(self) -> Fingerprint: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def dim(self) -> int: ...
-
-
-class TextEmbedder(InSpace, Protocol):
-    """Embeds texts in a space."""
-
-    def embed_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts as unit vectors float32 [n, dim]."""
-
-
-class ImageEmbedder(InSpace, Protocol):
-    """Embeds pictures in a space."""
-
-    @property
-    def device_type(self) -> str: ...
-    @property
-    def arithmetic(self) -> str:
-        """Arithmetic that makes the vectors ("float32, ONNX Runtime 1.32.0"), for people to read."""
-
-    def threads(self, count: int) -> AbstractContextManager[None]:
-        """Compute with so many threads for each call of `embed` within a block."""
-
-    def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Make the tower's input [3, h, w] of a picture [H, W, 3]."""
-
-    def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:
-        """Embed prepared pictures [n, 3, h, w] as unit vectors float16 [n, dim]."""
-
-
-# Folder of a space's exported towers: `tower.json`, written last, and the files that it names.
-#
-# ::
-#
-#     tower.json          the space, and of each tower its settings, files and check
-#     text.safetensors    weights of the text tower
-#     tokenizer.json      its tokenizer
-#     image.onnx          the image tower, where it was exported
-#
-# Without a `tower.json` there are no towers, whatever else lies in the folder: so an interrupted export leaves none.
-# The same folder lies with a library (see `store/carried_towers`), in the user's cache, and beside the weights of the
-# built-in space.
-
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 TOWER_JSON = "tower.json"
 TOWERS = "towers"
 """Name of the folder with towers, in a library, in the cache and beside the weights of the built-in space."""
@@ -364,7 +38,6 @@ BUILTIN = Path(__file__).parent / "builtin"
 BUILTIN_TOWERS = BUILTIN / TOWERS
 """Exported towers of the built-in space."""
 CHUNK_BYTES = 1 << 20
-
 TowerKind = Literal["text", "image"]
 
 
@@ -473,14 +146,14 @@ def read_towers(folder: Path, place: str | None = None) -> SpaceTowers | None:
     try:
         found = read_object(text, place)
         version = int(found["version"])
-        if version <= FORMAT_VERSION:
+        if version == FORMAT_VERSION:
             space, text_tower, image_tower = found["space"], _tower(found["text"]), _tower(found["image"])
             sigmoid = Sigmoid(**found["sigmoid"]) if found.get("sigmoid") else None
             refusals = dict(found["refusals"])
             return SpaceTowers(facts_of(Fingerprint, space, place), text_tower, image_tower, refusals, sigmoid=sigmoid)
     except (LibraryDamaged, ValueError, TypeError, KeyError, AttributeError) as error:
         raise TowersDamaged(f"{place} is no description of towers: {error!r}") from error
-    raise TowersDamaged(f"{place} has format {version}, and this kinodex reads {FORMAT_VERSION}: a later one wrote it")
+    raise TowersDamaged(f"{place} has format {version}, and this kinodex reads {FORMAT_VERSION}")
 
 
 def find_whole(folder: Path, kind: TowerKind) -> tuple[Fingerprint, TowerFacts] | None:
@@ -520,13 +193,6 @@ def check_content(folder: Path, files: Mapping[str, FileFacts], place: str) -> N
             raise TowersDamaged(f"{place}/{name} is not what was written: it has {got}, and {written} was written")
 
 
-def cache_folder(digest: str) -> Path:
-    """Folder in the user's cache for the towers of a space; `XDG_CACHE_HOME` counts."""
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    root = Path(home) if Path(home).is_absolute() else Path.home() / ".cache"
-    return root / "kinodex" / TOWERS / digest
-
-
 def _tower(found: Mapping[str, Any] | None) -> TowerFacts | None:
     if found is None:
         return None
@@ -543,54 +209,3 @@ def describe_tower(towers: SpaceTowers, kind: TowerKind) -> str:
         reason = towers.refusals.get(kind)
         return f"not carried: {reason}" if reason else "not carried"
     return f"carried, {tower.bytes / 1e6:,.1f} MB, least cosine {tower.least_cosine:.6f} of {tower.samples}"
-
-
-# Exported towers in the user's cache: under the digest of a space a folder for each kind, put there whole.
-
-
-def cached_place(digest: str, kind: TowerKind) -> Path:
-    """Folder of a tower in the cache, whether it is there or not."""
-    return cache_folder(digest) / kind
-
-
-def fetched_place(made: Path) -> Path:
-    """Folder in the cache of a tower that was fetched, by the digest of its own bytes.
-
-    `made` holds it, with a `tower.json` whose hashes were computed from the files that came: what a library claims to
-    be the tower of a space serves that library, and none that carries other bytes.
-    """
-    return cache_folder("fetched") / hashlib.sha256((made / TOWER_JSON).read_bytes()).hexdigest()[:32]
-
-
-def is_whole(folder: Path, kind: TowerKind) -> bool:
-    """True if a folder holds a tower; a damaged one does not count: it is made or fetched again."""
-    try:
-        return find_whole(folder, kind) is not None
-    except TowersDamaged:
-        return False
-
-
-@contextmanager
-def scratch_beside(place: Path) -> Iterator[Path]:
-    """Make a folder on the cache's own disk that goes at the end of the block; raises StorageError."""
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=f".{place.name}.", dir=place.parent, ignore_cleanup_errors=True) as around:
-            scratch = Path(around) / "new"
-            scratch.mkdir()
-            yield scratch
-    except OSError as error:
-        raise StorageError(
-            f"cannot keep a tower in {place}: {error.strerror}; set XDG_CACHE_HOME to a folder with room that you "
-            "may write"
-        ) from error
-
-
-def put_whole(whole: Path, place: Path, kind: TowerKind) -> None:
-    """Give a folder its place in the cache: at once, and not if another process has put one there meanwhile."""
-    try:
-        whole.rename(place)
-    except OSError:
-        if not is_whole(place, kind):  # an earlier one, damaged since
-            place.rename(whole.parent / "damaged")
-            whole.rename(place)

@@ -9,32 +9,28 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.index.errors import BadCheckpoint, ExportRefused, checked_text
+from kinodex.index.errors import BadCheckpoint
 from kinodex.index.pictures import stored_picture
-from kinodex.index.spaces.export_text import VECTOR_TEXTS, Arrays, block_arrays, export_plain_tokenizer, write_tower
+from kinodex.index.spaces.arithmetic import arithmetic_of
+from kinodex.index.spaces.fingerprint import Fingerprint, sha256_of_json
 from kinodex.index.spaces.named_models import note_model
-from kinodex.index.spaces.sentence_model import (
+from kinodex.index.spaces.space import chosen_device, unit
+from kinodex.index.spaces.transformers_models import (
     OF_THE_WRITER,
     hub_of,
     load_error,
     quiet,
-    transformer_settings,
-    weights_of,
     weights_sha256,
     with_transformers,
 )
-from kinodex.index.spaces.space import arithmetic_of, chosen_device, unit
-from kinodex.index.spaces.text_tower import TextSettings, TextTower
-from kinodex.index.spaces.towers import Fingerprint, TowerFacts, sha256_of_json
+from kinodex.index.utf8 import checked_text
 
 if TYPE_CHECKING:
     import torch
@@ -97,7 +93,7 @@ class VideoTextModel:
                 settings = {"padding": True, "truncation": True, "max_length": self.text_length}
                 inputs = self.tokenizer(some, return_tensors="pt", **settings).to(self._device)
                 tokens = {name: inputs[name] for name in ("input_ids", "attention_mask")}
-                batches.append(unit(self._text_features(tokens)).cpu().numpy())
+                batches.append(unit(text_features(self.model, tokens)).cpu().numpy())
         return np.concatenate(batches)
 
     @property
@@ -122,14 +118,16 @@ class VideoTextModel:
         features: torch.Tensor = self.model.video_head(seen)
         return features
 
-    def _text_features(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
-        if self.kind == XCLIP:
-            pooled: torch.Tensor = self.model.get_text_features(**tokens).pooler_output
-            return pooled
-        # As the model's own `forward` computes it: its `get_text_features` is no method in transformers 5.23.
-        states = self.model.text_model(**tokens, output_hidden_states=True).hidden_states[-1]
-        features: torch.Tensor = self.model.text_video_head(states[:, 0])
-        return features
+
+def text_features(model: Any, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
+    """Compute the features of texts by a whole video-text model."""
+    if model.config.model_type == XCLIP:
+        pooled: torch.Tensor = model.get_text_features(**tokens).pooler_output
+        return pooled
+    # As the model's own `forward` computes it: its `get_text_features` is no method in transformers 5.23.
+    states = model.text_model(**tokens, output_hidden_states=True).hidden_states[-1]
+    features: torch.Tensor = model.text_video_head(states[:, 0])
+    return features
 
 
 def _pixels(jpeg: bytes) -> NDArray[np.uint8]:
@@ -188,45 +186,3 @@ def _fingerprint(name: str, model: Any, processor: Any) -> Fingerprint:
     dim = model.config.projection_dim if is_xclip else model.config.text_config.hidden_size
     prepared = json.dumps(pictures, sort_keys=True, default=str)
     return Fingerprint(name, identity[:12], weights_sha256(model), prepared, int(dim))
-
-
-# Export of X-CLIP's text tower, which is CLIP's: searching by words needs no torch then.
-
-BLOCK = re.compile(r"text_model\.encoder\.layers\.(\d+)\.(.+)\.(weight|bias)")
-PARTS = {
-    "self_attn.out_proj": "attention.out",
-    "layer_norm1": "norm_1",
-    "layer_norm2": "norm_2",
-    "mlp.fc1": "mlp.in",
-    "mlp.fc2": "mlp.out",
-}
-WHOLE = {
-    "text_model.embeddings.token_embedding.weight": "token_embedding",
-    "text_model.embeddings.position_embedding.weight": "positions",
-    "text_model.final_layer_norm.weight": "final_norm.weight",
-    "text_model.final_layer_norm.bias": "final_norm.bias",
-    "text_projection.weight": "projection.weight",
-}
-MIXED = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
-
-
-def export_video_text_model(model: VideoTextModel, folder: Path) -> TowerFacts:
-    """Write the text tower of a video-text model to `folder`; raises ExportRefused if that is not covered."""
-    if model.kind != XCLIP:
-        raise ExportRefused(f"the texts of a model of the kind {model.kind} are not covered")
-    config = model.model.config.text_config
-    transformer = transformer_settings("video-text model", config, model.tokenizer, True, "argmax")
-    settings = TextSettings(transformer, export_plain_tokenizer(model.tokenizer, model.text_length, folder))
-    what, expected = f"the video-text model {model.space.name}", model.embed_texts(VECTOR_TEXTS)
-
-    def embed(tower: TextTower) -> NDArray[np.float32]:
-        return tower.embed_text(VECTOR_TEXTS)
-
-    return write_tower(folder, what, model.space, _arrays(model), settings, VECTOR_TEXTS, expected, embed)
-
-
-def _arrays(model: VideoTextModel) -> Arrays:
-    weights = weights_of(model.model)
-    arrays: Arrays = {ours: weights[theirs] for theirs, ours in WHOLE.items()}
-    blocks, _ = block_arrays(weights, BLOCK, PARTS, MIXED)
-    return arrays | blocks

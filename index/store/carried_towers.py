@@ -8,7 +8,6 @@ hold a lease of the library (`LEASE`); readers need none.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -16,39 +15,26 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import get_ident
-from typing import TYPE_CHECKING, Any, Literal
 
-from kinodex.index.errors import SpaceMismatch, StorageError, TorchMissing, TowersDamaged
-from kinodex.index.spaces.load import torch_package
-from kinodex.index.spaces.named_models import check_named
-from kinodex.index.spaces.sentence_model import SentenceEmbedder
-from kinodex.index.spaces.space import Space, load_space
+from kinodex.index.errors import StorageError, TowersDamaged
+from kinodex.index.spaces.embedders import ImageEmbedder, TextEmbedder
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.spaces.sentence_tower import SentenceEmbedder
 from kinodex.index.spaces.towers import (
     BUILTIN_TOWERS,
     TOWER_JSON,
     TOWERS,
-    Fingerprint,
-    ImageEmbedder,
     Sigmoid,
     SpaceTowers,
-    TextEmbedder,
     TowerKind,
-    cache_folder,
-    check_content,
     check_sizes,
-    fetched_place,
     find_whole,
-    is_whole,
-    put_whole,
     read_towers,
-    scratch_beside,
     write_towers,
 )
-from kinodex.index.store.database import is_local, open_files, storage_errors
-
-if TYPE_CHECKING:
-    from lance.file import LanceFileSession
+from kinodex.index.store.fetched_towers import cached_tower, check_space, fetch_description
+from kinodex.index.store.places import is_local, open_files
+from kinodex.index.store.storage_errors import storage_errors
 
 LEASE = "towers"
 """Name of the lease under which towers are written."""
@@ -86,19 +72,19 @@ def open_text_tower(uri: str, digest: str) -> TextEmbedder | None:
     folder = builtin_tower(digest, "text") or find_tower(uri, digest, "text")
     if folder is None:
         return None
-    from kinodex.index.spaces import text_tower
+    from kinodex.index.spaces.text_tower import TextTower
 
-    return text_tower.TextTower.open(folder)
+    return TextTower.open(folder)
 
 
 def open_image_tower(uri: str, digest: str) -> ImageEmbedder | None:
-    """Open the exported image tower of a space; None too where it needs ONNX Runtime and that is missing."""
+    """Open the exported image tower of a space, built in or carried, or None."""
     folder = builtin_tower(digest, "image") or find_tower(uri, digest, "image")
     if folder is None:
         return None
-    from kinodex.index.spaces import resnet
+    from kinodex.index.spaces.image_tower import ImageTower
 
-    return resnet.open_image(folder)
+    return ImageTower.open(folder)
 
 
 def open_sentence_tower(uri: str, space: Fingerprint) -> SentenceEmbedder | None:
@@ -106,9 +92,9 @@ def open_sentence_tower(uri: str, space: Fingerprint) -> SentenceEmbedder | None
     folder = find_tower(uri, space.digest, "text", f"kinodex add sentences {uri} --model {space.name}")
     if folder is None:
         return None
-    from kinodex.index.spaces import sentence_model
+    from kinodex.index.spaces.sentence_tower import SentenceTower
 
-    return sentence_model.SentenceTower.open(folder)
+    return SentenceTower.open(folder)
 
 
 def sigmoid_of(uri: str, space: Fingerprint) -> Sigmoid | None:
@@ -121,12 +107,6 @@ def sigmoid_of(uri: str, space: Fingerprint) -> Sigmoid | None:
     except (TowersDamaged, StorageError):
         return None  # a search by words alone goes on without it
     return None if held is None else held.sigmoid
-
-
-def check_space(found: Fingerprint, digest: str, place: object) -> None:
-    """Raise TowersDamaged for a tower that says to be of another space than that in whose folder it lies."""
-    if found.digest != digest:
-        raise TowersDamaged(f"{place} holds a tower of the space {found.digest}")
 
 
 def builtin_tower(digest: str, kind: TowerKind) -> Path | None:
@@ -216,88 +196,3 @@ def _upload(uri: str, digest: str, made: Path, towers: SpaceTowers, names: list[
         for name in names:
             session.upload_file(made / name, f"{folder}/{name}")
         session.upload_file(Path(scratch) / TOWER_JSON, f"{folder}/{TOWER_JSON}")
-
-
-# Towers of libraries in object stores, fetched once into the user's cache.
-#
-# A tower lies there under the digest of its own bytes, and a note says which a library carries: so libraries share it
-# that carry the same, and nobody's tower stands in for another's, whatever space it claims to be of.
-
-
-def cached_tower(uri: str, digest: str, kind: TowerKind) -> Path | None:
-    """Find the folder in the cache with a tower that the library at `uri` carries, fetched if need be; None without."""
-    note = cache_folder("fetched") / hashlib.sha256(f"{uri}\n{digest}\n{kind}".encode()).hexdigest()[:32]
-    if (cached := _noted(note)) and is_whole(cached, kind):
-        return cached
-    session = open_files(uri)
-    with scratch_beside(note) as scratch:
-        towers = fetch_description(session, uri, digest, scratch)
-        tower = towers.tower(kind) if towers else None
-        if towers is None or tower is None:
-            return None
-        check_space(towers.space, digest, f"{uri}/{TOWERS}/{digest}")
-        with storage_errors(uri):
-            for name in tower.files:
-                session.download_file(f"{TOWERS}/{digest}/{name}", scratch / name)
-        check_content(scratch, tower.files, f"{uri}/{TOWERS}/{digest}")
-        alone: dict[str, Any] = {"text": None, "image": None, "refusals": {}, kind: tower}
-        write_towers(scratch, replace(towers, **alone))
-        cached = fetched_place(scratch)
-        put_whole(scratch, cached, kind)
-        partial = note.with_name(f".{note.name}.{os.getpid()}.{get_ident()}")
-        partial.write_text(cached.name, encoding="utf-8")
-        partial.replace(note.with_suffix(".txt"))
-    return cached
-
-
-def _noted(note: Path) -> Path | None:
-    """The folder of the tower that a library carried when it was fetched."""
-    try:
-        return note.with_name(note.with_suffix(".txt").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-
-
-def fetch_description(session: LanceFileSession, uri: str, digest: str, scratch: Path) -> SpaceTowers | None:
-    """Download and read the `tower.json` of a space, or return None if there is none; the copy in `scratch` goes."""
-    folder = f"{TOWERS}/{digest}"
-    with storage_errors(uri):
-        if not session.contains(f"{folder}/{TOWER_JSON}"):
-            return None
-        session.download_file(f"{folder}/{TOWER_JSON}", scratch / TOWER_JSON)
-    try:
-        return read_towers(scratch, f"{uri}/{folder}")
-    finally:
-        (scratch / TOWER_JSON).unlink()
-
-
-# Models of the spaces that a library holds: its exported tower, else by torch, checked against what is stored.
-
-Towers = Literal["both", "text", "image"]
-
-
-def load_tower_of(uri: str, held: Fingerprint, towers: Towers) -> Space | TextEmbedder | ImageEmbedder:
-    """Load one tower, or both, of a space that the library at `uri` holds; see `LibraryReader.load_space`."""
-    if towers == "text" and (text_tower := open_text_tower(uri, held.digest)):
-        return text_tower
-    if towers == "image" and (image_tower := open_image_tower(uri, held.digest)):
-        return image_tower
-    check_named(held.name, uri)
-    try:
-        loaded = load_space(held.name, towers=towers)
-    except ModuleNotFoundError as error:
-        if torch_package(error) is None:
-            raise
-        option = " --with-image-tower" if towers == "image" else ""
-        way = f"{uri} carries no exported tower for that; run `kinodex add text-tower {uri}{option}` where the model is"
-        way += ", or `pip install 'kinodex[clip]'` here"
-        if towers == "image" and find_tower(uri, held.digest, "image"):
-            way = f"the image tower that {uri} carries needs ONNX Runtime, which is not installed either; "
-            way += "`pip install 'kinodex[onnx]'` brings it"
-        raise TorchMissing(f"cannot embed with {held.name}: {error.name} is not installed, and {way}") from error
-    if loaded.fingerprint.digest != held.digest:
-        raise SpaceMismatch(
-            f"got space {loaded.fingerprint}, but {uri} holds {held}: here the same name stands for other "
-            "weights or other preprocessing; use those that the library was made with"
-        )
-    return loaded

@@ -9,74 +9,51 @@ addition of stage "vectors" is complete.
 
 from __future__ import annotations
 
-import mmap
 import os
-import re
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from copy import copy
-from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum, auto
-from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from kinodex.index.errors import LibraryDamaged, LibraryError, NotALibrary, SpaceMismatch, StorageError, StorageFull
-from kinodex.index.spaces.space import absolute_name
-from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.errors import LibraryError, StorageError
+from kinodex.index.store.digests import with_row_digests
+from kinodex.index.store.filters import Filter, Value, one_of, sql_value
+from kinodex.index.store.foreign_errors import Meaning, meanings_of
+from kinodex.index.store.left_leases import LeftLeases
+from kinodex.index.store.memory import free_memory_bytes, index_cache_bytes
+from kinodex.index.store.newest_state import Mark, is_another, is_newest, newest_state, state_mark
+from kinodex.index.store.places import is_local, table_names, table_place, write_place
 from kinodex.index.store.quiet_lance import Session, lance
 from kinodex.index.store.schema import (
     EXTRACTS_PREFIX,
     ROW_DIGEST,
-    VECTORS_PREFIX,
-    Filter,
-    Value,
     check_additions,
     check_columns,
     check_values,
     naming_columns,
-    one_of,
-    read_space,
-    sql_value,
     wanted_schema,
-    with_row_digests,
 )
+from kinodex.index.store.storage_errors import check_files, damaged_part, storage_errors
 from kinodex.index.terms import with_terms
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceScanner, MergeInsertBuilder
-    from lance.file import LanceFileSession
 
-RUST_SOURCE = re.compile(r",? (at )?/\S+\.rs:\d+:\d+.*")
-UPLOAD = re.compile(r"single PUT of .* failed after \S+ \(.*?\): ")
-ROOM_BYTES = 64_000_000
-"""What a thread may ask for at once."""
-CODE = re.compile(r"<Code>(\w+)</Code>")
-ADDRESS = re.compile(r"Error performing \w+ (\w+://[^/?\s]+)")
 COMMIT_ATTEMPTS = 8
 MAX_PAUSE_S = 5.0
-PANIC = "PanicException"
 ROWS_PER_BATCH = 65_536
 METADATA_CACHE_BYTES = 128 << 20
 """The list of files of each state of a table is kept there, and a long run makes thousands; Lance would take 1 GB."""
 RUN_CACHE_BYTES = 32 << 20
 """Of either kind in a long run, which reads each file once and has two threads with caches of their own."""
-TABLE_SUFFIX = ".lance"
 FILE_FORMAT: Final = "2.2"
 """Version of the files that new tables have: LanceDB 0.40 reads no later one."""
-
-WRITES: Final = "file-object-store://"
-"""Lance's way to local files by which all is written. By its usual one, which reads faster, it commits a file of which
-the last part could not be written, as on a full disk."""
-
 State = tuple[int, datetime | int]
 """Number of a table's state, and the time of its commit."""
 Stamp = tuple[object, ...]
@@ -87,40 +64,6 @@ LANCE_RETRIES = 10
 UNSEARCHED = ("leases", "runs", "failures", "sources")
 """Tables that change while an ingest runs, and that no search reads."""
 Result = TypeVar("Result")
-
-
-def place(uri: str) -> str:
-    """Turn a URI into the form that Lance takes; a plain path becomes absolute, since workers may run elsewhere."""
-    if not uri.strip():
-        raise NotALibrary("got an empty name for a library; give its folder or URI")
-    if uri.startswith("db://"):
-        raise NotALibrary(
-            f"got {uri}, a database of LanceDB's own cloud, which keeps no folder: a library lies in a folder, or "
-            "under s3://, gs:// or az://, where LanceDB opens it too; copy its tables there"
-        )
-    plain = uri.removeprefix("file://")
-    return plain if "://" in plain else str(Path(plain).expanduser().absolute())
-
-
-def is_local(uri: str) -> bool:
-    """True if a library lives in a folder of this machine."""
-    return "://" not in uri
-
-
-def entries_at(uri: str) -> list[str]:
-    """List what lies at a library's place, in an object store folders alone; nothing where there is nothing."""
-    with storage_errors(uri):
-        if is_local(uri):
-            try:
-                return os.listdir(uri)  # noqa: PTH208  # a Path for each table of each search takes longer
-            except (FileNotFoundError, NotADirectoryError):
-                return []
-        return [PurePosixPath(entry).name for entry in open_files(uri).list_with_delimiter().common_prefixes]
-
-
-def table_names(uri: str) -> list[str]:
-    """List the tables of a library; none where there is nothing."""
-    return sorted(entry.removesuffix(TABLE_SUFFIX) for entry in entries_at(uri) if entry.endswith(TABLE_SUFFIX))
 
 
 def has_table(uri: str, name: str) -> bool:
@@ -135,128 +78,6 @@ def has_table(uri: str, name: str) -> bool:
         except FileNotFoundError:
             return False
     return any(state.endswith(".manifest") for state in states)
-
-
-def table_place(uri: str, name: str) -> str:
-    """Give the place of one table of a library."""
-    return f"{uri.rstrip('/')}/{name}{TABLE_SUFFIX}"
-
-
-def write_place(uri: str, name: str) -> str:
-    """Give the place of one table to what writes it."""
-    where = table_place(uri, name)
-    return f"{WRITES}{quote(where)}" if is_local(uri) else where
-
-
-def open_files(uri: str) -> LanceFileSession:
-    """Open Lance's client of the files of a library, which takes its credentials from where tables do."""
-    with storage_errors(uri):
-        return lance.file.LanceFileSession(uri)
-
-
-@contextmanager
-def storage_errors(uri: str) -> Iterator[None]:
-    """Turn errors about storage, of Lance RuntimeError and ValueError too, into StorageError or StorageFull."""
-    try:
-        yield
-    except (OSError, RuntimeError, ValueError) as error:
-        found = _storage_error(uri, error)
-        if found is None:
-            raise
-        raise found from error
-    except BaseException as error:  # Lance panics over some cut files, which PyO3 raises as no Exception
-        if type(error).__name__ != PANIC:
-            raise
-        if Meaning.NO_MEMORY in meanings_of(error):
-            raise _no_memory(uri) from error
-        raise _damaged(uri, f"Lance broke off: {error}") from error
-
-
-def _damaged(uri: str, text: str) -> LibraryDamaged:
-    return LibraryDamaged(
-        f"cannot use {uri}: part of it is altered, missing or cut off ({text[:300]}); if running again does not help, "
-        f"restore it from a copy, or let `kinodex maintain {uri} --repair` make again what it can"
-    )
-
-
-def _check_files(uri: str) -> None:
-    """Raise LibraryDamaged for a pipe or a device in a library's folder, because opening one may never end."""
-    folders = [uri]
-    while folders:
-        for entry in _entries(folders.pop()):
-            with suppress(OSError):  # who reads it says so
-                if entry.is_dir():
-                    folders += [] if entry.is_symlink() else [entry.path]
-                elif not entry.is_file() and Path(entry.path).exists():
-                    raise _damaged(uri, f"{entry.path} is a pipe or a device, and no file")
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    """List a folder with the kinds of its entries, none of which is asked for; empty where it cannot be read."""
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:
-        return []
-
-
-def _no_memory(uri: str) -> StorageError:
-    return StorageError(f"cannot use {uri}: no memory is left; what was complete stays: free some, and run again")
-
-
-def _has_room() -> bool:
-    """True if memory and a thread are to be had."""
-    thread = threading.Thread(target=lambda: None)
-    try:
-        mmap.mmap(-1, ROOM_BYTES).close()  # a thread that finds too little never says that it has begun
-        thread.start()
-    except (OSError, RuntimeError):
-        return False
-    thread.join()
-    return True
-
-
-def _storage_error(uri: str, error: Exception) -> StorageError | StorageFull | None:
-    text = UPLOAD.sub("", RUST_SOURCE.sub("", str(error).strip().splitlines()[0]))
-    meanings = meanings_of(text)
-    if Meaning.DISK_FULL in meanings:
-        return StorageFull(
-            f"no room is left for {uri}; what was complete before stays readable: free some space and run again"
-        )
-    if Meaning.NO_MEMORY in meanings or (Meaning.BROKEN_OFF in meanings and not _has_room()):
-        return _no_memory(uri)
-    if Meaning.CONFLICT in meanings:
-        return StorageError(
-            f"cannot commit to {uri}: other writers kept coming first; run again when fewer write at once"
-        )
-    if advice := _advice_on_store(str(error)):
-        return StorageError(f"cannot use {uri}: {advice}")
-    if Meaning.DAMAGED in meanings:
-        return _damaged(uri, text)
-    if isinstance(error, OSError) or Meaning.UNREACHABLE in meanings:
-        return StorageError(f"cannot use {uri}: {text[:300]}; check the place and your access to it")
-    return _damaged(uri, text) if Meaning.UNREADABLE in meanings else None
-
-
-def _advice_on_store(text: str) -> str | None:
-    """Explain an object store's error and what to do about it, or None if the text is not about a store."""
-    meanings = meanings_of(text)
-    named, found = CODE.search(text), ADDRESS.search(text)
-    code = f" ({named[1]})" if named else ""
-    address = found[1] if found else "the store"
-    advice = {
-        Meaning.NO_BUCKET: "there is no such bucket; make it, or give another",
-        Meaning.REFUSED: f"{address} refuses these credentials{code}; check AWS_ACCESS_KEY_ID and "
-        "AWS_SECRET_ACCESS_KEY",
-        Meaning.NO_CREDENTIALS: "no credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
-        "or AWS_PROFILE",
-        Meaning.OTHER_REGION: f"the bucket is in another region{code}; set AWS_REGION",
-        Meaning.NO_CONDITIONAL_WRITES: f"{address} does not know conditional writes, without which commits are not "
-        "safe; use another store",
-        Meaning.PLAIN_HTTP: f"{address} is plain http; set AWS_ALLOW_HTTP=true if that is meant",
-        Meaning.NO_ANSWER: f"{address} does not answer; check AWS_ENDPOINT_URL and the network",
-    }
-    return next((line for meaning, line in advice.items() if meaning in meanings), None)
 
 
 class Tables:
@@ -279,6 +100,12 @@ class Tables:
         self._wanted: dict[str, pa.Schema] = {}
         """Columns that tables which were opened should have."""
         self._is_whole = False
+        self.left_leases = LeftLeases()
+        """Those that ended while the store did not take it."""
+
+    def close(self) -> None:
+        """End what goes on for this library in the background."""
+        self.left_leases.close()
 
     def expect(self, own: Mapping[str, pa.Schema]) -> None:
         """Check each table as it is opened, and all before the first commit: `own` are those of the library."""
@@ -369,14 +196,14 @@ class Tables:
             return copy(known)
         if self._session is None:
             if folder is not None:
-                _check_files(self.uri)
+                check_files(self.uri)
             self._session = Session(index_cache_bytes(free_memory_bytes()), METADATA_CACHE_BYTES)
         try:
             new = lance.dataset(where, session=self._session) if known is None else newest_state(known, folder, mark)
         except ValueError as error:
             if meanings_of(error):
                 raise
-            raise _damaged(self.uri, str(error)) from error  # the list of its files is not what was written
+            raise damaged_part(self.uri, str(error)) from error  # the list of its files is not what was written
         if known is not None and is_another(known, new, folder, mark):
             if not new.schema.equals(known.schema, check_metadata=True):
                 raise LibraryError(f"{self.uri} was made again with another model or settings; open it again")
@@ -617,238 +444,3 @@ def retry_on_conflict(commit: Callable[[], Result]) -> Result:
         reraise=True,
     )
     return retry(commit)
-
-
-def space_tables(tables: Tables, prefix: str = VECTORS_PREFIX) -> dict[str, Fingerprint]:
-    """List every table of vectors by name, with its space: of frames, or of sentences and clips by their prefix."""
-    found = {}
-    for name in tables.whole_names(prefix):
-        found[name] = read_space(tables[name].schema, f"the table {name} of {tables.uri}")
-    return found
-
-
-def own_tables(tables: Tables, stage: str) -> dict[str, str]:
-    """The tables of a stage that has one for each model, by model: a space's digest, a map's name, an extract's key."""
-    prefix = f"{stage}_"
-    if stage not in ("mapped", "extracts"):
-        return {space.digest: name for name, space in space_tables(tables, prefix).items()}
-    names = tables.whole_names(prefix)
-    models = [name.removeprefix(prefix) for name in names]
-    keys = models if stage == "mapped" else ["@".join(each.rsplit("_", 1)) for each in models]
-    return dict(zip(keys, names, strict=True))
-
-
-def find_space(tables: Tables, name: str) -> tuple[str, Fingerprint]:
-    """Find the table and fingerprint of a space, by its name or digest; raises SpaceMismatch if it is missing."""
-    spaces = space_tables(tables)
-    names = (name, absolute_name(name))
-    matches = [(table, space) for table, space in spaces.items() if space.name in names or space.digest == name]
-    if len(matches) == 1:
-        return matches[0]
-    held = ", ".join(sorted(f"{space.name} ({space.digest})" for space in spaces.values()))
-    advice = "give a digest" if matches else "`kinodex add vectors` adds one"
-    raise SpaceMismatch(f"got space {name}, and {tables.uri} holds {held}; {advice}")
-
-
-# The newest state of a table, found on a local disk without listing all states.
-#
-# Lance lists them at each look: 0.4 ms for a thousand, and a run that commits every second leaves 3,600 an hour. But
-# states are numbered without gaps, each is a file with a name of its number (Lance's format, "V2 manifest naming"), and
-# it is there at once and whole (it is renamed): so those after the state that is known are looked for one by one, in 5
-# microseconds each. Where the file of the known state does not have such a name, Lance is left to list them.
-
-MOST_STEPS = 200
-"""Listing is quicker than more steps than this."""
-
-
-Mark = tuple[int, int]
-
-
-def state_mark(folder: str | None, version: int) -> Mark | None:
-    """Return the time of change and size of a state's file on a local disk: a table made again has others there."""
-    return None if folder is None else _look(folder, version)
-
-
-def is_newest(folder: str | None, version: int, mark: Mark | None) -> bool:
-    """True if a state, known by its mark, is still there and none follows: two looks, for a search opens 20 tables."""
-    if folder is None or mark is None or state_mark(folder, version) != mark:
-        return False
-    return _look(folder, version + 1) is None
-
-
-def newest_state(known: LanceDataset, folder: str | None, mark: Mark | None) -> LanceDataset:
-    """Open the newest state of a table of which one is known, by its files in `folder` and its `mark` if these hold."""
-    if folder is None or mark is None or state_mark(folder, known.version) != mark:
-        return _listed(known)
-    version = newest_version(folder, known.version)
-    if version == known.version:
-        return copy(known)
-    if version is not None:
-        with suppress(OSError, ValueError):  # it was deleted meanwhile
-            return known.checkout_version(version)
-    return _listed(known)
-
-
-def _listed(known: LanceDataset) -> LanceDataset:
-    newest = copy(known)
-    look: Any = newest  # the method has no types
-    look.checkout_latest()
-    return newest
-
-
-def newest_version(folder: str, known: int) -> int | None:
-    """Count up from the number of a known state to the newest; None if they have to be listed."""
-    if _look(folder, known) is None:
-        return None
-    for version in range(known, known + MOST_STEPS):
-        if _look(folder, version + 1) is None:
-            return version
-    return None
-
-
-def is_another(known: LanceDataset, newest: LanceDataset, folder: str | None, mark: Mark | None) -> bool:
-    """True if the newest state is of a table that was made after the known one's, with its `mark`, was deleted."""
-    if mark is not None and state_mark(folder, known.version) not in (mark, None):
-        return True
-    if newest.version != known.version:
-        return newest.version < known.version
-    return bool(newest.get_version()["timestamp"] != known.get_version()["timestamp"])
-
-
-def _look(folder: str, version: int) -> Mark | None:
-    """The mark of a state's file; None if it is not there."""
-    try:
-        stat = os.stat(f"{folder}/_versions/{2**64 - 1 - version:020}.manifest")  # noqa: PTH116  # quicker than a Path
-    except FileNotFoundError:
-        return None
-    return stat.st_mtime_ns, stat.st_size
-
-
-# Memory that this machine, or this container, has left.
-
-MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
-UNKNOWN_SHARE = 0.5
-"""Of all memory, what is taken for free where the system does not say, as on macOS."""
-
-LANCE_CACHE_BYTES = 6 << 30
-"""What Lance itself takes for its cache of indexes, at most."""
-
-
-def index_cache_bytes(free_bytes: int) -> int:
-    """Compute how much of the indexes is kept in memory: half of what is free, and no less than Lance would."""
-    return max(LANCE_CACHE_BYTES, free_bytes // 2)
-
-
-def free_memory_bytes(meminfo: Path = MEMINFO, cgroup: Path = CGROUP) -> int:
-    """Read how much memory is available, and no more than programs leave of this container's limit."""
-    facts = dict(line.split(":", 1) for line in _text(meminfo).splitlines() if ":" in line)
-    if "MemAvailable" in facts:
-        free = int(facts["MemAvailable"].split()[0]) * 1024
-    else:
-        free = int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * UNKNOWN_SHARE)
-    limit = _text(cgroup / "memory.max").strip()
-    used = dict(line.split() for line in _text(cgroup / "memory.stat").splitlines())
-    if not limit.isdigit() or "anon" not in used:  # "max"
-        return free
-    return min(free, max(0, int(limit) - int(used["anon"])))
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:
-        return ""
-
-
-# Error texts of other libraries and their meaning: the only place in this room that knows such texts.
-#
-# Lance and the object stores behind it raise RuntimeError, ValueError or OSError without a class or code of their own,
-# so their text is all there is to tell errors apart. `tests/index/store/test_foreign_errors.py` provokes each entry
-# with the installed version.
-
-
-class Meaning(Enum):
-    """Meaning of an error text."""
-
-    CONFLICT = auto()
-    """Another writer's commit came first; the same commit may succeed on a retry."""
-    DISK_FULL = auto()
-    NO_MEMORY = auto()
-    """Neither memory nor a thread is to be had."""
-    DAMAGED = auto()
-    """A file that is cut off, or a file or table that is missing."""
-    UNREADABLE = auto()
-    """Files that are whole, and do not hold what was written."""
-    BROKEN_OFF = auto()
-    """A task of Lance's ended: over such a file, or for want of a thread, which it says on stderr alone."""
-    NO_TABLE = auto()
-    TABLE_EXISTS = auto()
-    UNREACHABLE = auto()
-    """The storage failed for any other reason."""
-    NO_BUCKET = auto()
-    REFUSED = auto()
-    """The store does not accept these credentials."""
-    NO_CREDENTIALS = auto()
-    OTHER_REGION = auto()
-    NO_CONDITIONAL_WRITES = auto()
-    PLAIN_HTTP = auto()
-    NO_ANSWER = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Sign:
-    """A part of an error's text, and the library that writes it."""
-
-    library: str
-    text: str
-    meaning: Meaning
-
-
-def _of(library: str, meaning: Meaning, *texts: str) -> tuple[Sign, ...]:
-    return tuple(Sign(library, text, meaning) for text in texts)
-
-
-def _codes(meaning: Meaning, *codes: str) -> tuple[Sign, ...]:
-    return _of("S3", meaning, *(f"<Code>{code}</Code>" for code in codes))
-
-
-SIGNS = (
-    *_of(
-        "Lance",
-        Meaning.CONFLICT,
-        "commit conflict",
-        "Commit conflict",
-        "concurrent writers",
-        "incompatible with concurrent transaction",
-    ),
-    *_of("libc", Meaning.DISK_FULL, "No space left", "Disk quota exceeded"),
-    *_of("Rust", Meaning.DISK_FULL, "os error 28", "os error 122", "os error 27"),
-    *_of("Rust", Meaning.NO_MEMORY, "(os error 11)", "(os error 12)"),
-    *_of(
-        "Lance", Meaning.DAMAGED, "Invalid range", "size is too small", "does not have sufficient data", "Not found: "
-    ),
-    *_of("Rust", Meaning.DAMAGED, "failed to fill whole buffer"),
-    *_of("Lance", Meaning.DAMAGED, "was not found"),
-    *_of("Arrow", Meaning.UNREADABLE, "External error: ", "Schema error: "),
-    *_of("Lance", Meaning.UNREADABLE, "Task was aborted", "Data file '", "LanceError(Schema)"),
-    *_of("Lance", Meaning.BROKEN_OFF, "Task was aborted"),
-    *_of("Lance", Meaning.NO_TABLE, "was not found"),
-    *_of("Lance", Meaning.TABLE_EXISTS, "Dataset already exists"),
-    *_of("Lance", Meaning.UNREACHABLE, "LanceError(IO)", "object store", "Could not parse bucket"),
-    *_codes(Meaning.NO_BUCKET, "NoSuchBucket"),
-    *_codes(Meaning.REFUSED, "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch"),
-    *_codes(Meaning.REFUSED, "InvalidToken", "ExpiredToken"),
-    *_of("object_store", Meaning.REFUSED, "status code: 403", "status code: 401"),
-    *_of("Lance", Meaning.NO_CREDENTIALS, "Failed to get AWS credentials", "CredentialsNotLoaded"),
-    *_codes(Meaning.OTHER_REGION, "PermanentRedirect", "AuthorizationHeaderMalformed"),
-    *_codes(Meaning.OTHER_REGION, "IllegalLocationConstraintException"),
-    *_codes(Meaning.NO_CONDITIONAL_WRITES, "NotImplemented"),
-    *_of("object_store", Meaning.PLAIN_HTTP, "HTTP error: builder error"),
-    *_of("object_store", Meaning.NO_ANSWER, "HTTP error: error sending request"),
-)
-
-
-def meanings_of(error: BaseException | str) -> frozenset[Meaning]:
-    """Find every meaning that an error's text has; none for an error that this room does not know."""
-    text = str(error)
-    return frozenset(sign.meaning for sign in SIGNS if sign.text in text)

@@ -7,38 +7,28 @@ over learns that at its next commit, however short before it was stopped: each i
 the newest before the lease was checked, and who takes a lease over first commits something to every table beside which
 no such commit passes (`Tables.fence`). (Gray and Cheriton, "Leases", SOSP 1989, with the writes guarded by the token,
 since a lease that is timed alone cannot stop a holder that sleeps.)
-
-A process is identified by more than its number, which may be given to another process later. psutil is not used for
-that: its `create_time` is in the clock's seconds, so that it changes when the clock is set, and it knows neither the
-start of the machine nor the container that a number belongs to.
 """
 
 from __future__ import annotations
 
-import os
-import socket
 import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any
 
-import pyarrow as pa
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random
 
-from kinodex.index.errors import LeaseLost, LibraryBusy, LibraryError, StorageError, StorageFull, UnsafeStore
+from kinodex.index.errors import LeaseLost, LibraryBusy, LibraryError, StorageError, StorageFull
 from kinodex.index.store.database import Tables
-from kinodex.index.store.schema import equal
+from kinodex.index.store.filters import equal
+from kinodex.index.store.processes import Process, is_known, is_running, this_process
 
-GONE_STATES = ("Z", "X")
-"""Ended, though its parent has not waited for it."""
 LOOK_S = 1.0
 """Pause between two looks at a lease that another machine holds, until its holder is seen alive or times out."""
 
@@ -54,10 +44,6 @@ class Pace:
 DEFAULT_LEASE = Pace()
 BROKEN_OFF = {"beat": -1}
 """The mark of a lease whose holder ended with an error."""
-_unreleased: set[str] = set()
-"""Tokens of leases that ended in this process while the store did not take that they did."""
-_unfenced: set[str] = set()
-"""Tokens of leases that were taken over, while what the holder before may be about to commit could not be ended."""
 
 
 class Lease:
@@ -96,27 +82,16 @@ class Lease:
 
     def _leave(self, state: Mapping[str, int] = MappingProxyType({})) -> None:
         """Release it, now or once the store takes that: what was done under it stands, and its own error counts."""
-        if self.token in _unfenced:
+        left = self._tables.left_leases
+        if self.token in left.unfenced:
             return
         try:
             self._release(state)
         except LibraryError:
-            _unreleased.add(self.token)
-            threading.Thread(
-                target=self._release_later, args=[state], name=f"release of {self.name}", daemon=True
-            ).start()
+            left.release_later(self.token, partial(self._release, state), self._pace.beat_s)
 
     def _release(self, state: Mapping[str, int]) -> None:
         _update(self._tables, self.name, self.token, {"token": "", **state})
-
-    def _release_later(self, state: Mapping[str, int]) -> None:
-        """Release it once the store takes it: other processes see that this one is alive, and would wait for ever."""
-        while True:
-            time.sleep(self._pace.beat_s)
-            with suppress(LibraryError):
-                self._release(state)
-                _unreleased.discard(self.token)
-                return
 
     def _beat(self) -> None:
         beat = 1
@@ -153,7 +128,7 @@ def take(tables: Tables, name: str, token: str, owner: str, pace: Pace) -> bool:
     they may be about to commit has to be fenced off.
     """
     ours = _claim(name, token, owner)
-    left = _unreleased | _unfenced  # as they were before the row is read: a thread may release it meanwhile
+    left = tables.left_leases.tokens  # as they were before the row is read
     row = _row(tables, name)
     if row is None:
         tables.insert("leases", ["name"], [ours])
@@ -182,7 +157,7 @@ def _fence(tables: Tables, token: str) -> None:
     try:
         tables.fence()
     except LibraryError:
-        _unfenced.add(token)
+        tables.left_leases.unfenced.add(token)
         raise
 
 
@@ -237,93 +212,3 @@ def _busy(tables: Tables, row: Mapping[str, Any]) -> LibraryBusy:
 
 def _holder(row: Mapping[str, Any]) -> str:
     return f"{row['owner']} on {row['host']}, process {row['pid']}, since {row['since']:%Y-%m-%d %H:%M:%S} UTC"
-
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    """A process: its number identifies it only between two starts of a machine, in one container."""
-
-    host: str
-    boot: str
-    """Start of the machine, and the container; empty where the system does not provide them."""
-    pid: int
-    start: int
-    """When it began, in ticks since the machine was started; 0 where the system does not provide it."""
-
-
-def this_process() -> Process:
-    """Identify the current process."""
-    return Process(socket.gethostname(), _boot(), os.getpid(), _start(os.getpid()) or 0)
-
-
-def is_known(process: Process) -> bool:
-    """True if it is a process of this machine and container, so that `is_running` is reliable."""
-    return bool(process.boot) and (process.host, process.boot) == (socket.gethostname(), _boot())
-
-
-def is_running(process: Process) -> bool:
-    """True if this very process still runs."""
-    return process.start > 0 and _start(process.pid) == process.start
-
-
-def _boot() -> str:
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
-    except OSError:
-        return ""
-
-
-def _start(pid: int) -> int | None:
-    """Read the start time of a process (proc_pid_stat(5), fields 3 and 22); None if there is no such process."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    state, *fields = stat.rpartition(")")[2].split()
-    return None if state in GONE_STATES else int(fields[18])
-
-
-# Probe of an object store for lost commits, before a library is made there.
-#
-# A commit is a new object that must not replace another's of the same name (`If-None-Match: *`). A store that ignores
-# this silently loses one of two commits made at the same moment, so a library there would lose rows.
-
-WRITERS = 4
-COMMITS = 4
-"""Of each writer. On a store that ignores the condition, over half of all 16 were lost in each of 16 trials."""
-
-
-def check_commits(uri: str) -> None:
-    """Let several writers commit at once and count what is there; raises UnsafeStore if a commit is lost."""
-    probe = f"commit_probe_{uuid.uuid4().hex}"
-    tables = Tables(uri)
-    tables.create(probe, pa.schema([pa.field("writer", pa.int64())]))
-    try:
-        with ThreadPoolExecutor(WRITERS) as pool:
-            tried = list(pool.map(lambda writer: _commit(uri, probe, writer), range(WRITERS)))
-        held = tables.count(probe)
-    finally:
-        tables.drop(probe)
-    committed = sum(count for count, _ in tried)
-    if held < committed:
-        raise UnsafeStore(
-            f"got {uri}, in a store that lost {committed - held} of {committed} commits made at once: it does not "
-            f"honour If-None-Match; give a store that does (S3, MinIO, GCS, Azure and others) or a local folder"
-        )
-    for _, failure in tried:
-        if failure is not None:
-            raise failure
-
-
-def _commit(uri: str, probe: str, writer: int) -> tuple[int, Exception | None]:
-    """Commit a few times; return the number of acknowledged commits, and the error that ended them early, if any."""
-    done = 0
-    try:
-        tables = Tables(uri)
-        while done < COMMITS:
-            tables.append(probe, pa.table({"writer": [writer]}))
-            done += 1
-    except (LibraryError, OSError, RuntimeError, ValueError) as error:
-        return done, error
-    return done, None

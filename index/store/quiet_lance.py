@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 
 _LEVEL = os.environ.get("LANCE_LOG")
 os.environ.setdefault("LANCE_LOG", "error")

@@ -1,155 +1,25 @@
-"""Tables of a library, their columns and metadata; filters of rows, built from typed values; and digests of rows."""
+"""Tables of a library: their columns and metadata.
+
+Pixels and vectors live in different tables, because searching must not read pictures and compaction must not copy
+them. Library-wide facts are schema metadata of `videos`, which is created last: where it is, all is.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
-from functools import partial, reduce
-from hashlib import blake2b
-from itertools import islice
-from numbers import Integral
-from operator import and_
+from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from kinodex.index.errors import (
-    LibraryDamaged,
-    NewerLibrary,
-    NotALibrary,
-    altered,
-    checked_text,
-    number_of,
-    read_facts,
-    read_json,
-    read_object,
-)
-from kinodex.index.spaces.towers import MOST_DIMENSIONS, Fingerprint
-
-if TYPE_CHECKING:
-    from kinodex.index.store.database import Tables
-
-# Filters, built from typed values: these are turned into SQL in one place, and quoted there.
-
-MAX_VALUES_PER_FILTER = 500
-
-Value = str | int | float | datetime
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """A condition on the columns of a table, as SQL of DataFusion; `&` and `|` combine two."""
-
-    sql: str
-
-    def __and__(self, other: Filter) -> Filter:
-        return Filter(f"({self.sql}) AND ({other.sql})")
-
-    def __or__(self, other: Filter) -> Filter:
-        return Filter(f"({self.sql}) OR ({other.sql})")
-
-
-def sql_value(value: Value) -> str:
-    """Write a value as SQL, a time of day as a text; raises QueryError for a text that is not UTF-8."""
-    if isinstance(value, str):
-        return "'" + checked_text(value, "no video and no label has such a name").replace("'", "''") + "'"
-    if isinstance(value, datetime):
-        return f"'{value.isoformat()}'"
-    if isinstance(value, Integral):
-        return str(int(value))
-    number = float(value)  # NumPy's numbers write their type with their value
-    return repr(number) if math.isfinite(number) else f"CAST('{number}' AS DOUBLE)"
-
-
-def equal(column: str, value: str | int) -> Filter:
-    """Match rows with this value."""
-    return Filter(f"{column} = {sql_value(value)}")
-
-
-def other_than(column: str, value: str | int) -> Filter:
-    """Match rows with another value than this; none is no other."""
-    return Filter(f"{column} != {sql_value(value)}")
-
-
-def none_of(column: str, values: Sequence[str]) -> Filter:
-    """Match rows with none of these values, of which there is one at least."""
-    return Filter(f"{column} NOT IN ({', '.join(map(sql_value, values))})")
-
-
-def at_least(column: str, value: float) -> Filter:
-    """Match rows with this value or more."""
-    return Filter(f"{column} >= {sql_value(value)}")
-
-
-def above(column: str, value: float) -> Filter:
-    """Match rows with more than this value."""
-    return Filter(f"{column} > {sql_value(value)}")
-
-
-def below(column: str, value: float) -> Filter:
-    """Match rows with less than this value."""
-    return Filter(f"{column} < {sql_value(value)}")
-
-
-def one_of(column: str, values: Sequence[str] | Sequence[float]) -> Filter:
-    """Match rows with one of these values; none where there are no values."""
-    return Filter(f"{column} IN ({', '.join(map(sql_value, values))})" if values else "false")
-
-
-def of_frames(video_id: str, frame_nos: Sequence[int]) -> Filter:
-    """Match these frames of one video; the key is indexed, but only almost unique."""
-    return one_of("frame_key", [frame_key(video_id, number) for number in frame_nos]) & equal("video_id", video_id)
-
-
-def overlapping(start_s: float | None, end_s: float | None) -> list[Filter]:
-    """Match ranges that share some time with `[start_s, end_s)`."""
-    after = [] if start_s is None else [above("end_s", start_s)]
-    return after + ([] if end_s is None else [below("start_s", end_s)])
-
-
-def within(start_s: float | None, end_s: float | None) -> list[Filter]:
-    """Match frames at a time in `[start_s, end_s)`."""
-    after = [] if start_s is None else [at_least("time_s", start_s)]
-    return after + ([] if end_s is None else [below("time_s", end_s)])
-
-
-def all_of(filters: Sequence[Filter]) -> Filter | None:
-    """Combine filters; None, which matches everything, if there are none."""
-    return reduce(and_, filters) if filters else None
-
-
-def any_of(filters: Sequence[Filter]) -> Filter:
-    """Match what one of these filters does; in halves, so that thousands do not stand in each other's brackets."""
-    middle = len(filters) // 2
-    return any_of(filters[:middle]) | any_of(filters[middle:]) if middle else filters[0]
-
-
-def chunked(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Split values into groups that one filter can hold."""
-    for first in range(0, len(values), MAX_VALUES_PER_FILTER):
-        yield values[first : first + MAX_VALUES_PER_FILTER]
-
-
-def fits_one_filter(values: Sequence[str]) -> Sequence[str] | None:
-    """Return the values if one filter can hold them; None, which matches everything, if there are more."""
-    return values if len(values) <= MAX_VALUES_PER_FILTER else None
-
-
-# Tables of a library: their columns and metadata.
-#
-# Pixels and vectors live in different tables, because searching must not read pictures and compaction must not copy
-# them. Library-wide facts are schema metadata of `videos`, which is created last: where it is, all is.
+from kinodex.index.errors import LibraryDamaged, NewerLibrary, NotALibrary
+from kinodex.index.spaces.fingerprint import MOST_DIMENSIONS, Fingerprint
+from kinodex.index.stored_json import altered, number_of, read_facts, read_json, read_object
 
 FORMAT_VERSION = 1
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"
@@ -170,15 +40,10 @@ CLIPS_PREFIX = "clips_"
 """Of tables of windows of videos as vectors."""
 EMBEDDING_KEY = b"embedding_functions"
 """Metadata of tables of vectors by which LanceDB embeds what is looked for there (see `kinodex.lancedb`)."""
-MAPPED_PREFIX = "mapped_"
+MAPPED_PREFIX = "map_"
 """Of tables of what a user's function makes, by the name that its rows were given."""
 EXTRACTS_PREFIX = "extracts_"
 """Of tables of rows that a model fills in under a schema, one for each version."""
-KEY_BITS = 24
-"""Bits of a stored key that hold a frame's number; larger numbers than they hold change the upper bits, too."""
-FRAME_NO_BITS = 32
-"""More than enough for any number of a frame, which is an int32: for keys that are not stored."""
-LAST_FRAME_NO = 2**31 - 1
 CHECKSUM = "jpeg_crc32"
 """Column of `frames` with the CRC-32 of the picture: Lance keeps no checksum of its files."""
 VIDEO_DIGESTS = "digests"
@@ -191,7 +56,7 @@ ROW_DIGEST = "row_digest"
 """Column of tables whose rows belong to no digest of a video or an addition: of the row itself."""
 SHARED_STAGES = ("captions", "detections", "speech", "screen_text", "chapters", "shots")
 """Optional stages with one table, of the same name, for all models."""
-OWN_STAGES = ("vectors", "sentences", "clips", "mapped", "extracts")
+OWN_STAGES = ("vectors", "sentences", "clips", "map", "extracts")
 """Optional stages with a table for each model, whose name begins with theirs: `clips_...`."""
 STAGES = (*SHARED_STAGES, *OWN_STAGES)
 
@@ -203,27 +68,6 @@ class Heading:
     format_version: int
     settings: Mapping[str, Any]
     fingerprint: Fingerprint
-
-
-def frame_key(video_id: str, frame_no: int) -> int:
-    """Make an integer of (video, frame): 39 bits of the id's sha256 plus the number above its 24 bits, then these.
-
-    One indexed `IN` over such keys fetches frames of many videos 12 times quicker than an OR of pairs. Two videos may
-    share a key, so a reader checks `video_id` too.
-    """
-    return int(frame_keys(video_id, [frame_no])[0])
-
-
-def frame_keys(video_id: str, frame_nos: Sequence[int]) -> NDArray[np.int64]:
-    """Make the keys of frames of one video; raises ValueError for a number that does not fit."""
-    numbers = np.asarray(frame_nos, np.int64)
-    wrong = numbers[(numbers < 0) | (numbers > LAST_FRAME_NO)]
-    if len(wrong):
-        raise ValueError(f"frame_no {wrong[0]} is not in [0, {LAST_FRAME_NO}]")
-    of_video = int.from_bytes(hashlib.sha256(video_id.encode()).digest()[:5]) >> 1
-    upper = (of_video + (numbers >> KEY_BITS)) & ((1 << 39) - 1)
-    keys: NDArray[np.int64] = upper << KEY_BITS | numbers & ((1 << KEY_BITS) - 1)
-    return keys
 
 
 def vectors_table(fingerprint: Fingerprint, prefix: str = VECTORS_PREFIX) -> str:
@@ -374,7 +218,7 @@ def sentences_schema(fingerprint: Fingerprint, likeness: Mapping[str, float]) ->
     """Make the schema of lines as vectors of a sentence model; its metadata holds the model's identity."""
     columns = _table(
         video_id=TEXT,
-        source=TEXT,  # transcript, text, caption
+        source=TEXT,  # the kind of the line: speech, screen_text or captions
         start_s=FLOAT64,
         end_s=FLOAT64,
         text=TEXT,
@@ -580,10 +424,6 @@ ADDITIONS = _table(
     digest=nullable(TEXT),
 )
 
-# Tables that a library gets once something needs them, those of sentences too.
-#
-# Libraries that were made without them stay as they are, and readers take a table that is not there for one without
-# rows.
 
 NOTES = _table(
     video_id=key(1),
@@ -629,10 +469,14 @@ SPEAKERS = _table(
     model=TEXT,
     row_digest=nullable(TEXT),
 )
+
+
 # A film with vectors of the built-in space, which kinodex did not draw:
 UNDRAWN = _table(video_id=key(1), row_digest=nullable(TEXT))
+
+
 # And the library's own columns, see `kinodex.index.metadata`:
-METADATA = _table(video_id=key(1), row_digest=nullable(TEXT))
+METADATA = _table(video_id=key(1), row_digest=nullable(TEXT))  # and the library's own columns: `index.metadata`
 SHOTS = _table(
     video_id=TEXT,
     segment_no=INT32,
@@ -643,6 +487,7 @@ SHOTS = _table(
     fade_end_s=nullable(FLOAT64),
     model=TEXT,
 )
+# A library gets these once something needs them; readers take one that is not there for one without rows.
 LATE_TABLES = {
     "notes": NOTES,
     "screen_text": SCREEN_TEXT,
@@ -652,138 +497,3 @@ LATE_TABLES = {
     "undrawn": UNDRAWN,
     "metadata": METADATA,
 }
-
-
-# Digests of rows: numbers by which a check finds values that changed on the disk, for Lance keeps no checksum.
-#
-# A video has one for its rows in each table that ingest fills, an addition one for its rows; rows that belong to
-# neither have one each (`ROW_DIGEST`). They hold the columns that kinodex made: somebody may add others to any table.
-
-HASH_BYTES = 16
-LEFT_OUT = frozenset({"jpeg", VIDEO_DIGESTS, ADDED_DIGEST, ROW_DIGEST, "ingested_at", "added_at"})
-"""Columns that no digest holds: pictures, digests, and times of writing, in which two runs differ."""
-ROWS_AT_ONCE = 4096
-OWN_ROW = "videos"
-"""Name of the digest of a video's row in `videos` itself."""
-
-Digests = Mapping[str, Mapping[str, int]]
-"""Digests by table and video."""
-
-
-def row_hashes(rows: pa.Table | pa.RecordBatch) -> list[int]:
-    """Compute the hash of each row."""
-    names = sorted(set(rows.schema.names) - LEFT_OUT)
-    chosen = rows.select(names)
-    batches = chosen.combine_chunks().to_batches() if isinstance(chosen, pa.Table) else [chosen]
-    columns = [_labelled(name, [each for batch in batches for each in _values(batch.column(name))]) for name in names]
-    return [
-        int.from_bytes(blake2b(b"".join(values), digest_size=HASH_BYTES).digest())
-        for values in zip(*columns, strict=True)
-    ]
-
-
-def own_hashes(schema: pa.Schema, rows: pa.Table | pa.RecordBatch) -> list[int]:
-    """Compute the hash of each row of a table with this schema, without columns that somebody added to it."""
-    return row_hashes(rows.select([name for name in own_columns(schema) if name in rows.schema.names]))
-
-
-def digests_by_video(rows: pa.Table | pa.RecordBatch) -> Counter[str]:
-    """Sum the hashes of the rows by video."""
-    found: Counter[str] = Counter()
-    for video_id, row_hash in zip(rows.column("video_id").to_pylist(), row_hashes(rows), strict=True):
-        found[video_id] += row_hash
-    return found
-
-
-def read_batches(tables: Tables, name: str, where: Sequence[Filter]) -> Iterator[pa.RecordBatch]:
-    """Read all columns of a table that digests hold, a few rows at a time."""
-    columns = [column for column in own_columns(tables.schema(name)) if column not in LEFT_OUT]
-    yield from tables.batches(name, all_of(where), columns, rows=ROWS_AT_ONCE, as_stored=True)
-
-
-def read_digests(tables: Tables, name: str, where: Sequence[Filter]) -> Counter[str]:
-    """Compute the digests of the rows that match some filters, by video."""
-    found: Counter[str] = Counter()
-    for batch in read_batches(tables, name, where):
-        found.update(digests_by_video(batch))
-    return found
-
-
-def read_video_digests(text: str | bytes) -> dict[str, Any]:
-    """Read the digests in the row of a video; none where they are damaged themselves."""
-    try:
-        return read_object(text, "the digests of a video")
-    except LibraryDamaged:
-        return {}
-
-
-def as_text(digest: int) -> str:
-    return f"{digest % (1 << 8 * HASH_BYTES):0{2 * HASH_BYTES}x}"
-
-
-def _labelled(name: str, values: Iterable[bytes | None]) -> list[bytes]:
-    label = name.encode() + b"\0"
-    return [b"" if value is None else label + value for value in values]
-
-
-def _values(array: pa.Array) -> list[bytes | None]:
-    """Write each value as bytes; None for a null."""
-    if not array.null_count:
-        return list(_bytes(array))
-    present = iter(_bytes(array.drop_null()))
-    return [next(present) if is_there else None for is_there in array.is_valid().to_pylist()]
-
-
-def _bytes(array: pa.Array) -> Iterable[bytes]:
-    """Write the values of an array without nulls as bytes, of which none begins another."""
-    kind = array.type
-    if pa.types.is_struct(kind):
-        fields = [_labelled(field.name, _values(part)) for field, part in zip(kind, array.flatten(), strict=True)]
-        return [b"".join(parts) for parts in zip(*fields, strict=True)]
-    if pa.types.is_list(kind):
-        parts = iter(_values(array.flatten()))
-        counts = pc.list_value_length(array).to_pylist()
-        return [count.to_bytes(4) + b"".join(part or b"" for part in islice(parts, count)) for count in counts]
-    if pa.types.is_fixed_size_list(kind):
-        return _cut(array.flatten(), kind.list_size)
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):  # damaged letters may be no UTF-8
-        values = array.cast(pa.binary()).to_pylist()
-        return [len(value).to_bytes(8) + value for value in values]
-    return _cut(array.cast(pa.int64()) if pa.types.is_timestamp(kind) else array, 1)
-
-
-def _cut(numbers: pa.Array, size: int) -> list[bytes]:
-    """Cut numbers into the bytes of so many each, bit by bit as they are stored."""
-    values = np.ascontiguousarray(numbers.to_numpy(zero_copy_only=False))
-    content, step = values.tobytes(), size * values.itemsize
-    return [content[first : first + step] for first in range(0, len(content), step)]
-
-
-# Digests of rows that are written one by one.
-
-
-def with_row_digests(rows: pa.Table, altered: Collection[str] = ()) -> pa.Table:
-    """Give each row its digest, in the column for it; those of altered rows stay, which still show it."""
-    pairs = zip(texts(rows[ROW_DIGEST]), own_hashes(rows.schema, rows), strict=True)
-    digests = pa.array([held if held in altered else as_text(row_hash) for held, row_hash in pairs], pa.string())
-    return rows.set_column(rows.schema.get_field_index(ROW_DIGEST), rows.schema.field(ROW_DIGEST), digests)
-
-
-def are_altered(rows: pa.Table | pa.RecordBatch) -> list[bool]:
-    """Say for each row, all of whose columns are there, if it is not as it was written."""
-    pairs = zip(texts(rows[ROW_DIGEST]), own_hashes(rows.schema, rows), strict=True)
-    return [digest is not None and digest != as_text(row_hash) for digest, row_hash in pairs]
-
-
-def altered_digests(rows: pa.Table | pa.RecordBatch) -> set[str]:
-    """List the digests of altered rows; none where the table has no column for them."""
-    if ROW_DIGEST not in rows.schema.names:
-        return set()
-    pairs = zip(texts(rows[ROW_DIGEST]), are_altered(rows), strict=True)
-    return {digest for digest, is_altered in pairs if is_altered and digest is not None}
-
-
-def texts(column: pa.Array | pa.ChunkedArray) -> list[str | None]:
-    """Read texts that damage may have left without UTF-8."""
-    values = column.cast(pa.binary()).to_pylist()
-    return [None if value is None else value.decode(errors="replace") for value in values]

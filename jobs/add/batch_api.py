@@ -15,28 +15,22 @@ import json
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
+from kinodex.agent.checked import Outcome
 from kinodex.agent.errors import ModelRejected
 from kinodex.index.library import Library
 from kinodex.index.nesting import parse_json
 from kinodex.index.rows import VideoRow
-from kinodex.jobs.add.endpoint import (
-    EndpointAddition,
-    NotInBatch,
-    Outcome,
-    Round,
-    answer_at,
-    open_model_thread,
-    run_rounds,
-)
-from kinodex.jobs.add.run import pending_videos
+from kinodex.jobs.add.endpoint import NotInBatch, Round, Writer, open_served, run_rounds
+from kinodex.jobs.add.run import AddReport, Watch, add, pending_videos
+from kinodex.jobs.add.stage import Written
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.folder import write_whole
+from kinodex.jobs.json_files import write_whole
 from kinodex.jobs.models import cache_file
 from kinodex.pipeline.errors import PipelineError
 
@@ -64,40 +58,37 @@ class Limits:
 UNCHANGED = Limits()
 ROUNDS = 4
 """Jobs after jobs: the requests, those made of their replies (chapters), of replies that could not be used, expired."""
-PRICE_SHARE = 0.5
-"""Of the ordinary price (OpenAI's pricing of batches)."""
 ID_CHARACTERS = 48
 
 
-A = TypeVar("A", bound=EndpointAddition)
-
-
-@contextmanager
-def by_batches(
+def add_by_batches(
     library: Library,
-    addition: A,
-    video_ids: Collection[str] | None,
-    again: Collection[str],
+    stage: Written,
+    video_ids: Sequence[str] | None,
+    watch: Watch,
     report: Callable[[str], object],
     limits: Limits = UNCHANGED,
-) -> Iterator[A]:
-    """Have what an addition asks answered by batches, and give the one that adds it; the next run goes on with jobs."""
-    addition.prepare(library)
-    videos = pending_videos(library, addition.model, video_ids, again, addition.name)
-    with job_folder(cache_file().parent / "batches", library, addition, limits) as folder:
-        sender = work_off(folder, addition, library, videos, report)
-        prices = PRICE_SHARE * addition.input_price, PRICE_SHARE * addition.output_price
-        yield replace(addition, send=sender, input_price=prices[0], output_price=prices[1])
+) -> AddReport:
+    """Have what a stage asks answered by batches, and add it; a run that was ended goes on with its jobs."""
+    writer = stage.writer(library)
+    stage.check(library, stage.key)
+    writer.prepare()
+    videos = pending_videos(library, stage.key, video_ids, writer.again(), stage.name)
+    with job_folder(cache_file().parent / "batches", library, stage, limits) as folder:
+        sender = work_off(folder, stage, writer, videos, report)
+        prices = {name: stage.price_share * getattr(stage, name) for name in ("input_price", "output_price")}
+        added = add(library, stage.model_copy(update={"send": sender, **prices}), video_ids, watch)
         shutil.rmtree(folder.path)
+    return added
 
 
 @contextmanager
-def job_folder(root: Path, library: Library, addition: EndpointAddition, limits: Limits) -> Iterator[JobFolder]:
+def job_folder(root: Path, library: Library, stage: Written, limits: Limits) -> Iterator[JobFolder]:
     """Open the folder of the jobs of an addition to a library; raises `UsageError` if another process has it."""
     place = str(Path(library.uri).resolve()) if "://" not in library.uri else library.uri
     free = ("input_price", "output_price", "max_new_tokens")
-    settings = {name: each for name, each in addition.settings.items() if name not in free}
-    task = json.dumps([place, addition.name, addition.model, settings], sort_keys=True)
+    settings = {name: each for name, each in stage.settings.items() if name not in free}
+    task = json.dumps([place, stage.name, stage.key, settings], sort_keys=True)
     path = root / hashlib.sha256(task.encode()).hexdigest()[:16]
     path.mkdir(parents=True, exist_ok=True)
     with (path / "lock").open("w") as lock:
@@ -110,18 +101,18 @@ def job_folder(root: Path, library: Library, addition: EndpointAddition, limits:
 
 def work_off(
     folder: JobFolder,
-    addition: EndpointAddition,
-    library: Library,
+    stage: Written,
+    writer: Writer[Any],
     videos: Sequence[VideoRow],
     report: Callable[[str], object],
 ) -> BatchSender:
-    """Have all requests of an addition to these videos answered by jobs; gives the sender that knows their replies."""
+    """Have all requests of a stage about these videos answered by jobs; gives the sender that knows their replies."""
     import openai
 
     from kinodex.agent.models.roles import api_key
     from kinodex.jobs.blocking_http import BlockingClient
 
-    role = addition.role
+    role = stage.role
     timeout_s = max(role.timeout_s, TRANSFER_S)
     http = BlockingClient(most_bytes=MOST_REPLIES_BYTES)
     with (
@@ -131,7 +122,7 @@ def work_off(
         folder.work(client, report)  # those of a run that was killed
         for _ in range(ROUNDS):
             with folder.requests() as requests:
-                _collect(BatchSender(folder.replies(), requests), addition, library, videos)
+                _collect(BatchSender(folder.replies(), requests), stage, writer, videos)
             if not requests.count:
                 break
             report(f"{requests.count:,} requests are sent as batches")
@@ -139,19 +130,19 @@ def work_off(
     return BatchSender(folder.replies())
 
 
-def _collect(sender: BatchSender, addition: EndpointAddition, library: Library, videos: Sequence[VideoRow]) -> None:
+def _collect(sender: BatchSender, stage: Written, writer: Writer[Any], videos: Sequence[VideoRow]) -> None:
     """Go through these videos as a run does, so that the sender gets each request that can be made by now."""
 
     def answer(asked: Round) -> list[Outcome[Any]]:
-        outcomes = answer_at(thread, asked)
+        outcomes = served.answer(asked)
         for waits in (each.refused for each in outcomes if isinstance(each.refused, NotInBatch)):
             raise waits  # the next round may depend on its reply
         return outcomes
 
-    with open_model_thread(addition.role, sender, keep=False) as thread:
+    with open_served(stage.role, sender, keep=False) as served:
         for video in videos:
             with suppress(NotInBatch):
-                run_rounds(addition.rounds(library, video), answer)
+                run_rounds(writer.rounds(video), answer)
 
 
 @dataclass(slots=True)

@@ -9,52 +9,49 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinodex.agent.checked import Outcome
 from kinodex.agent.errors import InvalidReply, NoUsableReply
 from kinodex.agent.protocol import Note, Request, Segment
 from kinodex.agent.requests.answer import check_not_echoed
 from kinodex.agent.requests.describe import PartSummary, SummarizePart
 from kinodex.index.library import Library
 from kinodex.index.rows import ChapterRow, SegmentRow, VideoRow
-from kinodex.jobs.add.endpoint import EndpointAddition, Outcome, Round, Rounds, reasons
-from kinodex.jobs.add.run import AddedRows, check_settings, hub_for
+from kinodex.jobs.add.endpoint import Round, Rounds, Writer, reasons
+from kinodex.jobs.add.run import AddedRows
+from kinodex.jobs.add.stages import Chapters
 from kinodex.jobs.library import picture_of, shown_between
+from kinodex.jobs.models import hub_for
 from kinodex.pipeline.scenes import find_structure
 
-if TYPE_CHECKING:
-    from kinodex.pipeline.scenes import Writer
 
+class ChapterWriter(Writer[Chapters]):
+    """Titles and summaries of the scenes and chapters of a library."""
 
-@dataclass(frozen=True, slots=True)
-class Chapters(EndpointAddition):
-    """Settings of summaries."""
+    def again(self) -> list[str]:
+        """Ids of videos that have summaries and get them again: those with parts without one, or with newer words."""
+        scenes, model = self.library.chapters, self.stage.model
+        found = scenes.untitled(model) if self.stage.retry_failed else []
+        return [*found, *(scenes.outdated(model) if self.stage.renew else ())]
 
-    max_new_tokens: int = 128
-    frames_a_scene: int = 4
-    """Frames by which a scene is shown of which nothing is known in words."""
-    again: bool = False
-    """Replace the rows that a video has."""
-    name: str = "chapters"
+    @property
+    def _replaces(self) -> bool:
+        """Replace the rows that a video has."""
+        return self.stage.retry_failed or self.stage.renew
 
-    def prepare(self, library: Library) -> None:
-        check_settings(library, self, "frames_a_scene", *(() if self.base_url else ("max_new_tokens",)))
-        if self.base_url is None:
-            open_writer(self.model, self.device, self.max_new_tokens)
-        else:
-            self.check_key()
-
-    def rounds(self, library: Library, video: VideoRow) -> Rounds:
+    def rounds(self, video: VideoRow) -> Rounds:
         """Write of each scene, then of each chapter from what was written of its scenes; one of one scene has that."""
+        library, model = self.library, self.stage.model
         film = read_film(library, video)
-        scenes = yield Round(len(film.scenes), partial(_scene_requests, library, film, self.frames_a_scene))
+        scenes = yield Round(len(film.scenes), partial(_scene_requests, library, film, self.stage.frames_a_scene))
         several = [chapter for chapter in film.chapters if len(chapter.children) > 1]
         replies = yield Round(
             len(several), lambda numbers: [_chapter_request(film, several[n], scenes) for n in numbers]
@@ -62,44 +59,44 @@ class Chapters(EndpointAddition):
         outcomes = dict(zip((chapter.number for chapter in several), replies, strict=True))
         chapters = [outcomes.get(each.number, scenes[each.children[0]]) for each in film.chapters]
         pairs = [*zip(film.scenes, scenes, strict=True), *zip(film.chapters, chapters, strict=True)]
-        held = library.chapters.rows(video.video_id) if self.again else []
-        before = {_place(row): row for row in held if row.model == self.model}
-        rows = [_row(film, part, outcome.reply, self.model) for part, outcome in pairs]
-        if self.again and not any(row.title for row in rows) and library.chapters.has_titles(video, self.model):
+        held = library.chapters.rows(video.video_id) if self._replaces else []
+        before = {_place(row): row for row in held if row.model == model}
+        rows = [_row(film, part, outcome.reply, model) for part, outcome in pairs]
+        if self._replaces and not any(row.title for row in rows) and library.chapters.has_titles(video, model):
             why = "no scene or chapter got a title that could be used; those that were there before stay"
             return AddedRows((), 0, failed=NoUsableReply(why))
         rows = [row if row.title else before.get(_place(row), row) for row in rows]
         return AddedRows(rows, len(rows), _problem([*scenes, *chapters], [*scenes, *replies]))
 
-    def replies_here(self, requests: Sequence[Request[Any]]) -> list[Outcome[Any]]:
-        """Have the local model write; one that reads no pictures has nothing to say of a part without words."""
-        from kinodex.pipeline.scenes import PROMPT, PartLines
+    def load(self) -> Callable[[Sequence[Request[Any]]], list[Outcome[Any]]]:
+        """Load the local model; one that reads no pictures has nothing to say of a part without words."""
+        from kinodex.pipeline.scenes import PROMPT, PartLines, load_writer
 
-        writer = open_writer(self.model, self.device, self.max_new_tokens)
+        with hub_for(self.stage.model):
+            writer = load_writer(self.stage.model, self.stage.device, self.stage.max_new_tokens)
         instructions = PROMPT.read_text(encoding="utf-8")
-        asked = cast(Sequence[SummarizePart], requests)
-        parts = [
-            PartLines(
-                tuple(note.text for note in request.notes),
-                tuple(map(picture_of, request.frames)),
-                request.part.end_s - request.part.start_s,
-            )
-            for request in asked
-        ]
-        return [
-            NOTHING_KNOWN if reply is None else Outcome(read_entry(request, *reply, instructions))
-            for request, reply in zip(asked, writer.write(parts), strict=True)
-        ]
 
-    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
-        if self.again:
-            library.additions.discard(self.name, self.model, *rows)
-        library.chapters.add(rows)
+        def replies(requests: Sequence[Request[Any]]) -> list[Outcome[Any]]:
+            asked = cast(Sequence[SummarizePart], requests)
+            parts = [
+                PartLines(
+                    tuple(note.text for note in request.notes),
+                    tuple(map(picture_of, request.frames)),
+                    request.part.end_s - request.part.start_s,
+                )
+                for request in asked
+            ]
+            return [
+                NOTHING_KNOWN if reply is None else Outcome(read_entry(request, *reply, instructions))
+                for request, reply in zip(asked, writer.write(parts), strict=True)
+            ]
 
-    def repeated(self, library: Library, untitled: bool, outdated: bool) -> list[str]:
-        """Ids of videos that have summaries and get them again: those with parts without one, or with newer words."""
-        found = library.chapters.untitled(self.model) if untitled else []
-        return [*found, *(library.chapters.outdated(self.model) if outdated else ())]
+        return replies
+
+    def write(self, rows: Mapping[str, Any]) -> None:
+        if self._replaces:
+            self.library.additions.discard(self.stage.name, self.stage.model, *rows)
+        self.library.chapters.add(rows)
 
 
 # The scenes and chapters of a video in a library, and what the library knows of each in words.
@@ -288,15 +285,6 @@ MARKS = "#*_\"'`“”: "
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 HEADING = re.compile(r"\W*(?:title|summary)\W*?:\s*", re.IGNORECASE)
 SENTENCE_END = re.compile(r"[.!?…](?=[\s\"'”’)\]]|$)|[。！？]")
-
-
-@lru_cache(maxsize=1)
-def open_writer(model: str, device: str, max_new_tokens: int) -> Writer:
-    """Load a local model once."""
-    from kinodex.pipeline.scenes import load_writer
-
-    with hub_for(model):
-        return load_writer(model, device, max_new_tokens)
 
 
 def read_entry(request: SummarizePart, text: str, is_whole: bool = True, instructions: str = "") -> PartSummary | None:

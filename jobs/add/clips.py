@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,19 +22,20 @@ from kinodex.agent.protocol import Usage
 from kinodex.index.library import Library
 from kinodex.index.rows import ClipVectors, VideoRow
 from kinodex.index.spaces.named_models import note_model
-from kinodex.index.text import redact_uri
-from kinodex.jobs.add.endpoint import map_in_order
-from kinodex.jobs.add.run import NO_COST, AddedRows, RowsOf, check_settings
-from kinodex.jobs.clip_models import INSTRUCTION, ServedModel, clip_spaces, loaded
+from kinodex.jobs.add.endpoint import most_weight, weight_of
+from kinodex.jobs.add.run import NO_COST, AddedRows
+from kinodex.jobs.add.stage import StageWork
+from kinodex.jobs.add.stages import Clips
+from kinodex.jobs.clip_models import ServedModel, clip_spaces
+from kinodex.jobs.costs import Forecast
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.library import batched, source_frames
 from kinodex.jobs.towers import carry_clips, log_notes
+from kinodex.redaction import redact_uri
 
 if TYPE_CHECKING:
     from kinodex.index.spaces.video_text import VideoTextModel
 
-WINDOW_S, STRIDE_S = 4.0, 2.0
-SHORTEST_S, LONGEST_S = 2.0, 8.0
 USUAL_FRAMES = 8
 SIDE_PX, QUALITY = 512, 90
 """Of the frames of a decode at more frames a second."""
@@ -44,136 +44,129 @@ VIDEOS_AHEAD = 4
 Span = tuple[float, float]
 Pictures = Generator[tuple[float, bytes], None, None]
 """Frames of a video in order: the time of each, as a player counts it, and its JPEG."""
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Clips:
-    """Settings of the addition; `clip_model` is a hub id or folder, or with `base_url` the name of a served model."""
+class ClipEmbedder(StageWork[Clips]):
+    """Windows of the videos of a library as vectors of a model here, or one behind an endpoint."""
 
-    clip_model: str
-    window_s: float = WINDOW_S
-    stride_s: float = STRIDE_S
-    fps: float | None = None
-    """Frames a second of a decode of the sources; None: the stored frames."""
-    frames: int | None = None
-    """Frames of a window; None: as many as the model is made for, or 8."""
-    base_url: str | None = None
-    instruction: str = INSTRUCTION
-    """Of a served model: see `ServedModel`."""
-    batch: int = 8
-    """Windows that the model gets at once."""
-    input_price: float = 0.0
-    device: str = "auto"
-    name: str = "clips"
+    embedder: ServedModel | VideoTextModel
+    pool: Executor | None = None
 
-    def __post_init__(self) -> None:
-        if not SHORTEST_S <= self.window_s <= LONGEST_S:
-            raise UsageError(f"got windows of {self.window_s:g} s; they have {SHORTEST_S:g} to {LONGEST_S:g}")
-        if not 0.1 <= self.stride_s <= self.window_s:
-            raise UsageError(
-                f"got a window every {self.stride_s:g} s; give 0.1 to {self.window_s:g} s, so that nothing lies between"
-            )
-        if self.fps is not None and not 0 < self.fps <= 60:
-            raise UsageError(f"got {self.fps:g} frames a second; give more than 0 and at most 60")
+    @classmethod
+    @contextmanager
+    def open(cls, stage: Clips, library: Library) -> Iterator[ClipEmbedder]:
+        """Load the model, or open the threads that ask for it."""
+        if stage.base_url is None:
+            from kinodex.index.spaces.video_text import load_video_text_model
+
+            yield cls(stage, library, load_video_text_model(stage.model, stage.device))
+            return
+        with ThreadPoolExecutor(videos_at_once(stage)) as pool:
+            yield cls(stage, library, served_model(stage), pool)
+
+    @classmethod
+    def forecast(cls, stage: Clips, library: Library, video_ids: Sequence[str] | None) -> Forecast:
+        """The costs of clips: windows and frames as they are, a served model's tokens by the first; nothing is sent."""
+        videos = [row for row in pending(stage, library) if video_ids is None or row.video_id in video_ids]
+        windows, count = sum(len(spans(stage, video)) for video in videos), stage.frames or USUAL_FRAMES
+        first = next((video for video in videos if video.frames), None)
+        if stage.base_url is None or first is None:
+            return Forecast(stage.name, windows, 0, windows * count, 0, 0, 0.0, basis="library")
+        with closing(stored_jpegs(library, first)) as pictures:
+            shown = [*dict.fromkeys(next(windows_of(pictures, spans(stage, first), count)))]
+        served = served_model(stage)
+        tokens = windows * served.tokens(shown)
+        cost = served.role.price.usage(tokens, 0, 0).cost
+        return Forecast(stage.name, windows, windows, windows * len(shown), tokens, 0, cost, basis="library")
 
     @property
     def model(self) -> str:
         """The digest of the model."""
-        return self._model.space.digest
+        return self.embedder.space.digest
 
     @property
-    def settings(self) -> Mapping[str, Any]:
-        served = {"base_url": self.base_url, "instruction": self.instruction} if self.base_url else {}
-        windows = {"window_s": self.window_s, "stride_s": self.stride_s, "fps": self.fps, "frames": self.frames}
-        return {"model": self.clip_model, **windows, **served}
+    def at_once(self) -> int:
+        return most_weight(self.stage.batch) if self.pool else 1
 
-    def prepare(self, library: Library) -> None:
-        model = self._model
-        if not isinstance(model, ServedModel) and self.frames not in (None, model.fixed_frames or self.frames):
-            raise UsageError(f"got {self.frames} frames a window, and {self.clip_model} takes {model.fixed_frames}")
-        check_settings(library, self, "window_s", "stride_s", "fps", "frames")
-        library.additions.add_clip_space(model.space)
+    def weight(self, video: VideoRow) -> int:
+        return weight_of(len(spans(self.stage, video)), self.stage.batch) if self.pool else 1
+
+    def prepare(self) -> None:
+        model = self.embedder
+        if not isinstance(model, ServedModel) and self.stage.frames not in (
+            None,
+            model.fixed_frames or self.stage.frames,
+        ):
+            raise UsageError(
+                f"got {self.stage.frames} frames a window, and {self.stage.model} takes {model.fixed_frames}"
+            )
+        self.library.additions.add_clip_space(model.space)
         if isinstance(model, ServedModel):
             note_model(redact_uri(model.base_url))
         else:
-            log_notes(carry_clips(library, model))
+            log_notes(carry_clips(self.library, model))
 
-    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
-        spans, vectors, usage = self.spans(video), [], NO_COST
-        with closing(self._pictures(library, video)) as pictures:
-            windows = windows_of(pictures, spans, self.frames or self._model.frames)
-            while some := list(islice(windows, self._at_once)):
+    def rows_of(self, video: VideoRow) -> AddedRows:
+        windows_s, vectors, usage = spans(self.stage, video), [], NO_COST
+        with closing(self._pictures(video)) as pictures:
+            windows = windows_of(pictures, windows_s, self.stage.frames or self.embedder.frames)
+            while some := list(islice(windows, windows_at_once(self.stage))):
                 made, cost = self._embed(some)
                 vectors.append(made)
                 usage += cost
-        starts_s, ends_s = (np.array([span[at] for span in spans], np.float64) for at in (0, 1))
-        joined = np.concatenate(vectors) if vectors else np.empty((0, self._model.space.dim), np.float16)
+        starts_s, ends_s = (np.array([span[at] for span in windows_s], np.float64) for at in (0, 1))
+        joined = np.concatenate(vectors) if vectors else np.empty((0, self.embedder.space.dim), np.float16)
         rows = ClipVectors(starts_s, ends_s, joined)
-        return AddedRows(rows, len(spans), usage=usage, arithmetic=self._model.arithmetic)
+        return AddedRows(rows, len(windows_s), usage=usage, arithmetic=self.embedder.arithmetic)
 
-    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
-        library.additions.add_clips(rows, self._model.space)
-
-    def each(self, work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]) -> Generator[T, None, None]:
-        """Work on videos one by one with a local model, on several at once at an endpoint."""
-        if self.base_url is None:
-            yield from (work(self.rows_of, video) for video in videos)
-            return
-        with ThreadPoolExecutor(self._videos_at_once) as pool:
-            yield from map_in_order(pool, partial(work, self.rows_of), videos, self.batch, self._count)
-
-    def share(self, processes: int) -> Self:
-        """Divide the requests at once among processes; a local model works on as much as before in each."""
-        return self if self.base_url is None else replace(self, batch=max(1, self.batch // processes))
-
-    def spans(self, video: VideoRow) -> list[Span]:
-        """The windows of a video: one every `stride_s`, the last of them up to its end; none without frames."""
-        if not video.frames:
-            return []
-        most = max(0, math.ceil((video.end_s - video.start_s - self.window_s) / self.stride_s - 1e-9))
-        starts_s = [video.start_s + number * self.stride_s for number in range(most + 1)]
-        return [(start_s, min(start_s + self.window_s, video.end_s)) for start_s in starts_s]
-
-    def pending(self, library: Library) -> list[VideoRow]:
-        """The videos that lack clips by this model, by what the library knows of it: nothing is loaded or sent."""
-        known = [
-            each.digest
-            for each in clip_spaces(library)
-            if each.name == self.clip_model and each.is_served == (self.base_url is not None)
-        ]
-        return library.additions.pending(self.name, known[-1]) if known else library.videos()
-
-    @property
-    def _videos_at_once(self) -> int:
-        return 1 if self.base_url is None else min(VIDEOS_AHEAD, self.batch)
-
-    @property
-    def _at_once(self) -> int:
-        """Windows of a video at once: at an endpoint several videos share the whole."""
-        return max(1, self.batch // self._videos_at_once)
-
-    def _count(self, video: VideoRow) -> int:
-        return len(self.spans(video))
-
-    @property
-    def served(self) -> ServedModel:
-        """The model behind the endpoint."""
-        return ServedModel(self.clip_model, self.base_url or "", self.instruction, self._at_once, self.input_price)
-
-    @property
-    def _model(self) -> ServedModel | VideoTextModel:
-        return loaded(self.clip_model, self.device) if self.base_url is None else self.served
+    def write(self, rows: Mapping[str, Any]) -> None:
+        self.library.additions.add_clips(rows, self.embedder.space)
 
     def _embed(self, windows: Sequence[Sequence[bytes]]) -> tuple[NDArray[np.float16], Usage]:
-        model = self._model
+        model = self.embedder
         if not isinstance(model, ServedModel):
             return model.embed_windows(windows), NO_COST
         vectors, usage = model.embed([("", [*dict.fromkeys(window)]) for window in windows], model.space.dim)
         return vectors.astype(np.float16), usage
 
-    def _pictures(self, library: Library, video: VideoRow) -> Pictures:
-        return stored_jpegs(library, video) if self.fps is None else _decoded(library, video, self.fps)
+    def _pictures(self, video: VideoRow) -> Pictures:
+        fps = self.stage.fps
+        return stored_jpegs(self.library, video) if fps is None else _decoded(self.library, video, fps)
+
+
+def served_model(stage: Clips) -> ServedModel:
+    """The model behind the endpoint of a stage."""
+    at_once = windows_at_once(stage)
+    return ServedModel(stage.model, stage.base_url or "", stage.instruction, at_once, stage.input_price)
+
+
+def videos_at_once(stage: Clips) -> int:
+    return 1 if stage.base_url is None else min(VIDEOS_AHEAD, stage.batch)
+
+
+def windows_at_once(stage: Clips) -> int:
+    """Windows of a video at once: at an endpoint several videos share the whole."""
+    return max(1, stage.batch // videos_at_once(stage))
+
+
+def spans(stage: Clips, video: VideoRow) -> list[Span]:
+    """The windows of a video: one every `stride_s`, the last of them up to its end; none without frames."""
+    if not video.frames:
+        return []
+    most = max(0, math.ceil((video.end_s - video.start_s - stage.window_s) / stage.stride_s - 1e-9))
+    starts_s = [video.start_s + number * stage.stride_s for number in range(most + 1)]
+    return [(start_s, min(start_s + stage.window_s, video.end_s)) for start_s in starts_s]
+
+
+def pending(stage: Clips, library: Library) -> list[VideoRow]:
+    """The videos that lack clips by this model, by what the library knows of it: nothing is loaded or sent."""
+    known = [
+        each.digest
+        for each in clip_spaces(library)
+        if each.name == stage.model and each.is_served == (stage.base_url is not None)
+    ]
+    return library.additions.pending(stage.name, known[-1]) if known else library.videos()
 
 
 def windows_of(pictures: Iterable[tuple[float, bytes]], spans: Sequence[Span], count: int) -> Iterator[list[bytes]]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
-from kinodex.jobs.add.run import AddedRows, check_settings, hub_for
+from kinodex.jobs.add.run import AddedRows
+from kinodex.jobs.add.stage import StageWork
+from kinodex.jobs.add.stages import Detections
 from kinodex.jobs.errors import check_packages
 from kinodex.jobs.library import BATCHES_AHEAD, stored_pictures
+from kinodex.jobs.models import hub_for
 from kinodex.pipeline.sample import prefetch
 
 if TYPE_CHECKING:
@@ -31,41 +33,31 @@ class NewDetection(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Detections:
-    """Settings of the addition. With `labels` the detector has to be one that finds any words."""
+class DetectionFinder(StageWork[Detections]):
+    """Things in the frames of a library's videos. With labels the detector has to be one that finds any words."""
 
-    detector: str
-    labels: tuple[str, ...] = ()
-    min_score: float = 0.3
-    batch: int = 4
-    """Frames that the model gets at once."""
-    device: str = "auto"
-    name: str = "detections"
+    detector: Detector
 
-    @property
-    def model(self) -> str:
-        """The detector's name, with its labels if it has any: other labels are another addition."""
-        return f"{self.detector} for {', '.join(sorted(self.labels))}" if self.labels else self.detector
+    @classmethod
+    @contextmanager
+    def open(cls, stage: Detections, library: Library) -> Iterator[DetectionFinder]:
+        """Load the detector."""
+        from kinodex.pipeline.models.detector import load_detector
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        return {"detector": self.detector, "labels": list(self.labels), "min_score": self.min_score}
-
-    def prepare(self, library: Library) -> None:
         check_packages("scipy")  # which follows things from frame to frame
-        check_settings(library, self, "min_score")
-        _detector(self.detector, self.labels, self.min_score, self.device)
+        with hub_for(stage.model):
+            detector = load_detector(stage.model, stage.labels, stage.min_score, stage.device)
+        yield cls(stage, library, detector)
 
-    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
+    def rows_of(self, video: VideoRow) -> AddedRows:
         from kinodex.pipeline.models.detector import find_tracks
 
-        detector = _detector(self.detector, self.labels, self.min_score, self.device)
         frames, found = [], []
-        with closing(prefetch(stored_pictures(library, video, self.batch), BATCHES_AHEAD)) as batches:
+        with closing(prefetch(stored_pictures(self.library, video, self.stage.batch), BATCHES_AHEAD)) as batches:
             for batch in batches:
                 frames += [(frame.frame_no, frame.time_s) for frame, _ in batch]
-                found += detector.detect([picture for _, picture in batch])
-        cuts_s = [segment.start_s for segment in library.segments(video.video_id) if segment.kind == "shot"]
+                found += self.detector.detect([picture for _, picture in batch])
+        cuts_s = [segment.start_s for segment in self.library.segments(video.video_id) if segment.kind == "shot"]
         tracks = find_tracks(found, [time_s for _, time_s in frames], cuts_s)
         rows = [
             NewDetection(frame_no, time_s, each.label, each.score, each.box, track_id)
@@ -74,13 +66,5 @@ class Detections:
         ]
         return AddedRows(rows, len(rows))
 
-    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
-        library.additions.add_detections(rows, self.model)
-
-
-@lru_cache(maxsize=1)
-def _detector(name: str, labels: tuple[str, ...], min_score: float, device: str) -> Detector:
-    from kinodex.pipeline.models.detector import load_detector
-
-    with hub_for(name):
-        return load_detector(name, labels, min_score, device)
+    def write(self, rows: Mapping[str, Any]) -> None:
+        self.library.additions.add_detections(rows, self.model)

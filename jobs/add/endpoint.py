@@ -6,58 +6,37 @@ an endpoint, which is kept full with requests of several videos together, a loca
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
-from functools import partial
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from kinodex.agent.errors import AllRejected, ModelRejected
-from kinodex.agent.protocol import Reply, Request, Usage
+from kinodex.agent.checked import Outcome, ask_checked
+from kinodex.agent.errors import ModelRejected
+from kinodex.agent.protocol import Request
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
-from kinodex.jobs.add.run import NO_COST, AddedRows, RowsOf
-from kinodex.jobs.errors import CostReached
+from kinodex.jobs.add.run import NO_COST, AddedRows, pending_videos
+from kinodex.jobs.add.stage import Written
+from kinodex.jobs.batch import Purse
+from kinodex.jobs.costs import COSTS, Forecast, of_requests, spread
 from kinodex.jobs.library import batched
+from kinodex.jobs.model_loop import ModelLoop
+from kinodex.jobs.models import open_model
 
 if TYPE_CHECKING:
     from kinodex.agent.models.endpoint import Send
     from kinodex.agent.models.openai_model import OpenAIModel
-    from kinodex.agent.models.roles import ResponseCache, Role
+    from kinodex.agent.models.roles import Role
 
-ATTEMPTS = 2
-SEGMENTS_AT_ONCE, REQUESTS_AT_ONCE = 4, 32
 BATCHES_AHEAD = 2
 """Batches of a video's parts that wait for the endpoint, so that the next is there when it ends the first."""
 VIDEOS_AHEAD = 2
 """Long videos worked on together, so that the end of one is filled with another; more if they are short."""
-NOT_STORED = ("name", "device", "batch", "again", "send", "asked_as", "stop_at_cost")
-"""Settings that the rows do not depend on."""
-
-T = TypeVar("T")
-R = TypeVar("R", bound=Reply)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome(Generic[R]):
-    """Outcome of asking: the reply, None if none could be used; `refused` is the error if the request was rejected.
-
-    Of `calls` that were sent, or found in the cache, the replies to `invalid` could not be used; `complaint` says what
-    was wrong with the last of them.
-    """
-
-    reply: R | None
-    usage: Usage = NO_COST
-    refused: ModelRejected | None = None
-    calls: int = 0
-    invalid: int = 0
-    complaint: str = ""
-
-
+SAMPLED_VIDEOS, SAMPLED_REQUESTS = 16, 8
+"""Videos that a forecast goes through, and requests of each round of one that are made, spread evenly."""
 UNSENT: Outcome[Any] = Outcome(None)
 """Of a request that was not sent, since those before it had cost too much."""
 
@@ -113,107 +92,137 @@ def reasons(outcomes: Iterable[Outcome[Any]]) -> str:
     return said + (f"; the last reply could not be used: {complaints[-1]}" if complaints else "")
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointAddition:
-    """Addition by a local model, or with `base_url` by one that an OpenAI-compatible endpoint serves."""
+W = TypeVar("W", bound=Written)
 
-    model: str
-    base_url: str | None = None
-    batch: int = SEGMENTS_AT_ONCE
-    """Parts that a local model is given at once, or requests to an endpoint at once, of several videos together."""
-    max_new_tokens: int = 96
-    device: str = "auto"
-    input_price: float = 0.0
-    output_price: float = 0.0
-    send: Send | None = None
-    """The way of requests to the endpoint, if it is not HTTP."""
-    asked_as: Role | None = None
-    """All settings of the endpoint's model, where they are known: the fields above are part of them."""
-    stop_at_cost: float | None = None
-    """No request begins once those before cost so much; the replies that came are kept for the next run."""
-    name: str = ""
 
-    def prepare(self, library: Library) -> None:
-        """See `kinodex.jobs.add.run.Addition`."""
-        raise NotImplementedError
+@dataclass(frozen=True)
+class Writer(Generic[W]):
+    """Work of a stage whose rows a model writes: what it asks about each video, and what it makes of the replies.
 
-    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
-        """See `kinodex.jobs.add.run.Addition`."""
-        raise NotImplementedError
+    No model is loaded for it.
+    """
 
-    def rounds(self, library: Library, video: VideoRow) -> Rounds:
-        """Ask about the parts of one video that lack rows, and make these."""
-        raise NotImplementedError
+    stage: W
+    library: Library
 
-    def replies_here(self, requests: Sequence[Request[Any]]) -> list[Outcome[Any]]:
-        """Have the local model reply to some requests."""
-        raise NotImplementedError
+    @classmethod
+    @contextmanager
+    def open(cls, stage: W, library: Library) -> Iterator[Writing]:
+        """Open the model of a stage: here, where parts are worked on one after the other, or behind an endpoint."""
+        writer = cls(stage, library)
+        if stage.base_url is None:
+            replies = writer.load()
+            yield Writing(stage, writer, lambda asked: _answer_here(replies, asked, stage.at_once))
+            return
+        # The loop of the model ends first, so that a failure does not wait for requests in flight.
+        with (
+            ThreadPoolExecutor(videos_at_once(stage.at_once)) as pool,
+            open_served(stage.role, stage.send, stage.stop_at_cost) as served,
+        ):
+            yield Writing(stage, writer, served.answer, pool)
+
+    @classmethod
+    def forecast(cls, stage: W, library: Library, video_ids: Sequence[str] | None) -> Forecast:
+        """The costs of the videos that a run would work on."""
+        writer = cls(stage, library)
+        return writer.costs(pending_videos(library, stage.key, video_ids, writer.again(), stage.name))
+
+    def prepare(self) -> None:
+        """Prepare the library's tables: there is nothing to do."""
+
+    def again(self) -> Collection[str]:
+        """Ids of the videos that have rows, and get them again: none."""
+        return ()
 
     def parts_of(self, video: VideoRow) -> int:
         """About how many requests a video makes."""
         return video.segments
 
+    def rounds(self, video: VideoRow) -> Rounds:
+        """Ask about the parts of one video that lack rows, and make these."""
+        raise NotImplementedError
+
+    def write(self, rows: Mapping[str, Any]) -> None:
+        """Append the rows of several videos."""
+        raise NotImplementedError
+
+    def load(self) -> Callable[[Sequence[Request[Any]]], list[Outcome[Any]]]:
+        """Load the local model, and give the function by which it replies to some requests."""
+        raise NotImplementedError
+
+    def costs(self, videos: Sequence[VideoRow]) -> Forecast:
+        """The costs of these videos: what some cost that are gone through as in a run, by the seconds of all.
+
+        Some of the requests of each round are made, and example replies take the place of the others.
+        """
+        some, sums, rows = spread(videos, SAMPLED_VIDEOS), dict.fromkeys(COSTS, 0.0), 0
+
+        def answer(asked: Round) -> list[Outcome[Any]]:
+            numbers = spread(range(asked.count), SAMPLED_REQUESTS)
+            requests = asked.make(numbers) if numbers else ()
+            of_some, share = of_requests("", requests, self.stage.role), asked.count / max(1, len(requests))
+            for name in COSTS:
+                sums[name] += share * getattr(of_some, name)
+            replies = [request.Reply.model_validate(request.example()) for request in requests]
+            return [Outcome(reply) for reply in replies[:1] * asked.count]
+
+        for video in some:
+            rows += len(run_rounds(self.rounds(video), answer).rows)
+        gone_through_s = sum(row.duration_s for row in some)
+        times = sum(row.duration_s for row in videos) / gone_through_s if gone_through_s else 1.0
+        costs = {name: times * each for name, each in sums.items()}
+        costs["cost"] *= self.stage.price_share
+        return Forecast(self.stage.name, round(times * rows), **costs, basis="library")
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """Addition of rows that a model writes: see `kinodex.jobs.add.run.Addition` and `ConcurrentAddition`."""
+
+    stage: Written
+    writer: Writer[Any]
+    answer: Answer
+    pool: Executor | None = None
+
+    @property
+    def name(self) -> str:
+        return self.stage.name
+
+    @property
+    def model(self) -> str:
+        return self.stage.key
+
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in NOT_STORED}
+        return self.stage.kept
 
     @property
-    def role(self) -> Role:
-        """Settings of the endpoint's model; prices are of a million tokens."""
-        from kinodex.agent.models.roles import read_roles
+    def at_once(self) -> int:
+        return most_weight(self.stage.at_once) if self.pool else 1
 
-        if self.asked_as is not None:
-            return self.asked_as
-        price = {"input": self.input_price, "output": self.output_price}
-        role = {"model": self.served, "base_url": self.base_url, "at_once": self.batch, "price": price}
-        return read_roles({"default": role})["default"]
+    def weight(self, video: VideoRow) -> int:
+        return weight_of(self.writer.parts_of(video), self.stage.at_once) if self.pool else 1
 
-    @property
-    def served(self) -> str:
-        """The model's name at the endpoint."""
-        return self.model
+    def prepare(self) -> None:
+        self.writer.prepare()
 
-    def check_key(self) -> None:
-        """Raise the error of a key that the endpoint needs and the environment lacks."""
-        from kinodex.agent.models.roles import api_key
+    def again(self) -> Collection[str]:
+        return self.writer.again()
 
-        api_key(self.role)
+    def rows_of(self, video: VideoRow) -> AddedRows:
+        return run_rounds(self.writer.rounds(video), self.answer)
 
-    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
-        if self.base_url is None:
-            return run_rounds(self.rounds(library, video), self._answer_here)
-        with open_model_thread(self.role, self.send) as thread:
-            return self.rows_at(thread, library, video)
-
-    def rows_at(self, thread: ModelThread, library: Library, video: VideoRow) -> AddedRows:
-        """Make the rows of one video by the endpoint."""
-        return run_rounds(self.rounds(library, video), partial(answer_at, thread))
-
-    def _answer_here(self, asked: Round) -> list[Outcome[Any]]:
-        some = batched(range(asked.count), self.batch)
-        return [each for numbers in some for each in self.replies_here(asked.make(numbers))]
-
-    def each(self, work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]) -> Generator[T, None, None]:
-        """Work on videos one by one with a local model, on several at once at an endpoint."""
-        if self.base_url is None:
-            yield from (work(self.rows_of, video) for video in videos)
-            return
-        # The model's thread ends first, so that a failure does not wait for requests in flight.
-        with (
-            ThreadPoolExecutor(videos_at_once(self.batch)) as pool,
-            open_model_thread(self.role, self.send, self.stop_at_cost) as thread,
-        ):
-            yield from map_in_order(
-                pool, partial(work, partial(self.rows_at, thread)), videos, self.batch, self.parts_of
-            )
-
-    def share(self, processes: int) -> Self:
-        """Divide the requests at once among processes; a local model works on as much as before in each."""
-        return self if self.base_url is None else replace(self, batch=max(1, self.batch // processes))
+    def write(self, rows: Mapping[str, Any]) -> None:
+        self.writer.write(rows)
 
 
-def default_batch(base_url: str | None) -> int:
-    return SEGMENTS_AT_ONCE if base_url is None else REQUESTS_AT_ONCE
+def _answer_here(
+    replies: Callable[[Sequence[Request[Any]]], list[Outcome[Any]]], asked: Round, at_once: int
+) -> list[Outcome[Any]]:
+    return [each for numbers in batched(range(asked.count), at_once) for each in replies(asked.make(numbers))]
+
+
+# Videos in progress together: enough to fill an endpoint, and no more, since their requests hold pictures.
 
 
 def videos_at_once(at_once: int) -> int:
@@ -221,169 +230,76 @@ def videos_at_once(at_once: int) -> int:
     return VIDEOS_AHEAD * at_once
 
 
-def map_in_order(
-    pool: Executor,
-    work: Callable[[VideoRow], T],
-    videos: Iterable[VideoRow],
-    at_once: int,
-    parts_of: Callable[[VideoRow], int],
-) -> Generator[T, None, None]:
-    """Apply `work` to each video and yield the results in order, with enough videos at once to fill an endpoint."""
-    in_flight: deque[tuple[Future[T], int]] = deque()
-    for video in videos:
-        size = min(max(parts_of(video), 1), BATCHES_AHEAD * at_once)
-        room = VIDEOS_AHEAD * BATCHES_AHEAD * at_once - size
-        while len(in_flight) == videos_at_once(at_once) or sum(each for _, each in in_flight) > room:
-            yield in_flight.popleft()[0].result()
-        in_flight.append((pool.submit(work, video), size))
-    while in_flight:
-        yield in_flight.popleft()[0].result()
+def most_weight(at_once: int) -> int:
+    """Return the most that the videos in progress together may weigh."""
+    return VIDEOS_AHEAD * BATCHES_AHEAD * at_once
 
 
-@dataclass(slots=True)
-class ModelThread:
-    """A model that any thread may use: its client lives in an event loop of its own."""
-
-    model: OpenAIModel
-    loop: asyncio.AbstractEventLoop
-    closing: asyncio.Event
-    lock: Lock = field(default_factory=Lock)
-    is_closed: bool = False
-    stop_at_cost: float | None = None
-    cost: float = 0.0
-    """Of the requests that have ended."""
-
-    @property
-    def is_spent(self) -> bool:
-        return self.stop_at_cost is not None and self.cost >= self.stop_at_cost
-
-    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        with self.lock:  # work that comes after the end would be waited for, and nothing would run it
-            if not self.is_closed:
-                return asyncio.run_coroutine_threadsafe(work, self.loop)
-        work.close()
-        raise CancelledError
-
-    def close(self) -> None:
-        with self.lock:
-            self.is_closed = True
-        self.loop.call_soon_threadsafe(self.closing.set)
+def weight_of(parts: int, at_once: int) -> int:
+    """The weight of a video of so many parts, of which no more than some wait for the endpoint at a time."""
+    return min(max(parts, BATCHES_AHEAD), BATCHES_AHEAD * at_once)
 
 
-def answer_at(thread: ModelThread, asked: Round) -> list[Outcome[Any]]:
-    """Answer a round by an endpoint, until it has rejected a request and replied to none.
+# A model behind an endpoint that is asked from several threads.
 
-    Raises CostReached if one was not sent for its cost, once those in flight have ended.
+
+@contextmanager
+def open_served(
+    role: Role, send: Send | None = None, stop_at_cost: float | None = None, *, keep: bool = True
+) -> Iterator[Served]:
+    """Open the model of a role in a loop of its own; requests in flight at the end are cancelled.
+
+    Unless `keep`, the cache of replies is read and not added to.
     """
-    outcomes: list[Outcome[Any]] = []
-    waiting: deque[Future[list[Outcome[Any]]]] = deque()
-    try:
-        for numbers in batched(range(asked.count), thread.model.role.at_once):
-            waiting.append(thread.submit(_ask_all(thread, asked.make(numbers))))
-            while len(waiting) == BATCHES_AHEAD or (waiting and _is_refused(outcomes)):
+    with ModelLoop() as loop:
+        yield Served(loop, loop.open(open_model(role, send, keep=keep)), Purse(stop_at_cost))
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A model with the loop that it is asked in, and what it may cost."""
+
+    loop: ModelLoop
+    model: OpenAIModel
+    purse: Purse
+
+    def answer(self, asked: Round) -> list[Outcome[Any]]:
+        """Answer a round, until the endpoint has rejected a request and replied to none.
+
+        Raises CostReached if one was not sent for its cost, once those in flight have ended.
+        """
+        outcomes: list[Outcome[Any]] = []
+        waiting: deque[Future[list[Outcome[Any]]]] = deque()
+        try:
+            for numbers in batched(range(asked.count), self.model.role.at_once):
+                waiting.append(self.loop.submit(self._ask_all(asked.make(numbers))))
+                while len(waiting) == BATCHES_AHEAD or (waiting and _is_refused(outcomes)):
+                    outcomes += waiting.popleft().result()
+                if _is_refused(outcomes) or self.purse.is_empty:
+                    break
+            while waiting:
                 outcomes += waiting.popleft().result()
-            if _is_refused(outcomes) or thread.is_spent:
-                break
-        while waiting:
-            outcomes += waiting.popleft().result()
-    finally:
-        for future in waiting:
-            future.cancel()
-    if thread.is_spent and (len(outcomes) < asked.count or UNSENT in outcomes):
-        raise CostReached(
-            f"the replies cost {thread.cost:.4g} so far, and --stop-at-cost is {thread.stop_at_cost:g}; run the same "
-            "command again to go on: what came is kept"
-        )
-    return outcomes + [Outcome(None)] * (asked.count - len(outcomes))
+        finally:
+            for future in waiting:
+                future.cancel()
+        if self.purse.is_empty and (len(outcomes) < asked.count or UNSENT in outcomes):
+            raise self.purse.reached()
+        return outcomes + [Outcome(None)] * (asked.count - len(outcomes))
+
+    async def _ask_all(self, requests: Sequence[Request[Any]]) -> list[Outcome[Any]]:
+        """Ask all of some requests at once, but for those that would begin when too much is spent."""
+        from kinodex.agent.limits import gather_all
+
+        return await gather_all([self._ask(request) for request in requests])
+
+    async def _ask(self, request: Request[Any]) -> Outcome[Any]:
+        if self.purse.is_empty:
+            return UNSENT
+        outcome = await ask_checked(self.model, request)
+        self.purse.spent += outcome.usage.cost
+        return outcome
 
 
 def _is_refused(outcomes: Iterable[Outcome[Any]]) -> bool:
     refused = (each.refused is not None and not isinstance(each.refused, NotInBatch) for each in outcomes)
     return any(refused) and all(each.reply is None for each in outcomes)
-
-
-async def _ask_all(thread: ModelThread, requests: Sequence[Request[Any]]) -> list[Outcome[Any]]:
-    """Ask all of some requests at once, but for those that would begin when too much is spent."""
-    from kinodex.agent.limits import gather_all
-
-    return await gather_all([_ask_within_cost(thread, request) for request in requests])
-
-
-async def _ask_within_cost(thread: ModelThread, request: Request[Any]) -> Outcome[Any]:
-    if thread.is_spent:
-        return UNSENT
-    outcome = await ask_again(thread.model, request)
-    thread.cost += outcome.usage.cost
-    return outcome
-
-
-@contextmanager
-def open_model_thread(
-    role: Role, send: Send | None = None, stop_at_cost: float | None = None, *, keep: bool = True
-) -> Iterator[ModelThread]:
-    """Open the model of a role in a thread of its own; requests in flight at the end are cancelled.
-
-    Unless `keep`, the cache of replies is read and not added to.
-    """
-    ready: Future[ModelThread] = Future()
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        ended = pool.submit(asyncio.run, _serve(role, ready, send, keep))
-        both: list[Future[Any]] = [ready, ended]
-        wait(both, return_when=FIRST_COMPLETED)
-        if not ready.done():
-            ended.result()  # raises the error of opening it
-        thread = ready.result()
-        thread.stop_at_cost = stop_at_cost
-        try:
-            yield thread
-        finally:
-            thread.close()
-
-
-async def _serve(role: Role, ready: Future[ModelThread], send: Send | None, keep: bool) -> None:
-    from kinodex.agent.models.openai_model import OpenAIModel
-
-    closing = asyncio.Event()
-    with _replies(keep) as cache:
-        async with OpenAIModel(role, cache=cache, send=send) as model:
-            ready.set_result(ModelThread(model, asyncio.get_running_loop(), closing))
-            await closing.wait()
-            tasks = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _replies(keep: bool) -> ResponseCache:
-    """The cache of replies; unless `keep`, one into which nothing is put: what is new there counts as paid."""
-    from kinodex.agent.models.roles import ResponseCache
-    from kinodex.jobs.models import cache_file
-
-    class ReadCache(ResponseCache):
-        def put(self, key: str, reply: Mapping[str, object], *, instead: Mapping[str, object] | None = None) -> None:
-            """Store nothing."""
-
-    return ResponseCache(cache_file()) if keep else ReadCache(cache_file())
-
-
-async def ask_again(model: OpenAIModel, request: Request[R]) -> Outcome[R]:
-    """Ask in at most two requests, not counting invalid replies in the cache.
-
-    A rejected request is an outcome: it may be for what it holds, and others may succeed. Raises `AllRejected`.
-    """
-    usage, attempts, calls, complaint = Usage(), 0, 0, ""
-    while attempts < ATTEMPTS:
-        try:
-            exchange = await model.ask(request)
-        except AllRejected:
-            raise
-        except ModelRejected as error:
-            return Outcome(None, usage, error, calls + 1, calls)
-        usage += exchange.usage
-        calls += 1
-        attempts += not exchange.cached
-        if exchange.reply is not None:
-            return Outcome(exchange.reply, usage, None, calls, calls - 1)
-        complaint = exchange.invalid or ""
-        request = replace(request, attempt=request.attempt + 1, complaint=complaint, bad_reply=exchange.raw)
-    return Outcome(None, usage, None, calls, calls, complaint)

@@ -8,17 +8,18 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.index.sweep import sweep
 from kinodex.index.text import composed
-from kinodex.jobs.add.captions import Caption, text_tower, text_vectors
+from kinodex.jobs.add.captions import Caption, text_vectors
 from kinodex.jobs.add.run import AddedRows, AddReport, VideoOutcome, Watch, add, record_failures
 from kinodex.jobs.add.text_files import ReadFailure, ReadResult, TextLine, VideoText
 from kinodex.jobs.library import batched
@@ -63,7 +64,7 @@ def import_text(
         new = _write_rows(library, kind, texts, {row.video_id: row for row in before})
         pending = {row.video_id for row in library.additions.pending(kind, model)}
         left_out = 0 if replaces else len(texts.keys() - pending)
-        report = add(library, ImportedText(kind, model, texts, settings, replaces), list(texts), watch)
+        report = add(library, ImportedText(kind, model, texts, settings, library, replaces), list(texts), watch)
     return ImportResult(replace(report, outcomes=[*failed, *report.outcomes]), new, left_out)
 
 
@@ -194,16 +195,28 @@ class ImportedText:
     model: str
     texts: Mapping[str, VideoText]
     settings: Mapping[str, Any]
+    library: Library
     replaces: bool = False
-    device: str = "cpu"
+    runs_on: str = "cpu"
 
-    def prepare(self, library: Library) -> None:
+    @contextmanager
+    def open(self, library: Library) -> Iterator[Self]:
+        """Load nothing: the texts are there."""
+        yield self
+
+    def share(self, processes: int) -> Self:
+        return self
+
+    def again(self) -> Collection[str]:
+        return ()
+
+    def prepare(self) -> None:
         if self.name == "captions":
-            text_tower(library)
+            _ = self.library.text_tower
         if self.replaces:
-            library.additions.discard(self.name, self.model, *self.texts)
+            self.library.additions.discard(self.name, self.model, *self.texts)
 
-    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
+    def rows_of(self, video: VideoRow) -> AddedRows:
         text = self.texts[video.video_id]
         begins_s = min(video.start_s, 0.0) if self.name == "speech" else video.start_s  # pictures may come later
         lines = _within(text.lines, begins_s, video.end_s)
@@ -211,14 +224,14 @@ class ImportedText:
         ends_s = f"{begins_s:g} s to {video.end_s:g} s"
         outside = f"{left_out} of {len(text.lines)} lines lie outside it, {ends_s}" if left_out else None
         problem = "; ".join(filter(None, [text.problem, outside])) or None
-        rows: Sequence[Any] = lines if self.name == "speech" else _captions(library, lines)
+        rows: Sequence[Any] = lines if self.name == "speech" else _captions(self.library, lines)
         return AddedRows(rows, len(rows), problem)
 
-    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
+    def write(self, rows: Mapping[str, Any]) -> None:
         if self.name == "captions":
-            library.additions.add_captions(rows, self.model)
+            self.library.additions.add_captions(rows, self.model)
         else:
-            library.additions.add_speech(rows, self.model, "imported")
+            self.library.additions.add_speech(rows, self.model, "imported")
 
 
 def _captions(library: Library, lines: Sequence[TextLine]) -> list[Caption]:

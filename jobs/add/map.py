@@ -6,24 +6,22 @@ several by name. The text of the function is kept with its rows: another functio
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import runpy
-import textwrap
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinodex.index.additions import MAPPED_KEYS, MAPPED_NAME, as_one_type
-from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
+from kinodex.jobs.add.functions import name_of
 from kinodex.jobs.add.run import AddedRows
+from kinodex.jobs.add.stage import StageWork
+from kinodex.jobs.add.stages import Map
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.library import BATCHES_AHEAD, batched, frames_between, picture_of
 from kinodex.pipeline.sample import prefetch
@@ -43,100 +41,82 @@ are lists of such arrays, of some pictures of each (`pictures_each`), and of the
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
-    """Settings of the addition: `function` makes the rows of `into`."""
+class ColumnMaker(StageWork[Map]):
+    """Columns of a library that a function makes."""
 
-    function: Callable[..., Any]
-    into: str
-    over: Over = "frames"
-    batch: int = 32
-    """Frames or segments of one call; a video is one of its own."""
-    pictures_each: int = 8
-    version: str = ""
-    """The user's own mark for what the function's text does not show: weights that it reads, helpers that it calls."""
-    replaces: bool = False
-    """Rows that another function made are deleted first."""
-    device: str = "cpu"
-    name: str = field(default="mapped", init=False)
-
-    @property
-    def model(self) -> str:
-        return self.into
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        source = source_of(self.function)
-        facts = {"over": self.over, "pictures_each": self.pictures_each, "version": self.version}
-        digest = hashlib.sha256(source.encode()).hexdigest()[:12]
-        return {"function": _name(self.function), "source": source, "source_sha256": digest, **facts}
-
-    def prepare(self, library: Library) -> None:
+    def prepare(self) -> None:
         """Check the function; raises UsageError for one that is another than the one that made what is there."""
-        if self.over not in OVERS:
-            raise UsageError(f"got over={self.over!r}; give one of {', '.join(OVERS)}")
-        if not MAPPED_NAME.fullmatch(self.into) or self.into in MAPPED_KEYS:
-            raise UsageError(f"got into={self.into!r}; give a name of small letters, digits and _, a letter first")
+        stage, library, into = self.stage, self.library, self.model
+        if stage.over not in OVERS:
+            raise UsageError(f"got over={stage.over!r}; give one of {', '.join(OVERS)}")
+        if not MAPPED_NAME.fullmatch(into) or into in MAPPED_KEYS:
+            raise UsageError(f"got into={into!r}; give a name of small letters, digits and _, a letter first")
         self._wanted()
-        stored, mine = library.additions.settings(self.name, self.into), self.settings
+        stored, mine = library.additions.settings(self.name, into), self.settings
         changed = [key for key in ("source_sha256", "version", "over", "pictures_each") if stored.get(key) != mine[key]]
-        if stored and changed and not self.replaces:
+        if stored and changed and not stage.replace:
             what = "the function" if changed[0] == "source_sha256" else changed[0]
             raise UsageError(
-                f"{library.uri} holds {self.into} by {stored['function']} ({stored['source_sha256']}), and {what} is "
+                f"{library.uri} holds {into} by {stored['function']} ({stored['source_sha256']}), and {what} is "
                 f"another now ({mine['function']}, {mine['source_sha256']}): give replace=True, on the command line "
                 "--replace, to make all rows again, or another name to keep both"
             )
         if stored and changed:
-            library.additions.drop_mapped(self.into)
+            library.additions.drop_mapped(into)
 
-    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
-        keys, batches = self._batches(library, video)
+    def rows_of(self, video: VideoRow) -> AddedRows:
+        keys, batches = self._batches(video)
         with closing(prefetch(batches, BATCHES_AHEAD)) as ahead:
-            made = [self._columns(len(first), self.function(**given)) for first, given in ahead]
+            made = [self._columns(len(first), self.stage.function(**given)) for first, given in ahead]
         if not made:
             return AddedRows(None, 0)
-        rows = as_one_type(made, self.into)
+        rows = as_one_type(made, self.model)
         for number, (name, values) in enumerate(keys.items()):
             rows = rows.add_column(number, name, pa.array(values))
         return AddedRows(rows, rows.num_rows)
 
-    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
-        library.additions.add_mapped(rows, self.into, is_of_videos=self.over == "videos")
+    def write(self, rows: Mapping[str, Any]) -> None:
+        self.library.additions.add_mapped(rows, self.model, is_of_videos=self.stage.over == "videos")
+
+    @property
+    def _over(self) -> Over:
+        return cast(Over, self.stage.over)
 
     def _wanted(self) -> tuple[str, ...]:
         """The function's parameters; raises UsageError for one that nothing is given for."""
-        wanted = tuple(inspect.signature(self.function).parameters)
-        others = [name for name in wanted if name not in GIVEN[self.over]]
+        wanted = tuple(inspect.signature(self.stage.function).parameters)
+        others = [name for name in wanted if name not in GIVEN[self._over]]
         if others or not wanted:
             got = f"a parameter {others[0]}" if others else "no parameter"
             raise UsageError(
-                f"got {_name(self.function)} with {got}; over {self.over} a function takes some of "
-                f"{', '.join(GIVEN[self.over])}, by these names"
+                f"got {name_of(self.stage.function)} with {got}; over {self.stage.over} a function takes some of "
+                f"{', '.join(GIVEN[self._over])}, by these names"
             )
         return wanted
 
     def _batches(
-        self, library: Library, video: VideoRow
+        self, video: VideoRow
     ) -> tuple[dict[str, Any], Generator[tuple[Sequence[Any], dict[str, Any]], None, None]]:
         """The columns that say of what each row is; and what the function gets, batch by batch."""
-        match self.over:
+        library = self.library
+        match self.stage.over:
             case "frames":
                 numbers, times_s = library.frame_times(video.video_id)
-                return {"frame_no": numbers, "time_s": times_s}, self._of_frames(library, video, numbers, times_s)
+                return {"frame_no": numbers, "time_s": times_s}, self._of_frames(video, numbers, times_s)
             case "segments":
                 parts = [(each.start_s, each.end_s) for each in library.segments(video.video_id)]
                 start_s, end_s = np.array(parts, np.float64).reshape(-1, 2).T
                 keys = {"segment_no": np.arange(len(parts), dtype=np.int32), "start_s": start_s, "end_s": end_s}
-                return keys, self._of_parts(library, video, parts, self.batch)
-            case "videos":
-                return {}, self._of_parts(library, video, [(video.start_s, video.end_s)], 1)
+                return keys, self._of_parts(video, parts, self.stage.batch)
+            case _:
+                return {}, self._of_parts(video, [(video.start_s, video.end_s)], 1)
 
     def _of_frames(
-        self, library: Library, video: VideoRow, numbers: NDArray[np.int32], times_s: NDArray[np.float64]
+        self, video: VideoRow, numbers: NDArray[np.int32], times_s: NDArray[np.float64]
     ) -> Generator[tuple[Sequence[Any], dict[str, Any]], None, None]:
-        wanted = self._wanted()
+        library, wanted = self.library, self._wanted()
         vectors = library.vectors(video.video_id).vectors if "vectors" in wanted else None
-        for rows in batched(range(len(numbers)), self.batch):
+        for rows in batched(range(len(numbers)), self.stage.batch):
             part = slice(rows[0], rows[-1] + 1)
             given: dict[str, Any] = {"times_s": times_s[part], "frame_no": numbers[part], "video": video}
             if vectors is not None:
@@ -146,9 +126,9 @@ class Map:
             yield rows, {name: given[name] for name in wanted}
 
     def _of_parts(
-        self, library: Library, video: VideoRow, spans_s: Sequence[tuple[float, float]], batch: int
+        self, video: VideoRow, spans_s: Sequence[tuple[float, float]], batch: int
     ) -> Generator[tuple[Sequence[Any], dict[str, Any]], None, None]:
-        wanted = self._wanted()
+        library, wanted = self.library, self._wanted()
         held = library.vectors(video.video_id) if "vectors" in wanted and video.frames else None
         for spans in batched(spans_s, batch):
             given: dict[str, Any] = {"video": video}
@@ -158,21 +138,21 @@ class Map:
                     [] if held is None else [_between(held.time_s, held.vectors, *span) for span in spans]
                 )
             if "pictures" in wanted:
-                found = frames_between(library, video, spans, self.pictures_each) if video.frames else []
+                found = frames_between(library, video, spans, self.stage.pictures_each) if video.frames else []
                 given["pictures"] = [_pictures(frames) for frames in found]
             yield spans, {name: given[name] for name in wanted}
 
     def _columns(self, count: int, made: Any) -> pa.Table:
         """A table of so many rows from what the function returned; raises UsageError for what is none."""
-        name = _name(self.function)
+        name = name_of(self.stage.function)
         try:
-            columns = _as_columns(made, self.into)
+            columns = _as_columns(made, self.model)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise UsageError(f"{name} returned values that Arrow cannot hold in a column: {error}") from error
         for column, values in columns.items():
             if len(values) != count:
                 raise UsageError(
-                    f"{name} returned {len(values)} values of {column} for {count} {self.over}; give each one"
+                    f"{name} returned {len(values)} values of {column} for {count} {self.stage.over}; give each one"
                 )
             if not MAPPED_NAME.fullmatch(column) or column in MAPPED_KEYS:
                 raise UsageError(f"{name} returned a column {column!r}; small letters, digits and _ name one")
@@ -213,37 +193,3 @@ def _between(
 ) -> NDArray[np.float32]:
     first, last = np.searchsorted(times_s, [start_s, end_s])
     return vectors[first:last].astype(np.float32)
-
-
-def _name(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__qualname__", type(function).__qualname__))
-
-
-def source_of(function: Callable[..., Any]) -> str:
-    """The text of a function, or of the class of an object that is called; raises UsageError where there is none."""
-    if not callable(function):
-        raise UsageError(f"got {function!r:.60} for a function; give one")
-    try:
-        return textwrap.dedent(inspect.getsource(function if inspect.isroutine(function) else type(function)))
-    except (OSError, TypeError) as error:
-        raise UsageError(
-            f"cannot read the text of {_name(function)}, which is kept with what it makes: {error}; write the function "
-            "in a file or a notebook"
-        ) from error
-
-
-def function_of(spec: str) -> Callable[..., Any]:
-    """The function of a spec FILE.py:NAME; raises UsageError, and any error of the file's own code.
-
-    The file is no module that could be imported, so Ray sends the function itself to its workers.
-    """
-    file, _, name = spec.rpartition(":")
-    path = Path(file).expanduser()
-    if not (file.endswith(".py") and path.is_file() and name.isidentifier()):
-        raise UsageError(f"got {spec} for a function; write FILE.py:NAME, of a file that is there")
-    found = runpy.run_path(str(path))
-    if not callable(found.get(name)):
-        there = ", ".join(each for each, value in found.items() if inspect.isfunction(value)) or "none"
-        raise UsageError(f"got {spec}, and of functions {path} has {there}")
-    function: Callable[..., Any] = found[name]
-    return function

@@ -8,33 +8,29 @@ the lease of the addition. A video whose rows cannot be made becomes a failure r
 from __future__ import annotations
 
 import json
-import shlex
 import time
 import uuid
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from concurrent.futures import CancelledError
-from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import CancelledError, Executor
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import takewhile
-from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
-from kinodex.agent.errors import ENDS_ALL, GONE_AFTER, ModelRejected, ModelUnreachable, NoCompletion, NoUsableReply
+from kinodex.agent.errors import ENDS_ALL, ModelRejected, ModelUnreachable, NoCompletion, NoUsableReply
 from kinodex.agent.protocol import Usage
-from kinodex.index.errors import DamagedRows, KinodexError, UnknownVideo
+from kinodex.errors import KinodexError
+from kinodex.index.errors import DamagedRows, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import FailureRow, RunRow, VideoRow
-from kinodex.index.spaces.towers import joined_arithmetic
+from kinodex.index.spaces.embedders import joined_arithmetic
 from kinodex.index.store.indexes import refresh
-from kinodex.jobs.errors import CostReached, UsageError
+from kinodex.jobs.batch import Batch, Limits, in_turn
+from kinodex.jobs.errors import CostReached
 from kinodex.pipeline.errors import ModelUnusable, PipelineError
 
 NO_COST = Usage()
-CONTENT = "content"
-"""Name of the digest of a model's files among the settings that are kept."""
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +53,8 @@ class AddedRows:
     faults: int = 0
 
 
-RowsOf = Callable[[Library, VideoRow], AddedRows]
-
-
 class Addition(Protocol):
-    """Settings of an addition and its work; frozen, and small enough to be sent. Models are loaded when needed."""
+    """Something that is added to the videos of one library, with its models; `Addable.open` makes it."""
 
     @property
     def name(self) -> str:
@@ -72,20 +65,19 @@ class Addition(Protocol):
         """The model's name in rows and additions: the same name, the same rows."""
 
     @property
-    def device(self) -> str:
-        """The device of the model: auto, cpu, cuda, ..."""
-
-    @property
     def settings(self) -> Mapping[str, Any]:
         """The settings that the rows depend on, as JSON can hold them; stored with every addition."""
 
-    def prepare(self, library: Library) -> None:
-        """Load the models and prepare the library's tables; raises errors that would end the whole run."""
+    def prepare(self) -> None:
+        """Prepare the library's tables; raises errors that would end the whole run."""
 
-    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
+    def again(self) -> Collection[str]:
+        """Ids of the videos that have rows, and get them again."""
+
+    def rows_of(self, video: VideoRow) -> AddedRows:
         """Make the rows of one video; raises a PipelineError or `ModelRejected` if that fails."""
 
-    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
+    def write(self, rows: Mapping[str, Any]) -> None:
         """Append the rows of several videos."""
 
 
@@ -93,11 +85,34 @@ class Addition(Protocol):
 class ConcurrentAddition(Protocol):
     """Addition that works on several videos together, because it waits for an endpoint more than it computes."""
 
-    def each(self, work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]) -> Generator[T, None, None]:
-        """Apply `work` to each video, with the function that makes its rows; yields the results in order."""
+    @property
+    def pool(self) -> Executor | None:
+        """The threads that make rows; None: one video after the other."""
 
-    def share(self, processes: int) -> Addition:
-        """Make the addition for each of several processes that share its work."""
+    @property
+    def at_once(self) -> int:
+        """The most that the videos in progress together may weigh."""
+
+    def weight(self, video: VideoRow) -> int:
+        """About how much work a video makes."""
+
+
+class Addable(Protocol):
+    """Something that can be added: a stage by its settings, or texts that were read; small enough to be sent."""
+
+    @property
+    def name(self) -> str:
+        """One of `kinodex.index.store.schema.STAGES`."""
+
+    @property
+    def runs_on(self) -> str:
+        """The device of the model: auto, cpu, cuda, ..."""
+
+    def open(self, library: Library) -> AbstractContextManager[Addition]:
+        """Load the models, which are let go of at the end; raises errors that would end the whole run."""
+
+    def share(self, processes: int) -> Self:
+        """Make the same for each of several processes that share its work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +196,9 @@ Watch = Callable[[int, int, VideoOutcome], None]
 """Gets the number of videos that are done, of all videos, and the outcome of the last one."""
 LeaseKey = tuple[str, str]
 """Name and token of the lease under which rows are written."""
-Executor = Callable[[Library, Addition, Sequence[VideoRow], LeaseKey], Generator[list[VideoOutcome], None, None]]
+Take = Callable[[Sequence[VideoOutcome]], object]
+"""Gets the outcomes of videos whose rows are written."""
+Run = Callable[[Library, Addable, Addition, Sequence[VideoRow], LeaseKey, Take], None]
 """Makes and writes the rows of videos, a few at a time, in any order."""
 Made = tuple[VideoOutcome, AddedRows | None]
 UNHEARD = {ModelUnreachable.__name__, NoCompletion.__name__}
@@ -190,28 +207,32 @@ SPENT = CostReached.__name__
 
 def add(
     library: Library,
-    addition: Addition,
+    stage: Addable,
     video_ids: Sequence[str] | None = None,
     watch: Watch = lambda done, total, last: None,
-    executor: Executor | None = None,
-    again: Collection[str] = (),
+    executor: Run | None = None,
 ) -> AddReport:
-    """Add rows to every complete video, or to these, where the addition's model has not added them yet, or `again`.
+    """Add rows to every complete video, or to these, where the model has not added them yet, or is to again.
 
     Raises LibraryBusy if another run adds the same now, ModelUnusable or a KinodexError if nothing can be added.
     """
     began, started_at = time.monotonic(), datetime.now(UTC)
     outcomes: list[VideoOutcome] = []
-    with library.lease(f"add {addition.name}", f"kinodex add {addition.name}") as lease:
-        addition.prepare(library)
+    with (
+        library.lease(f"add {stage.name}", f"kinodex add {stage.name}") as lease,
+        stage.open(library) as addition,
+    ):
+        addition.prepare()
         library.additions.discard_leftovers(addition.name, addition.model)
-        videos = pending_videos(library, addition.model, video_ids, again, addition.name)
-        with closing((executor or add_in_process)(library, addition, videos, (lease.name, lease.token))) as batches:
-            for batch in batches:
-                lease.check()
-                for outcome in commit_outcomes(library, addition, batch):
-                    outcomes.append(outcome)
-                    watch(len(outcomes), len(videos), outcome)
+        videos = pending_videos(library, addition.model, video_ids, addition.again(), addition.name)
+
+        def take(batch: Sequence[VideoOutcome]) -> None:
+            lease.check()
+            for outcome in commit_outcomes(library, addition, batch):
+                outcomes.append(outcome)
+                watch(len(outcomes), len(videos), outcome)
+
+        (executor or add_in_process)(library, stage, addition, videos, (lease.name, lease.token), take)
         report = AddReport(addition.name, addition.model, outcomes, time.monotonic() - began)
         if outcomes:
             library.ingest_log.add_run(_run_row(addition, report, started_at))
@@ -220,7 +241,7 @@ def add(
 
 
 def pending_videos(
-    library: Library, model: str, video_ids: Collection[str] | None, again: Collection[str], stage: str = "captions"
+    library: Library, model: str, video_ids: Collection[str] | None, again: Collection[str], stage: str
 ) -> list[VideoRow]:
     """List the videos that a run would work on: those that lack the stage by the model, and those `again`."""
     lacking = {row.video_id for row in library.additions.pending(stage, model)}.union(again)
@@ -229,69 +250,73 @@ def pending_videos(
 
 
 def add_in_process(
-    library: Library, addition: Addition, videos: Iterable[VideoRow], lease: LeaseKey
-) -> Generator[list[VideoOutcome], None, None]:
-    """Make and write the rows of videos in this process; yields their outcomes as they are written.
+    library: Library, stage: Addable, addition: Addition, videos: Sequence[VideoRow], lease: LeaseKey, take: Take
+) -> None:
+    """Make and write the rows of videos in this process; `take` gets their outcomes as they are written.
 
-    An error that ends the run, such as a lost lease, is raised once all that was made before it is written.
+    An error that ends the run, such as a lost lease, is raised once all that was made before it is written. A video
+    without any reply fails only if others get some: an endpoint that is gone is no failure of theirs.
     """
-    waiting: list[Made] = []
-    written = time.monotonic()
-    try:
-        with closing(_heard(library, addition, videos)) as each:
-            for made in each:
-                waiting.append(made)
-                if len(waiting) >= VIDEOS_A_COMMIT or time.monotonic() - written >= SECONDS_A_COMMIT:
-                    batch, waiting = waiting, []
-                    yield _write(library, addition, batch, lease)
-                    written = time.monotonic()
-    except Exception:
-        if waiting:
-            yield _write(library, addition, waiting, lease)
-        raise
-    if waiting:
-        yield _write(library, addition, waiting, lease)
-
-
-def _heard(library: Library, addition: Addition, videos: Iterable[VideoRow]) -> Generator[Made, None, None]:
-    """Make the rows of each video until an endpoint is gone, or has cost enough; what is in flight then is awaited.
-
-    It is gone if several videos in a row, or all of them, get no reply: that is no failure of theirs.
-    """
-    unheard: list[Made] = []
-    gone, spent, anything_heard = "", "", False
-    work, until_gone = partial(add_to_video, library), takewhile(lambda _: not (gone or spent), videos)
-    made_each: Generator[Made, None, None]
+    pool, at_once, weight = None, 1, lambda video: 1
     if isinstance(addition, ConcurrentAddition):
-        made_each = addition.each(work, until_gone)
-    else:
-        made_each = (work(addition.rows_of, video) for video in until_gone)
-    with closing(made_each) as each:
-        for made in each:
-            if made[0].error_class == SPENT:
-                spent = made[0].problem or SPENT
-            elif made[0].error_class in UNHEARD:
-                unheard.append(made)
-                if len(unheard) >= GONE_AFTER:
-                    gone = gone or unheard[0][0].problem or "no reply"
-            else:
-                if not gone:
-                    yield from unheard
-                unheard, anything_heard = [], True
-                yield made
-    if unheard and not anything_heard:
-        gone = gone or unheard[0][0].problem or "no reply"
-    if gone:
-        raise ModelUnreachable(gone)
-    yield from unheard
-    if spent:
-        raise CostReached(spent)
+        pool, at_once, weight = addition.pool, addition.at_once, addition.weight
+    work = partial(add_to_video, library, addition)
+    batch: Batch[VideoRow] = Batch(Limits(at_once), "videos", weight=weight)
+    rows, unheard = _Rows(library, addition, lease, take), list[Made]()
+
+    def done(video: VideoRow, made: Made) -> None:
+        outcome, _ = made
+        if outcome.error_class == SPENT:
+            batch.stop(CostReached(outcome.problem or SPENT))
+        elif outcome.error_class in UNHEARD:
+            unheard.append(made)
+            batch.unheard(video.video_id, outcome.problem)
+        else:
+            batch.heard()
+            rows.add(*(() if batch.end else unheard), made)
+            unheard.clear()
+
+    try:
+        batch.run(videos, in_turn(work) if pool is None else partial(pool.submit, work), done)
+    except Exception:
+        rows.write()
+        raise
+    rows.add(*unheard)
+    rows.write()
 
 
-def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> Made:
+@dataclass(slots=True)
+class _Rows:
+    """Rows on their way into the library: those of several videos, or of a while, are written together."""
+
+    library: Library
+    addition: Addition
+    lease: LeaseKey
+    take: Take
+    waiting: list[Made] = field(default_factory=list)
+    written: float = field(default_factory=time.monotonic)
+
+    def add(self, *made: Made) -> None:
+        self.waiting += made
+        if len(self.waiting) >= VIDEOS_A_COMMIT or time.monotonic() - self.written >= SECONDS_A_COMMIT:
+            self.write()
+
+    def write(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        if not waiting:
+            return
+        self.library.guard(*self.lease)
+        rows = {outcome.video_id: made.rows for outcome, made in waiting if made is not None and made.count}
+        if rows:
+            self.addition.write(rows)
+        self.take([outcome for outcome, _ in waiting])
+        self.written = time.monotonic()
+
+
+def add_to_video(library: Library, addition: Addition, video: VideoRow) -> Made:
     """Make the rows of one video, not written yet; None if that fails. Raises what every other video would meet too."""
     try:
-        made = rows_of(library, video)
+        made = addition.rows_of(video)
     except (ModelUnusable, CancelledError, *ENDS_ALL):
         raise
     except (PipelineError, ModelRejected, ModelUnreachable, NoUsableReply, DamagedRows, CostReached) as error:
@@ -314,14 +339,6 @@ def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> Made:
     return VideoOutcome(video.video_id, video.uri, video.title, made.count, **facts), made
 
 
-def _write(library: Library, addition: Addition, waiting: Sequence[Made], lease: LeaseKey) -> list[VideoOutcome]:
-    library.guard(*lease)
-    rows = {outcome.video_id: made.rows for outcome, made in waiting if made is not None and made.count}
-    if rows:
-        addition.write(library, rows)
-    return [outcome for outcome, _ in waiting]
-
-
 def commit_outcomes(library: Library, addition: Addition, outcomes: Sequence[VideoOutcome]) -> list[VideoOutcome]:
     """Record the outcomes of videos whose rows are written, and last of all show the good ones to readers."""
     good = [outcome for outcome in outcomes if not outcome.is_failed]
@@ -330,7 +347,7 @@ def commit_outcomes(library: Library, addition: Addition, outcomes: Sequence[Vid
     counts = {outcome.video_id: outcome.rows for outcome in good}
     if not counts:
         return list(outcomes)
-    rejected = library.additions.complete(addition.name, addition.model, counts, kept_settings(addition))
+    rejected = library.additions.complete(addition.name, addition.model, counts, addition.settings)
     changed = "its rows were not as many as were written, or the video is gone; run the same command again"
     lost = [
         replace(each, rows=0, problem=changed, error_class="Rejected", arithmetic="")
@@ -364,51 +381,3 @@ def _run_row(addition: Addition, report: AddReport, started_at: datetime) -> Run
         numbers["arithmetic"] = report.arithmetic
     ended = started_at + timedelta(seconds=report.seconds)
     return RunRow(uuid.uuid4().hex, f"add {addition.name}", "done", started_at, ended, json.loads(json.dumps(numbers)))
-
-
-# The settings of what a model added before.
-
-
-def check_settings(library: Library, addition: Addition, *names: str) -> None:
-    """Raise `UsageError` unless the model added its rows with these settings: rows are known by their model alone."""
-    stored = library.additions.settings(addition.name, addition.model)
-    remedy = f"kinodex remove added {shlex.quote(library.uri)} {addition.name} {shlex.quote(addition.model)}"
-    if CONTENT in stored and stored[CONTENT] != kept_settings(addition).get(CONTENT, stored[CONTENT]):
-        raise UsageError(
-            f"the files of {addition.model} are others than those that made {addition.name} in {library.uri}; give the "
-            f"model that made them, or first take out what is there: {remedy}"
-        )
-    changed = [name for name in names if name in stored and stored[name] != addition.settings.get(name)]
-    if changed:
-        raise UsageError(
-            f"got {_options(addition.settings, changed)}, but {library.uri} holds {addition.name} by {addition.model} "
-            f"made with {_options(stored, changed)}; give that again, or first take out what is there: {remedy}"
-        )
-
-
-def kept_settings(addition: Addition) -> Mapping[str, Any]:
-    """Settings that are kept with the rows: the addition's, and a digest of its model's files where they lie here."""
-    from kinodex.jobs.models import content_digest
-
-    settings = addition.settings
-    place = Path(settings.get("detector", addition.model)).expanduser()
-    is_here = addition.name != "mapped" and not settings.get("base_url") and place.is_dir()
-    return {**settings, CONTENT: content_digest(place)} if is_here else settings
-
-
-def _options(settings: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Settings as options of the command line."""
-    return " ".join(_option(f"--{name.replace('_', '-')}", settings[name]) for name in names)
-
-
-def _option(option: str, value: Any) -> str:
-    if isinstance(value, bool):
-        return option if value else option.replace("--", "--no-", 1)
-    return f"no {option}" if value is None else f"{option} {value}"
-
-
-def hub_for(model: str) -> AbstractContextManager[bool]:
-    """Context to load a model in: for a model of a hub, requests that fail fall back to its cache quickly."""
-    from kinodex.index.spaces.space import quick_hub
-
-    return nullcontext(False) if Path(model).expanduser().is_dir() else quick_hub()

@@ -10,9 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinodex.index.additions import append_rows
+from kinodex.index.clocks import player_s, presentation_s
 from kinodex.index.library import Library
-from kinodex.index.rows import VideoRow, player_s, presentation_s
+from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.run import AddedRows
+from kinodex.jobs.add.stage import StageWork
+from kinodex.jobs.add.stages import Shots
 from kinodex.jobs.library import source_of
 from kinodex.pipeline.cuts import Cut, cut_windows
 from kinodex.pipeline.fetch import check_unchanged
@@ -20,8 +23,6 @@ from kinodex.pipeline.images import ModelInput
 from kinodex.pipeline.sample import Chunk, IngestSettings, SamplingSettings, segments_between
 from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler
 
-METHOD = "decoded frames 1"
-"""Name of the addition's model; another method is another one."""
 SETTINGS = SamplingSettings(1.0, 16, 85, "pyav", ModelInput(1, 1))
 """Of the sampler, which makes no samples here."""
 
@@ -38,21 +39,11 @@ class NewShot(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Shots:
-    """The addition; it has no settings, so that shots of all videos are found in one way."""
+class ShotFinder(StageWork[Shots]):
+    """Shots of a library's videos; there are no settings, so that all are found in one way."""
 
-    model: str = METHOD
-    device: str = "cpu"
-    name: str = "shots"
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        return {}
-
-    def prepare(self, library: Library) -> None:
-        """Nothing is loaded."""
-
-    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
+    def rows_of(self, video: VideoRow) -> AddedRows:
+        library = self.library
         vectors = library.vectors(video.video_id)
         units, times_s = vectors.vectors.astype(np.float64), vectors.time_s.tolist()
         distances = 1.0 - np.einsum("nd,nd->n", units[1:], units[:-1])
@@ -65,8 +56,8 @@ class Shots:
             rows.append(NewShot(number, each.start_s, each.end_s, each.kind, cut.fade_start_s, cut.fade_end_s))
         return AddedRows(rows, len(rows))
 
-    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
-        append_rows(library.tables, library.visible, "shots", rows, model=lambda _: self.model)
+    def write(self, rows: Mapping[str, Any]) -> None:
+        append_rows(self.library.tables, self.library.visible, "shots", rows, model=lambda _: self.model)
 
 
 def _found(library: Library, video: VideoRow, windows_s: list[tuple[float, float]]) -> list[Cut]:

@@ -16,8 +16,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
 from kinodex.jobs.errors import UnreadableText, UsageError
-from kinodex.jobs.eval.folder import first_defect
-from kinodex.jobs.eval.items import parse_json
+from kinodex.jobs.json_files import first_defect, parse_json
 from kinodex.pipeline.errors import SubtitleError
 from kinodex.pipeline.sources import SUBTITLE_SUFFIXES, sidecar_tags, walk
 from kinodex.pipeline.subtitles import subtitle_lines

@@ -22,6 +22,7 @@ from kinodex.agent.protocol import AnswerRules
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
 from kinodex.jobs.eval.items import WHOLE, Item, MissingVideo, Problem, Scoring
+from kinodex.jobs.json_files import first_defect, write_whole
 
 # The folder: a plan, items, and lines of results.
 
@@ -217,14 +218,6 @@ def slug(name: str) -> str:
     return short if short == name else f"{short}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it exists whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")
-    part.write_bytes(content)
-    part.replace(path)
-
-
 def _read(path: Path) -> bytes:
     """Read a file of a run; raise `UsageError` if that fails."""
     try:
@@ -252,9 +245,3 @@ def _parsed(kind: Any, content: bytes, place: object) -> Any:
 
 def _whole_lines(content: bytes) -> bytes:
     return content[: content.rfind(b"\n") + 1]
-
-
-def first_defect(error: ValidationError) -> str:
-    """Describe the first defect of a file in one line: the field, if it is one of a field, and what is wrong."""
-    first = error.errors(include_url=False)[0]
-    return ": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))

@@ -15,7 +15,7 @@ from typing import Any
 
 from kinodex.agent.answer import Status
 from kinodex.agent.limits import Ledger
-from kinodex.agent.requests.answer import named_option
+from kinodex.agent.requests.named_option import named_option
 from kinodex.index.text import composed
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemResult

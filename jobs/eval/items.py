@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import heapq
-import json
 import re
 import string
 from collections import Counter, defaultdict
@@ -28,6 +27,7 @@ from kinodex.index.named_files import read_text
 from kinodex.index.rows import VideoRow
 from kinodex.index.text import composed
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.json_files import parse_json
 from kinodex.pipeline.sources import VIDEO_SUFFIXES
 
 Scoring = Literal["options", "judge"]
@@ -277,20 +277,6 @@ def json_file(path: Path) -> Any:
         return parse_json(_text(path))
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not JSON: {error}; give the file as it is published") from error
-
-
-def parse_json(text: str | bytes) -> Any:
-    """Parse JSON; raise ValueError too for an object with two values of one name, of which Python takes the last."""
-    return json.loads(text, object_pairs_hook=_object)
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        for name, value in pairs:
-            if found[name] != value:
-                raise ValueError(f"{name!r} stands twice in an object, with different values")
-    return found
 
 
 def json_rows(path: Path) -> Iterator[Raw]:

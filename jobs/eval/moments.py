@@ -23,17 +23,20 @@ from pydantic import ValidationError
 
 from kinodex.agent.ask import find_variant, is_plugin, plugin_source
 from kinodex.agent.environment import AnchorsFrom, Environment
-from kinodex.agent.errors import GONE_AFTER, ModelUnreachable
-from kinodex.index.errors import KinodexError, SpaceError
+from kinodex.agent.errors import ModelUnreachable
+from kinodex.errors import KinodexError
+from kinodex.index.errors import SpaceError
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow
+from kinodex.jobs.batch import Batch, Limits, in_turn
 from kinodex.jobs.errors import UsageError, check_packages
 from kinodex.jobs.eval.benchmarks import read_moment_benchmark
-from kinodex.jobs.eval.folder import adapter_of, first_defect
+from kinodex.jobs.eval.folder import adapter_of
 from kinodex.jobs.eval.items import MissingVideo, MomentBenchmark, MomentQuery, SearchItem, check_own, match_names
 from kinodex.jobs.eval.score import Estimate, estimate
 from kinodex.jobs.eval.solve import ENDS_A_RUN
 from kinodex.jobs.ground import ground, ground_with
+from kinodex.jobs.json_files import first_defect
 from kinodex.jobs.models import ModelChoice, check_known_world, describe_models, run_now
 from kinodex.jobs.open import load_image_tower, open_environment
 from kinodex.jobs.pictures import read_picture
@@ -132,43 +135,48 @@ def run_cases(
     solvers = {name: solver(name, bench) for name in names}
     made_with = agent_settings(names, bench)
     queries = {case.case_id: _query_digest(case) for case in cases.cases}
-    failures = {name: _Failures() for name in names}
-    found = []
-    for done, (name, case) in enumerate(todo):
-        report(done, len(todo))
+    batch: Batch[tuple[str, Case]] = Batch(Limits(), "searches", "all results are kept")
+    failed = Counter[str]()
+    found: list[Result] = []
+
+    def result_of(job: tuple[str, Case]) -> tuple[Result, Exception | None]:
+        report(len(found), len(todo))
+        name, case = job
         kept, query = results.results.get((name, case.case_id)), queries[case.case_id]
-        if kept is None or kept.query not in ("", query) or (retry_errors and kept.error):
-            solved = failures[name].solve(name, solvers[name], case)
-            kept = replace(solved, query=query, made_with=made_with.get(name, {}))
-            if not failures[name].unheard:  # else the next run asks again
-                results.add(kept)
-        found.append(kept)
+        if kept is not None and kept.query in ("", query) and not (retry_errors and kept.error):
+            return kept, None
+        result, error = solved(name, solvers[name], case)
+        result = replace(result, query=query, made_with=made_with.get(name, {}))
+        if not isinstance(error, ModelUnreachable):  # else the next run asks again
+            results.add(result)
+        return result, error
+
+    def done(job: tuple[str, Case], made: tuple[Result, Exception | None]) -> None:
+        (name, case), (result, error) = job, made
+        found.append(result)
+        if isinstance(error, ModelUnreachable):
+            batch.unheard(case.case_id, error)
+            return
+        if name.startswith(AGENT):
+            batch.heard()
+        failed[name] = 0 if error is None else failed[name] + 1
+        if error is not None and failed[name] >= MOST_FAILED:
+            batch.stop(error)
+
+    batch.run(todo, in_turn(result_of), done)
     return found
 
 
-@dataclass(slots=True)
-class _Failures:
-    """Failures of a contender's searches in a row: `unheard` ones got no reply, `failed` went wrong otherwise."""
-
-    unheard: int = 0
-    failed: int = 0
-
-    def solve(self, name: str, solve: Solve, case: Case) -> Result:
-        """Solve a case; an error of this search alone is its result. Of an agent any fault may be one search's."""
-        ends = ENDS_A_RUN if name.startswith(AGENT) else ENDS_OF_SEARCHES
-        try:
-            result = solve(case)
-        except Exception as error:
-            if isinstance(error, ends) or not (name.startswith(AGENT) or isinstance(error, KinodexError)):
-                raise
-            lost = isinstance(error, ModelUnreachable)
-            self.unheard, self.failed = (self.unheard + 1, self.failed) if lost else (0, self.failed + 1)
-            if self.unheard >= GONE_AFTER or self.failed >= MOST_FAILED:
-                raise
-            said = str(error) if isinstance(error, KinodexError) else f"{type(error).__name__}: {error}"
-            return Result(case.case_id, name, (), False, error=" ".join(said.split()))
-        self.unheard = self.failed = 0
-        return result
+def solved(name: str, solve: Solve, case: Case) -> tuple[Result, Exception | None]:
+    """Solve a case; an error of this search alone is its result. Of an agent any fault may be one search's."""
+    ends = ENDS_A_RUN if name.startswith(AGENT) else ENDS_OF_SEARCHES
+    try:
+        return solve(case), None
+    except Exception as error:
+        if isinstance(error, ends) or not (name.startswith(AGENT) or isinstance(error, KinodexError)):
+            raise
+        said = str(error) if isinstance(error, KinodexError) else f"{type(error).__name__}: {error}"
+        return Result(case.case_id, name, (), False, error=" ".join(said.split())), error
 
 
 def run_settings(benchmark: str, file: Path, bench: Bench) -> dict[str, Any]:

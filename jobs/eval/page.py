@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from kinodex.jobs.eval import tables
-from kinodex.jobs.eval.folder import FIGURES, PAGE, slug, write_whole
+from kinodex.jobs.eval.folder import FIGURES, PAGE, slug
 from kinodex.jobs.eval.report import EvalReport, Pair, Standing
 from kinodex.jobs.eval.score import BEST_JUDGED, FEW_VIDEOS, Estimate
+from kinodex.jobs.json_files import write_whole
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -17,7 +17,7 @@ from typing import Any
 from kinodex.agent.protocol import AnswerRules
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
-from kinodex.jobs.eval.folder import REPORT, IndexCost, Run, RunPlan, adapter_of, comparable, read_run, write_whole
+from kinodex.jobs.eval.folder import REPORT, IndexCost, Run, RunPlan, adapter_of, comparable, read_run
 from kinodex.jobs.eval.items import Item, MissingVideo, Problem, Scoring
 from kinodex.jobs.eval.score import (
     Estimate,
@@ -35,6 +35,7 @@ from kinodex.jobs.eval.score import (
     right_without_evidence,
     spread,
 )
+from kinodex.jobs.json_files import write_whole
 
 COSTS: Mapping[str, Callable[[ItemResult], float]] = {
     name: attrgetter(name if name == "rounds" else f"ledger.{name}")

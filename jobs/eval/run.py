@@ -8,11 +8,10 @@ item begins, and those in progress are awaited and kept: they are paid for.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, replace
@@ -21,13 +20,14 @@ from pathlib import Path
 from statistics import fmean
 
 from kinodex.agent.ask import check_fit
-from kinodex.agent.errors import GONE_AFTER, ModelRejected, ModelUnreachable, NoUsableReply
+from kinodex.agent.errors import ModelRejected, NoUsableReply
 from kinodex.agent.variants.base import with_settings
+from kinodex.index.durations import duration
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
-from kinodex.index.spaces.towers import Fingerprint
-from kinodex.index.text import duration
-from kinodex.jobs.errors import CostReached, UsageError, check_packages
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.jobs.batch import Batch, Limits
+from kinodex.jobs.errors import UsageError, check_packages
 from kinodex.jobs.eval import folder
 from kinodex.jobs.eval.benchmarks import annotation_files, read_benchmark
 from kinodex.jobs.eval.contenders import Contender, ItemInput, ItemResult, RunContext, Solve, SolvedItem
@@ -41,6 +41,7 @@ from kinodex.jobs.eval.items import (
     read_id_map,
     select_items,
 )
+from kinodex.jobs.json_files import write_whole
 from kinodex.jobs.models import (
     ModelChoice,
     check_known_world,
@@ -226,8 +227,6 @@ def _in_words(plan: folder.RunPlan, name: str) -> str:
 # The run of a plan.
 
 MAX_FRAMES = 256
-CENT = 1e-9
-"""Share of a limit of money by which sums of costs may be off."""
 Key = tuple[str, str]
 """A contender's name and an item's id."""
 Job = tuple[Contender, ItemInput]
@@ -266,8 +265,6 @@ class Tally:
     cost: float = 0.0
     senseless: Counter[str] = field(default_factory=Counter)
     """Items in a row without one usable reply, by contender."""
-    unheard: set[str] = field(default_factory=set)
-    """Items in a row, whatever the contender, to which the endpoint gave no reply in the end."""
     began: float = field(default_factory=time.monotonic)
 
     def count(self, result: ItemResult) -> None:
@@ -277,10 +274,6 @@ class Tally:
         self.errors += bool(result.error)
         self.cost += result.ledger.cost
         self.senseless[result.contender] = self.senseless[result.contender] + 1 if result.senseless else 0
-        if result.unreachable:
-            self.unheard.add(result.item_id)
-        elif result.error or result.ledger.calls > result.ledger.cached_calls:  # else nothing was sent
-            self.unheard.clear()
 
     @property
     def complete(self) -> bool:
@@ -340,10 +333,9 @@ def run(
         tally = Tally({each.name: len(items) for each in plan.contenders}, Counter(each.contender for each in kept))
         with show(tally) as on_result:
             if not tally.complete:  # a solver would load models for nothing
-                state = _RunState(options, out, done, failed, append, on_result, tally, {})
-                for each in kept:
-                    state.note_cost(each)
-                run_now(_solve_all(plan, items, solver, state))
+                run_now(
+                    _solve_all(plan, items, solver, _RunState(options, out, done, failed, append, on_result, tally))
+                )
     _write_submissions(plan, items, list(done.values()), out)
 
 
@@ -354,10 +346,9 @@ def is_asked_again(result: ItemResult, retry_errors: bool = False) -> bool:
 
 @dataclass(slots=True)
 class _RunState:
-    """The destinations of results: into `done`, into the file, and to the progress display; `end` is what ends the run.
+    """The destinations of results: into `done`, into the file, and to the progress display.
 
-    `failed` are items to which the endpoint gave no reply in an earlier run. `dearest` is the cost of the costliest
-    item by contender, of those with an answer.
+    `failed` are items to which the endpoint gave no reply in an earlier run.
     """
 
     options: RunOptions
@@ -367,29 +358,35 @@ class _RunState:
     append: OnResult
     on_result: OnResult
     tally: Tally
-    dearest: dict[str, float]
-    end: BaseException | None = None
+    batch: Batch[Job] = field(init=False)
 
-    def keep(self, solved: SolvedItem) -> None:
+    def __post_init__(self) -> None:
+        """Learn from the results of earlier runs what an item may cost, and that the endpoint gave replies."""
+        limits = Limits(self.options.items, self.options.stop_at_cost)
+        self.batch = Batch(limits, "questions", "all answers are kept", kind=lambda job: job[0].name)
+        for each in self.done.values():
+            if not each.error:
+                self.batch.purse.learn(each.contender, each.ledger.cost)
+            if (each.error or each.ledger.calls) and not each.unreachable:
+                self.batch.heard()
+
+    def keep(self, job: Job, solved: SolvedItem) -> None:
         """Write a result, and find out if it is the one too many that ends the run."""
         result = solved.result
         if solved.trace is not None:
-            folder.write_whole(folder.trace_file(self.out, result.contender, result.item_id), solved.trace)
+            write_whole(folder.trace_file(self.out, result.contender, result.item_id), solved.trace)
         self.append(result)
         self.done[result.contender, result.item_id] = result
-        self.note_cost(result)
         self.on_result(result)
-        self.end = self.end or self._one_too_many(result)
+        self.batch.spend(job, result.ledger.cost, is_typical=not result.error)
+        if result.unreachable:
+            self.batch.unheard(result.item_id, result.error)
+        elif result.error or result.ledger.calls > result.ledger.cached_calls:  # else nothing was sent
+            self.batch.heard()
+        if one_too_many := self._one_too_many(result):
+            self.batch.stop(one_too_many)
 
-    def note_cost(self, result: ItemResult) -> None:
-        """Learn from a result what an item of its contender may cost."""
-        if not result.error:
-            name = result.contender
-            self.dearest[name] = max(self.dearest.get(name, 0.0), result.ledger.cost)
-
-    def _one_too_many(self, result: ItemResult) -> ModelRejected | ModelUnreachable | NoUsableReply | None:
-        if len(self.tally.unheard) >= GONE_AFTER:
-            return _gone(f"{len(self.tally.unheard)} different questions in a row got no reply", result)
+    def _one_too_many(self, result: ItemResult) -> ModelRejected | NoUsableReply | None:
         if self.tally.errors >= self.options.max_errors:
             return ModelRejected(
                 f"{self.tally.errors} questions got no answer, the last because: {result.error}; all answers are kept: "
@@ -403,36 +400,6 @@ class _RunState:
             )
         return None
 
-    def check_heard(self) -> None:
-        """Raise `ModelUnreachable` if no question that was sent got an answer, however few there were."""
-        sent = [each for each in self.done.values() if each.error or each.ledger.calls]
-        if sent and all(each.unreachable for each in sent):
-            raise _gone("no question got an answer", sent[-1])
-
-    def may_begin(self, contender: Contender, under_way: Sequence[Contender]) -> bool:
-        """True if there is place for an item of a contender, and money for it and for those in progress."""
-        if self.end is not None or len(under_way) >= self.options.items:
-            return False
-        limit = self.options.stop_at_cost
-        if limit is None:
-            return True
-        names = [each.name for each in (*under_way, contender)]
-        if not all(name in self.dearest for name in names):  # the first of a system may cost anything: it goes alone
-            return not under_way and self.tally.cost < limit
-        return self.tally.cost + sum(self.dearest[name] for name in names) <= limit * (1 + CENT)
-
-    def cost_reached(self, contender: Contender) -> CostReached:
-        """Say that an item of this contender may not begin."""
-        limit, expected = self.options.stop_at_cost or 0.0, self.dearest.get(contender.name, 0.0)
-        beside = f", the next question may cost {expected:.4g}" if self.tally.cost < limit else ""
-        todo = "run again to go on, for as much again" if self.tally.cost else "raise it to go on"
-        kept = f"all answers are kept: {todo}"
-        return CostReached(f"this run cost {self.tally.cost:.4g}{beside}, and --stop-at-cost is {limit:g}; {kept}")
-
-
-def _gone(what: str, last: ItemResult) -> ModelUnreachable:
-    return ModelUnreachable(f"{what}, the last because: {last.error}; all answers are kept: run again to go on")
-
 
 async def _solve_all(
     plan: folder.RunPlan, items: Sequence[Item], solver: AbstractAsyncContextManager[Solve], state: _RunState
@@ -443,10 +410,8 @@ async def _solve_all(
             contenders = [each for each in plan.contenders if (each.frames_of is not None) == must_wait]
             matched = [_with_equal_frames(each, state.done) for each in contenders]
             jobs = [(each, one) for each in matched for one in inputs if (each.name, one.item_id) not in state.done]
-            await _solve_jobs(solve, sorted(jobs, key=lambda job: (job[0].name, job[1].item_id) in state.failed), state)
-            if state.end is not None:
-                raise state.end
-    state.check_heard()
+            jobs.sort(key=lambda job: (job[0].name, job[1].item_id) in state.failed)
+            await state.batch.run_here(jobs, lambda job: solve(*job), state.keep)
 
 
 def _with_equal_frames(contender: Contender, done: Mapping[Key, ItemResult]) -> Contender:
@@ -461,32 +426,6 @@ def _with_equal_frames(contender: Contender, done: Mapping[Key, ItemResult]) -> 
     return replace(contender, settings={**contender.settings, "frames": min(max(1, round(needed)), MAX_FRAMES)})
 
 
-async def _solve_jobs(solve: Solve, jobs: Sequence[Job], state: _RunState) -> None:
-    """Solve items until all are done or something ends the run; those in progress are awaited all the same."""
-    waiting = deque(jobs)
-    under_way: dict[asyncio.Task[SolvedItem], Contender] = {}
-    try:
-        while True:
-            while waiting and state.may_begin(waiting[0][0], list(under_way.values())):
-                contender, item = waiting.popleft()
-                under_way[asyncio.ensure_future(solve(contender, item))] = contender
-            if not under_way:
-                break
-            done, _ = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                under_way.pop(task)
-                if (error := task.exception()) is None:
-                    state.keep(task.result())
-                else:
-                    state.end = state.end or error
-    finally:  # nothing is left, unless the run is interrupted
-        for task in under_way:
-            task.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
-    if waiting and state.end is None:
-        state.end = state.cost_reached(waiting[0][0])
-
-
 def _write_submissions(plan: folder.RunPlan, items: Sequence[Item], results: Sequence[ItemResult], out: Path) -> None:
     """Write a file a contender as the benchmark's server takes it, if the benchmark does not publish its answers."""
     if all(each.truth.known for each in items):
@@ -494,9 +433,7 @@ def _write_submissions(plan: folder.RunPlan, items: Sequence[Item], results: Seq
     for contender in plan.contenders:
         chosen = {each.item_id: each.option for each in results if each.contender == contender.name}
         content = {each.item_id: -1 if (option := chosen.get(each.item_id)) is None else option for each in items}
-        folder.write_whole(
-            out / f"submission-{folder.slug(contender.name)}.json", json.dumps(content, indent=1).encode()
-        )
+        write_whole(out / f"submission-{folder.slug(contender.name)}.json", json.dumps(content, indent=1).encode())
 
 
 # One evaluation from beginning to end: plan, solve, report.
@@ -516,11 +453,11 @@ class Workers:
     def open_solver(self, context: RunContext) -> AbstractAsyncContextManager[Solve]:
         """Open a function that solves items in these processes."""
         if self.ray or self.address is not None:
-            from kinodex.jobs.workers import ray_solver
+            from kinodex.jobs.eval.solvers import ray_solver
 
             return ray_solver(context, self.count, self.address)
         if self.count is not None and self.count > 1:
-            from kinodex.jobs.workers import process_solver
+            from kinodex.jobs.eval.processes import process_solver
 
             return process_solver(context, self.count)
         from kinodex.jobs.eval.solve import open_solver

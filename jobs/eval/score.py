@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from kinodex.agent.answer import Evidence
-from kinodex.agent.errors import GONE_AFTER, AllRejected, ModelRejected, ModelUnreachable
-from kinodex.agent.limits import gather_all
+from kinodex.agent.checked import ask_checked
+from kinodex.agent.errors import ModelError, ModelUnreachable
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Model
 from kinodex.agent.requests.describe import JudgeAnswer
-from kinodex.agent.session import ATTEMPTS
+from kinodex.jobs.batch import Batch, Limits
 from kinodex.jobs.errors import UsageError, check_packages
 from kinodex.jobs.eval.contenders import ItemResult, Judgement
 from kinodex.jobs.eval.folder import JUDGED, RunPlan, open_for_append, read_items, read_judgements, read_plan, read_run
@@ -484,67 +484,45 @@ async def _judge_all(
     append: Callable[[Judgement], None],
     on_progress: Callable[[int, int], object],
 ) -> int:
-    """Judge cases side by side; what ends the judging lets the requests under way come back, and keeps their scores."""
-    left, tally = iter(cases), _Tally()
+    """Judge cases side by side; return the number of those without a score."""
+    batch: Batch[Case] = Batch(Limits(choice.at_once or AT_ONCE), "answers", "all scores are kept")
+    done = unscored = refused = 0
+
+    def keep(case: Case, judged: Judgement | ModelError) -> None:
+        nonlocal done, unscored, refused
+        if isinstance(judged, ModelUnreachable):  # which says nothing of the answer
+            batch.unheard(case[0], judged)
+            unscored += 1
+        elif isinstance(judged, ModelError):  # of what this one answer says, unless it goes on like that
+            batch.heard()
+            refused += 1
+            if refused >= MOST_REFUSED:
+                batch.stop(judged)
+            else:
+                append(replace(case[0], reason=" ".join(str(judged).split())))
+            unscored += 1
+        else:
+            batch.heard()
+            append(judged)
+            unscored += judged.score is None
+        done += 1
+        on_progress(done, len(cases))
+
     async with role_models(choice) as models:
         model = models.get(JUDGE) or models["default"]
-
-        async def work() -> None:
-            while tally.end is None and (case := next(left, None)) is not None:
-                try:
-                    judgement = await _judged(model, case, tally)
-                except Exception as error:
-                    tally.end = tally.end or error
-                    judgement = None
-                if judgement is not None:
-                    append(judgement)
-                tally.unscored += judgement is None or judgement.score is None
-                tally.done += 1
-                on_progress(tally.done, len(cases))
-
-        await gather_all([work() for _ in range(min(choice.at_once or AT_ONCE, len(cases)))])
-    if tally.end is not None:
-        raise tally.end
-    return tally.unscored
+        await batch.run_here(cases, lambda case: judge(model, case), keep)
+    return unscored
 
 
-@dataclass(slots=True)
-class _Tally:
-    """The course of a judging: `lost` answers in a row got no reply; `end` is the error that ends it, None so far."""
-
-    done: int = 0
-    unscored: int = 0
-    refused: int = 0
-    lost: int = 0
-    end: Exception | None = None
-
-
-async def _judged(model: Model, case: Case, tally: _Tally) -> Judgement | None:
-    """Judge one answer; None if it got no reply at all, which says nothing of it. Raises what ends the judging."""
+async def judge(model: Model, case: Case) -> Judgement | ModelError:
+    """Judge one answer, or give the error of a request without a reply. Raises what every other would meet too."""
     unscored, request = case
     try:
-        score, reason = await judge_one(model, request)
-    except ModelUnreachable:
-        tally.lost += 1
-        if tally.lost >= GONE_AFTER:
-            raise
-        return None
-    except ModelRejected as error:  # of what this one answer says, unless it goes on like that
-        tally.refused += 1
-        if isinstance(error, AllRejected) or tally.refused >= MOST_REFUSED:
-            raise
-        score, reason = None, " ".join(str(error).split())
-    tally.lost = 0
-    return replace(unscored, score=score, reason=reason)
-
-
-async def judge_one(model: Model, request: JudgeAnswer) -> tuple[int | None, str]:
-    """Ask for the score of an answer and its reason, twice at most; None and the problem if no reply is valid."""
-    problem = ""
-    for attempt in range(ATTEMPTS):
-        exchange = await model.ask(request)
-        if exchange.reply is not None:
-            return exchange.reply.score, exchange.reply.reasoning
-        problem = exchange.invalid or ""
-        request = replace(request, attempt=attempt + 1, complaint=problem, bad_reply=exchange.raw)
-    return None, f"no valid score in {ATTEMPTS} attempts: {problem}"
+        outcome = await ask_checked(model, request)
+    except ModelUnreachable as error:
+        return error
+    if outcome.refused is not None:
+        return outcome.refused
+    if outcome.reply is None:
+        return replace(unscored, reason=f"no valid score in {outcome.calls} attempts: {outcome.complaint}")
+    return replace(unscored, score=outcome.reply.score, reason=outcome.reply.reasoning)

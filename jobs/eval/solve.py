@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import io
 import json
 import logging
 import sys
 import traceback
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from threading import Thread
-from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,19 +24,18 @@ from kinodex.agent.errors import (
     BadSettings,
     ModelUnreachable,
     NeedsLanguage,
-    TakesNoPictures,
     TraceError,
     UnknownAgent,
 )
 from kinodex.agent.limits import Budget
-from kinodex.agent.models.openai_model import OpenAIModel
-from kinodex.agent.protocol import USUAL, AnswerRules, Exchange, Models, Note, R, Request, Segment, ShownFrame, Usage
+from kinodex.agent.protocol import USUAL, AnswerRules, Note, Segment, ShownFrame
 from kinodex.agent.trace import Acted, Decided, Event, Exchanged, Expanded, Ranked, Scored
 from kinodex.agent.trace import record as trace_line
 from kinodex.agent.variants.eea import reward_entropy
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 from kinodex.index.library import Library
-from kinodex.index.spaces.towers import SharedSwitch, thread_pools
+from kinodex.index.shared_switch import SharedSwitch
+from kinodex.index.spaces.thread_pools import thread_pools
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import (
     Contender,
@@ -51,6 +47,7 @@ from kinodex.jobs.eval.contenders import (
     SolvedItem,
     failed_result,
 )
+from kinodex.jobs.model_loop import ModelLoop, models_in, quick_switches
 from kinodex.jobs.models import ModelChoice, ModelsFor, chosen_models
 from kinodex.jobs.telemetry import Watch, spans_to
 
@@ -76,11 +73,26 @@ async def open_solver(context: RunContext) -> AsyncIterator[Solve]:
     environment_of = open_environments(context)
     computes_little = context.detector is None and not context.choice.is_local
     with _one_thread.held() if computes_little else nullcontext():
-        open_models = open_model_thread if context.choice.may_use_endpoints else chosen_models
-        async with open_models(context.choice) as models_for:
+        async with _opened(context.choice) as models_for:
             with spans_to(context.otlp) if context.otlp else nullcontext() as watch:
                 limits = context.budget, context.rules
                 yield make_solver(environment_of, models_for, *limits, traces=context.traces, watch=watch)
+
+
+@asynccontextmanager
+async def _opened(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
+    """Open the models of a choice; those behind endpoints in a loop of their own.
+
+    What an agent does between its calls takes some milliseconds at a time, in which its event loop sends and receives
+    nothing. With dozens of calls in flight that adds up; so a reply makes room for the next request at once.
+    """
+    if not choice.may_use_endpoints:
+        async with chosen_models(choice) as models_for:
+            yield models_for
+        return
+    with ModelLoop() as loop, quick_switches.held():
+        opened = loop.open(chosen_models(choice))
+        yield lambda environment: models_in(loop, opened(environment))
 
 
 def make_solver(
@@ -262,115 +274,3 @@ class SearchRecorder:
     def _range(self, number: int | None) -> Evidence | None:
         segment = None if number is None else self._segments[number]
         return None if segment is None else Evidence(segment.video_id, segment.start_s, segment.end_s)
-
-
-# A thread for the models behind endpoints, with an event loop of its own.
-#
-# What an agent does between its calls (reading frames, comparing vectors) takes some milliseconds at a time, in which
-# its event loop sends and receives nothing. With dozens of calls in flight that adds up, and the endpoint waits. The
-# models have their own loop here, so that a reply makes room for the next request at once.
-
-T = TypeVar("T")
-
-SWITCH_S = 0.0002
-"""Longest time that a thread computes while another one waits: the models' turns are short and should come soon."""
-
-
-@asynccontextmanager
-async def open_model_thread(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
-    """Open the models of a choice as `chosen_models` does; those behind endpoints run in a thread of their own."""
-    with _running_loop() as loop, _quick_switches.held():
-        here = asyncio.get_running_loop()
-        opened, closing = here.create_future(), asyncio.Event()
-
-        async def hold() -> None:
-            async with chosen_models(choice) as models_for:
-                here.call_soon_threadsafe(opened.set_result, models_for)
-                await closing.wait()
-
-        holding = asyncio.ensure_future(_call_in(loop, hold()))
-        await asyncio.wait([opened, holding], return_when=asyncio.FIRST_COMPLETED)
-        if not opened.done():
-            holding.result()  # raises the error of opening
-        models_for: ModelsFor = opened.result()
-        try:
-            yield lambda environment: _in_thread(loop, models_for(environment))
-        finally:
-            loop.call_soon_threadsafe(closing.set)
-            await holding
-
-
-class _ThreadModel:
-    """A model whose requests are sent by another thread's loop."""
-
-    def __init__(self, model: OpenAIModel, loop: asyncio.AbstractEventLoop) -> None:
-        self._model, self._loop = model, loop
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def has_language(self) -> bool:
-        return self._model.has_language
-
-    async def ask(self, request: Request[R]) -> Exchange[R]:
-        return await _call_in(self._loop, self._model.ask(request))
-
-    async def check_sight(self) -> tuple[TakesNoPictures | None, Usage | None]:
-        return await _call_in(self._loop, self._model.check_sight())
-
-
-def _in_thread(loop: asyncio.AbstractEventLoop, models: Models) -> Models:
-    if isinstance(models, Mapping):
-        return {
-            role: _ThreadModel(each, loop) if isinstance(each, OpenAIModel) else each for role, each in models.items()
-        }
-    return _ThreadModel(models, loop) if isinstance(models, OpenAIModel) else models
-
-
-async def _call_in(loop: asyncio.AbstractEventLoop, call: Coroutine[Any, Any, T]) -> T:
-    outcome = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_outcome(call), loop))
-    if isinstance(outcome, BaseException):
-        raise outcome
-    return outcome
-
-
-async def _outcome(call: Coroutine[Any, Any, T]) -> T | BaseException:
-    """Return what a call returns or raises: an error that its caller no longer waits for would be logged as a fault."""
-    outcomes: Sequence[T | BaseException] = await asyncio.gather(call, return_exceptions=True)
-    return outcomes[0]
-
-
-@contextmanager
-def _running_loop() -> Iterator[asyncio.AbstractEventLoop]:
-    """Run an event loop in a thread of its own until the block ends; calls that still go on are cancelled, and end."""
-    loop = asyncio.new_event_loop()
-    thread = Thread(target=loop.run_forever, name="models", daemon=True)
-    thread.start()
-    try:
-        yield loop
-    finally:
-        asyncio.run_coroutine_threadsafe(_end_calls(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
-
-
-async def _end_calls() -> None:
-    """Cancel the other tasks of this loop, and wait for all, also for those that were cancelled and take some steps."""
-    calls = asyncio.all_tasks() - {asyncio.current_task()}
-    for call in calls:
-        if not call.cancelling():
-            call.cancel()
-    await asyncio.gather(*calls, return_exceptions=True)
-
-
-def _switch_quickly() -> Callable[[], None]:
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_S)
-    return lambda: sys.setswitchinterval(before)
-
-
-_quick_switches = SharedSwitch(_switch_quickly)
-"""Shared by the runs of this process: the last one to end puts the interval back."""

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from kinodex.index.text import counted, visible
+from kinodex.index.durations import counted
+from kinodex.index.terminal_text import visible
 from kinodex.jobs.eval.items import MOST_NAMED, WHOLE, Problem, Scoring, some
 from kinodex.jobs.eval.moments import Case, Cases, Result, ground_standings, search_standings
 from kinodex.jobs.eval.moments import Standing as MomentStanding

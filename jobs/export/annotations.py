@@ -13,10 +13,10 @@ from xml.sax.saxutils import quoteattr
 
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import DetectionRow, ScreenTextRow, StoredFrame, VideoRow
-from kinodex.index.text import redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment, Target, by_video, digest, moment_facts, target_folder
 from kinodex.jobs.export.texts import time_stem, video_stems
+from kinodex.redaction import redact_uri
 
 # `kinodex export coco`: detections, or text on screen, as a COCO data set: their stored frames, and one JSON file.
 #

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from kinodex.index.datasets import frames_by_video
+from kinodex.index.altered_rows import check_values
+from kinodex.index.datasets.groups import frames_by_video
 from kinodex.index.library import Library
-from kinodex.index.spaces.towers import Fingerprint
-from kinodex.index.store.schema import equal
-from kinodex.index.sweep import check_values
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.store.filters import equal
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Target, target_folder
 from kinodex.jobs.open import find_filled_space

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from kinodex.index.rows import VideoRow
-from kinodex.index.text import redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.frame_rate import FrameRate
 from kinodex.jobs.export.moments import Moment
+from kinodex.redaction import redact_uri
 
 MOST_EVENTS = 999
 REEL_CHARACTERS = 8

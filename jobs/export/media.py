@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinodex.index.clocks import player_s, presentation_s
 from kinodex.index.library import LibraryReader
-from kinodex.index.rows import SourceRow, StoredFrame, VideoRow, player_s, presentation_s
-from kinodex.index.text import redact, redact_uri
+from kinodex.index.rows import SourceRow, StoredFrame, VideoRow
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment, Target, by_video, digest, in_time_order, moment_facts, target_folder
 from kinodex.jobs.export.texts import check_free, distinct, file_stem, table_text, time_stem, video_stems
@@ -35,6 +35,7 @@ from kinodex.pipeline.media.clips import (
 )
 from kinodex.pipeline.media.source import ClipFile, EditFacts, Expected, read_edit_facts, removed_on_error
 from kinodex.pipeline.subtitles import Cue
+from kinodex.redaction import redact, redact_uri
 
 # `kinodex export clips`: moments cut out of the videos' files, a file each, and a manifest.
 

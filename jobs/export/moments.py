@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kinodex.agent.trace import read_trace
+from kinodex.index.clocks import presentation_s
 from kinodex.index.errors import QueryError, UnknownVideo
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.named_files import open_named
 from kinodex.index.nesting import parse_json
-from kinodex.index.rows import Basis, Scope, SegmentRow, VideoRow, presentation_s
+from kinodex.index.rows import Basis, Scope, SegmentRow, VideoRow
 from kinodex.index.times import parse_time
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.open import load_text_tower

@@ -12,7 +12,8 @@ from ray.data import read_datasource
 from ray.data.block import BlockMetadata
 from ray.data.datasource.datasource import Datasource, ReadTask
 
-from kinodex.index.datasets import FramePlan, FrameReader, plan_frames
+from kinodex.index.datasets.plan import FramePlan, plan_frames
+from kinodex.index.datasets.reader import FrameReader
 from kinodex.index.library import Library
 from kinodex.index.store.database import data_bytes
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from ray.data import Dataset
 
-    from kinodex.index.datasets import Versions
+    from kinodex.index.datasets.versions import Versions
     from kinodex.index.library import LibraryReader
 
 DEFAULT_COLUMNS = ("video_id", "title", "frame_no", "time_s", "jpeg")

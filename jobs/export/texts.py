@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from kinodex.index.text import redact_uri, visible_lines
+from kinodex.index.terminal_text import visible_lines
 from kinodex.index.times import cue_clock
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment, in_time_order, plain_cell
+from kinodex.redaction import redact_uri
 
 # Names of files: of a video's title and times, without what a file system or a shell would trip over.
 

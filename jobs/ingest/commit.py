@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from kinodex.index.clocks import first_zero_s
 from kinodex.index.errors import MetadataConflict
 from kinodex.index.library import Library
-from kinodex.index.rows import FailureRow, SourceRow, VideoRow, first_zero_s
-from kinodex.index.spaces.space import BUILTIN_SPACE
+from kinodex.index.rows import FailureRow, SourceRow, VideoRow
+from kinodex.index.spaces.model_names import BUILTIN_SPACE
 from kinodex.jobs.addresses import READING_STAGES, settle
 from kinodex.jobs.ingest.messages import ChunkRead
 from kinodex.pipeline.decoding.stream import OTHER_STREAMS

@@ -23,7 +23,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from kinodex.index.flags import Flag
 from kinodex.index.named_files import read_text, read_toml
-from kinodex.index.spaces.space import BUILTIN_SPACE, DEFAULT_SPACE
+from kinodex.index.spaces.model_names import BUILTIN_SPACE, DEFAULT_SPACE
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:

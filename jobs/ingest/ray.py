@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.messages import Assignment, FinishedTask, Identify, IdentifyDone, IdleWorkers, Task, WorkDone
 from kinodex.jobs.ingest.worker import Worker
@@ -29,7 +29,8 @@ from kinodex.pipeline.fetch import FetchedVideo, Source, scratch_folder
 from kinodex.pipeline.sample import Chunk
 
 if TYPE_CHECKING:
-    from kinodex.index.spaces.towers import ImageEmbedder, TowerKind
+    from kinodex.index.spaces.embedders import ImageEmbedder
+    from kinodex.index.spaces.towers import TowerKind
 
 # Models that embed, as Ray actors: one a GPU or a part of one, or, without GPUs, one for two CPUs.
 

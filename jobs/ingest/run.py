@@ -21,12 +21,12 @@ from pathlib import Path
 from kinodex.index.errors import LibraryBusy, TowersDamaged
 from kinodex.index.library import Library
 from kinodex.index.rows import RunRow
-from kinodex.index.spaces.cpu import ImageTower
-from kinodex.index.spaces.space import absolute_name
-from kinodex.index.spaces.towers import Fingerprint
-from kinodex.index.store.database import is_local
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.spaces.image_tower import ImageTower
+from kinodex.index.spaces.model_names import absolute_name
 from kinodex.index.store.indexes import DURING_RUN, clean, refresh
 from kinodex.index.store.leases import Lease
+from kinodex.index.store.places import is_local
 from kinodex.index.sweep import sweep
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.commit import IngestReport, Watch, summary, utilisation
@@ -111,7 +111,7 @@ def run_ingest(
             raise none_drawn(Path(each.uri).name for each in undrawn)
     if config.cuts == "exact":
         from kinodex.jobs.add.run import add
-        from kinodex.jobs.add.shots import Shots
+        from kinodex.jobs.add.stages import Shots
 
         add(library, Shots())
     return report

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from kinodex.index.library import Library
 from kinodex.index.nesting import parse_json
-from kinodex.index.store.schema import equal
-from kinodex.index.text import redact_uri
+from kinodex.index.store.filters import equal
 from kinodex.jobs.addresses import address_states, latest, videos_by_id
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import SourceError
 from kinodex.pipeline.fetch import Source, Stamp, is_remote, local_copy, stamp
 from kinodex.pipeline.sources import ChosenSources
+from kinodex.redaction import redact_uri
 
 # Videos and sources that a library knows already: tables of millions of rows are read once, in little memory.
 

@@ -25,7 +25,6 @@ from pydantic import (
     ValidationError,
 )
 
-from kinodex.agent.ask import Task, ask_many
 from kinodex.agent.environment import Environment
 from kinodex.agent.models.local import Generator, first_tokens, generate_reply, message_tokens, opens_thinking
 from kinodex.agent.prompts import fit_context, render
@@ -33,6 +32,7 @@ from kinodex.agent.protocol import Exchange, R, Request
 from kinodex.agent.trace import Record, record
 from kinodex.agent.variants.longvideoagent import MASTER_REQUESTS
 from kinodex.index.named_files import read_toml
+from kinodex.jobs.ask_many import Task, ask_many
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.known_answers import KnownQuestion
 from kinodex.jobs.models import ModelsFor

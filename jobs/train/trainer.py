@@ -26,7 +26,7 @@ from kinodex.agent.models.local import Generator, Sample, known_model
 from kinodex.agent.variants.longvideoagent import ENDS
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
-from kinodex.index.spaces.space import import_torchvision
+from kinodex.index.spaces.import_torch import import_torchvision
 from kinodex.index.text import composed
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.known_answers import KnownQuestion

@@ -14,7 +14,7 @@ import typer
 from kinodex.cli import options
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.options import JsonOption, LibraryArgument, OtlpOption
-from kinodex.index.text import visible, visible_lines
+from kinodex.index.terminal_text import visible, visible_lines
 from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
 from kinodex.output import console, error_console, print_every, print_json, say, tell
@@ -124,7 +124,7 @@ def _ask_all(desk: Desk, request: Ask, run: Run, *, dry_run: bool, as_json: bool
     from kinodex.jobs.collection import plan_facts, plan_words
 
     if dry_run:
-        from kinodex.jobs.forecast import table
+        from kinodex.jobs.costs import table
 
         known, plan_from, films, costs = desk.bill(request)
         if as_json:
@@ -208,7 +208,7 @@ def _check_files(trace: Path | None, earlier: str | None, clip: Path | None) -> 
 
 def _show_forecast(desk: Desk, request: Ask, trace: Path | None, as_json: bool) -> None:
     from kinodex.agent.trace import ReplayModel
-    from kinodex.jobs.forecast import table
+    from kinodex.jobs.costs import table
     from kinodex.jobs.models import REPLAY, ModelChoice
 
     if isinstance(desk.models, ModelChoice) and desk.models.is_replay:

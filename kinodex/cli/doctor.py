@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kinodex.cli.options import JsonOption
-from kinodex.index.text import visible_lines
+from kinodex.index.terminal_text import visible_lines
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
 from kinodex.output import console, plain_table, print_json, say
 

@@ -147,7 +147,8 @@ def eval_run(
     request = RunRequest(benchmark, annotations, contenders, map_, limit, seed, subset, where)
     options.check_cost(choice, None, stop_at_cost)
     if dry_run:
-        from kinodex.jobs.forecast import forecast_run, table
+        from kinodex.jobs.costs import table
+        from kinodex.jobs.eval.forecast import forecast_run
 
         better = "`--limit 10` without --dry-run gives a past run, whose figures are better."
         say(table(forecast_run(request, context, out), advice=better))
@@ -425,7 +426,7 @@ class MomentRunOptions:
     contender: Annotated[
         list[str] | None,
         typer.Option(
-            help="frames, words, captions, fused (all three), ground, ground-pictures, ground-words, or agent:NAME. "
+            help="frames, words, captions, fused (all three), ground, ground-frames, ground-words, or agent:NAME. "
             "May be repeated."
         ),
     ] = None
@@ -485,7 +486,7 @@ def ground(
     """Score ranges: R@1 at IoU 0.3, 0.5 and 0.7 and mIoU; misses, false alarms and AUROC of "it happens nowhere"."""
     from kinodex.jobs.eval.tables import GROUND
 
-    _score(chosen.request(["ground", "ground-pictures", "ground-words"], most), chosen, GROUND)
+    _score(chosen.request(["ground", "ground-frames", "ground-words"], most), chosen, GROUND)
 
 
 def _score(request: MomentRequest, chosen: MomentRunOptions, scores: Scores) -> None:
@@ -511,7 +512,7 @@ def _show_progress(done: int, todo: int) -> None:
 
 
 def _failures(ran: MomentRun, standings: Sequence[Standing]) -> list[str]:
-    from kinodex.index.text import visible
+    from kinodex.index.terminal_text import visible
 
     texts = {case.case_id: visible(case.query.text) for case in ran.cases.cases}
     return [

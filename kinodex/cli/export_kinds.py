@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from kinodex.index.text import counted, visible
+from kinodex.index.durations import counted
+from kinodex.index.terminal_text import visible
 from kinodex.jobs.errors import SOME_FAILED, UsageError
 from kinodex.output import error_console, print_every, print_json, say, tell
 

@@ -56,7 +56,7 @@ class MomentOptions:
     of: Annotated[
         str | None,
         typer.Option(
-            help="What the library holds: shots, scenes, chapters, captions, speech, screen-text, detections, videos."
+            help="What the library holds: shots, scenes, chapters, captions, speech, screen_text, detections, videos."
         ),
     ] = None
     video: VideoOption = None

@@ -13,12 +13,14 @@ from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
-from pydantic import BaseModel
 
 from kinodex.index.flags import Flag, flag_of
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
+
     from kinodex.requests import Request
 
 MORE = "More"
@@ -72,7 +74,7 @@ class _Group:
 
 
 def _is_group(kind: Any) -> bool:
-    return is_dataclass(kind) or (isinstance(kind, type) and issubclass(kind, BaseModel))
+    return is_dataclass(kind) or hasattr(kind, "model_fields")
 
 
 def _group_of(parameter: inspect.Parameter) -> _Group:
@@ -116,7 +118,8 @@ def _request_group(request: type[Request]) -> _Group:
             continue
         spellings[outside(name)] = flag.name or (name.upper() if flag.is_argument else f"--{dashed(name)}")
         default = EMPTY if field.is_required() and flag.is_argument else "" if flag.is_argument else None
-        options.append(_Option(name, option_of(name, field.annotation, flag), default))
+        kind = option_of(name, field.annotation, flag, field.default)
+        options.append(_Option(name, kind, default))
 
     def make(values: Mapping[str, Any]) -> Any:
         given = {name: value for name, value in values.items() if value is not None and name in request.model_fields}
@@ -129,22 +132,24 @@ def _request_group(request: type[Request]) -> _Group:
     return _Group(options, make)
 
 
-def option_of(name: str, kind: Any, flag: Flag) -> Any:
-    """Return the Typer annotation of a field with a flag; an option that is not given is None."""
+def option_of(name: str, kind: Any, flag: Flag, default: Any = None, **more: Any) -> Any:
+    """Return the Typer annotation of a field with a flag, whose `default` the help shows; `more` is Typer's own."""
     kind = _plain(kind) if flag.parse is None else str
     if flag.is_argument:
-        return Annotated[str, typer.Argument(help=flag.help)]
-    if kind is bool:
-        spelling = [flag.name or f"--{dashed(name)}"]
-        return Annotated[bool | None, typer.Option(*spelling, help=flag.help, rich_help_panel=_panel(flag))]
-    more: dict[str, Any] = {} if flag.parse is None else {"parser": flag.parse}
-    spelling = [flag.name or f"--{dashed(name)}"]
-    option = typer.Option(*spelling, help=flag.help, metavar=flag.metavar, rich_help_panel=_panel(flag), **more)
-    return Annotated[kind | None, option]
+        return Annotated[str, typer.Argument(help=flag.help, metavar=flag.metavar)]
+    spellings = (flag.name or f"--{dashed(name)}").split()
+    if kind is bool and default is True:
+        spellings = [f"--{dashed(name)}/--no-{dashed(name)}"]
+    more = {"show_default": _shown(default), "metavar": flag.metavar, **more}
+    if flag.parse is not None:
+        more["parser"] = flag.parse
+    panel = MORE if flag.is_rare else None
+    return Annotated[kind | None, typer.Option(*spellings, help=flag.help, rich_help_panel=panel, **more)]
 
 
-def _panel(flag: Flag) -> str | None:
-    return MORE if flag.is_rare else None
+def _shown(default: Any) -> str | bool:
+    """The default of a field as `--help` shows it; not that there is none."""
+    return str(default) if isinstance(default, str | int | float) and default not in (0, "") else False
 
 
 def _plain(kind: Any) -> Any:
@@ -184,10 +189,32 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def flag_options(model: type[BaseModel], common: frozenset[str]) -> Iterator[inspect.Parameter]:
-    """Iterate over the options of a settings model whose fields have a flag; those not in `common` are rare."""
+    """Iterate over the options of a settings model whose fields have a flag; None stands for one that is not given.
+
+    Those that are not in `common` are rare.
+    """
+    for name, field, flag in _flagged(model):
+        shown = flag if name in common else replace(flag, is_rare=True)
+        kind = option_of(name, field.annotation, shown)
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+
+
+def stage_options(model: type[BaseModel]) -> Iterator[inspect.Parameter]:
+    """Iterate over the same, with their defaults and limits; those that the settings cannot do without are required."""
+    for name, field, flag in _flagged(model):
+        bounds = {"min": "ge", "max": "le"}
+        limits = {
+            each: next((getattr(it, bound) for it in field.metadata if hasattr(it, bound)), None)
+            for each, bound in bounds.items()
+        }
+        kind = option_of(name, field.annotation, flag, field.default, show_default=True, **limits)
+        default = field.default if isinstance(field.default, bool | int | float) else field.default or None
+        required = EMPTY if field.is_required() else default
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=required, annotation=kind)
+
+
+def _flagged(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, Flag]]:
     for name, field in model.model_fields.items():
         flag = flag_of(field.metadata)
         if flag is not None:
-            shown = flag if name in common else replace(flag, is_rare=True)
-            kind = option_of(name, field.annotation, shown)
-            yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            yield name, field, flag

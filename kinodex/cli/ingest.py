@@ -16,7 +16,7 @@ import typer
 
 from kinodex.cli import options
 from kinodex.cli.options import JsonOption, open_library
-from kinodex.index.text import visible_lines
+from kinodex.index.terminal_text import visible_lines
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
 from kinodex.output import console, error_console, say
 

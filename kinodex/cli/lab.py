@@ -49,9 +49,9 @@ def master(
     space: SpaceOption = None,
 ) -> None:
     """Train a LongVideoAgent master with GRPO on questions about a library; run it again to continue."""
-    from kinodex.jobs.forecast import describe_helper_calls
     from kinodex.jobs.known_answers import read_known
     from kinodex.jobs.models import ModelChoice
+    from kinodex.jobs.train.helper_calls import describe_helper_calls
     from kinodex.jobs.train.rollouts import MasterSettings
     from kinodex.jobs.train.trainer import film_environments, train_master
 

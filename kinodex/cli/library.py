@@ -14,7 +14,8 @@ import typer
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.meant import Group
 from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, WhereOption, open_library
-from kinodex.index.text import counted, visible
+from kinodex.index.durations import counted
+from kinodex.index.terminal_text import visible
 from kinodex.index.times import clock
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
 from kinodex.output import console, error_console, plain_table, print_json, say, tell
@@ -122,7 +123,7 @@ def videos(
 
     An ingest of the same files indexes them again.
     """
-    from kinodex.index.maintain import remove_videos
+    from kinodex.index.remove import remove_videos
 
     opened = open_library(library)
     rows = opened.videos_named(video, whole_name=True)  # what is deleted is not guessed
@@ -141,7 +142,7 @@ def added(
     stage: Annotated[
         str,
         typer.Argument(
-            help="captions, detections, speech, screen-text, chapters, vectors, sentences, map, extracts or clips."
+            help="captions, detections, speech, screen_text, chapters, vectors, sentences, map, extracts or notes."
         ),
     ],
     model: Annotated[str, typer.Argument(help="Its name in `kinodex info`; for vectors and sentences a digest.")],
@@ -149,7 +150,7 @@ def added(
     yes: YesOption = False,
 ) -> None:
     """Remove the rows that a model added: what `kinodex add` made, such as captions, or notes of agents."""
-    from kinodex.index.maintain import remove_added
+    from kinodex.index.remove import remove_added
 
     opened = open_library(library)
     before = _facts(opened, stage, model)
@@ -578,7 +579,7 @@ def _checked(texts: list[ReadResult], duration_s: float | None) -> list[ReadResu
 def _library(uri: str, space: str | None) -> Library:
     from kinodex.index.library import Library
     from kinodex.index.spaces.load import load_text_tower
-    from kinodex.index.spaces.space import DEFAULT_SPACE
+    from kinodex.index.spaces.model_names import DEFAULT_SPACE
     from kinodex.jobs.towers import carry_or_note, log_notes
     from kinodex.pipeline.sample import IngestSettings
 

@@ -41,7 +41,7 @@ COMMANDS = {
     "extract": Place("kinodex.cli.add:extract", "Fill in a table from scenes, by a schema.", MORE),
     "sql": Place("kinodex.cli.search:sql", "Run SQL over a library.", MORE),
     "import": Place("kinodex.cli.library:import_app", "Bring in captions or transcripts made elsewhere.", MORE),
-    "speakers": Place("kinodex.cli.add:speakers", "List and name the people who speak.", MORE),
+    "speakers": Place("kinodex.cli.speakers:speakers", "List and name the people who speak.", MORE),
     "duplicates": Place("kinodex.cli.search:duplicates", "Find videos that show the same.", MORE),
     "export": Place("kinodex.cli.export:export", "Write clips, frames, subtitles, data sets.", MORE),
     "remove": Place("kinodex.cli.library:remove_app", "Remove videos, what was added, or voices.", MORE),
@@ -151,11 +151,10 @@ def main() -> None:
     """Run the command line. An error of the tree in jobs/errors.py becomes one line on stderr and an exit code."""
     from typer._click.exceptions import ClickException, NoArgsIsHelpError
 
-    from kinodex.index.errors import KinodexError
+    from kinodex.errors import KinodexError
     from kinodex.jobs.child_processes import isolated_children
     from kinodex.jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED, PIPE_CLOSED, lacks_files, lacks_memory
     from kinodex.output import notes_on_stderr, open_closed_streams, write_any_text
-    from kinodex.pipeline.errors import PipelineError
 
     open_closed_streams()
     write_any_text(sys.stdout, sys.stderr)
@@ -183,7 +182,7 @@ def main() -> None:
         remedy = f"pip install 'kinodex[{EXTRAS[error.name]}]'"
         tell(f"error: this needs the package {error.name}, which is not installed; {remedy}")
         raise SystemExit(BAD_INPUT) from None
-    except (KinodexError, PipelineError) as error:
+    except KinodexError as error:
         from kinodex.jobs.errors import exit_code
 
         short = lacks_files(error)

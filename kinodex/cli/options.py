@@ -239,9 +239,6 @@ OtlpOption = Annotated[
 
 # The options that the commands of `kinodex add` share.
 
-LocalModelOption = Annotated[str, typer.Option("--model", help="A model of transformers: a hub id or a local folder.")]
-DeviceOption = Annotated[str, typer.Option(help="Where the model runs: auto, cpu, cuda.")]
-
 
 @dataclass(frozen=True)
 class Adding:
@@ -260,85 +257,3 @@ class Adding:
 
 
 HERE = Adding()
-
-
-@dataclass(frozen=True)
-class Writing(Adding):
-    """The model that writes of parts of videos, and how it is asked, for `with_groups`."""
-
-    base_url: Annotated[
-        str | None,
-        typer.Option(
-            help="An OpenAI-compatible endpoint, http://HOST:PORT/v1. Without it a folder or a hub id is loaded here, "
-            "and any other name is a model of OpenAI's, or of OPENAI_BASE_URL."
-        ),
-    ] = None
-    batch: Annotated[
-        int | None,
-        typer.Option(min=1, help="Parts at once, of several videos together at an endpoint. Default: 4, there 32."),
-    ] = None
-    device: DeviceOption = "auto"
-    input_price: InputPriceOption = 0.0
-    output_price: OutputPriceOption = 0.0
-    stop_at_cost: Annotated[
-        float | None,
-        rare(help="No request begins once those of this run cost so much; run again to go on with what came."),
-    ] = None
-    batch_api: Annotated[
-        bool,
-        typer.Option(
-            "--batch-api", help="Send the requests by the endpoint's Batch API: half the price, done within a day."
-        ),
-    ] = False
-    dry_run: DryRunOption = False
-
-    def settings(self, model: str) -> dict[str, Any]:
-        """The fields of an `EndpointAddition` by this model; raises UsageError for options that do not go together."""
-        from kinodex.jobs.add.endpoint import default_batch
-        from kinodex.jobs.errors import UsageError
-        from kinodex.jobs.models import ModelChoice
-
-        on_ray = self.ray or self.ray_address is not None
-        base_url = self.base_url or endpoint_of(model)
-        if base_url is None and (self.batch_api or self.dry_run):
-            raise UsageError("got --batch-api or --dry-run for a local model, which costs nothing; give --base-url")
-        if self.batch_api and on_ray:
-            raise UsageError(
-                "got --batch-api with --ray; batches are sent and waited for by this process, so leave one out"
-            )
-        if self.stop_at_cost is not None and (self.batch_api or on_ray):
-            other = "--batch-api, which sends all requests before one is paid" if self.batch_api else "--ray"
-            raise UsageError(f"got --stop-at-cost with {other}; leave one out, and see the bill with --dry-run")
-        prices = {"input_price": self.input_price, "output_price": self.output_price}
-        choice = ModelChoice(model, base_url, input_price=self.input_price, output_price=self.output_price)
-        check_cost(choice, None, self.stop_at_cost)
-        return {
-            "model": model if base_url else local_name(model),
-            "base_url": base_url,
-            "batch": self.batch or default_batch(base_url),
-            "device": "cpu" if base_url else self.device,
-            **prices,
-            "stop_at_cost": self.stop_at_cost,
-        }
-
-
-WRITING = Writing()
-
-
-def endpoint_of(model: str) -> str | None:
-    """Return the endpoint that serves a model where none is named: that of `ask`, unless it is a folder or a hub id.
-
-    >>> endpoint_of("gpt-4o"), endpoint_of("Qwen/Qwen2.5-VL-3B-Instruct")
-    ('https://api.openai.com/v1', None)
-    """
-    from kinodex.agent.models.roles import default_base_url
-    from kinodex.jobs.models import LOCAL
-
-    is_here = "/" in model or model.startswith(LOCAL) or Path(model).expanduser().is_dir()
-    return None if is_here else default_base_url()
-
-
-def local_name(model: str) -> str:
-    """Resolve a folder to its whole path, so that it is one model from any working directory; keep a hub id."""
-    folder = Path(model).expanduser()
-    return str(folder.resolve()) if folder.is_dir() else model

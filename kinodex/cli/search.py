@@ -12,8 +12,9 @@ import typer
 from kinodex.cli import options
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, WhereOption
+from kinodex.index.durations import counted
 from kinodex.index.kinds import ALL
-from kinodex.index.text import counted, visible, visible_lines
+from kinodex.index.terminal_text import visible, visible_lines
 from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
 from kinodex.output import console, error_console, plain_table, print_every, print_json, say, tell
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kinodex.index.library import Library
+    from kinodex.jobs.costs import Forecast
     from kinodex.jobs.duplicates import Progress
     from kinodex.jobs.export.media import JoinedClip
     from kinodex.jobs.export.moments import Moment
-    from kinodex.jobs.forecast import Forecast
     from kinodex.jobs.ground import Grounding
     from kinodex.jobs.verify import Looked
 
@@ -78,7 +79,7 @@ def _checked(request: Find, image: Path | None, label: str | None, space: str | 
 
 
 def _show_forecast(costs: Sequence[Forecast], as_json: bool) -> None:
-    from kinodex.jobs.forecast import table
+    from kinodex.jobs.costs import table
 
     if as_json:
         print_json(asdict(costs[0]))

@@ -17,15 +17,17 @@ from rich.markup import escape
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from kinodex.index.durations import counted, duration
 from kinodex.index.library import Library
 from kinodex.index.rows import RunRow
-from kinodex.index.text import counted, duration, redact, visible, visible_lines
+from kinodex.index.terminal_text import visible, visible_lines
 from kinodex.index.times import clock
 from kinodex.jobs.addresses import READING_STAGES
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import plain_cell
 from kinodex.jobs.ingest.commit import STATES, IngestReport, Progress, SourceOutcome, Watch, summary
 from kinodex.output import LINE_EVERY_S, console, plain_table, print_every, print_json, say
+from kinodex.redaction import redact
 
 if TYPE_CHECKING:
     from kinodex.index.rows import VideoRow

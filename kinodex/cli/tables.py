@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from kinodex.index.conditions import quoted
+from kinodex.index.durations import counted
 from kinodex.index.metadata import plain
-from kinodex.index.text import counted, visible, visible_lines
+from kinodex.index.terminal_text import visible, visible_lines
 from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.verdicts import Judged, basis_of, claim

@@ -12,7 +12,8 @@ from kinodex.agent import trace
 from kinodex.agent.answer import Answer
 from kinodex.agent.protocol import Segment, Video
 from kinodex.agent.trace import Event
-from kinodex.index.text import counted, visible, visible_lines
+from kinodex.index.durations import counted
+from kinodex.index.terminal_text import visible, visible_lines
 from kinodex.index.times import clock
 
 SHOWN_NOTES = 5

@@ -13,10 +13,11 @@ from kinodex.cli import options
 from kinodex.cli.ask import answer_and_show
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.options import JsonOption
-from kinodex.index.text import redact, visible, visible_lines
+from kinodex.index.terminal_text import visible, visible_lines
 from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
 from kinodex.output import print_json, say, tell
+from kinodex.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

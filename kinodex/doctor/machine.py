@@ -31,10 +31,10 @@ from kinodex.agent.models.roles import Role, api_key, read_roles
 from kinodex.agent.models.sight import COLOUR, ProbeReply, coloured, names_colour, which_colour
 from kinodex.agent.prompts import user_message
 from kinodex.doctor.alone import Lost, run_alone_within
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.maintain import health as check_health
-from kinodex.index.spaces.space import BUILTIN_SPACE, DEFAULT_SPACE
+from kinodex.index.spaces.model_names import BUILTIN_SPACE, DEFAULT_SPACE
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import cache_file
 from kinodex.jobs.open import load_image_tower, load_text_tower
@@ -362,7 +362,7 @@ def _check_builtin() -> CheckResult:
 def _check_hub() -> CheckResult:
     from huggingface_hub.constants import ENDPOINT, HF_HUB_OFFLINE
 
-    from kinodex.index.spaces.space import quick_hub
+    from kinodex.index.spaces.quick_hub import quick_hub
 
     only = "only models that are cached, or here as folders (local-dir:FOLDER), load"
     if HF_HUB_OFFLINE:
@@ -421,7 +421,7 @@ def _architecture(config: Path) -> str:
 
 def check_default_space(cached: Iterable[CachedRepoInfo]) -> CheckResult:
     """Check that its weights are cached, which an ingest needs, and its tokenizer, which a search by words needs."""
-    from kinodex.index.spaces.space import import_open_clip
+    from kinodex.index.spaces.import_torch import import_open_clip
 
     architecture, _, tag = DEFAULT_SPACE.partition("/")
     open_clip = import_open_clip()

@@ -288,7 +288,7 @@ class AskReply(BaseModel):
     rounds: int
     agent: str
     models: dict[str, str]
-    ledger: dict[str, float]
+    ledger: dict[str, int | float]
     cut: str | None = None
 
 

@@ -16,9 +16,8 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 from pydantic import Field, ValidationError, create_model
 
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 from kinodex.mcp.replies import clipped
-from kinodex.pipeline.errors import PipelineError
 from kinodex.requests import Request, flags, outside
 
 
@@ -93,7 +92,7 @@ def with_tool_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
     async def guarded(**arguments: Any) -> Any:
         try:
             return await tool(**arguments)
-        except (KinodexError, PipelineError) as error:
+        except KinodexError as error:
             raise ToolError(clipped(str(error))) from error  # its message repeats the argument, however long that is
 
     return guarded

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 from kinodex.agent.answer import Answer
 from kinodex.guards import CLIENT_LEFT, LOOPBACK, Guard, answering, guarded_app, http_protocol, json_response
 from kinodex.index.library import Library
-from kinodex.index.text import redact_uri, visible
+from kinodex.index.terminal_text import visible
 from kinodex.jobs.models import describe_models
 from kinodex.output import tell
+from kinodex.redaction import redact_uri
 from kinodex.requests import Ask
 from kinodex.web.ask_routes import asking_routes
 from kinodex.web.chat_models import library_names

@@ -6,14 +6,15 @@ work holds up no page.
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, wait
+from contextlib import ExitStack
+from typing import Any
 
 from kinodex.agent.environment import Environment
 from kinodex.agent.protocol import Models
-from kinodex.jobs.models import ModelChoice, ModelsFor, chosen_models
+from kinodex.jobs.model_loop import ModelLoop
+from kinodex.jobs.models import ModelChoice, chosen_models
 
 PATIENCE_S = 5.0
 """Seconds that calls have to end when the thread is closed; then they are cancelled."""
@@ -23,48 +24,22 @@ class AskingThread:
     """Runs calls until it is closed, with the models of a choice. Raises what opening the models raises."""
 
     def __init__(self, choice: ModelChoice) -> None:
-        self._choice, self._patience_s = choice, PATIENCE_S
-        self._opened: Future[tuple[asyncio.AbstractEventLoop, ModelsFor, asyncio.Event]] = Future()
-        self._calls: set[asyncio.Task[None]] = set()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._work()), name="questions")
-        self._thread.start()
-        try:
-            self._loop, self._models, self._closing = self._opened.result()
-        except BaseException:
-            self._thread.join()
-            raise
+        self._calls: set[Future[None]] = set()
+        with ExitStack() as stack:
+            self._loop = stack.enter_context(ModelLoop("questions"))
+            self._models = self._loop.open(chosen_models(choice))
+            self._opened = stack.pop_all()
 
     def models(self, environment: Environment) -> Models:
         return self._models(environment)
 
-    def submit(self, call: Callable[[], Awaitable[None]]) -> None:
+    def submit(self, call: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Begin a call in this thread; it deals with its errors itself."""
-        self._loop.call_soon_threadsafe(self._begin, call)
+        future = self._loop.submit(call())
+        self._calls.add(future)
+        future.add_done_callback(self._calls.discard)
 
     def close(self, patience_s: float = PATIENCE_S) -> None:
         """Wait so long for all calls, cancel the rest, close the models and end the thread."""
-        self._patience_s = patience_s
-        self._loop.call_soon_threadsafe(self._closing.set)
-        self._thread.join()
-
-    async def _work(self) -> None:
-        closing = asyncio.Event()
-        try:
-            async with chosen_models(self._choice) as models:
-                self._opened.set_result((asyncio.get_running_loop(), models, closing))
-                await closing.wait()
-                if self._calls:
-                    await asyncio.wait(self._calls, timeout=self._patience_s)
-                left = list(self._calls)
-                for each in left:
-                    each.cancel()
-                await asyncio.gather(*left, return_exceptions=True)
-        except BaseException as error:
-            if self._opened.done():
-                raise
-            self._opened.set_exception(error)
-
-    def _begin(self, call: Callable[[], Awaitable[None]]) -> None:
-        task = asyncio.ensure_future(call())
-        self._calls.add(task)
-        task.add_done_callback(self._calls.discard)
+        wait([*self._calls], timeout=patience_s)
+        self._opened.close()

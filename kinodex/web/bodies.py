@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 
-from kinodex.index.nesting import parse_json
 from kinodex.jobs.errors import UsageError
 from kinodex.requests import Request as Asked
 from kinodex.requests import flags, made, outside
@@ -31,7 +31,7 @@ async def read_body(request: Request, model: type[Body]) -> Body:
 async def read_request(request: Request, kind: type[R]) -> R:
     """Read the body of a request to this server; raises UsageError for a field that clients cannot give."""
     try:
-        values = parse_json(await _content(request))
+        values = from_json(await _content(request), allow_inf_nan=False)
     except ValueError as error:
         raise UsageError(f"the body: {error}") from error
     if not isinstance(values, dict):
@@ -55,7 +55,7 @@ def remote(kind: type[R], values: Mapping[str, Any], without: Collection[str] = 
 def first_fault(error: ValidationError) -> tuple[str, str]:
     """Return the place and the message of the first fault of a body."""
     first = error.errors()[0]
-    return ".".join(map(str, first["loc"])), first["msg"]
+    return ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
 
 
 async def _content(request: Request) -> bytes:

@@ -15,7 +15,7 @@ from kinodex.agent.errors import (
     TakesNoPictures,
 )
 from kinodex.agent.trace import Record
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 from kinodex.web.sentences import latest_sentence
 
 

@@ -28,10 +28,10 @@ from kinodex.index.library import Library
 from kinodex.index.metadata import Facet, facet_of, holds_objects
 from kinodex.index.metadata import plain as plain_value
 from kinodex.index.rows import DetectionRow, SegmentRow
-from kinodex.index.spaces.towers import TextEmbedder
+from kinodex.index.spaces.embedders import TextEmbedder
 from kinodex.index.store.database import Stamp, State
 from kinodex.index.store.schema import COMMON_COLUMNS
-from kinodex.index.text import composed, redact_uri
+from kinodex.index.text import composed
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.folder import PAGE, PLAN, Run, read_run, trace_file
 from kinodex.jobs.eval.items import Item
@@ -39,6 +39,7 @@ from kinodex.jobs.eval.report import make_report
 from kinodex.jobs.eval.score import judged_score, option_score
 from kinodex.jobs.open import find_space
 from kinodex.notebook import evidence_s
+from kinodex.redaction import redact_uri
 from kinodex.requests import Find, Ground
 from kinodex.web.query_strings import read_request
 from kinodex.web.ranges import play_range
@@ -389,7 +390,7 @@ ROWS = 100
 
 # Videos of a library in the orders of its page, sorted again only where the library holds other videos than before.
 
-COUNTED = ("captions", "detections", "speech", "text")
+COUNTED = ("captions", "detections", "speech", "screen_text")
 COLUMNS = ("video_id", "title", "uri", "duration_s", "ingested_at")
 DIGITS = re.compile("[0-9]+")
 LONGEST_NUMBER = 20

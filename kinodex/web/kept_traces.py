@@ -19,8 +19,8 @@ from pydantic import TypeAdapter, ValidationError
 from kinodex.agent.answer import Answer
 from kinodex.agent.trace import Record, read_trace
 from kinodex.guards import NotGiven
-from kinodex.index.text import redact_uri
 from kinodex.jobs.errors import UsageError
+from kinodex.redaction import redact_uri
 
 KEY = re.compile(r"q(\d{1,9})")
 CUT_SHORT = "the server ended before the answer came, or another server still answers it"

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.ask import VARIANTS
 from kinodex.index.library import Library
-from kinodex.index.text import redact_uri, redact_values
 from kinodex.jobs.collection import ALL
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import BUILTIN, ModelChoice, describe_models
 from kinodex.jobs.verify import looking_role
+from kinodex.redaction import redact_uri, redact_values
 
 if TYPE_CHECKING:
     from kinodex.web.questions import ServeSettings

@@ -15,10 +15,11 @@ from pydantic import BaseModel, Field
 from kinodex.agent.answer import Answer
 from kinodex.agent.errors import ModelError, TraceError
 from kinodex.agent.limits import Ledger
+from kinodex.errors import KinodexError
 from kinodex.guards import NotGiven, json_response, say_when
-from kinodex.index.errors import KinodexError, LibraryError, QueryError, UnknownVideo
+from kinodex.index.errors import LibraryError, QueryError, UnknownVideo
 from kinodex.index.library import Library
-from kinodex.index.text import redact
+from kinodex.redaction import redact
 from kinodex.web.chat_models import ChatModel, chat_models, find_model, library_names
 from kinodex.web.failures import QuestionFault
 from kinodex.web.openai_messages import (

@@ -25,13 +25,13 @@ from pydantic_core import PydanticCustomError
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.protocol import MAX_OPTIONS, Question
+from kinodex.errors import KinodexError
 from kinodex.guards import CLIENT_LEFT, disconnected, json_response, streamed
-from kinodex.index.errors import KinodexError, UnknownVideo
+from kinodex.index.errors import UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.items import make_question
-from kinodex.pipeline.errors import PipelineError
 from kinodex.requests import Ask
 from kinodex.web.bodies import first_fault, remote
 from kinodex.web.chat_models import ChatModel, find_model
@@ -186,7 +186,7 @@ async def pieces(
         on_answer(answer)
         for message in reply.closing(answer):
             yield message
-    except (KinodexError, PipelineError) as error:
+    except KinodexError as error:
         for message in reply.failure(error):
             yield message
     finally:

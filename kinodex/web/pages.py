@@ -12,7 +12,7 @@ from kinodex.guards import SAFE, Handler, NotGiven, answering, json_response, nu
 from kinodex.jobs.eval.folder import FIGURES
 from kinodex.jobs.eval.folder import PAGE as REPORT_PAGE
 from kinodex.jobs.pictures import MOST_BYTES
-from kinodex.requests import Ground
+from kinodex.requests import VERBS, Ground, schema_of
 from kinodex.web.inputs import ViewerApi
 from kinodex.web.page import Posters, parts, served_page
 from kinodex.web.query_strings import read_request, whole_number
@@ -73,6 +73,7 @@ def viewer_routes(api: ViewerApi) -> list[Any]:
         Route("/", answering(_page)),
         Route("/page/{name:path}", answering(_part), middleware=[Middleware(GZipMiddleware)]),
         data("home", lambda: api.home),
+        data("requests", lambda: {verb: schema_of(request) for verb, request in VERBS.items()}),
         data("traces/{key}", api.trace, "key"),
         data("traces/{key}/curves", api.curves, "key", slow=True),
         data("runs/{run:number}", api.run, "run"),

@@ -34,13 +34,14 @@ from kinodex.guards import (
     streamed,
     unless_left,
 )
+from kinodex.index.clocks import presentation_s
 from kinodex.index.library import Library
-from kinodex.index.rows import SpeechRow, VideoRow, presentation_s
-from kinodex.index.text import redact, redact_uri
+from kinodex.index.rows import SpeechRow, VideoRow
 from kinodex.index.times import cue_clock
 from kinodex.jobs.child_processes import child_environment
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import PipelineError, SourceError, SourceMissing, SourceUnreachable
+from kinodex.redaction import redact, redact_uri
 from kinodex.web.query_strings import times_s
 
 if TYPE_CHECKING:

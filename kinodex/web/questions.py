@@ -15,11 +15,10 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.trace import Record
 from kinodex.agent.variants.base import Variant
 from kinodex.desk import ALL_FILMS, Desk
+from kinodex.errors import KinodexError
 from kinodex.guards import NotGiven, Refused, numbered
-from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import VideoRow
-from kinodex.index.text import redact_uri
 from kinodex.jobs.collection import PAID
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.kept_files import keep_limits, keep_traces
@@ -27,7 +26,7 @@ from kinodex.jobs.models import ModelChoice, check_known_world, describe_models
 from kinodex.jobs.open import find_space
 from kinodex.jobs.telemetry import Watch, unwatched
 from kinodex.jobs.verify import Found, Look, Looked, verified
-from kinodex.pipeline.errors import PipelineError
+from kinodex.redaction import redact_uri
 from kinodex.requests import Ask
 from kinodex.runs import Run
 from kinodex.web.asking_thread import AskingThread
@@ -241,7 +240,7 @@ class Questions:
         result: Answer | Exception = QuestionFault("the server ended before the answer came")
         try:
             result = await self._ask(running, plan)
-        except (KinodexError, PipelineError) as error:
+        except KinodexError as error:
             result = error
         except Exception as error:
             traceback.print_exception(error)

@@ -15,7 +15,8 @@ from kinodex.index.kinds import ALL
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, VideoRow
 from kinodex.index.sentences import Meaning
-from kinodex.index.spaces.towers import Fingerprint, TextEmbedder
+from kinodex.index.spaces.embedders import TextEmbedder
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.jobs.verdicts import basis_of, claim
 from kinodex.requests import Find, Ground
 from kinodex.web.ranges import grounding_view, play_range

@@ -11,7 +11,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 
 from kinodex.index.library import Library
-from kinodex.index.spaces.towers import Fingerprint, TextEmbedder
+from kinodex.index.spaces.embedders import TextEmbedder
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.jobs.open import load_text_tower
 from kinodex.query_vectors import Floats, QueryVectors, embedder_key, plain_query
 

@@ -1,8 +1,7 @@
-"""Questions asked: which agents and parameters are taken, what is no answer, many at once, chapters, and the gate."""
+"""Questions asked: which agents and parameters are taken, what is no answer, chapters, and the gate."""
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 from kinodex.agent.answer import Answer, Evidence
-from kinodex.agent.ask import Task, ask_many, spent_until
+from kinodex.agent.ask import spent_until
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import (
     AllRejected,
@@ -20,8 +19,6 @@ from kinodex.agent.errors import (
     BadSettings,
     ContextSpent,
     ModelRejected,
-    ModelUnreachable,
-    QuestionsFailed,
     UnknownAgent,
 )
 from kinodex.agent.limits import Ledger
@@ -31,7 +28,7 @@ from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Guess
 from kinodex.agent.requests.describe import DescribeSegment, Verify, VerifyNotes
 from kinodex.agent.requests.tree import Decide, ScoreSegments
 from kinodex.agent.session import Session
-from kinodex.agent.trace import Event, Expanded, RunStarted
+from kinodex.agent.trace import Expanded, RunStarted
 from kinodex.agent.tree import first_level_cuts_s, first_level_s
 from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.baselines import UNIFORM, UniformParameters
@@ -45,7 +42,7 @@ from kinodex.agent.variants.videotree import JudgeRelevance
 from kinodex.index.library import Library
 from kinodex.index.rows import ChapterRow
 from tests.support.every_request import field_names, kinds, of_full_size
-from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+from tests.support.libraries.agent_library import environment_of, explorer, film, make_library
 from tests.support.libraries.videoagent2_film import SURE, Script, kite_library
 from tests.support.runs.kite_runs import Run, asked, by_example
 
@@ -64,92 +61,6 @@ def raising(error: Exception) -> Callable[[Any], Any]:
         raise error
 
     return script
-
-
-def together(environment: Environment, scripts: Sequence[Any], at_once: int = 1, **odd: Any) -> tuple[Any, list[str]]:
-    """The answers to a question for each script, or the error, and the questions that were begun; the last is odd."""
-    begun: list[str] = []
-
-    def note(event: Event) -> None:
-        if isinstance(event, RunStarted):
-            begun.append(event.question.text)
-
-    models = [ScriptedModel(each) for each in scripts]
-    tasks = [
-        Task(Question(f"Is it {number}?", ("yes", "no")), environment, model, "uniform", on_event=note)
-        for number, model in enumerate(models)
-    ]
-    tasks[-1] = replace(tasks[-1], **odd)
-    try:
-        return asyncio.run(ask_many(tasks, at_once)), begun
-    except Exception as error:
-        return error, begun
-
-
-def test_many_questions_at_once_stay_under_the_limit_and_in_order(kites: Environment) -> None:
-    under_way, most = 0, 0
-
-    class Slow(ScriptedModel):
-        async def ask(self, request: Any) -> Any:
-            nonlocal under_way, most
-            under_way, most = under_way + 1, max(most, under_way + 1)
-            await asyncio.sleep(0.005)
-            under_way -= 1
-            return await super().ask(request)
-
-    tasks = [Task(Question(f"Is it {n}?", ("yes", "no")), kites, Slow(explorer), agent="uniform") for n in range(7)]
-    answers = asyncio.run(ask_many(tasks, together=3))
-    assert (most, [answer.letter for answer in answers]) == (3, ["A"] * 7)
-
-
-def test_one_question_that_fails_takes_no_other_with_it(kites: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kinodex.agent.ask.HANG_S", 0.3)
-
-    class Unpicklable(Exception):
-        def __init__(self, one: object, other: object) -> None:
-            super().__init__("lost in a pipe")
-
-    def odd(hangs: bool) -> Variant:
-        async def run(session: Session, parameters: Any) -> Any:
-            await session.ask_all([])
-            await (asyncio.Event().wait() if hangs else asyncio.sleep(0))
-
-        return Variant("odd", "never ends", run, UNIFORM.parameters, ("vision",))
-
-    for error in (
-        ZeroDivisionError("by zero"),
-        ModelRejected("a filter"),
-        Unpicklable(1, 2),
-        MemoryError(),
-        True,
-        False,
-    ):
-        fails = {"agent": odd(error)} if isinstance(error, bool) else {"models": ScriptedModel(raising(error))}
-        failed, _ = together(kites, [lambda _: ANSWER] * 5, 2, **fails)
-        expected = BadAnswer if isinstance(error, bool) else type(error)
-        assert str(failed).startswith("1 of 5 questions got no answer, the one at place 4 because: ")
-        assert [each and each.letter for each in failed.answers] == ["A"] * 4 + [None], error
-        assert list(failed.errors) == [4] and failed.__cause__ is failed.errors[4], error
-        assert type(failed.errors[4]) is expected, error
-        assert type(together(kites, [lambda _: ANSWER], **fails)[0]) is expected, "alone it is its own error"
-
-
-def test_what_every_question_meets_ends_them_all_and_an_endpoint_that_refuses_one_is_not_gone(
-    kites: Environment,
-) -> None:
-    answers, gone, refused = (lambda _: ANSWER), raising(ModelUnreachable("gone")), raising(ModelRejected("this one"))
-    for scripts, begun in (
-        ([answers, *[raising(AllRejected("a wrong key"))] * 8], 2),
-        ([answers, *[gone] * 8], 4),
-        ([answers, *[refused] * 8], 9),
-    ):
-        failed, started = together(kites, scripts)
-        assert "8 of 9 questions got no answer" in str(failed)
-        assert len(started) == begun == 1 + len(failed.errors), begun
-        assert [answer is not None for answer in failed.answers] == [True] + [False] * 8, begun
-    for between, count in ((refused, 7), (answers, 7), (raising(ZeroDivisionError("no")), 4)):
-        failed, started = together(kites, [gone, gone, between, gone, gone, between, gone])
-        assert isinstance(failed, QuestionsFailed | ModelUnreachable) and len(started) == count
 
 
 def test_the_bill_of_a_question_that_failed_is_known(kites: Environment) -> None:

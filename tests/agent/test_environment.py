@@ -34,8 +34,8 @@ def test_what_is_said_is_found_where_pictures_show_nothing_of_it(tmp_path):
     rows = [SpeechRow(video_id, at_s, at_s + 3.0, said[at_s], "sidecar") for at_s in sorted(said)]
     library.writer.add_speech({video_id: rows})
     environment = environment_of(library)
-    kinds: dict[AnchorsFrom, list[float]] = {"both": [201.0], "pictures": [], "words": [201.0]}
+    kinds: dict[AnchorsFrom, list[float]] = {"all": [201.0], "frames": [], "words": [201.0]}
     for kind, times_s in kinds.items():
         found = environment.search(["the captain hides a compass"], video_id, 4, 4.0, anchors_from=kind)
         assert [each.time_s for each in found if each.similarity > 0.4] == times_s, kind
-        assert found[0].by_words or kind == "pictures"
+        assert found[0].by_words or kind == "frames"

@@ -38,10 +38,12 @@ def cpu_s() -> float:
 
 def export_steps(space: str) -> Iterator[tuple[str, float]]:
     """Export both towers in this process, as the child of an ingest does; gives CPU seconds by step."""
-    from kinodex.index.spaces import export
-    from kinodex.index.spaces.cpu import ImageTower
+    from kinodex.index.spaces import export_image
     from kinodex.index.spaces.export_text import export_text_tower
-    from kinodex.index.spaces.space import import_open_clip, load_space
+    from kinodex.index.spaces.image_tower import PIXELS, VECTORS, ImageTower
+    from kinodex.index.spaces.import_torch import import_open_clip
+    from kinodex.index.spaces.onnx_graphs import cut, halved, trace, weights_of
+    from kinodex.index.spaces.space import load_space
 
     began = cpu_s()
 
@@ -59,20 +61,20 @@ def export_steps(space: str) -> Iterator[tuple[str, float]]:
     loaded = load_space(f"local-dir:{space}", device="cpu")
     yield step("read the model")
     with tempfile.TemporaryDirectory() as folder:
-        import onnx
-
         module, pictures, file = (
-            export._embedding_module(loaded),
-            export.check_pictures(loaded),
+            export_image._embedding_module(loaded),
+            export_image.check_pictures(loaded),
             Path(folder) / "i.onnx",
         )
-        graph, weights = export._graph(loaded, module, pictures), export._weights(module)
+        values, axes = {PIXELS: torch.from_numpy(pictures[:2])}, {PIXELS: {0: "n"}, VECTORS: {0: "n"}}
+        graph = trace("the image tower", module, values, VECTORS, axes)
         yield step("trace the image tower")
-        export._timed(export._by_torch(module), pictures)
+        export_image._timed(export_image._by_torch(module), pictures)
         yield step("check: pictures by torch")
-        onnx.save(export._with_weights(graph, weights, True), file)
+        (part,) = cut(graph, halved(weights_of(module, graph)))
+        file.write_bytes(part.graph)
         yield step("write the graph")
-        export._timed(ImageTower(loaded.fingerprint, file, 1).embed, pictures)
+        export_image._timed(ImageTower(loaded.fingerprint, file, 1).embed, pictures)
         yield step("check: open the graph, pictures by ONNX Runtime")
         export_text_tower(loaded, Path(folder))
         yield step("export and check the text tower")

@@ -33,14 +33,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from kinodex.doctor.alone import Lost, run_alone_within
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.jobs.ingest.config import IngestConfig, resolve
 from kinodex.jobs.ingest.run import MOST_LOCAL_WORKERS
 from kinodex.output import tell
 from kinodex.pipeline.decoding.open import open_video, probe
 from kinodex.pipeline.decoding.pyav_reader import PyavReader
-from kinodex.pipeline.errors import PipelineError
 from kinodex.pipeline.fetch import FetchedVideo, Source
 from kinodex.pipeline.gpu import GpuReader
 from kinodex.pipeline.images import ModelInput, encode_video, repeat_video
@@ -124,7 +123,7 @@ class _Bench:
         self.report(f"{name} ...")
         try:
             return run_alone_within(left_s, work, *args, **kwargs), ""
-        except (Lost, KinodexError, PipelineError, RuntimeError) as error:  # torch and CUDA raise RuntimeError
+        except (Lost, KinodexError, RuntimeError) as error:  # torch and CUDA raise RuntimeError
             return None, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
 
     def sampling(self, way: Way) -> SamplingSettings:

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kinodex.doctor.alone import Lost
-from kinodex.index.spaces.space import processor_facts
+from kinodex.index.spaces.arithmetic import processor_facts
 from kinodex.output import tell
 from kinodex.pipeline.decoding.open import probe
 from kinodex.pipeline.fetch import Source

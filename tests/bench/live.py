@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
+from kinodex.errors import KinodexError
 from kinodex.frames import ingest
-from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.metadata import shown_at
 from kinodex.index.rows import VideoRow

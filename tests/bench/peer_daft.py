@@ -20,7 +20,7 @@ class Clip:
     """The model, loaded once."""
 
     def __init__(self) -> None:
-        from kinodex.index.spaces.space import import_open_clip
+        from kinodex.index.spaces.import_torch import import_open_clip
 
         self.model, _, self.transform = import_open_clip().create_model_and_transforms(f"local-dir:{MODEL}")
         self.model.eval()

@@ -19,7 +19,7 @@ DIM = json.loads((Path(MODEL) / "open_clip_config.json").read_text())["model_cfg
 @functools.cache
 def loaded() -> tuple[Any, Any, Any]:
     """Load the model, its transform and its tokenizer."""
-    from kinodex.index.spaces.space import import_open_clip
+    from kinodex.index.spaces.import_torch import import_open_clip
 
     open_clip = import_open_clip()
     model, _, transform = open_clip.create_model_and_transforms(f"local-dir:{MODEL}")

@@ -18,7 +18,7 @@ import lance
 import pyarrow as pa
 import torch
 
-from kinodex.index.spaces.space import import_open_clip  # past a torchvision that was built for another torch
+from kinodex.index.spaces.import_torch import import_open_clip
 
 BATCH = 32
 

@@ -29,7 +29,7 @@ def make_random_space(directory: Path, model: str) -> str:
     """
     import torch
 
-    from kinodex.index.spaces.space import import_open_clip, silent_root_logger
+    from kinodex.index.spaces.import_torch import import_open_clip, silent_root_logger
 
     open_clip = import_open_clip()
     config = open_clip.get_model_config(model)

@@ -28,10 +28,11 @@ from numpy.typing import NDArray
 from kinodex.finder import Finder
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow
-from kinodex.index.search.words import candidates
-from kinodex.index.spaces.towers import Fingerprint
-from kinodex.index.store.indexes import COLUMN, count_parts, refresh
+from kinodex.index.search.queries import candidates
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.store.indexes import refresh
 from kinodex.index.store.schema import vectors_table
+from kinodex.index.store.vector_index import COLUMN, count_parts
 from kinodex.index.sweep import sweep
 from kinodex.output import tell, tell_count
 from kinodex.requests import Find

@@ -7,9 +7,10 @@ import shutil
 
 import pytest
 
-from kinodex.index.spaces.export_text import export_tokenizer
-from kinodex.index.spaces.space import import_open_clip, load_space
-from kinodex.index.spaces.text_tower import Tokenizer
+from kinodex.index.spaces.export_tokenizer import export_tokenizer
+from kinodex.index.spaces.import_torch import import_open_clip
+from kinodex.index.spaces.space import load_space
+from kinodex.index.spaces.tokenizer import Tokenizer
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import SourceMissing
 from tests.bench import random_space

@@ -19,7 +19,7 @@ PACKAGES = ("mteb==2.26.24", "polars==2.1.0", "polars-runtime-32==2.1.0", "sente
 QUERIES = {"q0": "an orange anchor at sea", "q1": "a purple dog", "q2": "a white fish"}
 PROGRAM = """
 import json, sys
-from kinodex.index.spaces.space import import_torchvision
+from kinodex.index.spaces.import_torch import import_torchvision
 import_torchvision()  # one that was built for CUDA, beside a torch that was not
 import mteb, numpy as np
 from datasets import Dataset

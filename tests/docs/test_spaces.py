@@ -10,16 +10,12 @@ from mktestdocs import check_md_file
 from PIL import Image
 
 from kinodex.index.library import Library
-from kinodex.index.spaces.export import IMAGE_MIN_COSINE, PICTURES
-from kinodex.index.spaces.space import (
-    DEFAULT_SPACE,
-    MIN_COSINE,
-    MIN_CPU_SPEEDUP,
-    SMALL_TOWER_PARAMETERS,
-    import_open_clip,
-)
+from kinodex.index.spaces.arithmetic import MIN_COSINE, MIN_CPU_SPEEDUP, SMALL_TOWER_PARAMETERS
+from kinodex.index.spaces.export_image import IMAGE_MIN_COSINE, PICTURES
+from kinodex.index.spaces.import_torch import import_open_clip
+from kinodex.index.spaces.model_names import DEFAULT_SPACE
 from kinodex.index.spaces.towers import BUILTIN
-from kinodex.jobs.add.vectors import Vectors
+from kinodex.jobs.add.stages import Vectors
 from kinodex.jobs.ingest.config import CPU_BATCH, GPU_BATCH
 from kinodex.jobs.towers import CHILD_BYTES, CHILD_TIMES, SMALL_BYTES
 from tests.support.models.stage_models import library_of, tiny_film
@@ -51,7 +47,7 @@ def test_the_numbers_are_those_of_the_code(page: Path) -> None:
     assert f"less than {SMALL_BYTES // 10**6} MB" in text and PICTURES == 8 and "eight pictures" in text
     assert (CHILD_BYTES, CHILD_TIMES) == (600_000_000, 3) and "0.6 GB and three times the model" in text
     assert f"{CPU_BATCH} frames on a CPU, where more is no quicker, {GPU_BATCH} on a GPU" in text
-    assert f"for `add vectors` {Vectors(DEFAULT_SPACE).batch}," in text
+    assert f"for `add vectors` {Vectors(space=DEFAULT_SPACE).batch}," in text
 
 
 def test_the_sizes_are_those_of_the_models(page: Path) -> None:

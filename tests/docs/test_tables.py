@@ -108,7 +108,7 @@ def test_the_examples_count_what_is_complete(root: Path, tmp_path: Path, monkeyp
     check_md_file(root / "docs" / "tables.md", memory=True)
     out = capsys.readouterr().out
     for line in (
-        "format 3",
+        "format 1",
         "2 videos, 4 additions",
         "2 lines of subtitles, 1 heard",
         "like the one before: [",

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.ask import VARIANTS, Task, ask, ask_many, default_parameters
+from kinodex.agent.ask import VARIANTS, ask, default_parameters
 from kinodex.agent.environment import Environment
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
 from kinodex.agent.protocol import Models, Question
 from kinodex.agent.trace import Event, Exchanged, ReplayModel, trace_to
 from kinodex.agent.variants.base import Variant, with_settings
+from kinodex.jobs.ask_many import Task, ask_many
 from tests.support.libraries.sketch_library import SketchLibrary
 from tests.support.servers.chat_server import ChatServer, Seen
 from tests.support.servers.rule_server import MODEL, Rules

@@ -129,7 +129,7 @@ def test_the_wheel_alone_searches_and_asks_in_an_empty_environment(
     assert "Traceback" not in refused.stderr
     frozen = uv("uv", "pip", "freeze", "--python", bare, folder=tmp_path)
     names = set(re.findall(r"^(\S+)==", frozen, re.MULTILINE))
-    assert names.isdisjoint({"torch", "av", "ray", "onnxruntime", "transformers"})
+    assert names.isdisjoint({"torch", "av", "ray", "onnx", "transformers"})
     planned = [*("uv", "pip", "install", "--dry-run", "--python", str(bare)), f"kinodex[ingest] @ {wheel.as_uri()}"]
     uv(*planned, folder=tmp_path)
     sbom = uv("uvx", "--from", "cyclonedx-bom", "cyclonedx-py", "environment", bare, folder=tmp_path)

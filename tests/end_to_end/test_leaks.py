@@ -260,7 +260,7 @@ NOT_OF_A_RUN = {
     *("PlanCollection", "AnswerFromRows"),
 }
 """Requests of follow-up questions, of the judge, who knows the truth, of `add chapters`, `--verify`, `extract` and
-`ask --all`."""
+`ask --agent all`."""
 
 
 @pytest.fixture(scope="module")
@@ -464,7 +464,7 @@ def test_over_the_wire_every_byte_is_the_same_whatever_is_true(library: Library,
 
 @pytest.mark.slow
 def test_nobody_who_asks_imports_what_knows_the_truth() -> None:
-    modules = "kinodex.jobs.eval.solve, kinodex.jobs.workers, kinodex.agent.ask"
+    modules = "kinodex.jobs.eval.solve, kinodex.jobs.eval.processes, kinodex.agent.ask"
     code = f"import sys, {modules}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     knowing = {

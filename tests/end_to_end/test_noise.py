@@ -13,7 +13,7 @@ from mcp import Client
 
 import kinodex as package
 from kinodex.index.library import Library
-from kinodex.index.maintain import remove_videos
+from kinodex.index.remove import remove_videos
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.decoding.open import probe
@@ -83,7 +83,7 @@ def test_every_face_says_that_the_ranking_is_noise(kinodex: Kinodex, mixed: Path
         "ask": opened.ask("What is shown?").noise,
     }
     with serving([mixed], tmp_path / "traces") as client:
-        for path in ("", f"/search?text={WHAT}&in=pictures", f"/moments?text={WHAT}"):
+        for path in ("", f"/search?query={WHAT}&in=frames", f"/moments?text={WHAT}"):
             said[path] = client.get(f"/data/libraries/0{path}".replace(" ", "%20")).json["noise"]
         assert not client.get("/data/home").json["serve"]["is_drawn_world"]
         chat = {

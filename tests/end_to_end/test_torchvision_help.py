@@ -30,7 +30,7 @@ sys.meta_path.insert(0, Unfit())
 
 
 HELPERS = {
-    "kinodex.index.spaces.space": "import_torchvision",
+    "kinodex.index.spaces.import_torch": "import_torchvision",
     "kinodex.pipeline.models.hub": "_import_torchvision",
 }
 IN_FORKS = """

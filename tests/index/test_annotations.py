@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from kinodex.index.annotations import MANY_FRAGMENTS, shown_speaker
+from kinodex.index.annotations.notes import MANY_FRAGMENTS
+from kinodex.index.annotations.speakers import shown_speaker
 from kinodex.index.errors import QueryError, UnknownVideo
 from kinodex.index.library import Library
-from kinodex.index.maintain import remove_added
+from kinodex.index.remove import remove_added
 from kinodex.index.rows import ChapterRow, Hit, NoteRow, ScreenTextRow, SpeechRow
 from kinodex.index.search.fusion import fuse
 from kinodex.index.store.database import Tables

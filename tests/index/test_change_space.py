@@ -12,8 +12,10 @@ import pytest
 from kinodex.index.change_space import use_space
 from kinodex.index.errors import LibraryBusy, SpaceMismatch
 from kinodex.index.library import Library
-from kinodex.index.maintain import health, remove_added
-from kinodex.index.spaces.towers import BUILTIN_TOWERS, Fingerprint, read_towers
+from kinodex.index.maintain import health
+from kinodex.index.remove import remove_added
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.spaces.towers import BUILTIN_TOWERS, read_towers
 from kinodex.index.store.schema import key
 from tests.support.command import Kinodex
 from tests.support.libraries.random_library import (

@@ -138,7 +138,7 @@ def test_every_reader_of_conditions_refuses_it(
 ) -> None:
     write(library, made("aaaa", 3, seed=1))
     library.additions.add_mapped({"aaaa": pa.table({"time_s": [0.0], "note": ["x"]})}, "notes")
-    library.additions.complete("mapped", "notes", {"aaaa": 1}, {"function": "f", "source": "s"})
+    library.additions.complete("map", "notes", {"aaaa": 1}, {"function": "f", "source": "s"})
     for read in (
         library.where,
         library.metadata.matching,

@@ -11,12 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kinodex.index.errors import LibraryDamaged, TowersDamaged, facts_of, read_json, read_object
+from kinodex.index.errors import LibraryDamaged, TowersDamaged
 from kinodex.index.library import Library
 from kinodex.index.nesting import MOST_DEPTH
-from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.store.carried_towers import held_towers
 from kinodex.index.store.database import Tables
+from kinodex.index.stored_json import facts_of, read_json, read_object
 from tests.support.command import bad, runner
 
 NEWEST = "format-1"

@@ -8,31 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kinodex.index.datasets import (
-    Batching,
-    FramePlan,
-    FrameReader,
-    Readers,
-    TablesAt,
-    batch_counts,
-    checked_versions,
-    frames_by_video,
-    plan_frames,
-    read_versions,
-    shares,
-)
+from kinodex.index.datasets.groups import frames_by_video
+from kinodex.index.datasets.plan import FramePlan, plan_frames
+from kinodex.index.datasets.reader import FrameReader
+from kinodex.index.datasets.shares import Batching, Readers, batch_counts, shares
+from kinodex.index.datasets.versions import TablesAt, checked_versions, read_versions
 from kinodex.index.errors import LibraryError, QueryError, SpaceMismatch, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.maintain import maintain
-from kinodex.index.store.schema import equal
+from kinodex.index.store.filters import equal
 from tests.index.conftest import ALL, VIDEOS
-from tests.support.libraries.random_library import (
-    OTHER_DIM,
-    made,
-    other_space,
-    vectors_of,
-    write,
-)
+from tests.support.libraries.random_library import OTHER_DIM, made, other_space, vectors_of, write
 
 KEY = ["video_id", "frame_no"]
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 from kinodex.index.library import Library
-from kinodex.index.store.database import Tables, space_tables
+from kinodex.index.store.database import Tables
+from kinodex.index.store.held_tables import space_tables
 from kinodex.index.store.schema import (
     CLIPS_PREFIX,
     LATE_TABLES,

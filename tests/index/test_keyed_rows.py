@@ -20,7 +20,8 @@ from kinodex.index.maintain import health, maintain
 from kinodex.index.repair import repair
 from kinodex.index.rows import FailureRow, NoteRow, RunRow, SourceRow
 from kinodex.index.sql import query
-from kinodex.index.store.schema import ROW_DIGEST, equal
+from kinodex.index.store.filters import equal
+from kinodex.index.store.schema import ROW_DIGEST
 from tests.support.command import Kinodex, runner
 from tests.support.libraries.random_library import (
     SETTINGS,

@@ -11,18 +11,14 @@ import numpy as np
 import pytest
 
 from kinodex.index.errors import LibraryBusy, LibraryError
+from kinodex.index.lease_holders import INGEST, MAINTENANCE
 from kinodex.index.library import Library
-from kinodex.index.maintain import (
-    health,
-    holds_deleted,
-    maintain,
-    purge_table,
-    remove_added,
-    remove_videos,
-)
+from kinodex.index.maintain import health, maintain
+from kinodex.index.purge import holds_deleted, purge_table
+from kinodex.index.remove import remove_added, remove_videos
 from kinodex.index.rows import FailureRow, NoteRow, SourceRow
 from kinodex.index.store.indexes import Thresholds, refresh
-from kinodex.index.sweep import INGEST, MAINTENANCE, audit
+from kinodex.index.sweep import audit
 from tests.support.command import bad, runner
 from tests.support.libraries.random_library import (
     SETTINGS,

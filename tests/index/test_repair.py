@@ -17,7 +17,7 @@ from kinodex.index.maintain import health, maintain
 from kinodex.index.repair import FileFacts, Repair, repair
 from kinodex.index.rows import RunRow, SourceRow
 from kinodex.index.store.database import Tables
-from kinodex.index.store.schema import equal
+from kinodex.index.store.filters import equal
 from kinodex.index.sweep import audit, sweep
 from kinodex.pipeline.sample import Segment
 from tests.support.libraries.random_library import (

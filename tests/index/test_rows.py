@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kinodex.index.rows import first_zero_s, moved, moved_s, player_s, presentation_s, stored_range
+from kinodex.index.clocks import first_zero_s, moved, moved_s, player_s, presentation_s, stored_range
 
 ZEROS = {
     ("/films/news.ts", 1000.0): 1000.0,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinodex.index.annotations import count_lines, shown_models
+from kinodex.index.annotations.lines import count_lines, shown_models
 from kinodex.index.errors import SpaceMismatch, TowersDamaged
 from kinodex.index.library import Library
-from kinodex.index.maintain import remove_added, remove_videos
+from kinodex.index.remove import remove_added, remove_videos
 from kinodex.index.store.carried_towers import LEASE
 from kinodex.index.store.indexes import refresh
 from kinodex.jobs.towers import carry_sentences

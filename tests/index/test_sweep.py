@@ -13,32 +13,20 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kinodex.index.added_rows import AddedAudit, AddedRows, audit_added, discard_added
+from kinodex.index.altered_rows import AlteredRows
+from kinodex.index.damaged_pictures import JPEG_END, JPEG_START, damaged_pictures
 from kinodex.index.errors import StorageError
+from kinodex.index.lease_holders import addition_lease, lease_holders
 from kinodex.index.library import Library
 from kinodex.index.maintain import health, maintain
 from kinodex.index.rows import ChapterRow, SegmentRow
-from kinodex.index.store.database import FILE_FORMAT, table_place
+from kinodex.index.store.database import FILE_FORMAT
+from kinodex.index.store.filters import equal
+from kinodex.index.store.places import table_place
 from kinodex.index.store.quiet_lance import lance
-from kinodex.index.store.schema import (
-    SENTENCES_PREFIX,
-    VIDEO_DIGESTS,
-    equal,
-    vectors_table,
-)
-from kinodex.index.sweep import (
-    JPEG_END,
-    JPEG_START,
-    AddedAudit,
-    AddedRows,
-    AlteredRows,
-    addition_lease,
-    audit,
-    audit_added,
-    damaged_pictures,
-    discard_added,
-    lease_holders,
-    sweep,
-)
+from kinodex.index.store.schema import SENTENCES_PREFIX, VIDEO_DIGESTS, vectors_table
+from kinodex.index.sweep import audit, sweep
 from tests.support.libraries.random_library import (
     SETTINGS,
     add_stage,
@@ -170,7 +158,7 @@ def fill(filled: Library) -> None:
     for stage, rows in {**added, "screen_text": [Line(0.0, 1.0, "EXIT")]}.items():
         add_stage(filled, stage, "m", dict.fromkeys(ids, rows), settings={"batch": 4})
     scene = ChapterRow("", "scene", 0, 0.0, 6.0, 0, 1, "The sea", "A kite flies.", "m")
-    filled.scenes.add({video_id: [replace(scene, video_id=video_id)] for video_id in ids})
+    filled.chapters.add({video_id: [replace(scene, video_id=video_id)] for video_id in ids})
     assert filled.additions.complete("chapters", "m", dict.fromkeys(ids, 1), {"batch": 4}) == ()
     filled.additions.add_space(other_space())
     filled.additions.add_vectors(dict.fromkeys(ids, vectors_of(COUNT, 1)), other_space())

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 import regex
 
-from kinodex.index.errors import QueryError, checked_text
-from kinodex.index.search.words import check_words
-from kinodex.index.spaces.sentence_model import ModelFacts
-from kinodex.index.spaces.text_tower import clean
-from kinodex.index.text import beginning, end, redact, redact_uri, redact_values
+from kinodex.index.errors import QueryError
+from kinodex.index.search.queries import check_words
+from kinodex.index.spaces.sentence_facts import ModelFacts
+from kinodex.index.spaces.tokenizer import clean
+from kinodex.index.text import beginning, end
+from kinodex.index.utf8 import checked_text
+from kinodex.redaction import redact, redact_uri, redact_values
 from tests.support.scripts import SCRIPTS
 
 SIGNED = "X-Amz-Algorithm=A&X-Amz-Credential=c%2Fd&X-Amz-Date=1&X-Amz-Expires=9&X-Amz-Signature=ff"

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from kinodex.index.datasets import Batching, plan_frames, stored_names
+from kinodex.index.datasets.columns import stored_names
+from kinodex.index.datasets.plan import plan_frames
+from kinodex.index.datasets.shares import Batching
 from kinodex.index.errors import LibraryError, QueryError
 from kinodex.index.library import Library
 from tests.index.conftest import ALL

@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -18,7 +18,7 @@ from kinodex.agent.trace import Acted, Event, read_trace
 from kinodex.desk import videos_left_out
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
-from kinodex.jobs.collection import ALL
+from kinodex.jobs.collection import ALL, CollectionAnswer
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice
 from kinodex.library import open as opened_at
@@ -125,9 +125,17 @@ def test_which_films_and_how_often(library: Library, kinodex: Kinodex, tmp_path:
     assert audit(library, deep=True).problems == ()
 
 
+def as_collection(answer: object) -> CollectionAnswer:
+    assert isinstance(answer, CollectionAnswer)
+    return answer
+
+
 def test_a_model_that_reads_the_rows(library: Library) -> None:
     with serving(lambda body: honest(body, PLAN | {"select": None})) as server:
-        answer = opened_at(library.uri).ask(QUESTION, agent="all", model="tester", base_url=server.base_url)
+        answer = cast(
+            "CollectionAnswer",
+            opened_at(library.uri).ask(QUESTION, agent="all", model="tester", base_url=server.base_url),
+        )
     assert answer.text is not None and answer.text.startswith("2 times")
     assert (answer.rows, [film.title for film in answer.films]) == ((), ["film aa"]), "the row that it cites"
 
@@ -156,7 +164,10 @@ def test_plans_that_cannot_be_carried_out(name: str, library: Library) -> None:
         return {"rows": [{"shown": "a kitchen", "evidence": []}] if "A kitchen" in told(body) else []}
 
     with serving(reply) as server:
-        answer = opened_at(library.uri).ask(QUESTION, agent="all", model="tester", base_url=server.base_url)
+        answer = cast(
+            "CollectionAnswer",
+            opened_at(library.uri).ask(QUESTION, agent="all", model="tester", base_url=server.base_url),
+        )
     assert complaint in complaints[1]
     assert (answer.plan_from, answer.ledger.invalid_replies, len(complaints)) == ("default", 2, 2)
     assert answer.plan is not None and answer.plan.each == "video", "the films are short"
@@ -179,10 +190,12 @@ def test_ended_and_gone_on_with(library: Library) -> None:
     with serving(reply) as server:
         asking: dict[str, Any] = {"model": "tester", "base_url": server.base_url}
         one: dict[str, Any] = {"settings": {"at_once": 1}}
-        stopped = opened.ask(QUESTION, agent="all", **asking, **one, on_event=stopping, stop=stop)
+        stopped = cast(
+            "CollectionAnswer", opened.ask(QUESTION, agent="all", **asking, **one, on_event=stopping, stop=stop)
+        )
         assert (stopped.status, stopped.reason) == ("budget_exhausted", "stopped")
         calls = len(server.seen)
-        answer = opened.ask(QUESTION, agent="all", **asking)
+        answer = as_collection(opened.ask(QUESTION, agent="all", **asking))
         assert answer.rows == (("film aa", 1, 12), ("film bb", 1, 12))
         assert "1 film of which no reply could be used" in str(answer.text)
         assert len(server.seen) == max(calls, 7), "nothing is paid twice"
@@ -231,7 +244,7 @@ def test_candidates_are_chosen_by_search(copy_sketches: Any, tmp_path: Path, mon
             "base_url": server.base_url,
             "settings": {"candidates": 1, "hits": 2},
         }
-        answer = opened.ask(QUESTION, agent="all", **options)
+        answer = as_collection(opened.ask(QUESTION, agent="all", **options))
     assert f"{count - 1} film" in str(answer.text) and "beyond the 1 that fit the words best" in str(answer.text)
 
 

@@ -21,22 +21,12 @@ from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.prompts import estimate_tokens, text_tokens
 from kinodex.agent.protocol import AnswerRules
 from kinodex.index.library import Library
-from kinodex.jobs.add.captions import Captions
-from kinodex.jobs.add.chapters import Chapters
 from kinodex.jobs.add.run import add, pending_videos
+from kinodex.jobs.add.stages import Captions, Chapters
+from kinodex.jobs.costs import Forecast, add_up, spread, table
 from kinodex.jobs.eval.folder import ANSWERS, PLAN
-from kinodex.jobs.forecast import (
-    DryRun,
-    Forecast,
-    add_up,
-    forecast_addition,
-    forecast_question,
-    forecast_tasks,
-    past_forecast,
-    spread,
-    table,
-    without_writing,
-)
+from kinodex.jobs.eval.forecast import past_forecast
+from kinodex.jobs.forecast import DryRun, forecast_question, forecast_tasks, without_writing
 from kinodex.jobs.models import ModelChoice, endpoint_roles
 from tests.support.command import Kinodex
 from tests.support.libraries.sketch_library import SketchLibrary
@@ -177,17 +167,17 @@ def test_a_forecast_of_captions_is_near_their_bill(
     monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
     library = Library.open(str(shutil.copytree(small_library, tmp_path / "library")))
     with CaptionServer(lambda body: REPLY, models=["tester"]) as server:
-        stage = Captions("tester", server.base_url, input_price=2.0, output_price=8.0)
-        videos = pending_videos(library, "tester", None, ())
-        expected = forecast_addition(library, stage, videos)
-        half = forecast_addition(library, stage, videos, 0.5)
+        stage = Captions(model="tester", base_url=server.base_url, input_price=2.0, output_price=8.0)
+        videos = pending_videos(library, "tester", None, (), "captions")
+        expected = stage.writer(library).costs(videos)
+        half = stage.model_copy(update={"batch_api": True}).writer(library).costs(videos)
         assert server.seen == []
         report = add(library, stage)
     assert expected.calls == report.rows == sum(row.segments for row in videos)
     assert expected.input_tokens == pytest.approx(report.usage.input_tokens, rel=0.1)
     assert report.usage.cost / 1.5 <= expected.cost <= 1.5 * report.usage.cost
     assert half.cost == expected.cost / 2
-    assert pending_videos(library, "tester", None, ()) == []
+    assert pending_videos(library, "tester", None, (), "captions") == []
 
 
 def test_a_forecast_of_summaries_is_what_a_run_sends(kinodex: Kinodex, tmp_path: Path) -> None:
@@ -196,14 +186,14 @@ def test_a_forecast_of_summaries_is_what_a_run_sends(kinodex: Kinodex, tmp_path:
         options = ("add", "chapters", library.uri, "--model", "tester", "--base-url", server.base_url)
         dry = kinodex(*options, "--dry-run")
         assert dry.code == 0 and server.seen == [] and "scenes and chapters" in dry.out
-        stage = Chapters("tester", server.base_url, input_price=1.0)
-        expected = forecast_addition(library, stage, library.videos())
+        stage = Chapters(model="tester", base_url=server.base_url, input_price=1.0)
+        expected = stage.writer(library).costs(library.videos())
         assert kinodex(*options).code == 0
         assert expected.calls == len(server.seen)
         assert expected.frames == 0 and expected.cost > 0
         rows = sum(len(library.chapters.rows(video.video_id)) for video in library.videos())
         assert expected.questions == rows
-    assert forecast_addition(library, stage, []).calls == 0
+    assert stage.writer(library).costs([]).calls == 0
 
 
 # Past runs: those that asked alike alone, and no neighbour's damage ends it.

@@ -14,7 +14,7 @@ import pytest
 from kinodex.index.library import Library
 from kinodex.index.rows import ChapterRow, SegmentRow
 from kinodex.jobs.add.run import add
-from kinodex.jobs.add.shots import METHOD, Shots
+from kinodex.jobs.add.stages import SHOTS_METHOD, Shots
 from kinodex.jobs.export.moments import MomentChoice, choose_moments
 from kinodex.pipeline.cuts import find_cuts
 
@@ -102,7 +102,7 @@ def test_it_goes_on_where_it_was_ended_and_can_be_taken_back(ingested: Library) 
     assert add(ingested, Shots()).outcomes == []
     video = ingested.video(FILM)
     exact = ingested.segments(video.video_id)
-    ingested.additions.discard("shots", METHOD, video.video_id)
+    ingested.additions.discard("shots", SHOTS_METHOD, video.video_id)
     assert [each.fade_start_s for each in ingested.segments(video.video_id)] == [None] * video.segments
     (again,) = add(ingested, Shots()).outcomes
     assert (again.video_id, again.rows) == (video.video_id, len(exact))

@@ -14,11 +14,12 @@ import pytest
 
 from kinodex.index.errors import SpaceMismatch
 from kinodex.index.library import Library
-from kinodex.index.spaces.cpu import ImageTower
-from kinodex.index.spaces.export import export_image_tower
+from kinodex.index.spaces.embedders import TextEmbedder
+from kinodex.index.spaces.export_image import export_image_tower
+from kinodex.index.spaces.image_tower import ImageTower
 from kinodex.index.spaces.space import Space, load_space
 from kinodex.index.spaces.text_tower import TextTower
-from kinodex.index.spaces.towers import SpaceTowers, TextEmbedder, write_towers
+from kinodex.index.spaces.towers import SpaceTowers, write_towers
 from kinodex.index.store.carried_towers import LEASE, held_towers, keep_towers
 from kinodex.jobs.towers import carry_or_note, carry_towers, load_embedder
 from tests.support.command import Kinodex, bad, json_of

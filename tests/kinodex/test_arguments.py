@@ -46,7 +46,7 @@ def wrong_calls(opened: kinodex.Library, folder: Path) -> dict[str, Callable[[],
         "got start_s='5'; give seconds": lambda: opened.search("a boat", start_s="5"),  # type: ignore[arg-type]
         "got end_s=inf": lambda: opened.search("a boat", end_s=inf),
         "got min_gap_s=nan": lambda: opened.search("a boat", min_gap_s=nan),
-        "got 'x' for where to look; it is one of all": lambda: opened.search("a boat", where="x"),  # type: ignore[arg-type]
+        "got 'x' for where to look; it is one of all": lambda: opened.search("a boat", in_="x"),
         "got where=5; give a text": lambda: opened.search("a boat", where=5),  # type: ignore[arg-type]
         "got 5 for a video": lambda: opened.search("a boat", videos=5),  # type: ignore[arg-type]
         "got an array of uint8 [0, 4, 3]": lambda: opened.search(black[:0]),
@@ -54,7 +54,7 @@ def wrong_calls(opened: kinodex.Library, folder: Path) -> dict[str, Callable[[],
         "got a vector of <U1": lambda: opened.search(np.array(["a"])),
         "got times_s='12'; give a list": lambda: opened.frames("film-01", "12"),  # type: ignore[arg-type]
         "got times_s=[nan]": lambda: opened.frames("film-01", [nan]),
-        "it is one of all, pictures, words": lambda: opened.ground("a boat", where="x"),
+        "it is one of all, frames, words": lambda: opened.ground("a boat", in_="x"),
         "got k=0": lambda: opened.ground("a boat", k=0),
         "got every_s=0": lambda: opened.duplicates(every_s=0.0),
         "got None for an agent": lambda: opened.ask("Why?", agent=None),  # type: ignore[arg-type]

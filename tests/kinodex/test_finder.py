@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from kinodex.errors import KinodexError
 from kinodex.finder import Finder, ground_place, known_place
-from kinodex.index.errors import KinodexError, SpaceMismatch
+from kinodex.index.errors import SpaceMismatch
 from kinodex.index.kinds import PLACES
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
@@ -64,7 +65,7 @@ def test_a_query_is_embedded_once_however_it_is_written(library: Path, finder: F
     picture = np.random.default_rng(5).integers(0, 256, (36, 64, 3), np.uint8)
     assert first.embed(picture=picture) is second.embed(picture=picture)
     assert first.embed(picture=picture.reshape(64, 36, 3)) is not first.embed(picture=picture)
-    others = finder.embed_texts(["a purple bird", "a red kite", "a  red kite"])
+    others = first.embed_texts(["a purple bird", "a red kite", "a  red kite"])
     np.testing.assert_array_equal(others[1], others[2])
     np.testing.assert_array_equal(others[0], vector)
     for number in range(8):
@@ -97,7 +98,7 @@ def test_a_photograph_is_turned_as_its_camera_was_held(tmp_path: Path) -> None:
 def test_places_are_known_by_one_name() -> None:
     assert [known_place(name) for name in PLACES] == [*PLACES]
     assert [ground_place(name) for name in ("all", "frames", "words")] == ["all", "frames", "words"]
-    for name in ("screen-text", "pictures", "transcript", "text"):
+    for name in ("screen_text", "pictures", "speech", "text"):
         with pytest.raises(UsageError, match="it is one of all, frames, clips, speech, screen_text"):
             known_place(name)
 

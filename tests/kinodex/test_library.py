@@ -32,21 +32,13 @@ def test_text_on_screen_is_read_and_searched(library: Path, tmp_path: Path) -> N
     inner = Library.open(str(shutil.copytree(library, tmp_path / "library")))
     film = inner.videos()[0]
     opened = kinodex.open(inner.uri)
-    assert opened.screen_text(film) == [] == opened.search("harbour", in_="screen_text")
+    assert opened.screen_text(film) == []
+    with pytest.raises(kinodex.UsageError, match="`kinodex add screen_text` makes it"):
+        opened.search("harbour", in_="screen_text")
     add_screen_text(inner, film.video_id, [Line(1.0, 3.0, "HARBOUR"), Line(4.0, 6.0, "THE END")])
     assert [line.text for line in opened.screen_text(film, 4.0)] == ["THE END"]
     (hit,) = opened.search("harbour", in_="screen_text")
     assert (hit.text, hit.found_in, opened.frame(hit).time_s) == ("HARBOUR", "screen_text", 1.0)
-
-
-def test_arguments_of_version_2_are_taken_with_a_warning(opened: kinodex.Library) -> None:
-    older: Any = {"table": "frames"}
-    with pytest.warns(DeprecationWarning, match="search\\(table=...\\) is called where= now"):
-        found = opened.search("a black bird at sea", k=1, **older)
-    assert found == opened.search("a black bird at sea", in_="frames", k=1)
-    older = {"evidence_from": "both", "most": 2}
-    with pytest.warns(DeprecationWarning, match=r"ground\(\w+=...\) is called (where|k)= now"):
-        assert opened.ground("a black bird", **older).text == "a black bird"
 
 
 def test_frames_are_pictures_and_arrays_at_their_times(opened: kinodex.Library) -> None:
@@ -116,7 +108,7 @@ def test_ranges_are_given_by_search_or_with_an_agent(opened: kinodex.Library) ->
     assert all(isinstance(each, kinodex.Moment) and each.video.title == "film-01" for each in found.ranges)
     assert opened.ground("zzzzqqq", in_="words").ranges == ()
     assert opened.ground("a bird", videos="film-01", agent="uniform", cache=False).by == "uniform"
-    with pytest.raises(kinodex.UsageError, match="got model without an agent"):
+    with pytest.raises(kinodex.UsageError, match="got a model, and nothing for it to do"):
         opened.ground("a bird", model="gpt-4o")
 
 

@@ -111,14 +111,14 @@ def test_python_reads_the_videos_of_a_condition_alone(filmed: Path) -> None:
 
 def test_mcp_lists_columns_and_takes_a_condition(filmed: Path) -> None:
     async def use(client: Client) -> None:
-        listed = await call(client, "videos", videos_where=FRONT)
+        listed = await call(client, "videos", where=FRONT)
         assert [each["title"] for each in listed["videos"]] == ["film-01"]
         assert {each["name"]: each["values"] for each in listed["columns"]}["camera"] == {"front": 1}
         shown = await call(client, "overview", video="film-01")
         assert shown["columns"] == {"camera": "front", "recorded_at": "2026-03-01T07:00:00+00:00", "order": "1"}
-        found = await call(client, "ground", event="a walrus plays chess", videos_where=FRONT)
+        found = await call(client, "ground", text="a walrus plays chess", where=FRONT)
         assert {each["title"] for each in found["ranges"]} == {"film-01"}
-        answer = await call(client, "ask", question="Is there a boat?", agent="uniform", videos_where=FRONT)
+        answer = await call(client, "ask", question="Is there a boat?", agent="uniform", where=FRONT)
         assert {each["title"] for each in answer["evidence"]} <= {"film-01"}
 
     use_tools(Library.open(str(filmed)), use)
@@ -134,7 +134,7 @@ def test_the_page_and_its_programs_get_columns_and_videos_of_a_condition(filmed:
         assert (facets["recorded_at"]["kind"], facets["order"]["kind"], facets["camera"]["kind"]) == (
             "time",
             "number",
-            "screen_text",
+            "text",
         )
         assert (facets["order"]["least"], facets["order"]["most"], facets["camera"]["missing"]) == ("1", "2", 1)
         assert client.get(f"{place}/facets?{where}").json["videos"] == 1

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from kinodex.index.spaces.space import import_open_clip
+from kinodex.index.spaces.import_torch import import_open_clip
 from kinodex.pipeline.decoding.open import open_video, probe
 from kinodex.pipeline.images import HLG, PQ, ModelInput, encode_video, repeat_video, rgb_scaler, tone_map
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg, read_whole

@@ -13,7 +13,7 @@ from threading import Event, Thread
 
 import pytest
 
-from kinodex.index.spaces.space import quick_hub
+from kinodex.index.spaces.quick_hub import quick_hub
 from kinodex.pipeline import web_limits
 from kinodex.pipeline.errors import SourceError, SourceUnreachable
 from kinodex.pipeline.fetch import Source, identify, local_copy, open_parts, stamp

@@ -20,6 +20,7 @@ from pathlib import Path
 import kinodex
 from kinodex.desk import Desk
 from kinodex.index.library import Library
+from kinodex.jobs.collection import CollectionAnswer
 from kinodex.jobs.models import ModelChoice
 from kinodex.pipeline.decoding.stream import COMMENT, DRAWN
 from kinodex.pipeline.images import encode_video
@@ -173,6 +174,7 @@ def main(uri: str, films: Path) -> None:
                         settings={"candidates": candidates},
                     )
                     calls, tokens = calls + answer.ledger.calls, tokens + answer.ledger.tokens
+                    assert isinstance(answer, CollectionAnswer)
                     said = {film.title: film.times for film in answer.films}
                     good = len(said.keys() & right.keys())
                     same = sum(right.get(title) == times for title, times in said.items())

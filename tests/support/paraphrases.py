@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.index.spaces.sentence_model import load_sentence_model, measure_likeness
+from kinodex.index.spaces.likeness import measure_likeness
+from kinodex.index.spaces.sentence_model import load_sentence_model
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "benchmarks"
 QUERIES = Path(__file__).parents[1] / "data" / "paraphrases.jsonl"

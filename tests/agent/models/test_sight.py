@@ -16,7 +16,7 @@ from kinodex.agent.errors import ModelError, TakesNoPictures
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import ResponseCache, Role
 from kinodex.agent.models.sight import listed_sight
-from kinodex.jobs.forecast import sight_tries
+from kinodex.jobs.costs import sight_tries
 from kinodex.jobs.models import ModelChoice
 from tests.support.runs.kite_runs import QUESTION
 from tests.support.servers.chat_server import ChatServer, failing, in_turn

@@ -80,7 +80,7 @@ def test_each_window_is_described_by_the_frames_on_screen_in_it(library):
     model = Model()
     notes = captions(session_of(library, model))
     assert [(note.start_s, note.end_s) for note in notes] == windows(environment_of(library).videos[0])
-    assert (notes[1].source, notes[1].text, notes[1].confidence) == ("caption", "from 4", 0.8)
+    assert (notes[1].source, notes[1].text, notes[1].confidence) == ("captions", "from 4", 0.8)
     last = next(request for request in model.asked(DescribeSegment) if request.segment.start_s == 60)
     assert [frame.time_s for frame in last.frames] == [60, 61]
     assert model.starts_s()[:4] == [0, 32, 16, 48]  # from coarse to fine

@@ -178,13 +178,13 @@ def test_the_policy_reads_what_is_said_at_its_frames_only_if_it_may(tmp_path):
                 return {"action": "answer", "option": "A", "answer": "a compass", "evidence": found}
         return explorer(request)
 
-    kinds: list[tuple[AnchorsFrom, bool]] = [("both", True), ("pictures", True), ("both", False)]
+    kinds: list[tuple[AnchorsFrom, bool]] = [("all", True), ("frames", True), ("all", False)]
     for kind, quotes in kinds:
         model, parameters = ScriptedModel(script), EEAParameters(rounds=1, quotes=quotes, anchors_from=kind)
         question = Question("What does she hide?", ("a compass", "a map"))
         answer = asyncio.run(ask(question, environment_of(library), model, agent="eea", parameters=parameters))
         ranges_s = [(part.start_s, part.end_s) for part in answer.evidence]
-        assert (ranges_s == [(200.0, 203.0)]) is ((kind, quotes) == ("both", True)), (kind, quotes)
+        assert (ranges_s == [(200.0, 203.0)]) is ((kind, quotes) == ("all", True)), (kind, quotes)
         assert any(request.notes for request in model.asked(Decide)) == quotes
 
 

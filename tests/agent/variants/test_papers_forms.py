@@ -127,7 +127,7 @@ def eea_as_in_the_paper(
         """Retrieve clips of 8 s for new queries; of a cluster of clips that overlap the best frame is the anchor."""
         new = [query for query in found if query.casefold() not in {each.casefold() for each in queries}]
         queries.extend(new)
-        matches = environment.search(new, video.video_id, 16, 4.0, [video.video_id], "pictures") if new else []
+        matches = environment.search(new, video.video_id, 16, 4.0, [video.video_id], "frames") if new else []
         clips.extend((match.time_s, match.similarity) for match in matches if match.similarity > 0)
         clusters: list[list[tuple[float, float]]] = []
         for clip in sorted(clips):

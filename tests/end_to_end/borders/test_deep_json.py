@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kinodex.agent.trace import read_trace
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 from kinodex.index.library import Library
-from kinodex.jobs.add.extract import read_schema_file
+from kinodex.jobs.add.extract_schema import read_schema_file
 from kinodex.jobs.collection import read_plan
 from kinodex.jobs.export.moments import read_ranges
 from kinodex.jobs.ingest.sources import read_manifest

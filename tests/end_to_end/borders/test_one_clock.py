@@ -88,7 +88,7 @@ def page(twin: Twin) -> Any:
     said = twin.client.get(f"/data/libraries/0/export/vtt?{urlencode({'video': film, 'ranges': '0-60'})}")
     return (
         twin.data(f"videos/{film}"),
-        twin.data(f"search?{urlencode({'text': 'summer', 'from': '0', 'to': '60'})}"),
+        twin.data(f"search?{urlencode({'query': 'summer', 'start_s': '0', 'end_s': '60'})}"),
         said.body.decode(),
     )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,31 +16,26 @@ import pytest
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope
 from kinodex.index.search.words import lines_like
-from kinodex.index.store.schema import ADDED_DIGEST, equal
+from kinodex.index.store.filters import equal
+from kinodex.index.store.schema import ADDED_DIGEST
 from kinodex.index.sweep import audit
-from kinodex.jobs.add.captions import Captions
-from kinodex.jobs.add.chapters import Chapters
-from kinodex.jobs.add.clips import Clips
-from kinodex.jobs.add.detections import Detections
-from kinodex.jobs.add.run import Addition, add
-from kinodex.jobs.add.screen_text import ScreenText
-from kinodex.jobs.add.speech import Speech
-from kinodex.jobs.add.vectors import Sentences, Vectors
+from kinodex.jobs.add.run import Addable, Addition, add
+from kinodex.jobs.add.stages import Captions, Chapters, Clips, Detections, ScreenText, Sentences, Speech, Vectors
 from kinodex.pipeline.models.screen_text import CARRIED
 from tests.support.libraries.random_library import caption, rows_held
 from tests.support.models.stage_models import beeps, library_of, tiny_film
 from tests.support.screen_text.film import text_film
 
 HAS_VOICES = find_spec("resemblyzer") is not None
-STAGES: dict[str, Callable[[str], Addition]] = {
-    "captions": lambda model: Captions(model, frames_a_segment=2, max_new_tokens=8),
-    "clips": lambda model: Clips(model, device="cpu"),
-    "detections": lambda model: Detections(model, min_score=0.5),
-    "sentences": lambda model: Sentences(model, "cpu"),
-    "speech": lambda model: Speech(model, vad=False, speakers=HAS_VOICES),  # its beeps are no speech
-    "chapters": lambda model: Chapters(model, frames_a_scene=1, max_new_tokens=4),
-    "screen_text": ScreenText,
-    "vectors": lambda model: Vectors(f"local-dir:{model}"),
+STAGES: dict[str, Callable[[str], Addable]] = {
+    "captions": lambda model: Captions(model=model, frames_a_segment=2, max_new_tokens=8),
+    "clips": lambda model: Clips(model=model, device="cpu"),
+    "detections": lambda model: Detections(model=model, min_score=0.5),
+    "sentences": lambda model: Sentences(model=model, device="cpu"),
+    "speech": lambda model: Speech(model=model, vad=False, speakers=HAS_VOICES),  # its beeps are no speech
+    "chapters": lambda model: Chapters(model=model, frames_a_scene=1, max_new_tokens=4),
+    "screen_text": lambda model: ScreenText(model=model),
+    "vectors": lambda model: Vectors(space=f"local-dir:{model}"),
 }
 MODELS = {
     "captions": "llava", "clips": "xclip", "detections": "rt_detr", "sentences": "sentences", "speech": "whisper",
@@ -77,20 +73,19 @@ def test_ended_while_it_writes(name, tiny_model, request, tmp_path, monkeypatch)
             caption_all(library)
     model = CARRIED if name == "screen_text" else str(tiny_model(MODELS[name]))
     stage = STAGES[name](model)
-    add(peaceful, stage)
+    key = add(peaceful, stage).model
     with pytest.raises(Killed):
-        add(killed, cast(Addition, Dying(stage)))
-    stage.prepare(killed)
-    assert any(rows_held(killed.tables, name, stage.model, [row.video_id for row in killed.videos()]).values())
+        add(killed, cast(Addable, Dying(stage)))
+    assert any(rows_held(killed.tables, name, key, [row.video_id for row in killed.videos()]).values())
     for row in killed.videos():
-        if row not in killed.additions.pending(name, stage.model):
+        if row not in killed.additions.pending(name, key):
             assert rows_of(killed, name, row.video_id) == rows_of(peaceful, name, row.video_id)
     add(killed, stage)
-    assert killed.additions.pending(name, stage.model) == []
+    assert killed.additions.pending(name, key) == []
     ids = [row.video_id for row in killed.videos()]
     assert any(rows_of(peaceful, name, id_) for id_ in ids)
     assert [rows_of(killed, name, id_) for id_ in ids] == [rows_of(peaceful, name, id_) for id_ in ids]
-    held = [rows_held(library.tables, name, stage.model, ids) for library in (killed, peaceful)]
+    held = [rows_held(library.tables, name, key, ids) for library in (killed, peaceful)]
     assert held[0] == held[1]
     assert audit(killed, deep=True).problems == ()
     digests = [
@@ -106,14 +101,29 @@ class Killed(BaseException):
 class Dying:
     """A stage that ends its run as soon as it has written rows for the first time, before readers see them."""
 
-    def __init__(self, stage: Addition) -> None:
+    def __init__(self, stage: Addable) -> None:
         self._stage = stage
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stage, name)
 
-    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
-        self._stage.write(library, rows)
+    @contextmanager
+    def open(self, library: Library) -> Iterator[Any]:
+        with self._stage.open(library) as addition:
+            yield DyingWork(addition)
+
+
+class DyingWork:
+    """The work of such a stage."""
+
+    def __init__(self, addition: Addition) -> None:
+        self._addition = addition
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._addition, name)
+
+    def write(self, rows: Mapping[str, Any]) -> None:
+        self._addition.write(rows)
         raise Killed
 
 

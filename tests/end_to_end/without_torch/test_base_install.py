@@ -14,7 +14,7 @@ import pytest
 
 NOT_IN_BASE = (
     *("torch", "open_clip", "torchvision", "transformers", "timm", "safetensors"),  # clip and hf
-    *("av", "charset_normalizer", "onnxruntime", "onnx", "onnxscript", "openvino"),  # decode and ingest
+    *("av", "charset_normalizer", "onnx", "onnxscript", "openvino"),  # decode and ingest
     *("ray", "lancedb", "pandas", "matplotlib", "scipy", "prometheus_client", "pynvml", "s3fs"),
     *("datasets", "trl", "peft", "sentencepiece", "llguidance", "decord", "torchcodec", "aiohttp"),
 )
@@ -72,7 +72,7 @@ class Command(NamedTuple):
     useless: tuple[str, ...]
 
 
-NO_TABLES = ("numpy", "pyarrow", "lance", "tokenizers", "PIL")
+NO_TABLES = ("numpy", "pyarrow", "lance", "tokenizers", "onnxruntime", "PIL")
 NO_MODELS = ("openai", "httpx2", "jinja2", "starlette", "uvicorn", "kinodex.agent.variants", "kinodex.jobs.eval.run")
 COMMANDS = {
     "help": Command(("--help",), (*NO_TABLES, *NO_MODELS, "kinodex.index.library", "asyncio", "urllib.request")),
@@ -80,7 +80,8 @@ COMMANDS = {
         ("--version",), (*NO_TABLES, *NO_MODELS, "pydantic", "rich", "kinodex.index.library", "asyncio")
     ),
     "info": Command(
-        ("info", "LIBRARY"), (*NO_MODELS, "tokenizers", "PIL", "kinodex.agent", "kinodex.pipeline.sources")
+        ("info", "LIBRARY"),
+        (*NO_MODELS, "tokenizers", "onnxruntime", "PIL", "kinodex.agent", "kinodex.pipeline.sources"),
     ),
     "export frames": Command(
         ("export", "frames", "LIBRARY", "SCRATCH/frames", "--video", "film-01", "--from", "3", "--to", "4"),
@@ -144,10 +145,10 @@ LINUX_FOLDERS = ("/proc", "/sys", "/dev")
 PORTABLE_ANYWAY = {
     ("jobs/towers.py", "/proc"): "the child that exports a tower runs in an ingest alone",
     ("jobs/towers.py", "/dev"): "without them there is no GPU that torch would call cuda",
-    ("index/spaces/space.py", "/proc"): "without it Python names the processor, and bf16 is tried",
-    ("index/store/leases.py", "/proc"): "without it no process is taken for dead: a lease runs out by its time",
-    ("index/store/database.py", "/proc"): "without it half of all memory counts as free",
-    ("index/store/database.py", "/sys"): "without it there is no container with a limit",
+    ("index/spaces/arithmetic.py", "/proc"): "without it Python names the processor, and bf16 is tried",
+    ("index/store/processes.py", "/proc"): "without it no process is taken for dead: a lease runs out by its time",
+    ("index/store/memory.py", "/proc"): "without it half of all memory counts as free",
+    ("index/store/memory.py", "/sys"): "without it there is no container with a limit",
     ("index/videos/writer.py", "sync"): "ingest alone completes videos",
     ("index/additions.py", "sync"): "the stages of `kinodex add` alone complete additions",
 }

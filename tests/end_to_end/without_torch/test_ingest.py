@@ -16,7 +16,7 @@ from kinodex.index.spaces.space import load_space
 from tests.support.without_modules import MODULE
 
 pytestmark = pytest.mark.slow
-NOT_THERE = "torch,torchvision,open_clip,timm,transformers,safetensors,huggingface_hub,onnx,onnxscript,onnxruntime,ray"
+NOT_THERE = "torch,torchvision,open_clip,timm,transformers,safetensors,huggingface_hub,onnx,onnxscript,ray"
 
 
 def output(*arguments: object) -> str:
@@ -30,7 +30,7 @@ def test_the_built_in_space_is_ingested_and_searched_by_picture(films: Path, lib
     output("ingest", films / "film-01.mp4", "--library", here, "--space", "builtin")
     made, expected = Library.open(str(here)), Library.open(str(library))
     (run,) = made.ingest_log.runs()
-    assert run.report["arithmetic"].startswith("float32, numpy ")
+    assert run.report["arithmetic"].startswith("float32, ONNX Runtime ")
     for video in made.videos():
         ours, theirs = (each.vectors(video.video_id).vectors.astype(np.float32) for each in (made, expected))
         np.testing.assert_allclose(ours, theirs, atol=1e-3)

@@ -16,10 +16,12 @@ import pytest
 from kinodex.index.errors import DamagedRows, QueryError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import CaptionRow, DetectionRow, FrameVectors, Hit, Scope, SegmentRow
-from kinodex.index.search.in_memory import InMemory, top_positions
-from kinodex.index.search.words import candidates
-from kinodex.index.store.database import FILE_FORMAT, table_place
+from kinodex.index.search.held_rows import top_positions
+from kinodex.index.search.in_memory import InMemory
+from kinodex.index.search.queries import candidates
+from kinodex.index.store.database import FILE_FORMAT
 from kinodex.index.store.indexes import AFTER_RUN, Thresholds, forget_deleted, optimize, refresh
+from kinodex.index.store.places import table_place
 from kinodex.index.store.quiet_lance import lance
 from tests.index.test_annotations import scene, summarised
 from tests.support.libraries.random_library import (

@@ -10,7 +10,7 @@ import pytest
 from kinodex.index.errors import QueryError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import Scope
-from kinodex.index.search.words import forgiving_query
+from kinodex.index.search.typos import forgiving_query
 from kinodex.index.store.indexes import refresh
 from tests.support.libraries.random_library import (
     SETTINGS,

@@ -14,20 +14,14 @@ import numpy as np
 import pytest
 
 from kinodex.index.errors import ExportRefused
-from kinodex.index.spaces.cpu import IMAGE_ONNX, ImageTower
-from kinodex.index.spaces.export import (
-    PICTURES,
-    TRIAL_JSON,
-    cached_image_tower,
-    export_image_tower,
-    export_to_cache,
-    read_cached,
-    read_trial,
-    recall,
-)
+from kinodex.index.spaces.export import cached_image_tower, export_to_cache, read_cached, recall
+from kinodex.index.spaces.export_image import PICTURES, export_image_tower
+from kinodex.index.spaces.image_tower import IMAGE_ONNX, ImageTower
 from kinodex.index.spaces.space import Space, load_space
 from kinodex.index.spaces.text_tower import TextTower
-from kinodex.index.spaces.towers import SpaceTowers, cache_folder, cached_place, write_towers
+from kinodex.index.spaces.tower_cache import cache_folder, cached_place
+from kinodex.index.spaces.towers import SpaceTowers, write_towers
+from kinodex.index.spaces.trial import TRIAL_JSON, read_trial
 from tests.support.late import late
 from tests.support.models.tiny_models import TINY, write_model
 

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from kinodex.index.spaces.export_text import MIN_COSINE, export_text_tower
-from kinodex.index.spaces.space import import_open_clip, load_space
+from kinodex.index.spaces.import_torch import import_open_clip
+from kinodex.index.spaces.space import load_space
 from tests.support.late import late
 from tests.support.models.text_tokenizers import write_tokenizer
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from kinodex.index.errors import StorageError, TowersDamaged
-from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON, cached_place, is_whole, read_towers
+from kinodex.index.spaces.tower_cache import cached_place, is_whole
+from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON, read_towers
 from kinodex.index.store.carried_towers import builtin_tower, find_tower, held_towers, keep_towers
-from kinodex.index.store.database import open_files
+from kinodex.index.store.places import open_files
 from tests.support.libraries.made_towers import made_towers
 from tests.support.libraries.random_library import fingerprint
 from tests.support.servers.s3_server import environment, s3_server, send

@@ -9,7 +9,8 @@ import pytest
 
 from kinodex.index.errors import LibraryDamaged
 from kinodex.index.library import Library
-from kinodex.index.maintain import maintain, remove_added, remove_videos
+from kinodex.index.maintain import maintain
+from kinodex.index.remove import remove_added, remove_videos
 from kinodex.index.repair import repair
 from kinodex.index.rows import FailureRow, NoteRow, SourceRow
 from kinodex.index.store.database import Tables

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kinodex.errors import KinodexError
 from kinodex.index.errors import (
-    KinodexError,
     LibraryDamaged,
     NewerLibrary,
     NotALibrary,
@@ -26,22 +26,14 @@ from kinodex.index.errors import (
 from kinodex.index.library import Library
 from kinodex.index.maintain import health
 from kinodex.index.rows import Scope
-from kinodex.index.store.database import (
-    COMMIT_ATTEMPTS,
-    MOST_STEPS,
-    Tables,
-    free_memory_bytes,
-    index_cache_bytes,
-    is_another,
-    newest_state,
-    newest_version,
-    retry_on_conflict,
-    state_mark,
-    storage_errors,
-)
+from kinodex.index.store.database import COMMIT_ATTEMPTS, Tables, retry_on_conflict
+from kinodex.index.store.filters import equal, other_than
 from kinodex.index.store.indexes import Thresholds, refresh
+from kinodex.index.store.memory import free_memory_bytes, index_cache_bytes
+from kinodex.index.store.newest_state import MOST_STEPS, is_another, newest_state, newest_version, state_mark
 from kinodex.index.store.quiet_lance import lance
-from kinodex.index.store.schema import FORMAT_KEY, FORMAT_VERSION, equal, other_than, table_schemas
+from kinodex.index.store.schema import FORMAT_KEY, FORMAT_VERSION, table_schemas
+from kinodex.index.store.storage_errors import storage_errors
 from kinodex.index.sweep import audit
 from tests.support.late import late
 from tests.support.libraries.random_library import (

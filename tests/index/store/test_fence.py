@@ -11,11 +11,12 @@ import pytest
 
 from kinodex.index.errors import LeaseLost
 from kinodex.index.library import Library
-from kinodex.index.maintain import health, remove_videos
+from kinodex.index.maintain import health
+from kinodex.index.remove import remove_videos
 from kinodex.index.rows import SourceRow
 from kinodex.index.store.database import Tables
+from kinodex.index.store.filters import equal
 from kinodex.index.store.leases import Pace
-from kinodex.index.store.schema import equal
 from tests.support.libraries.random_library import WHEN, made, write
 
 SLOW = Pace(beat_s=3600.0, patience_s=3600.0)

@@ -21,7 +21,8 @@ from lance import LanceDataset
 from lance.file import LanceFileSession
 
 from kinodex.index.errors import StorageError
-from kinodex.index.store.database import SIGNS, Meaning, Sign, meanings_of, storage_errors
+from kinodex.index.store.foreign_errors import SIGNS, Meaning, Sign, meanings_of
+from kinodex.index.store.storage_errors import storage_errors
 from tests.support.loopback import serve_handler
 
 ROWS = pa.table({"number": list(range(100)), "text": ["x" * 100] * 100})

@@ -15,19 +15,8 @@ import pytest
 
 from kinodex.index.library import Library
 from kinodex.index.rows import SourceRow
-from kinodex.index.store.indexes import (
-    AFTER_RUN,
-    DURING_RUN,
-    IndexState,
-    Part,
-    Thresholds,
-    build_index,
-    clean,
-    count_parts,
-    plan_parts,
-    read_state,
-    refresh,
-)
+from kinodex.index.store.indexes import AFTER_RUN, DURING_RUN, Thresholds, clean, refresh
+from kinodex.index.store.vector_index import IndexState, Part, build_index, count_parts, plan_parts, read_state
 from kinodex.index.sweep import audit
 from tests.support.libraries.random_library import made, numpy_search, unit_vectors, write
 

@@ -18,8 +18,9 @@ import pytest
 from kinodex.index.errors import LeaseLost, LibraryBusy, StorageFull, UnsafeStore
 from kinodex.index.library import Library
 from kinodex.index.store.database import Tables
-from kinodex.index.store.leases import DEFAULT_LEASE, Pace, check_lease, is_known, is_running, this_process
-from kinodex.index.store.schema import equal
+from kinodex.index.store.filters import equal
+from kinodex.index.store.leases import DEFAULT_LEASE, Pace, check_lease
+from kinodex.index.store.processes import is_known, is_running, this_process
 from tests.support.libraries.random_library import SETTINGS, fingerprint, no_room, run_together
 from tests.support.servers.s3_server import environment, s3_server, send
 
@@ -161,6 +162,21 @@ def test_a_lease_that_a_full_disk_does_not_take_back_is_free_for_its_process_and
             time.sleep(0.05)  # the test's own limit of time ends this
         with library.lease("ingest", "the next run"), library.lease("maintain", "another"):
             pass
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files")
+def test_a_lease_that_could_not_be_released_is_when_the_library_is_closed(library):
+    """Its pace would not come to that for an hour; another who opens the library waits for it."""
+    with ExitStack() as full:
+        with library.lease("ingest", "a run", Pace(beat_s=3600.0)) as lease:
+            full.enter_context(no_room())
+        assert library.tables.left_leases.tokens == {lease.token}
+    with pytest.raises(LibraryBusy), Library.open(library.uri).lease("ingest", "another"):
+        pass
+    library.tables.close()
+    assert library.tables.left_leases.tokens == set()
+    with Library.open(library.uri).lease("ingest", "another"):
+        pass
 
 
 @pytest.mark.slow

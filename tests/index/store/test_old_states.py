@@ -15,7 +15,8 @@ import pytest
 
 from kinodex.index.library import Library
 from kinodex.index.maintain import maintain
-from kinodex.index.store.indexes import DURING_RUN, clean, delete_old_states
+from kinodex.index.store.indexes import DURING_RUN, clean
+from kinodex.index.store.old_states import delete_old_states
 from tests.support.libraries.random_library import made, write
 
 DAY_S = 86_400.0

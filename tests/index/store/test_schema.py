@@ -10,15 +10,8 @@ import pytest
 
 from kinodex.index.errors import QueryError
 from kinodex.index.store.database import Tables
-from kinodex.index.store.schema import (
-    above,
-    at_least,
-    below,
-    equal,
-    frame_key,
-    one_of,
-    other_than,
-)
+from kinodex.index.store.filters import above, at_least, below, equal, one_of, other_than
+from kinodex.index.store.frame_keys import frame_key
 
 
 def test_frame_keys_are_distinct_int64():

@@ -8,7 +8,8 @@ import pytest
 
 from kinodex.index.errors import DamagedRows, LibraryError, QueryError, TimeOutside, UnknownVideo
 from kinodex.index.library import Library
-from kinodex.index.store.schema import CHECKSUM, equal
+from kinodex.index.store.filters import equal
+from kinodex.index.store.schema import CHECKSUM
 from kinodex.index.videos.visibility import MANY, VisibilityCache
 from tests.support.libraries.random_library import made, write
 

@@ -16,18 +16,12 @@ from kinodex.index.errors import LeaseLost
 from kinodex.index.library import Library
 from kinodex.index.rows import FailureRow, RunRow, SegmentRow, SourceRow
 from kinodex.index.store.database import Tables
+from kinodex.index.store.digests import as_text, digests_by_video, row_hashes
 from kinodex.index.store.indexes import AFTER_RUN, optimize
-from kinodex.index.store.schema import as_text, digests_by_video, row_hashes
 from kinodex.index.sweep import audit
-from kinodex.index.videos.writer import (
-    JOINED_ROWS,
-    MERGE_FROM,
-    Counts,
-    KnownKeys,
-    NewRows,
-    count_rows,
-    rows_by_video,
-)
+from kinodex.index.videos.known_keys import MERGE_FROM, KnownKeys
+from kinodex.index.videos.new_rows import JOINED_ROWS, NewRows
+from kinodex.index.videos.row_counts import Counts, count_rows, rows_by_video
 from kinodex.pipeline.sample import FrameRow
 from tests.support.libraries.random_library import DIM, WHEN, MadeVideo, made, spoken, write
 

@@ -11,8 +11,8 @@ import pytest
 
 from kinodex.index.rows import Scope
 from kinodex.index.spaces.space import load_space
-from kinodex.jobs.add.captions import Captions
 from kinodex.jobs.add.run import add
+from kinodex.jobs.add.stages import Captions
 from tests.support.command import bad, json_of
 from tests.support.servers.chat_server import Behaviour, ChatServer, cut_off, failing
 
@@ -139,9 +139,10 @@ def test_no_more_requests_at_once_than_were_asked_for(kinodex, library):
 def test_a_video_may_be_asked_about_by_itself(library, tmp_path, monkeypatch):
     monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
     with ChatServer(lambda _: BOAT) as server:
-        stage = Captions("tester", server.base_url)
+        stage = Captions(model="tester", base_url=server.base_url)
         video = library.videos()[0]
-        alone = stage.rows_of(library, video)
+        with stage.open(library) as addition:
+            alone = addition.rows_of(video)
         assert add(library, stage, [video.video_id]).rows == alone.count == video.segments
 
 

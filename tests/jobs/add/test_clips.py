@@ -19,9 +19,13 @@ from kinodex.agent.errors import ModelRejected, ModelUnreachable
 from kinodex.finder import Finder
 from kinodex.index.errors import BadCheckpoint
 from kinodex.index.library import Library
+from kinodex.index.spaces.export_video_text import export_video_text_model
+from kinodex.index.spaces.text_tower import TextTower
+from kinodex.index.spaces.towers import SpaceTowers, write_towers
 from kinodex.index.spaces.video_text import load_video_text_model
-from kinodex.jobs.add.clips import Clips, windows_of
+from kinodex.jobs.add.clips import spans, windows_of
 from kinodex.jobs.add.run import add
+from kinodex.jobs.add.stages import Clips
 from kinodex.jobs.clip_models import ENDPOINT, ClipQueries
 from kinodex.jobs.errors import UsageError
 from kinodex.requests import Find
@@ -77,7 +81,7 @@ def test_a_window_has_the_frames_on_screen_in_its_parts() -> None:
 )
 def test_windows_that_leave_gaps_or_are_too_long_are_refused(settings: dict[str, float], says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        Clips("model", **settings)  # type: ignore[arg-type]
+        Clips(model="model", **settings)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["xclip", "pe_video", "pe_audio_video"])
@@ -104,6 +108,15 @@ def test_vectors_are_those_of_the_model_s_own_forward(tiny_model: Callable[[str]
         units = torch.nn.functional.normalize(theirs.float(), dim=-1).numpy()
         assert ours.shape == (2, model.space.dim) and (ours * units).sum(1).min() > 0.999, name
     assert np.allclose(np.linalg.norm(read, axis=1), 1, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["xclip", "pe_video", "pe_audio_video"])
+def test_texts_are_embedded_without_the_model(tiny_model: Callable[[str], Path], name: str, tmp_path: Path) -> None:
+    model = load_video_text_model(str(tiny_model(name)), "cpu")
+    write_towers(tmp_path, SpaceTowers(model.space, export_video_text_model(model, tmp_path)))
+    texts = ["a red kite", "snow " * 40, ""]
+    cosines = (TextTower.open(tmp_path).embed_text(texts) * model.embed_texts(texts)).sum(1)
+    assert cosines.min() > 0.9999
 
 
 def test_a_model_of_another_kind_is_refused(tiny_model: Callable[[str], Path]) -> None:
@@ -229,7 +242,7 @@ def test_clips_by_an_endpoint_find_what_no_frame_shows(library: Library, kinodex
 def test_what_a_server_refuses_is_said_in_its_words(library: Library, refuses: str, says: str) -> None:
     assert refuses in REFUSALS
     with EmbedServer(refuses) as server, pytest.raises((ModelRejected, ModelUnreachable), match=says) as error:
-        add(library, Clips("mover" if refuses == "no route" else "other", base_url=server.base_url))
+        add(library, Clips(model="mover" if refuses == "no route" else "other", base_url=server.base_url))
     assert "\n" not in str(error.value) and library.additions.counts("clips") == {}
 
 
@@ -241,9 +254,9 @@ def test_a_server_whose_vectors_change_their_length_is_named(library: Library) -
         EmbedServer(before=before) as server,
         pytest.raises(ModelUnreachable, match=r"8 dimensions.* have 6; serve one"),
     ):
-        add(library, Clips("mover", base_url=server.base_url))
+        add(library, Clips(model="mover", base_url=server.base_url))
     with EmbedServer() as server:  # nothing of the wrong length was kept
-        add(library, Clips("mover", base_url=server.base_url))
+        add(library, Clips(model="mover", base_url=server.base_url))
     assert library.additions.counts("clips")
 
 
@@ -255,7 +268,7 @@ def test_a_count_of_tokens_that_makes_no_sense_is_left_out(library: Library) -> 
             return made
 
     with Absurd() as server:
-        outcome = add(library, Clips("mover", base_url=server.base_url, input_price=1.0))
+        outcome = add(library, Clips(model="mover", base_url=server.base_url, input_price=1.0))
     assert outcome.usage.input_tokens == 0 and library.additions.counts("clips")
 
 
@@ -263,8 +276,8 @@ def test_a_decode_at_more_frames_a_second_sees_between_stored_frames(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with EmbedServer() as server:
-        report = kinodex.open(library.uri).add_clips(
-            "mover", base_url=server.base_url, window_s=2.0, stride_s=2.0, fps=10, videos="one"
+        report = kinodex.open(library.uri).add(
+            "clips", model="mover", base_url=server.base_url, window_s=2.0, stride_s=2.0, fps=10, videos="one"
         )
         assert (report.added, report.rows) == (1, 6)
         shown = [each["messages"][1]["content"] for each in server.asked[1:]]
@@ -280,7 +293,7 @@ def test_a_decode_at_more_frames_a_second_sees_between_stored_frames(
 def test_vllm_s_bare_form(library: Library) -> None:
     """Without an instruction the message goes alone, as models want it that know no system."""
     with EmbedServer() as server:
-        add(library, Clips("clip", base_url=server.base_url, instruction=""))
+        add(library, Clips(model="clip", base_url=server.base_url, instruction=""))
         assert [[each["role"] for each in body["messages"]] for body in server.asked] == [["user"]] * 11
         assert json.dumps(server.asked[1]).count("add_special_tokens") == 0
 
@@ -288,17 +301,17 @@ def test_vllm_s_bare_form(library: Library) -> None:
 @pytest.mark.ray
 @pytest.mark.slow
 def test_clips_on_ray(library: Library, tiny_model: Callable[[str], Path], ray_cluster: Any) -> None:
-    from kinodex.jobs.workers import ray_executor
+    from kinodex.jobs.add.ray import ray_executor
 
     with ray_executor(2, ray_cluster.address) as executor:
-        report = add(library, Clips(str(tiny_model("xclip")), device="cpu"), executor=executor)
+        report = add(library, Clips(model=str(tiny_model("xclip")), device="cpu"), executor=executor)
     assert (report.added, report.rows) == (2, 10)
 
 
 def test_windows_of_films_of_different_lengths() -> None:
-    stage = Clips("model")
-    spans = [stage.spans(replace(video(), start_s=0.0, duration_s=length_s)) for length_s in (1.0, 7.0)]
-    assert spans == [[(0.0, 1.0)], [(0.0, 4.0), (2.0, 6.0), (4.0, 7.0)]]
+    stage = Clips(model="model")
+    found = [spans(stage, replace(video(), start_s=0.0, duration_s=length_s)) for length_s in (1.0, 7.0)]
+    assert found == [[(0.0, 1.0)], [(0.0, 4.0), (2.0, 6.0), (4.0, 7.0)]]
 
 
 def test_an_address_that_a_library_names_gets_no_query_and_no_key(
@@ -307,7 +320,7 @@ def test_an_address_that_a_library_names_gets_no_query_and_no_key(
     """Somebody else may have made the library: it must not learn what is looked for, nor anybody's key."""
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     with EmbedServer() as server:
-        report = add(library, Clips("mover", base_url=server.base_url))
+        report = add(library, Clips(model="mover", base_url=server.base_url))
         assert server.keys == {"Bearer secret"}, "who adds names the address"
         space = library.visible.usual_space("clips")
         assert space is not None

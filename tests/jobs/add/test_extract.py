@@ -19,7 +19,8 @@ from kinodex.agent.requests.extract import read_schema
 from kinodex.index.errors import QueryError
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
-from kinodex.jobs.add.extract import extraction
+from kinodex.jobs.add.stage import read_settings
+from kinodex.jobs.add.stages import Extracts
 from kinodex.jobs.errors import UsageError
 from kinodex.requests import Find
 from kinodex.web.inputs import ViewerApi, classify_inputs
@@ -216,7 +217,7 @@ def test_a_run_ends_at_its_cost_and_goes_on_with_what_was_paid(
     with ChatServer(row_of) as server:
         price = ("--input-price", 10**6, "--batch", 1, "--stop-at-cost", 1)
         ran = kinodex(*command(library, schema, server, *price))
-        assert ran.code == 5 and "run the same command again" in ran.error_line
+        assert ran.code == 5 and "run again to go on" in ran.error_line
         paid = len(server.seen)
         assert 0 < paid < 8
         assert json_of(kinodex, *command(library, schema, server))["rows"] == 8
@@ -250,8 +251,9 @@ YES = {"type": "boolean"}
 def test_a_schema_that_a_server_or_a_column_cannot_hold_is_refused_before_anything_is_asked(
     given: object, says: str
 ) -> None:
+    asked = {"into": "places", "model": "m", "base_url": "http://127.0.0.1:1/v1"}
     with pytest.raises(BadSettings, match=re.escape(says)):
-        extraction("places", given, asks="m", base_url="http://127.0.0.1:1/v1")
+        read_settings(Extracts, "extracts", {"row": given, **asked})
 
 
 class Part(BaseModel):
@@ -264,12 +266,14 @@ def test_other_refusals(kinodex: Kinodex, library: Library, schema: Path) -> Non
     for settings, says in (
         ({"into": "videos"}, "got the name 'videos'"),
         ({"into": "A"}, "give small letters"),
-        ({"part": "minute"}, "video, chapter, scene, shot, window:SECONDS"),
-        ({"base_url": None}, "without --base-url"),
+        ({"each": "minute"}, "video, chapter, scene, shot, window:SECONDS"),
+        ({"each": "shot", "search": "a boat"}, "got --each and --search"),
+        ({"search": " "}, "got an empty --search"),
+        ({"base_url": None, "model": "a/b"}, "without --base-url"),
     ):
-        given = {"into": "places", "asks": "m", "base_url": "http://127.0.0.1:1/v1", **settings}
+        given: Any = {"into": "places", "model": "m", "base_url": "http://127.0.0.1:1/v1", **settings}
         with pytest.raises(UsageError, match=re.escape(says)):
-            extraction(str(given.pop("into")), WHERE, asks=str(given.pop("asks")), **given)
+            Extracts(row=WHERE, **given)
     with ChatServer(row_of) as server:
         bad(kinodex, *command(library, schema, server, "--stop-at-cost", 1, "--ray"), code=2, says="leave one out")
         bad(kinodex, *command(library, schema, server, "--where", "camera = 1"), code=2, says="no column camera")

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 
 import kinodex as front
+from kinodex.index.added_rows import audit_added
 from kinodex.index.library import Library
-from kinodex.index.sweep import audit_added
-from kinodex.jobs.add.map import Map, function_of
+from kinodex.jobs.add.functions import function_of
 from kinodex.jobs.add.run import VIDEOS_A_COMMIT, add
+from kinodex.jobs.add.stages import Map
 from tests.support.command import json_of
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made
 
@@ -66,7 +67,7 @@ def test_columns_of_every_kind_are_those_of_a_plain_loop(library: Library, opene
     opened.map(shape, "videos", pictures_each=3)
     assert set(opened.mapped("shape")["shown"].to_pylist()) == {3}
     assert {row.video_id for row in library.select(where="tall AND first_red >= 0") or ()} == library.video_ids()
-    assert audit_added(library, ["mapped"], deep=True).broken == ()
+    assert audit_added(library, ["map"], deep=True).broken == ()
     library.writer.discard(film.video_id)
     assert film.video_id not in opened.mapped("many")["video_id"].to_pylist()
 
@@ -86,7 +87,7 @@ def test_only_new_videos_and_another_function_is_refused(kinodex, library: Libra
     before = library.additions.mapped("light")["light"].to_numpy()
     assert json_of(kinodex, *command, "--replace")["added"] == len(ids)
     assert np.allclose(255 - before, library.additions.mapped("light")["light"].to_numpy())
-    assert [(each.stage, each.model, each.videos) for each in library.info().added] == [("mapped", "light", len(ids))]
+    assert [(each.stage, each.model, each.videos) for each in library.info().added] == [("map", "light", len(ids))]
 
 
 def test_a_run_that_was_ended_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -104,10 +105,10 @@ def test_a_run_that_was_ended_goes_on_where_it_was(tmp_path: Path) -> None:
         return np.arange(len(vectors))
 
     with pytest.raises(KeyboardInterrupt):
-        add(library, Map(count, "count"))
+        add(library, Map(function=count, into="count"))
     written, calls[:] = calls[:VIDEOS_A_COMMIT], ["ended"] * (VIDEOS_A_COMMIT + 4)
     assert sorted(library.additions.mapped("count")["video_id"].unique().to_pylist()) == sorted(written)
-    report = add(library, Map(count, "count"))
+    report = add(library, Map(function=count, into="count"))
     assert (report.added, report.failed) == (VIDEOS_A_COMMIT, 0)
     assert not set(written).intersection(calls)  # nothing that was written is computed again
     assert library.additions.mapped("count").num_rows == 3 * len(videos)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
-from kinodex.jobs.add.extract import extraction
-from kinodex.jobs.add.map import Map, function_of
+from kinodex.jobs.add.functions import function_of
 from kinodex.jobs.add.run import add
+from kinodex.jobs.add.stages import Extracts, Map
 from kinodex.pipeline.errors import WrongModel
 from tests.jobs.add.test_extract import WHERE, row_of
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, rows_held
@@ -24,7 +26,7 @@ VIDEOS = 16
 
 @pytest.fixture(scope="module")
 def executor(ray_cluster: RayCluster):
-    from kinodex.jobs.workers import ray_executor
+    from kinodex.jobs.add.ray import ray_executor
 
     with ray_executor(2, ray_cluster.address) as connected:
         yield connected
@@ -58,7 +60,7 @@ def test_lost_workers_leave_no_gap_and_no_double(library, executor, tmp_path):
 def test_a_function_of_a_file_is_sent_to_the_workers(library, executor, tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("import numpy as np\n\n\ndef norm(vectors):\n    return np.linalg.norm(vectors, axis=1)\n")
-    assert add(library, Map(function_of(f"{file}:norm"), "norm"), executor=executor).added == VIDEOS
+    assert add(library, Map(function=function_of(f"{file}:norm"), into="norm"), executor=executor).added == VIDEOS
     rows = library.additions.mapped("norm")
     assert rows.num_rows == library.info().frames and abs(rows["norm"].to_numpy() - 1).max() < 0.01
 
@@ -67,7 +69,8 @@ def test_an_extract_has_the_rows_of_a_run_in_one_process(executor, tmp_path, mon
     monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
     library = make_film(tmp_path / "films", "aa", "bb", "cc")
     with ChatServer(row_of) as server:
-        stages = [extraction(name, WHERE, asks="tester", base_url=server.base_url) for name in ("here", "there")]
+        asked: Any = {"row": WHERE, "model": "tester", "base_url": server.base_url}
+        stages = [Extracts(into=name, **asked) for name in ("here", "there")]
         assert [add(library, stages[0]).rows, add(library, stages[1], executor=executor).rows] == [12, 12]
     columns = ["video_id", "part_no", *WHERE["properties"], "evidence_start_s"]
     here, there = (library.extracts.rows(name).select(columns) for name in ("here", "there"))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import shlex
+import weakref
 from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,13 +16,11 @@ import pytest
 from kinodex.agent.errors import AllRejected, ModelRejected, ModelUnreachable
 from kinodex.index.errors import LibraryBusy
 from kinodex.index.library import Library
-from kinodex.index.store.schema import CHECKSUM, equal
+from kinodex.index.store.filters import equal
+from kinodex.index.store.schema import CHECKSUM
 from kinodex.index.sweep import audit
-from kinodex.jobs.add.captions import Captions
-from kinodex.jobs.add.chapters import Chapters
-from kinodex.jobs.add.detections import Detections
-from kinodex.jobs.add.run import AddedRows, add, check_settings, kept_settings
-from kinodex.jobs.add.speech import Speech
+from kinodex.jobs.add.run import AddedRows, add, add_in_process
+from kinodex.jobs.add.stages import Captions, Chapters, Detections, Speech
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import PipelineError
 from tests.support.faults.operations import BASES, STAGES, Given
@@ -38,7 +39,7 @@ def test_a_picture_that_cannot_be_read_or_was_damaged_fails_its_video_alone(libr
     library.writer.add_frames({other.video_id: [frame]})
     assert library.writer.complete([other]) == ()
     library.tables.update("frames", equal("video_id", damaged), {CHECKSUM: 1})
-    addition = Detections(str(tiny_model("rt_detr")))
+    addition = Detections(model=str(tiny_model("rt_detr")))
     report = add(library, addition)
     assert (report.added, report.failed) == (2, 2)
     pending = {row.video_id for row in library.additions.pending("detections", addition.model)}
@@ -70,7 +71,7 @@ def test_rows_of_a_process_that_was_taken_for_dead_do_not_double_a_video(tmp_pat
 
 @pytest.mark.slow
 def test_one_run_of_an_addition_at_a_time_and_videos_that_come_meanwhile(library, small_films, tmp_path, tiny_model):
-    stage = Detections(str(tiny_model("rt_detr")))
+    stage = Detections(model=str(tiny_model("rt_detr")))
     with library.lease("add detections", "another"), pytest.raises(LibraryBusy, match="add detections is at work"):
         add(library, stage)
     new = tiny_film(tmp_path / "new.mp4", 3, 7)
@@ -114,25 +115,36 @@ def test_an_endpoint_that_is_gone_ends_the_run_and_what_was_made_is_kept(tmp_pat
 class Failing:
     """A stage that captions every segment, and raises this error (None: makes no rows) at some videos."""
 
-    name, model, device = "captions", "sick", "cpu"
+    name, model, runs_on = "captions", "sick", "cpu"
     settings: dict[str, object] = {}  # noqa: RUF012
 
     def __init__(self, error, *bad):
         self.error, self.bad = error, bad
 
-    def prepare(self, library):
+    @contextmanager
+    def open(self, library):
+        self.library = library
+        yield self
+
+    def share(self, processes):
+        return self
+
+    def prepare(self):
         pass
 
-    def rows_of(self, library, video):
+    def again(self):
+        return ()
+
+    def rows_of(self, video):
         if video.video_id in self.bad and self.error is not None:
             raise self.error("it is sick")
         if video.video_id in self.bad:
             return AddedRows([], 0, failed=PipelineError("no rows"))
-        rows = [Caption(each.segment_no, each.start_s, each.end_s) for each in library.segments(video.video_id)]
+        rows = [Caption(each.segment_no, each.start_s, each.end_s) for each in self.library.segments(video.video_id)]
         return AddedRows(rows, len(rows))
 
-    def write(self, library, rows):
-        library.additions.add_captions(rows, self.model)
+    def write(self, rows):
+        self.library.additions.add_captions(rows, self.model)
 
 
 class Caption(NamedTuple):
@@ -146,11 +158,11 @@ class Caption(NamedTuple):
     vector: object = None
 
 
-HEARD = Speech("/nowhere/m", language="de")
-DETECTED = Detections("/nowhere/m", ("boat", "cat"), min_score=0.5)
-ASKED = Captions("m", "http://one:1/v1", frames_a_segment=8, input_price=1.0)
-CAPTIONED = Captions("/nowhere/n n", max_new_tokens=32)
-TOLD = Chapters("s", frames_a_scene=2)
+HEARD = Speech(model="/nowhere/m", language="de")
+DETECTED = Detections(model="/nowhere/m", labels=("boat", "cat"), min_score=0.5)
+ASKED = Captions(model="m", base_url="http://one:1/v1", frames_a_segment=8, input_price=1.0)
+CAPTIONED = Captions(model="/nowhere/n n", max_new_tokens=32)
+TOLD = Chapters(model="s", frames_a_scene=2)
 
 
 @pytest.fixture
@@ -160,7 +172,7 @@ def added_to(tmp_path: Path) -> Library:
     for number, video_id in enumerate(("aaaa", "bbbb")):
         write(library, made(video_id, 3, seed=number))
     for stage in (HEARD, DETECTED, ASKED, CAPTIONED, TOLD):
-        assert library.additions.complete(stage.name, stage.model, {"aaaa": 0}, stage.settings) == ()
+        assert library.additions.complete(stage.name, str(stage.key), {"aaaa": 0}, stage.settings) == ()
     return library
 
 
@@ -194,10 +206,31 @@ def test_another_model_in_the_same_folder_is_refused(added_to, tmp_path):
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "weights").write_bytes(b"one")
-    for stage in (Captions(str(folder)), Detections(str(folder)), Speech(str(folder))):
-        assert added_to.additions.complete(stage.name, stage.model, {"aaaa": 0}, kept_settings(stage)) == ()
-        check_settings(added_to, stage)
+    for kind in (Captions, Detections, Speech):
+        stage = kind(model=str(folder))
+        assert added_to.additions.complete(stage.name, stage.model, {"aaaa": 0}, stage.kept) == ()
+        kind(model=str(folder)).check(added_to, stage.model)
         (folder / "weights").write_bytes(b"two")
         with pytest.raises(UsageError, match=rf"files of .*model are others .* kinodex remove added \S+ {stage.name}"):
-            check_settings(added_to, stage)
+            kind(model=str(folder)).check(added_to, stage.model)
         (folder / "weights").write_bytes(b"one")
+
+
+@pytest.mark.slow
+def test_a_model_is_let_go_of_at_the_end_of_its_run_also_of_one_that_fails(library, tiny_model):
+    """A server that adds again and again would else hold every model that it ever loaded."""
+    stage, models = Detections(model=str(tiny_model("rt_detr")), min_score=0.5), []
+
+    def adding(library, stage, addition, videos, lease, take):
+        models.append(weakref.ref(addition.detector))
+        add_in_process(library, stage, addition, videos[:1], lease, take)
+
+    def failing(library, stage, addition, videos, lease, take):
+        models.append(weakref.ref(addition.detector))
+        raise RuntimeError("ended")
+
+    assert add(library, stage, executor=adding).added == 1
+    with pytest.raises(RuntimeError, match="ended"):
+        add(library, stage, executor=failing)
+    gc.collect()
+    assert [model() for model in models] == [None, None]

@@ -9,7 +9,7 @@ import pytest
 
 from kinodex.index.library import Library
 from kinodex.jobs.add.run import add
-from kinodex.jobs.add.screen_text import ScreenText
+from kinodex.jobs.add.stages import ScreenText
 from tests.support.command import bad, json_of
 from tests.support.models.stage_models import library_of
 from tests.support.screen_text.film import text_film

@@ -12,7 +12,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import Scope
 from kinodex.index.spaces.space import load_space
 from kinodex.jobs.add.run import add
-from kinodex.jobs.add.vectors import Sentences
+from kinodex.jobs.add.stages import Sentences
 from tests.support.command import bad, json_of
 from tests.support.libraries.random_library import SETTINGS, caption, fingerprint, made, write
 from tests.support.models import stage_models as stage_kit
@@ -83,7 +83,7 @@ def test_the_library_carries_the_model(films, bert, kinodex, tmp_path):
 @pytest.mark.slow
 def test_a_query_without_a_common_word_is_found_by_the_real_model(films, kinodex):
     """Exported and searched without torch; the export itself checks the cosines."""
-    stage = Sentences(str(real_minilm()), "cpu")
+    stage = Sentences(model=str(real_minilm()), device="cpu")
     report = add(films, stage)
     assert report.failed == 0 and report.rows == 4
     for words, text in (("car", SAID["drive"][0][2]), ("dog", SAID["walk"][0][2])):

@@ -44,7 +44,7 @@ def predictions(tmp_path: Path, content: object) -> Path:
 
 @pytest.mark.slow
 def test_predictions_are_a_contender_of_every_table(run: Path, tmp_path: Path, kinodex: Kinodex) -> None:
-    file = predictions(tmp_path, {"a": "A", "b": "red", "c": "(A) red", "d": "The answer is blue.", "e": 0, "f": 1})
+    file = predictions(tmp_path, {"a": "A", "b": "red", "c": "(A) red", "d": "Answer: blue", "e": 0, "f": 1})
     ran = kinodex("eval", "import", run, file, "--markdown")
     assert ran.code == 0, ran
     assert "| published (imported) | 0.667" in ran.out
@@ -189,7 +189,7 @@ def test_the_truth_of_real_questions_is_read_as_right_in_every_form(
     for sample in samples:
         option = sample.truth.option or 0
         letter, words = sample.question.lettered[option]
-        forms.append({"index": option, "letter": letter, "words": words, "all": f"The answer is {letter}. {words}"})
+        forms.append({"index": option, "letter": letter, "words": words, "all": f"Answer: {letter}. {words}"})
     for form in forms[0]:
         said = {sample.item_id: each[form] for sample, each in zip(samples, forms, strict=True)}
         found = import_predictions(run, ImportRequest(predictions(tmp_path, said), replaces=True))

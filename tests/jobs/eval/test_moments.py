@@ -13,7 +13,7 @@ from PIL import Image
 
 from kinodex.agent.errors import AllRejected
 from kinodex.index.library import Library
-from kinodex.index.maintain import remove_videos
+from kinodex.index.remove import remove_videos
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.captions import Caption
 from kinodex.jobs.errors import UsageError

@@ -18,7 +18,7 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import AnswerRules
 from kinodex.index.library import Library
 from kinodex.jobs.add.run import add
-from kinodex.jobs.add.vectors import Vectors
+from kinodex.jobs.add.stages import Vectors
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import parse_contenders
 from kinodex.jobs.eval.folder import IndexCost, RunPlan, adapter_of, read_items, read_plan, read_results, trace_file
@@ -99,7 +99,7 @@ def two_spaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tiny_film(folder / f"{name}.mp4", 6, seed) for seed, name in enumerate((*PICTURED, "later"))
     )
     library = library_of(folder / "library", [first, second])
-    assert add(library, Vectors(write_model(folder / "other", TINY))).added == len(PICTURED)
+    assert add(library, Vectors(space=write_model(folder / "other", TINY))).added == len(PICTURED)
     library_of(folder / "library", [later])
     write_questions(folder, PICTURED, each=1)
     return folder
@@ -234,7 +234,7 @@ MATTERS: dict[str, tuple[Callable[[Inputs], None], str]] = {
     "budget": (option("--max-frames", 3), "budget was none and is now 3 frames"),
     "limit": (option("--limit", 2), "limit was 4 and is now 2"),
     "rules": (option("--force-choice"), "rules of answers was usual and is now an answer has to be chosen"),
-    "speech": (option("--no-speech"), "use of speech was on and is now off"),
+    "what is said": (option("--no-speech"), "use of speech was on and is now off"),
     "text on screen": (option("--no-screen-text"), "use of text on screen was on"),
     "kept captions": (option("--no-keep-captions"), "keeping captions was on"),
     "part": (option("--only", "kind=kite"), "part was all and is now kind = kite"),

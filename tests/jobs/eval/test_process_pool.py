@@ -21,11 +21,11 @@ from kinodex.index.errors import NotALibrary
 from kinodex.index.library import Library
 from kinodex.index.spaces.space import load_space
 from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem
+from kinodex.jobs.eval.processes import process_solver
 from kinodex.jobs.eval.solve import open_solver
 from kinodex.jobs.known_answers import read_known
 from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.towers import carry_towers
-from kinodex.jobs.workers import process_solver
 from tests.support.models.tiny_models import TINY, write_model
 from tests.support.runs.eval_runs import OWN_AGENT, caption_library, write_questions
 from tests.support.servers.chat_server import ChatServer, hanging
@@ -189,7 +189,7 @@ def test_a_question_that_ends_its_process_takes_no_other_with_it(
     place: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One process asks them all at once, so that each fault ends the others' process, too."""
-    monkeypatch.setattr("kinodex.jobs.workers.TRIES", 2)  # each process that is begun takes two seconds
+    monkeypatch.setattr("kinodex.jobs.eval.solvers.TRIES", 2)  # each process that is begun takes two seconds
     faulty = Contender("mine", "faulty.py", {"frames": 3}, source=FAULTY)
 
     async def run() -> list[SolvedItem]:

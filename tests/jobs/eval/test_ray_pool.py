@@ -54,7 +54,7 @@ def server() -> Iterator[ChatServer]:
 
 def evaluate(place: Path, out: Path, choice: ModelChoice, *, ray: bool) -> dict[tuple[str, str], ItemResult]:
     """The records of a run by contender and question, without times."""
-    from kinodex.jobs.workers import ray_solver
+    from kinodex.jobs.eval.solvers import ray_solver
 
     setting = RunContext(str(place / "library"), choice, Budget())
     plan, items = make_plan(RunRequest("sketch", place / "questions.jsonl", READERS), setting)

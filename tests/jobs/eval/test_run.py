@@ -25,14 +25,15 @@ from kinodex.agent.protocol import Question
 from kinodex.agent.trace import Decided, Event, Expanded, Scored
 from kinodex.agent.variants.eea import reward_entropy
 from kinodex.evaluation import evaluate, show_progress
-from kinodex.index.spaces.towers import thread_pools
+from kinodex.index.spaces.thread_pools import thread_pools
+from kinodex.jobs import model_loop
 from kinodex.jobs.errors import CostReached, UsageError
-from kinodex.jobs.eval import solve
 from kinodex.jobs.eval.contenders import Contender, ItemInput, ItemResult, Solve, SolvedItem
 from kinodex.jobs.eval.folder import ANSWERS, open_for_append, read_items, read_plan, read_results, read_run, trace_file
 from kinodex.jobs.eval.report import as_json
 from kinodex.jobs.eval.run import RunOptions, Tally, run
 from kinodex.jobs.eval.solve import SearchRecorder, _one_thread
+from kinodex.jobs.model_loop import ModelLoop
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 from tests.support.runs.eval_runs import ALL, ANSWER, FILMS, asked, at, caption_library, command, write_questions
@@ -492,12 +493,12 @@ def test_threads_and_the_switch_interval_are_given_back_by_the_last_run() -> Non
         return torch.get_num_threads(), blas, pytest.approx(sys.getswitchinterval())
 
     before = state()
-    first, second = ([_one_thread.held(), solve._quick_switches.held()] for _ in range(2))
+    first, second = ([_one_thread.held(), model_loop.quick_switches.held()] for _ in range(2))
     for held in (*first, *second):
         held.__enter__()
     for held in first:
         held.__exit__(None, None, None)
-    assert state() == (1, {1}, solve.SWITCH_S)
+    assert state() == (1, {1}, model_loop.SWITCH_S)
     for held in second:
         held.__exit__(None, None, None)
     assert state() == before
@@ -514,14 +515,14 @@ def test_an_error_that_comes_after_its_caller_has_gone_is_no_fault(caplog: pytes
             raise ModelRejected("too late")
 
     async def gone() -> None:
-        call = asyncio.ensure_future(solve._call_in(wire, fails_late()))
+        call = asyncio.ensure_future(loop.reply(fails_late()))
         await asyncio.to_thread(began.wait)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
 
     began, ended = threading.Event(), threading.Event()
-    with solve._running_loop() as wire:
+    with ModelLoop() as loop:
         asyncio.run(gone())
     assert ended.is_set(), "the loop outlives its calls"
     gc.collect()
@@ -550,4 +551,4 @@ def test_an_endpoint_that_nobody_reaches_is_an_error_however_few_are_asked(
 ) -> None:
     server.reply = lambda body: failing(503, "loading")
     options = command(place, tmp_path / "run", "--agent", "uniform:frames=3", "--limit", "1", *at(server, tmp_path))
-    bad(kinodex, *options, code=5, says="no question got an answer, the last because")
+    bad(kinodex, *options, code=5, says="none of the questions got a reply, the last because")

@@ -14,8 +14,8 @@ from PIL import Image
 
 from kinodex.index.errors import DamagedRows
 from kinodex.index.library import Library
-from kinodex.index.spaces.towers import Fingerprint
-from kinodex.index.store.schema import equal
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.store.filters import equal
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.datasets import HfReport, HfSettings, Precision, card_text, export_hf
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write

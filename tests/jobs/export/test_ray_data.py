@@ -59,7 +59,7 @@ def test_every_frame_of_the_complete_videos_comes_once(library: Library, read_li
 
 
 def test_tasks_share_the_rows_evenly(library: Library, tmp_path: Path) -> None:
-    from kinodex.index.datasets import plan_frames
+    from kinodex.index.datasets.plan import plan_frames
     from kinodex.jobs.export.ray_data import LibraryFrames
 
     source = LibraryFrames(plan_frames(library, ["frame_no"], piece_rows=8), 100.0)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.errors import LeaseLost
 from kinodex.index.library import Library
-from kinodex.index.store.schema import equal
+from kinodex.index.store.filters import equal
 from kinodex.index.sweep import sweep
 from kinodex.jobs.ingest.messages import Assignment, ChunkFailed, ChunkRead
 from kinodex.jobs.ingest.worker import ChunkWriter, Worker, discard

@@ -60,7 +60,7 @@ def test_a_model_without_an_endpoint_is_where_ask_looks_for_it(kinodex, small_li
 
 
 def test_the_folder_of_a_model_is_one_model_from_everywhere(tiny_model, monkeypatch):
-    from kinodex.cli.options import local_name
+    from kinodex.jobs.add.stage import local_name
 
     folder = tiny_model("rt_detr")
     monkeypatch.chdir(folder.parent)

@@ -19,7 +19,8 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question
 from kinodex.cli.tree_view import TreeView, show_answer
 from kinodex.index.library import Library
-from kinodex.index.store.schema import CHECKSUM, at_least
+from kinodex.index.store.filters import at_least
+from kinodex.index.store.schema import CHECKSUM
 from kinodex.jobs.open import open_environment
 from kinodex.web.inputs import ViewerApi, classify_inputs
 from kinodex.web.trace_view import curves

@@ -31,7 +31,7 @@ from kinodex.cli.show import (
 )
 from kinodex.index.library import Library
 from kinodex.index.rows import RunRow
-from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.sweep import audit
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.commit import IngestReport, Progress, SourceOutcome, Totals, summary

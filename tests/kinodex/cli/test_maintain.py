@@ -19,7 +19,9 @@ from kinodex.index.library import Library
 from kinodex.index.maintain import maintain
 from kinodex.index.rows import NoteRow
 from kinodex.index.store.database import Tables
-from kinodex.index.store.schema import CHECKSUM, equal, frame_key, vectors_table
+from kinodex.index.store.filters import equal
+from kinodex.index.store.frame_keys import frame_key
+from kinodex.index.store.schema import CHECKSUM, vectors_table
 from kinodex.index.sweep import audit
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.random_library import (
@@ -37,7 +39,7 @@ from tests.support.libraries.random_library import (
 from tests.support.screen_text.lines import Line
 
 OTHER = other_space()
-STAGE_MODELS = {"captions": "m", "detections": "m", "speech": "m", "text": "m", "vectors": OTHER.digest}
+STAGE_MODELS = {"captions": "m", "detections": "m", "speech": "m", "screen_text": "m", "vectors": OTHER.digest}
 VIDEOS = ("aaaa", "bbbb", "cccc")
 FRAMES = 5
 
@@ -81,7 +83,7 @@ def add(library: Library, stage: str, *video_ids: str) -> None:
         "captions": lambda: library.additions.add_captions(dict.fromkeys(video_ids, captions), "m"),
         "detections": lambda: library.additions.add_detections(dict.fromkeys(video_ids, detections), "m"),
         "speech": lambda: library.additions.add_speech(dict.fromkeys(video_ids, lines), "m"),
-        "text": lambda: library.screen_text.add(dict.fromkeys(video_ids, shown), "m"),
+        "screen_text": lambda: library.screen_text.add(dict.fromkeys(video_ids, shown), "m"),
         "vectors": lambda: library.additions.add_vectors(dict.fromkeys(video_ids, vectors_of(FRAMES, 1)), OTHER),
     }
     adders[stage]()
@@ -124,7 +126,7 @@ def test_what_lost_rows_or_was_altered_goes_only_when_asked(kinodex: Kinodex, li
     """Of `aaaa` a frame is lost, of `bbbb` what stages added, and `cccc` has a picture altered, and rows twice."""
     tables.delete("frames", equal("video_id", "aaaa") & equal("frame_no", 3))
     for stage in STAGE_MODELS:
-        table = {"speech": "speech", "text": "screen_text", "vectors": vectors_table(OTHER)}.get(stage, stage)
+        table = {"vectors": vectors_table(OTHER)}.get(stage, stage)
         of_second = equal("video_id", "bbbb")
         tables.delete(table, of_second if stage == "vectors" else of_second & equal("model", "m"))
     library.writer.add_frames({"cccc": made("cccc", FRAMES, seed=2).frame_rows()[:2]})  # by a run taken for dead

@@ -10,10 +10,12 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from kinodex.agent.errors import BadSettings
 from kinodex.agent.protocol import AnswerRules
-from kinodex.cli.options import Ending, announce, check_cost, spread_ray, with_setting_options
+from kinodex.cli.options import announce, check_cost, spread_ray, with_setting_options
+from kinodex.index.flags import flag_of
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.ingest.config import command_options
+from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.models import ModelChoice
 from tests.support.command import Kinodex
 from tests.support.servers.chat_server import ChatServer
@@ -77,11 +79,9 @@ def test_the_announcement_is_printed_before_the_first_request_leaves(
     assert early[0] == f"asking tester at {server.base_url}\n"
 
 
-def test_options_become_rules_and_contradictions_are_refused() -> None:
-    assert Ending().rules() == AnswerRules()
-    assert Ending(force_choice=True).rules() == AnswerRules(force_choice=True)
-    with pytest.raises(UsageError, match="contradict each other; give one of them"):
-        Ending(force_choice=True, early_insufficient=True).rules()
+def test_two_rules_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(BadSettings, match="contradict each other; give one of them"):
+        AnswerRules(force_choice=True, early_insufficient=True)
 
 
 def test_an_address_may_follow_ray() -> None:
@@ -108,7 +108,8 @@ def test_every_setting_with_a_flag_is_an_option_in_the_place_of_settings() -> No
     app = typer.Typer(add_completion=False)
     app.command()(command)
     names = [each.name for each in get_command(app).params]
-    assert names == ["first", *command_options(), "last"]
+    settings = [name for name, field in IngestConfig.model_fields.items() if flag_of(field.metadata)]
+    assert names == ["first", *settings, "last"]
     arguments = ["--jpeg-side", "64", "--ray", "--decoder", "pyaf", "--last"]
     assert CliRunner().invoke(app, arguments).exit_code == 0
     given = {

@@ -12,9 +12,10 @@ import pytest
 from rich.console import Console
 
 from kinodex.cli.tables import show_frames, show_library
+from kinodex.index.durations import counted, duration
 from kinodex.index.library import Library
 from kinodex.index.store.carried_towers import keep_towers
-from kinodex.index.text import counted, duration, visible, visible_lines
+from kinodex.index.terminal_text import visible, visible_lines
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.towers import tower_states
 from kinodex.output import console, error_console, is_utf8, plain_table, print_every, print_json, write_any_text

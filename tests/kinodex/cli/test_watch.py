@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kinodex as front_door
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.pipeline.errors import SourceForbidden, SourceUnreachable
 from kinodex.watch import PAGE_CHAPTERS, _refusal, watch

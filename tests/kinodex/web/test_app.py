@@ -14,10 +14,11 @@ from mcp import Client as McpClient
 from starlette.routing import Route
 
 from kinodex.agent.limits import Ledger
+from kinodex.index.kinds import PLACES
 from kinodex.index.library import Library
 from kinodex.jobs.models import ModelChoice
 from kinodex.web.app import bare_app, logged_app
-from kinodex.web.questions import Tally, metrics_text
+from kinodex.web.tally import Tally, metrics_text
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.gate import Gate
 from tests.support.servers.mcp_client import TOOLS, call, texts
@@ -66,11 +67,11 @@ ADDRESSES = [
     "/data/libraries/{n}/videos",
     "/data/libraries/0/videos?start={n}",
     "/data/libraries/0/failures?start={n}",
-    "/data/libraries/0/search?text=bird&kind=transcript&most={n}",
-    *(f"/data/libraries/0/search?text=bird&in={where}&from={{n}}" for where in WHERE),
-    "/data/libraries/0/search?text=bird&to={n}",
-    "/data/libraries/0/search?like={video}/{n}",
-    "/data/libraries/0/moments?text=bird&most={n}",
+    "/data/libraries/0/search?query=bird&in=speech&k={n}",
+    *(f"/data/libraries/0/search?query=bird&in={place}&start_s={{n}}" for place in PLACES),
+    "/data/libraries/0/search?query=bird&end_s={n}",
+    "/data/libraries/0/search?like={video}@{n}",
+    "/data/libraries/0/moments?text=bird&k={n}",
     "/data/libraries/0/videos/{video}/detections/{n}",
     "/data/libraries/0/videos/{video}/playback?from={n}",
     "/data/libraries/0/export/csv?video={video}&ranges=1-{n}",

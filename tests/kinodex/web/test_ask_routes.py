@@ -71,9 +71,9 @@ def test_videos_agents_settings_and_follow_ups(client):
     assert trace["budget"] == {"rounds": 1, "frames": None, "tokens": None, "seconds": 100.0, "cost": None}
     first = client.ask(BIRD, videos=["film-01"])
     client.wait(first)
-    second = client.ask("What colour is the bird at sea, again?", after=first)
+    second = client.ask("What colour is the bird at sea, again?", follow_up=first)
     row = client.wait(second)
-    assert (row["after"], row["text"], row["videos"]) == (first, "black", ["film-01"])
+    assert (row["follow_up"], row["text"], row["videos"]) == (first, "black", ["film-01"])
     question = client.get(f"/data/traces/{second}").json["trace"]["question"]
     assert question["earlier"] == [{"question": BIRD, "answer": "black"}]
 
@@ -81,7 +81,7 @@ def test_videos_agents_settings_and_follow_ups(client):
 def test_what_makes_no_sense_is_refused_with_the_reason(client):
     for change, status, says in (
         ({"question": ""}, 400, "empty"),
-        ({"question": "x" * 30_000}, 400, "at most 20000"),
+        ({"question": "x" * 30_000}, 400, "at most 20,000"),
         ({"question": 3}, 400, "question"),
         ({"options": ["one"]}, 400, "2 to 26"),
         ({"agent": "eaa"}, 400, "did you mean 'eea'"),
@@ -92,8 +92,8 @@ def test_what_makes_no_sense_is_refused_with_the_reason(client):
         ({"budget": {"frames": 0}}, 400, "above 0"),
         ({"budget": {"money": 1}}, 400, "budget.money"),
         ({"videos": ["../../etc/passwd"]}, 404, "etc/passwd"),
-        ({"after": "q99999"}, 404, "q99999"),
-        ({"after": "../q1"}, 404, "not the key of a question"),
+        ({"follow_up": "q99999"}, 404, "q99999"),
+        ({"follow_up": "../q1"}, 404, "not the key of a question"),
         ({"model": "gpt-4o"}, 400, "model"),
     ):
         reply = client.post(ASK, {"question": BIRD} | change)
@@ -102,7 +102,7 @@ def test_what_makes_no_sense_is_refused_with_the_reason(client):
         ({"text": " "}, "empty"),
         ({"text": "a", "options": ["b"]}, "options"),
         ({"text": "a", "agent": "nobody"}, "nobody"),
-        ({"text": "a" * 2001}, "at most 2000"),
+        ({"text": "a" * 2001}, "at most 2,000"),
     ):
         reply = client.post(MOMENTS, body)
         assert reply.status == 400 and says in reply.json["error"], body
@@ -143,7 +143,7 @@ def test_the_evidence_of_an_agent_are_its_moments(client):
     assert [(each["start_s"], each["end_s"]) for each in shown] == cited
     assert bool(found["present"]) == bool(found["ranges"])
     assert all(isinstance(each["begin_frame"], int) and each["found_in"] == "evidence" for each in shown)
-    alone = client.get(f"{MOMENTS}?text=a+bird&video=film-01").json
+    alone = client.get(f"{MOMENTS}?text=a+bird&videos=film-01").json
     assert alone["by"] == "search" and (alone["ranges"] or alone["reason"]), "the same place, by GET"
     key = client.ask("What colour is the bird?", options=["black", "blue"], videos=["film-01"], budget={"rounds": 2})
     client.wait(key)
@@ -197,7 +197,7 @@ def test_more_questions_than_allowed_have_to_wait(stuck):
     refused = client.post(ASK, {"question": BIRD})
     assert refused.status == 429 and int(refused.headers["retry-after"]) > 0
     assert "2 questions are under way" in refused.json["error"]
-    follow = client.post(ASK, {"question": BIRD, "after": keys[0]})
+    follow = client.post(ASK, {"question": BIRD, "follow_up": keys[0]})
     assert follow.status == 400 and "not answered yet" in follow.json["error"]
     assert client.get(f"/data/questions/{keys[0]}/moments").status == 400
     for _ in range(2):

@@ -328,16 +328,16 @@ def test_the_time_line_is_used_by_keys_and_by_clicks_and_drags(opened, address, 
 
 
 def text_of(request: Request) -> str:
-    return parse_qs(urlsplit(request.url).query).get("text", [""])[0]
+    return parse_qs(urlsplit(request.url).query).get("query", [""])[0]
 
 
 def test_hits_come_while_one_types_and_answers_to_older_keys_are_dropped(opened, address):
     page = opened(f"{address}/#/library/0")
     held, sent = [], []
     page.on("request", lambda request: sent.append(text_of(request)) if "/search?" in request.url else None)
-    page.route("**/search?text=sn*", lambda route: held.append(route))
+    page.route("**/search?*query=sn*", lambda route: held.append(route))
     box = page.get_by_label("Search or ask")
-    with page.expect_request("**/search?text=sn*"):
+    with page.expect_request("**/search?*query=sn*"):
         box.fill("sn")
     box.fill("red")
     box.press_sequentially(" shoes in the city")
@@ -361,7 +361,7 @@ def test_a_search_keeps_to_video_and_time_gives_frames_and_positions_and_is_ther
     assert page.locator("datalist option").get_attribute("value") == f"film {EVIL}"
     page.locator("[name=video]").fill(f"film {EVIL}")
     page.locator("[name=from]").fill("0:10")
-    with page.expect_response("**/search?*in=pictures*from=10*"):
+    with page.expect_response("**/search?*in=frames*start_s=10*"):
         page.keyboard.press("Enter")
     page.locator(".hit-line", has_text="0:00.0").wait_for(state="detached")
     page.wait_for_selector(".hit")
@@ -429,10 +429,10 @@ def test_a_picture_is_dropped_or_chosen_and_what_is_no_picture_is_refused(opened
 def test_the_page_says_which_space_is_searched_if_it_is_not_the_librarys_own(opened, two_spaces):
     other = two_spaces.spaces()[1].name
     with served(two_spaces.uri, space=other) as there, served(two_spaces.uri) as here:
-        page = opened(f"{there}/#/library/0/search/text=a+boat&kind=frames")
+        page = opened(f"{there}/#/library/0/search/text=a+boat&in=frames")
         page.locator(".hit").first.wait_for()
         assert page.get_by_text("Pictures are searched in the space").inner_text().endswith(f"{other}.")
-        assert page.locator("select[name=in]").input_value() == "pictures", "what version 2 called kind=frames"
+        assert page.locator("select[name=in]").input_value() == "frames"
         page = opened(f"{here}/#/library/0")
         page.locator("form").wait_for()
         assert page.get_by_text("Pictures are searched in the space").count() == 0

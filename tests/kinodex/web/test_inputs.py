@@ -15,11 +15,12 @@ from kinodex.guards import NotGiven
 from kinodex.index.errors import TimeOutside
 from kinodex.index.rows import Scope, SegmentRow
 from kinodex.jobs.add.run import add
-from kinodex.jobs.add.vectors import Vectors
+from kinodex.jobs.add.stages import Vectors
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.folder import read_run
 from kinodex.jobs.eval.imported_predictions import ImportRequest, import_predictions
 from kinodex.jobs.eval.report import report_run
+from kinodex.requests import Find
 from kinodex.web.inputs import (
     ROWS,
     VideoList,
@@ -31,7 +32,6 @@ from kinodex.web.inputs import (
     run_view,
     video_view,
 )
-from kinodex.web.search import SearchRequest
 from kinodex.web.trace_view import shown_frames, trace_view
 from tests.support.libraries.viewer_library import (
     EVIL,
@@ -101,15 +101,16 @@ def test_pictures_are_searched_in_the_chosen_space_and_captions_by_their_words(t
         vector = two_spaces.load_space(space.name, "text").embed_text(["a boat"])[0]
         best = two_spaces.search.frames(vector, Scope(), 24, 2.0, space.digest)
         api = ViewerApi(inputs, named)
-        found = hits_of(api.search(0, SearchRequest("a boat", "frames", most=24)))
+        found = hits_of(api.search(0, Find(query="a boat", in_="frames", k=24)))
         assert [(each["start_s"], each["score"]) for each in found] == [
             (each.time_s, pytest.approx(each.score, abs=1e-3)) for each in best
         ]
         assert api.library(0)["searched"] == space.name
-    for kind in ("captions", "together"):
-        assert SEEN in [each["text"] for each in hits_of(api.search(0, SearchRequest(SEEN, kind)))]
+    for kind in ("captions", "all"):
+        assert SEEN in [each["text"] for each in hits_of(api.search(0, Find(query=SEEN, in_=kind)))]
     none: dict[str, Any] = {"count": 0, "noise": None, "basis": "ranking", "claim": "nothing was found", "groups": []}
-    assert api.search(0, SearchRequest("zebra", "captions")) == none
+    none["notes"] = ()
+    assert api.search(0, Find(query="zebra", in_="captions")) == none
     lacking = library_of_titles(tmp_path / "lacking", 1)
     with pytest.raises(UsageError, match="lacking"):
         ViewerApi(classify_inputs([two_spaces.uri, lacking.uri]), other.name)
@@ -118,13 +119,13 @@ def test_pictures_are_searched_in_the_chosen_space_and_captions_by_their_words(t
 def test_what_is_said_is_found_where_the_model_of_the_space_is_gone(tmp_path):
     library = library_of(tmp_path / "library", [tiny_film(tmp_path / "pier.mp4", 6, 2)])
     unlike_others = write_model(tmp_path / "gone", TINY, seed=7)  # a process keeps vectors of words by their space
-    assert add(library, Vectors(unlike_others, text_tower=False)).added == 1
+    assert add(library, Vectors(space=unlike_others, text_tower=False)).added == 1
     (tmp_path / "gone").rename(tmp_path / "elsewhere")
     api = ViewerApi(classify_inputs([library.uri]), library.spaces()[1].digest)
-    for kind in ("speech", "detections"):
-        assert api.search(0, SearchRequest("boat", kind))["groups"] == []
+    for kind in ("speech", "words"):
+        assert api.search(0, Find(query="boat", in_=kind))["groups"] == []
     with pytest.raises(Exception, match="gone"):
-        api.search(0, SearchRequest("boat", "frames"))
+        api.search(0, Find(query="boat", in_="frames"))
 
 
 # Videos of a library in the orders of its page, and one video as its page draws it.
@@ -144,7 +145,9 @@ def test_videos_come_in_pages_and_by_all_words_of_title_or_place(many, shown):
     assert videos.page("film.mp4")["count"] == count and videos.page("film zebra")["count"] == 0
     (row,) = VideoList(shown.library).page("film.mp4")["rows"]
     assert (row["frames"], row["speech_lines"]) == (SECONDS, 1)
-    assert (row["captions"], row["detections"], row["speech"], row["text"]) == (3, 1, 0, 2), "counts of what was added"
+    assert (row["captions"], row["detections"], row["speech"], row["screen_text"]) == (3, 1, 0, 2), (
+        "counts of what was added"
+    )
 
 
 def test_videos_are_sorted_as_people_count_by_length_and_by_age(tmp_path):

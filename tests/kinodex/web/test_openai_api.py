@@ -29,11 +29,14 @@ from kinodex.agent.answer import Answer, Evidence, Status
 from kinodex.agent.ask import variant_named
 from kinodex.agent.errors import BadQuestion, ModelUnreachable
 from kinodex.agent.limits import Ledger
-from kinodex.agent.protocol import Earlier, Question
+from kinodex.agent.protocol import Earlier
 from kinodex.guards import NotGiven
 from kinodex.index.errors import StorageError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.jobs.models import ModelChoice
+from kinodex.requests import Ask
+from kinodex.web.chat_models import chat_models, find_model, library_names
+from kinodex.web.failures import QuestionFault
 from kinodex.web.openai_api import ChatBody, Completion, ResponseBody, ResponseReply, answering, error_body, usage
 from kinodex.web.openai_messages import (
     CHARACTERS,
@@ -43,27 +46,21 @@ from kinodex.web.openai_messages import (
     read_options,
     take_videos,
 )
-from kinodex.web.openai_question import (
+from kinodex.web.openai_question import Asked, OwnFields, Reply, names_of, pieces
+from kinodex.web.picture_search import (
     MOMENTS,
     MOST_PICTURES,
     PICTURES,
     VIDEOS,
-    Asked,
     Moment,
-    OwnFields,
     PictureSearch,
-    Reply,
-    chat_models,
-    find_model,
     in_words,
-    library_names,
-    names_of,
-    pieces,
     read_picture,
     spread,
-    write,
 )
-from kinodex.web.questions import AskRequest, MoneySpent, QuestionFault, Running, TooManyQuestions
+from kinodex.web.questions import MoneySpent, TooManyQuestions
+from kinodex.web.running import Running
+from kinodex.web.written_answer import write
 from tests.support.servers.chat_server import ChatServer, failing
 from tests.support.servers.gate import Gate
 from tests.support.servers.serve_server import Client, serving
@@ -201,14 +198,14 @@ def test_responses_whole_as_events_and_followed(chat, client):
         assert stream.get_final_response().output_text == "B. a purple dog", "the client's own helper follows it"
     second = respond("And what is the colour of the bird at sea?", previous_response_id=whole.id)
     row = facts(client, second.kinodex["key"])
-    assert (row["after"], row["videos"]) == (whole.kinodex["key"], ["film-01"])
+    assert (row["follow_up"], row["videos"]) == (whole.kinodex["key"], ["film-01"])
     assert "Seen in film-01 " in second.output_text
     turns = [{"role": "user", "content": LISTED}, *(each.model_dump() for each in whole.output)]
     third = respond([*turns, {"role": "user", "content": "And then?"}], instructions="Be short.")
-    assert facts(client, third.kinodex["key"])["after"] is not None, "known by what was said"
+    assert facts(client, third.kinodex["key"])["follow_up"] is not None, "known by what was said"
     plain = respond(LISTED, extra_body={"kinodex": {**IN_FILM["kinodex"], "reasoning": False}})
     assert [each.type for each in plain.output] == ["message"]
-    for said, more, param in (([], {}, "input"), ("Who?", {"previous_response_id": "../q1"}, "kinodex.after")):
+    for said, more, param in (([], {}, "input"), ("Who?", {"previous_response_id": "../q1"}, "kinodex.follow_up")):
         with pytest.raises(openai.BadRequestError) as caught:
             respond(said, **more)
         assert caught.value.param == param
@@ -249,19 +246,19 @@ def test_clients_who_say_the_same_of_other_videos_are_kept_apart_or_have_to_name
             first = {name: turn(how, stream, name, []) for name in films}
             for name in films:
                 row = facts(served, turn(how, stream, name, follow)["key"])
-                assert (row["after"], row["videos"]) == (first[name]["key"], [name]), (how, stream)
+                assert (row["follow_up"], row["videos"]) == (first[name]["key"], [name]), (how, stream)
         again = [{"role": "user", "content": OTHER}, *follow]
         one, other = (ask(chat, OTHER, kinodex={"videos": [name]}).kinodex["key"] for name in films[:2])
-        with pytest.raises(openai.BadRequestError, match=f"kinodex.after={one} or {other}") as caught:
+        with pytest.raises(openai.BadRequestError, match=f"kinodex.follow_up={one} or {other}") as caught:
             ask(chat, again)
         assert caught.value.code == "ambiguous_conversation", "it is not guessed"
-        second = ask(chat, again, kinodex={"after": f"chatcmpl-{other}"}).kinodex["key"]
+        second = ask(chat, again, kinodex={"follow_up": f"chatcmpl-{other}"}).kinodex["key"]
         assert facts(served, second)["videos"] == ["film-02"]
         third = facts(served, ask(chat, again, kinodex={"videos": ["film-03"]}).kinodex["key"])
-        assert (third["after"], third["videos"]) == (None, ["film-03"])
+        assert (third["follow_up"], third["videos"]) == (None, ["film-03"])
         latest = ask(chat, OTHER, kinodex={"videos": ["film-01"]}).kinodex["key"]
         fourth = ask(chat, again, kinodex={"videos": ["film-01"]}).kinodex["key"]
-        assert facts(served, fourth)["after"] == latest, "of equal ones the latest"
+        assert facts(served, fourth)["follow_up"] == latest, "of equal ones the latest"
 
 
 def test_a_conversation_of_another_server_keeps_its_video(chat, client):
@@ -272,7 +269,7 @@ def test_a_conversation_of_another_server_keeps_its_video(chat, client):
             {"role": "user", "content": "What is shown?"},
         ]
         row = facts(client, ask(chat, turns).kinodex["key"])
-        assert (row["after"], row["videos"]) == (None, ["film-02"])
+        assert (row["follow_up"], row["videos"]) == (None, ["film-02"])
     reply = ask(chat, turns, kinodex=IN_FILM["kinodex"])
     asked = client.get(f"/data/traces/{reply.kinodex['key']}").json["trace"]["question"]
     assert [each["answer"] for each in asked["earlier"]] == ["Nobody that I know."], "turns are told"
@@ -294,11 +291,11 @@ def test_refusals_have_openais_form(chat, client):
         ("Who?", {"model": "gpt-4o"}, "model_not_found", "'gpt-4o' does not exist; the models are library"),
         ("", {}, None, "the question is empty"),
         ("Who?", {"n": 2}, None, "n: got 2; a question has one answer, so leave it out"),
-        ("Who?", {"kinodex": {"agnet": "vca"}}, None, "kinodex.agnet: Extra inputs are not permitted"),
+        ("Who?", {"kinodex": {"agnet": "vca"}}, None, "kinodex: got agnet, which is not taken here"),
         ("Who?", {"kinodex": {"agent": "/tmp/own.py"}}, None, "there is no agent '/tmp/own.py'"),
         ("Who?", {"kinodex": {"videos": ["film-09"]}}, "video_not_found", "which this library does not hold"),
-        ("Who?", {"kinodex": {"after": "../q1"}}, None, "give the id of an earlier completion"),
-        ("Who?", {"kinodex": {"after": "q999999"}}, "not_found", "not the key of a question"),
+        ("Who?", {"kinodex": {"follow_up": "../q1"}}, None, "give the id of an earlier completion"),
+        ("Who?", {"kinodex": {"follow_up": "q999999"}}, "not_found", "not the key of a question"),
         ([{"type": "image_url", "image_url": {"url": "http://127.0.0.1/x"}}], {}, "invalid_image_url", "not fetched"),
         ([{"type": "video_url", "video_url": {"url": "http://x/y.mp4"}}], {}, "video_not_found", "nothing is fetched"),
     ):
@@ -610,7 +607,7 @@ def test_pictures_of_a_question_are_decoded_one_at_a_time(library):
 
 
 def asked_of(library: Path, options: tuple[str, ...] = (), **own: Any) -> Asked:
-    running = Running("q7", AskRequest(0, Question("Who?", options)), datetime(2026, 1, 2, tzinfo=UTC))
+    running = Running("q7", 0, Ask(question="Who?", options=options), datetime(2026, 1, 2, tzinfo=UTC))
     return Asked(running, "m", Library.open(str(library)), own=OwnFields(**own), site="http://here/")
 
 

@@ -65,9 +65,9 @@ def test_the_server_gives_nothing_else_and_only_reading_is_possible(address, sho
         assert b"root:" not in body and b"import" not in body, path
     for path, status, says in (
         (f"/pictures/0/{shown.video_id}/99999", 404, "no such frame"),
-        ("/data/libraries/0/search?text=", 400, "empty"),
-        ("/data/libraries/0/search?text=a&kind=smells", 400, "where to look"),
-        ("/data/libraries/0/search?text=a&from=x", 400, "seconds"),
+        ("/data/libraries/0/search?query=", 400, "empty"),
+        ("/data/libraries/0/search?query=a&in=smells", 400, "where to look"),
+        ("/data/libraries/0/search?query=a&start_s=x", 400, "seconds"),
         ("/data/libraries/0/videos?start=nan", 400, "number"),
     ):
         found, _, body = get(address, path)

@@ -17,28 +17,21 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.ask import find_variant
 from kinodex.agent.errors import BadSettings, KeyMissing, ModelUnreachable, UnknownAgent
 from kinodex.agent.limits import Budget, Ledger
-from kinodex.agent.protocol import Question
 from kinodex.guards import NotGiven
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice
+from kinodex.requests import Ask
+from kinodex.web.asking_thread import AskingThread
+from kinodex.web.failures import QuestionFault
 from kinodex.web.kept_traces import Kept, spend, spent_today
-from kinodex.web.questions import (
-    MONEY_SPENT,
-    AskingThread,
-    AskRequest,
-    MoneySpent,
-    QuestionFault,
-    Questions,
-    Running,
-    ServeSettings,
-    TooManyQuestions,
-)
+from kinodex.web.questions import MONEY_SPENT, MoneySpent, Questions, ServeSettings, TooManyQuestions
+from kinodex.web.running import Running
 from tests.support.servers.chat_server import ChatServer, Reply
 from tests.support.servers.gate import Gate
 from tests.support.servers.rule_server import MODEL, Rules
 
-BIRD = AskRequest(0, Question("What colour is the bird at sea?", ("red", "black", "white")))
+BIRD = Ask(question="What colour is the bird at sea?", options=("red", "black", "white"))
 ANSWER = Answer("answered", "red", None, (), 1, Ledger())
 
 
@@ -69,12 +62,12 @@ def priced(reply: Reply, tokens_cost: float = 10.0) -> Iterator[ModelChoice]:
 
 def test_an_answer_is_kept_and_keys_go_on_after_a_restart(library, tmp_path):
     with asking(library, tmp_path) as questions, asking(library, tmp_path) as beside:
-        running = questions.start(BIRD)
+        running = questions.start(0, BIRD)
         answer = asyncio.run(running.finished())
         assert (running.key, running.state, answer.letter) == ("q1", "done", "B")
         kept = questions.find("q1")
         assert isinstance(kept, Kept) and kept.answer == answer and kept.records == running.records
-        assert [each.start(BIRD).key for each in (beside, questions)] == ["q2", "q3"], "of servers side by side"
+        assert [each.start(0, BIRD).key for each in (beside, questions)] == ["q2", "q3"], "of servers side by side"
     facts = next(questions.kept.folder(0).glob("q2.json"))
     written = json.loads(facts.read_text())
     facts.write_text(json.dumps(written | {"state": "running", "text": None}))  # as a server that was killed leaves it
@@ -85,15 +78,15 @@ def test_an_answer_is_kept_and_keys_go_on_after_a_restart(library, tmp_path):
         assert killed["state"] == "failed" and "before the answer" in killed["error"]
         assert again.records("q2")[0]["event"] == "RunStarted"
         with pytest.raises(UsageError, match="no answer in this library"):
-            again.start(AskRequest(0, Question("And then?"), after="q2"))
-        assert again.start(BIRD).key == "q4"
+            again.start(0, Ask(question="And then?", follow_up="q2"))
+        assert again.start(0, BIRD).key == "q4"
 
 
 def test_a_close_stops_what_is_under_way_and_keeps_it(library, tmp_path, rules):
     gate = Gate(rules)
     with priced(gate) as choice:
         with asking(library, tmp_path, choice) as questions:
-            running = questions.start(BIRD)
+            running = questions.start(0, BIRD)
             assert gate.reached.wait(60)
         assert running.state == "done" and running.answer is not None and running.answer.reason == "stopped"
         assert questions.kept.find("q1").state == "done"
@@ -103,11 +96,11 @@ def test_a_close_stops_what_is_under_way_and_keeps_it(library, tmp_path, rules):
 def test_the_money_of_a_day_is_the_limit_also_after_a_restart(library, tmp_path, rules):
     with priced(rules) as choice:
         with asking(library, tmp_path, choice, usd_a_day=1000.0) as questions:
-            answer = asyncio.run(questions.start(BIRD).finished())
+            answer = asyncio.run(questions.start(0, BIRD).finished())
             assert answer.status == "answered" and spent_today(tmp_path) == pytest.approx(answer.ledger.cost) != 0
         with asking(library, tmp_path, choice, usd_a_day=answer.ledger.cost / 2) as again:
             with pytest.raises(MoneySpent, match="ask again tomorrow") as spent:
-                again.start(BIRD)
+                again.start(0, BIRD)
             assert 0 < (spent.value.retry_s or 0) <= 86_400
             assert again.listing(0)[0]["key"] == "q1", "nothing began"
 
@@ -124,7 +117,7 @@ def test_a_question_that_reaches_it_ends_with_what_it_has(library, tmp_path, rul
         return rules(body)
 
     with priced(reply) as choice, asking(library, tmp_path, choice, usd_a_day=1000.0) as questions:
-        running = questions.start(BIRD)
+        running = questions.start(0, BIRD)
         answer = asyncio.run(running.finished())
         assert (answer.reason, calls, running.state) == (MONEY_SPENT, 2, "done")
         assert running.records[0]["budget"]["cost"] == 1000.0
@@ -132,22 +125,23 @@ def test_a_question_that_reaches_it_ends_with_what_it_has(library, tmp_path, rul
 
 def test_no_request_exceeds_the_limits_of_the_server(library, tmp_path):
     with asking(library, tmp_path, budget=Budget(rounds=2, frames=20, seconds=60.0), at_once=1) as questions:
-        running = questions.start(AskRequest(0, BIRD.question, budget=Budget(rounds=9, frames=5, tokens=10**6)))
+        larger = BIRD.model_copy(update={"budget": Budget(rounds=9, frames=5, tokens=10**6)})
+        running = questions.start(0, larger)
         try:
             with pytest.raises(TooManyQuestions, match="1 question is under way"):
-                questions.start(BIRD)
+                questions.start(0, BIRD)
         finally:
             asyncio.run(running.finished())
-        asyncio.run(questions.start(BIRD).finished())
+        asyncio.run(questions.start(0, BIRD).finished())
         held = {"rounds": 2, "frames": 5, "tokens": 10**6, "seconds": 60.0, "cost": None}
         assert running.records[0]["budget"] == held
-        for wrong, error in (
-            (AskRequest(1, BIRD.question), NotGiven),
-            (AskRequest(0, BIRD.question, settings={"nothing": 1}), BadSettings),
-            (AskRequest(0, BIRD.question, after="q9"), NotGiven),
+        for number, wrong, error in (
+            (1, BIRD, NotGiven),
+            (0, BIRD.model_copy(update={"settings": {"nothing": 1}}), BadSettings),
+            (0, BIRD.model_copy(update={"follow_up": "q9"}), NotGiven),
         ):
             with pytest.raises(error):
-                questions.start(wrong)
+                questions.start(number, wrong)
         assert len(questions.listing(0)) == 2 and questions.kept.new_key() == "q3", "what makes no sense takes no key"
 
 
@@ -163,17 +157,19 @@ def test_agents_by_name_alone_but_the_own_one_of_the_server(library, tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(AGENT.format(run="UNIFORM.run"))
     with asking(library, tmp_path, agent=str(file)) as questions:
-        assert asyncio.run(questions.start(AskRequest(0, BIRD.question, agent="mine")).finished()).status == "answered"
+        assert (
+            asyncio.run(questions.start(0, BIRD.model_copy(update={"agent": "mine"})).finished()).status == "answered"
+        )
         for name in (str(file), "mine.py", "kinodex.agent.variants.baselines:UNIFORM"):
             with pytest.raises(UnknownAgent):
-                questions.start(AskRequest(0, BIRD.question, agent=name))
+                questions.start(0, BIRD.model_copy(update={"agent": name}))
 
 
 def test_a_fault_of_an_agent_is_said_without_its_insides(library, tmp_path, capfd):
     file = tmp_path / "broken.py"
     file.write_text(AGENT.format(run="broken"))
     with asking(library, tmp_path, agent=str(file)) as questions:
-        running = questions.start(AskRequest(0, BIRD.question, agent="mine"))
+        running = questions.start(0, BIRD.model_copy(update={"agent": "mine"}))
         with pytest.raises(QuestionFault, match="a fault of kinodex"):
             asyncio.run(running.finished())
         assert running.state == "failed" and "inside" not in (running.error or "")
@@ -186,7 +182,7 @@ def test_a_fault_of_an_agent_is_said_without_its_insides(library, tmp_path, capf
 
 
 def begun() -> Running:
-    return Running("q1", AskRequest(0, Question("What?")), datetime.now(UTC))
+    return Running("q1", 0, Ask(question="What?"), datetime.now(UTC))
 
 
 async def read(running: Running, since: int = 0, beat_s: float | None = None) -> list[int]:
@@ -209,7 +205,7 @@ def test_readers_of_several_loops_see_every_change(library, tmp_path):
     assert (running.state, running.error, running.answer) == ("done", None, ANSWER)
     assert asyncio.run(read(running, 3)) == [4] and asyncio.run(read(running, 4)) == []
     with asking(library, tmp_path) as questions:
-        running = questions.start(BIRD)
+        running = questions.start(0, BIRD)
         seen: list[list[int]] = []
         threads = [threading.Thread(target=lambda: seen.append(asyncio.run(read(running)))) for _ in range(3)]
         for each in threads:

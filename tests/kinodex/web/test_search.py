@@ -20,37 +20,24 @@ import pytest
 from PIL import Image
 
 from kinodex.agent.environment import Environment
-from kinodex.find import WHERE, Finder
-from kinodex.index.errors import KinodexError, QueryError, TimeOutside, TorchMissing, UnknownVideo
+from kinodex.finder import Finder
+from kinodex.index.errors import QueryError, TimeOutside, TorchMissing, UnknownVideo
+from kinodex.index.kinds import PLACES
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit
+from kinodex.index.spaces.embedders import TextEmbedder
 from kinodex.index.spaces.load import load_text_tower
-from kinodex.index.spaces.towers import TextEmbedder
-from kinodex.index.store.schema import one_of
+from kinodex.index.store.filters import one_of
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ground import ground
 from kinodex.jobs.pictures import MOST_BYTES, read_picture
 from kinodex.jobs.verdicts import RANKED
-from kinodex.web.search import (
-    MIN_GAP_S,
-    MOST_OF_A_VIDEO,
-    WIDTH,
-    GroundRequest,
-    LibrarySearch,
-    Moment,
-    SearchRequest,
-    TextTowers,
-    excerpt,
-    find_moments,
-    grounding_view,
-    groups_view,
-    moments_like,
-    needs_vector,
-    read_ground_request,
-    read_request,
-    times_s,
-    why,
-)
+from kinodex.requests import Find, Ground
+from kinodex.web.query_strings import read_request, times_s
+from kinodex.web.ranges import grounding_view
+from kinodex.web.reasons import WIDTH, excerpt, why
+from kinodex.web.search import MOST_OF_A_VIDEO, LibrarySearch, groups_view, needs_vector
+from kinodex.web.text_towers import TextTowers
 from tests.support.libraries.viewer_library import CHAPTERS, SAID, SCENE_S, hits_of, picture, served
 
 RED, SNOW, DRAGON = "red shoes in the city", "snow", "a purple dragon"
@@ -58,43 +45,40 @@ LONG_S = 60
 
 
 def test_requests_are_read_with_their_limits_and_refused_with_what_is_allowed():
-    query = {"text": "a boat", "kind": "frames", "video": "ab12", "from": "1.5", "to": "", "most": "7"}
-    assert read_request(query) == SearchRequest("a boat", "pictures", "ab12", 1.5, None, 7)
-    assert read_request({"like": "ab12/30"}).like == ("ab12", 30)
-    wheres = [read_request(each).where for each in ({"in": "speech"}, {"kind": "together"}, {}, {"kind": "text"})]
-    assert wheres == ["speech", "all", "all", "screen_text"], "in, or the words of version 2"
-    assert read_ground_request({"text": SNOW}) == GroundRequest(SNOW)
-    read = read_ground_request({"text": SNOW, "in": "words", "video": "film", "most": "7"})
-    assert read == GroundRequest(SNOW, "film", "words", 7)
+    query = {"query": "a boat", "in": "frames", "videos": "ab12", "start_s": "1.5", "end_s": "", "k": "7"}
+    assert read_request(Find, query.items()) == Find(query="a boat", in_="frames", videos=("ab12",), start_s=1.5, k=7)
+    several = read_request(Find, [("like", "ab12@30"), ("videos", "ab12"), ("videos", "cd34"), ("end_s", "1:30")])
+    assert (several.like, several.videos, several.end_s) == ("ab12@30", ("ab12", "cd34"), 90.0)
+    assert read_request(Ground, [("text", SNOW), ("in", "words")]) == Ground(text=SNOW, in_="words")
     assert times_s({"from": "1:01.5", "to": ""}, "from", "to", "k") == [61.5, None, None]
-    for read_it, wrong, says in (
-        (read_request, {"kind": "smells"}, "all, pictures, clips, words"),
-        (read_request, {"most": "0"}, "from 1 to 100"),
-        (read_request, {"most": "9" * 40}, "from 1 to 100"),
-        (read_request, {"from": "soon"}, "give seconds"),
-        (read_request, {"like": "ab12"}, "ID/FRAME"),
-        (read_request, {"like": "ab12/-1"}, "ID/FRAME"),
-        (read_request, {"text": "x" * 2001}, "at most 2000"),
-        (read_ground_request, {"text": " "}, "empty"),
-        (read_ground_request, {"text": "a" * 2001}, "2001 characters"),
-        (read_ground_request, {"text": "a", "in": "smells"}, "pictures"),
-        (read_ground_request, {"text": "a", "most": "0"}, "from 1 to 50"),
+    for kind, name, value, says in (
+        (Find, "k", "0", "greater than or equal to 1"),
+        (Find, "k", "9" * 40, "less than or equal to 10000"),
+        (Find, "start_s", "soon", "give seconds"),
+        (Find, "query", "x" * 2001, "at most 2,000"),
+        (Find, "kind", "frames", "which is not taken here; give some of query, videos, where"),
+        (Find, "verify", "3", "which is not taken here"),
+        (Find, "rerank", "http://127.0.0.1:9", "which is not taken here"),
+        (Ground, "text", "a" * 2001, "2,001 characters"),
+        (Ground, "agent", "eea", "which is not taken here"),
+        (Ground, "k", "0", "greater than or equal to 1"),
     ):
-        with pytest.raises(KinodexError, match=says):
-            read_it(wrong)
+        with pytest.raises(UsageError, match=says):
+            read_request(kind, [("text", "a"), (name, value)] if kind is Ground and name != "text" else [(name, value)])
 
 
 # Moments of real searches of a small library.
 
 
-def test_a_moment_of_several_searches_names_the_hits_of_each(shown):
-    moments = find_moments(Finder(shown.library), SearchRequest("a yellow boat at sea"))
-    best = moments[0]
-    assert best.hit.found_in == "several" and best.frame is not None and best.caption is not None
-    assert SCENE_S <= best.hit.time_s < 2 * SCENE_S and best.frame.frame_no == best.hit.frame_no
-    said = next(moment for moment in moments if moment.line)
-    assert said.line is not None and (said.line.text or "").startswith("we are at sea")
-    assert all(each.line is each.caption is None for each in moments if each.hit.found_in == "frames")
+def test_a_moment_of_several_searches_has_the_hits_of_each(shown):
+    hits = Finder(shown.library).find(Find(query="a yellow boat at sea", k=36))
+    best = hits[0]
+    seen = best.part("frames")
+    assert best.found_in == "several" and seen is not None and best.part("captions") is not None
+    assert SCENE_S <= best.time_s < 2 * SCENE_S and seen.frame_no == best.frame_no
+    said = next(filter(None, (hit.part("speech") for hit in hits)))
+    assert (said.text or "").startswith("we are at sea")
+    assert all(hit.parts == () and hit.part("speech") is None for hit in hits if hit.found_in == "frames")
 
 
 def test_a_vector_is_needed_only_where_pictures_or_captions_of_the_same_space_are_searched(shown):
@@ -102,38 +86,36 @@ def test_a_vector_is_needed_only_where_pictures_or_captions_of_the_same_space_ar
         raise AssertionError(text)
 
     space, finder = shown.library.fingerprint, Finder(shown.library, embed_text=no_tower)
-    for where in WHERE:
-        if needs_vector(shown.library, SearchRequest("sea", where), space):
-            assert where in ("all", "pictures", "captions")
+    for place in PLACES:
+        if needs_vector(shown.library, Find(query="sea", in_=place), space):
+            assert place in ("all", "frames", "captions")
             continue
-        find_moments(finder, SearchRequest("sea", where))
-    assert needs_vector(shown.library, SearchRequest("boat", "captions"), space)
+        finder.find(Find(query="sea", in_=place))
+    assert needs_vector(shown.library, Find(query="boat", in_="captions"), space)
     other = replace(space, weights_sha256="0" * 64)
-    assert not needs_vector(shown.library, SearchRequest("boat", "captions"), other)
-    assert not needs_vector(shown.library, SearchRequest(" "), space)
-    assert not needs_vector(shown.library, SearchRequest(like=(shown.video_id, 0)), space)
+    assert not needs_vector(shown.library, Find(query="boat", in_="captions"), other)
+    assert not needs_vector(shown.library, Find(query=" "), space)
+    assert not needs_vector(shown.library, Find(like=f"{shown.video_id}@0"), space)
 
 
 def test_frames_like_one_are_those_of_its_scene_without_itself_and_its_neighbours(shown):
-    finder, like = Finder(shown.library), (shown.video_id, 30)
-    times_s = [moment.hit.time_s for moment in moments_like(finder, SearchRequest(like=like, most=5))]
+    finder, like = Finder(shown.library), f"{shown.video_id}@30"
+    times_s = [hit.time_s for hit in finder.find(Find(like=like, k=5))]
     assert len(times_s) == 5 and all(SCENE_S <= time_s < 2 * SCENE_S for time_s in times_s)
-    assert min(abs(time_s - 30.0) for time_s in times_s) >= MIN_GAP_S
-    late = SearchRequest(like=like, start_s=40.0)
-    assert all(each.hit.time_s >= 40 for each in moments_like(finder, late))
-    for unknown, error in (((shown.video_id, 999), TimeOutside), (("nobody", 0), UnknownVideo)):
+    assert min(abs(time_s - 30.0) for time_s in times_s) >= 2.0
+    assert all(hit.time_s >= 40 for hit in finder.find(Find(like=like, start_s=40.0)))
+    for unknown, error in ((f"{shown.video_id}@999", TimeOutside), ("nobody@0", UnknownVideo)):
         with pytest.raises(error):
-            moments_like(finder, SearchRequest(like=unknown))
+            finder.find(Find(like=unknown))
 
 
 def test_a_text_is_embedded_once_and_a_picture_is_searched_by_the_other_tower(shown):
     search = LibrarySearch(shown.library, shown.library.fingerprint)
-    assert search.embed_text(RED) is search.embed_text(RED)
     content = picture(CHAPTERS[RED])
-    found = hits_of(search.search_picture(content, SearchRequest(most=5)))
+    found = hits_of(search.search(Find(k=5), content))
     (best, *_) = Finder(shown.library).find(Find(in_="frames", k=5), content)
     assert found[0]["similarity"] == pytest.approx(best.score, abs=1e-3) and "like the picture" in found[0]["why"]
-    (line,) = hits_of(search.search(SearchRequest("sea", "speech")))
+    (line,) = hits_of(search.search(Find(query="sea", in_="speech")))
     assert line["text"].startswith("we are at sea") and 20 <= line["frame_no"] < 25
 
 
@@ -165,9 +147,8 @@ def test_pictures_are_read_and_refused_where_they_are_none_or_too_large():
 # Moments by video, and the reason why each was found.
 
 
-def frame(video: str, time_s: float, score: float) -> Moment:
-    hit = Hit(video, time_s, time_s + 1, int(time_s), score, None, "frames")
-    return Moment(hit, frame=hit)
+def frame(video: str, time_s: float, score: float) -> Hit:
+    return Hit(video, time_s, time_s + 1, int(time_s), score, None, "frames", cosine=score)
 
 
 def no_frames(video_id):
@@ -186,8 +167,7 @@ def test_videos_come_by_their_best_hit_and_one_does_not_crowd_out_the_others(man
     alone = groups_view(many, crowd, "snow", "words", no_frames)
     assert (alone["count"], alone["groups"][0]["more"]) == (len(crowd), 0)
     line = Hit(first, 1.0, 2.0, None, 5.0, "snow", "speech")
-    fused = replace(line, frame_no=1, score=0.016, found_in="both")
-    moment = Moment(fused, frame=frame(first, 1.0, 0.31).hit, line=line)
+    moment = replace(line, frame_no=1, score=0.016, found_in="several", parts=(frame(first, 1.0, 0.31), line))
     (hit,) = groups_view(many, [moment], "snow", "words", no_frames)["groups"][0]["hits"]
     assert (hit["similarity"], hit["why"]) == (0.31, "both seen and said: snow"), "never a rank"
 
@@ -199,21 +179,25 @@ SHOWN = Hit("v", 31.0, 35.0, None, 3.0, "TO THE SEA", "screen_text")
 DETECTION = Hit("v", 30.0, 31.0, 30, 0.914, "boat", "detections")
 
 
+def joined(*parts: Hit) -> Hit:
+    return replace(parts[0], found_in="several", parts=parts)
+
+
 def test_a_reason_names_what_found_the_moment():
-    for moment, says in (
-        (Moment(FRAME, frame=FRAME), "its picture is near the words"),
-        (Moment(LINE, line=LINE), "said at 0:31.5: we are at sea"),
-        (Moment(LINE, line=replace(LINE, speaker="Anna")), "said at 0:31.5 by Anna: we are at sea"),
-        (Moment(CAPTION, caption=CAPTION), "described: a boat at sea"),
-        (Moment(SHOWN, shown=SHOWN), "on screen at 0:31.0: TO THE SEA"),
-        (Moment(FRAME, frame=FRAME, shown=SHOWN), "both seen and shown as text: TO THE SEA"),
-        (Moment(DETECTION, detection=DETECTION), "a detector found: boat, 91% sure"),
-        (Moment(FRAME, frame=FRAME, line=LINE), "both seen and said: we are at sea"),
-        (Moment(FRAME, FRAME, LINE, CAPTION), "seen, said and described: we are at sea"),
+    for hit, says in (
+        (FRAME, "its picture is near the words"),
+        (LINE, "said at 0:31.5: we are at sea"),
+        (replace(LINE, speaker="Anna"), "said at 0:31.5 by Anna: we are at sea"),
+        (CAPTION, "described: a boat at sea"),
+        (SHOWN, "on screen at 0:31.0: TO THE SEA"),
+        (joined(FRAME, SHOWN), "both seen and shown as text: TO THE SEA"),
+        (DETECTION, "a detector found: boat, 91% sure"),
+        (joined(FRAME, LINE), "both seen and said: we are at sea"),
+        (joined(FRAME, LINE, CAPTION), "seen, said and described: we are at sea"),
     ):
-        assert why(moment, "sea") == says
-    assert why(Moment(FRAME, frame=FRAME), "", "frame") == "looks like that frame"
-    assert why(Moment(FRAME, frame=FRAME), "", "picture") == "looks like the picture"
+        assert why(hit, "sea") == says
+    assert why(FRAME, "", "frame") == "looks like that frame"
+    assert why(FRAME, "", "picture") == "looks like the picture"
 
 
 def test_an_excerpt_holds_the_word_and_is_short():
@@ -235,20 +219,20 @@ def fetch(address, **query):
 
 
 def test_ranges_have_the_frames_at_both_ends_or_the_reason_why_there_are_none(address, shown, many):
-    found = fetch(address, text=SNOW, **{"in": "pictures"})
+    found = fetch(address, text=SNOW, **{"in": "frames"})
     best = found["ranges"][0]
     assert (found["present"], best["start_s"], best["end_s"]) == (None, 40.0, 60.0)
-    assert (best["begin_frame"], best["end_frame"], best["found_in"], best["words"]) == (40, 59, "pictures", "")
+    assert (best["begin_frame"], best["end_frame"], best["found_in"], best["words"]) == (40, 59, "frames", "")
     assert best["score"] > 0
     row = shown.library.video(shown.video_id)
     assert found["videos"] == {row.video_id: {"title": row.title, "start_s": 0.0, "duration_s": row.duration_s}}
-    found = fetch(address, text=DRAGON, video="film", most=1)
+    found = fetch(address, text=DRAGON, videos="film", k=1)
     assert (found["present"], len(found["ranges"]), found["weaker"]) == (None, 1, [])
     assert (found["basis"], found["claim"]) == ("ranking", RANKED), "training never met a dragon"
     with served(many.uri) as of_texts:
         found = fetch(of_texts, text=SNOW)
     assert (found["present"], found["weaker"]) == (None, []) and "neither pictures nor words" in found["reason"]
-    for path, status in (("7/moments?text=a", 404), ("0/moments?text=a&video=nobody", 404), ("0/moments?text=", 400)):
+    for path, status in (("7/moments?text=a", 404), ("0/moments?text=a&videos=nobody", 404), ("0/moments?text=", 400)):
         with pytest.raises(HTTPError) as refused:
             urlopen(f"{address}/data/libraries/{path}")
         assert refused.value.code == status
@@ -340,7 +324,7 @@ def test_a_reply_is_given_again_until_a_table_changes(shown, tmp_path):
         connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=LONG_S)
 
         def found(text):
-            connection.request("GET", f"/data/libraries/0/search?text={text}&in=speech")
+            connection.request("GET", f"/data/libraries/0/search?query={text}&in=speech")
             return json.load(connection.getresponse())
 
         first = found("sea")
@@ -359,10 +343,10 @@ def test_a_search_of_the_transcript_is_answered_while_another_waits_for_the_towe
             with urlopen(f"{address}/data/libraries/0/search?{query}", timeout=LONG_S) as reply:
                 return json.load(reply)
 
-        waiting = client.submit(found, "text=red&kind=frames")
+        waiting = client.submit(found, "query=red&in=frames")
         assert gate.began.wait(LONG_S)
         try:
-            assert found("text=red&kind=transcript")["count"] >= 0
+            assert found("query=red&in=speech")["count"] >= 0
             assert not waiting.done()
         finally:
             gate.opened.set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
 from dataclasses import dataclass
@@ -13,11 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kinodex.desk import Desk
 from kinodex.index.library import Library
+from kinodex.requests import Films, Find
 from kinodex.web.inputs import VideoList
 from kinodex.web.page import Posters
-from kinodex.web.questions import Environments
-from kinodex.web.search import LibrarySearch, SearchRequest
+from kinodex.web.search import LibrarySearch
 from tests.support.command import Kinodex
 from tests.support.models.sentence_models import small_bert
 
@@ -32,27 +32,24 @@ class Stores:
 
     def __post_init__(self) -> None:
         library = Library.open(self.uri)
-        self.environments, self.posters = Environments([self.uri], None, None), Posters([self.uri])
+        self.desk, self.posters = Desk(library), Posters([self.uri])
         self.search, self.list = LibrarySearch(library, library.fingerprint), VideoList(library)
 
     def answers(self) -> dict[str, Any]:
         """Answers of each store at this moment."""
         library = Library.open(self.uri)
         video = library.video(FILM).video_id
-        whole, alone = asyncio.run(self._environments(video))
+        whole, alone = self.desk.environment(Films()), self.desk.environment(Films(videos=(video,)))
         return {
             "lines of the video": alone.source.lines(video),
             "lines of all": [whole.source.lines(each.video_id) for each in whole.source.videos],
             "times": alone.source.in_memory(video).stored.time_s.tolist(),
             "meaning": alone.source.line_cosines(WORDS, video) is not None,
-            "words": self.search.search(SearchRequest(WORDS, "words", video)),
-            "captions": self.search.search(SearchRequest(WORDS, "captions", video)),
+            "words": self.search.search(Find(query=WORDS, in_="words", videos=(video,))),
+            "all": self.search.search(Find(query=WORDS, videos=(video,))),
             "list": self.list.page(),
             "poster": self.posters.tag(0, video),
         }
-
-    async def _environments(self, video: str) -> Any:
-        return await self.environments.of(0, []), await self.environments.of(0, [video])
 
 
 @pytest.fixture

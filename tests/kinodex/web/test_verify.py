@@ -11,7 +11,7 @@ VERIFY = "/data/libraries/0/verify"
 def test_verdicts_over_http_are_paid_from_the_money_of_the_day(looking: tuple[Client, ChatServer]) -> None:
     client, _ = looking
     assert client.get("/data/home").json["serve"]["looks"] == "tester"
-    found = client.get("/data/libraries/0/search?text=a+boat&in=pictures").json
+    found = client.get("/data/libraries/0/search?query=a+boat&in=frames").json
     (first, second, *_) = found["groups"][0]["hits"]
     video_id = found["groups"][0]["video_id"]
     moments = [{"video_id": video_id, "start_s": each["start_s"], "end_s": each["end_s"]} for each in (first, second)]

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from kinodex.index.lease_holders import INGEST
 from kinodex.index.library import Library
-from kinodex.index.spaces.towers import BUILTIN_TOWERS, Fingerprint, read_towers
-from kinodex.index.sweep import INGEST, sweep
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.spaces.towers import BUILTIN_TOWERS, read_towers
+from kinodex.index.sweep import sweep
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.coordinator import Coordinator, RunLimits
 from kinodex.jobs.ingest.messages import (

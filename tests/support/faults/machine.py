@@ -17,16 +17,13 @@ from tempfile import TemporaryDirectory
 
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    invariant,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from kinodex.index.errors import KinodexError, QueryError
+from kinodex.errors import KinodexError
+from kinodex.index.errors import QueryError
 from kinodex.index.library import Library
-from kinodex.index.maintain import maintain, remove_added, remove_videos
+from kinodex.index.maintain import maintain
+from kinodex.index.remove import remove_added, remove_videos
 from kinodex.index.sweep import audit
 from kinodex.jobs.add.import_text import Kind, import_text, text_id
 from kinodex.jobs.add.text_files import read_captions

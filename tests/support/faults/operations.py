@@ -6,28 +6,28 @@ Each begins with a library of `BASES` (or with nothing), and can be run again on
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from kinodex.index.change_space import use_space
 from kinodex.index.library import Library
-from kinodex.index.maintain import maintain, remove_added, remove_videos
+from kinodex.index.maintain import maintain
+from kinodex.index.remove import remove_added, remove_videos
 from kinodex.index.repair import repair
 from kinodex.index.rows import ChapterRow, FrameVectors, SegmentRow, VideoRow
-from kinodex.index.spaces.sentence_model import Likeness
-from kinodex.index.spaces.towers import Fingerprint
-from kinodex.jobs.add.extract import extraction
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.spaces.likeness import Likeness
 from kinodex.jobs.add.import_text import import_text
-from kinodex.jobs.add.map import Map
-from kinodex.jobs.add.run import AddedRows, Addition, add
-from kinodex.jobs.add.shots import NewShot, Shots
+from kinodex.jobs.add.run import Addable, AddedRows, add
+from kinodex.jobs.add.shots import NewShot, ShotFinder
+from kinodex.jobs.add.stages import Extracts, Map, Shots
 from kinodex.jobs.add.text_files import read_captions
 from kinodex.jobs.addresses import relocate
 from kinodex.jobs.errors import UsageError
@@ -92,18 +92,29 @@ class Stage:
     make: Callable[[Library, Mapping[str, Any]], None]
     begin: Callable[[Library], None] = lambda library: None
     model: str = "somebody"
-    device: str = "cpu"
+    runs_on: str = "cpu"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    library: Any = None
 
-    def prepare(self, library: Library) -> None:
-        self.begin(library)
+    @contextmanager
+    def open(self, library: Library) -> Iterator[Self]:
+        yield replace(self, library=library)
 
-    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
-        rows = self.rows(library, video)
+    def share(self, processes: int) -> Self:
+        return self
+
+    def prepare(self) -> None:
+        self.begin(self.library)
+
+    def again(self) -> tuple[str, ...]:
+        return ()
+
+    def rows_of(self, video: VideoRow) -> AddedRows:
+        rows = self.rows(self.library, video)
         return AddedRows(rows, len(rows))
 
-    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
-        self.make(library, rows)
+    def write(self, rows: Mapping[str, Any]) -> None:
+        self.make(self.library, rows)
 
 
 def vectors_in(space: Fingerprint) -> Stage:
@@ -157,9 +168,8 @@ STAGES = {
     "shots": Stage(
         "shots",
         lambda library, video: [NewShot(0, 0.0, 4.0, "window", None, None)],
-        Shots().write,
-        Shots().prepare,
-        Shots().model,
+        lambda library, rows: ShotFinder(Shots(), library).write(rows),
+        model=Shots().key,
     ),
     "vectors": vectors_in(other_space()),
     "sentences": Stage(
@@ -252,7 +262,7 @@ def _ingest(films: list[str], uri: str) -> int:
     return run_ingest(_CONFIG, list_sources(films), uri).count("failed")
 
 
-def _add(addition: Addition, given: Given, uri: str) -> int:
+def _add(addition: Addable, given: Given, uri: str) -> int:
     return add(Library.open(uri), addition).failed
 
 
@@ -268,7 +278,7 @@ def _extract(given: Given, uri: str) -> int:
     os.environ.update(OPENAI_API_KEY="none", KINODEX_CACHE=str(given.folder / "cache"))
     schema = {"type": "object", "properties": {"thing": {"type": "string"}}, "required": ["thing"]}
     with ChatServer(lambda body: {"thing": "key", "evidence": []}) as server:
-        asked = extraction("things", schema, asks="tester", part="video", base_url=server.base_url)
+        asked = Extracts(row=schema, into="things", model="tester", each="video", base_url=server.base_url)
         return add(Library.open(uri), asked).failed
 
 
@@ -305,8 +315,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "ingest": Operation(None, lambda given, uri: _ingest(given.films[:1], uri)),
     "ingest more": Operation("films", lambda given, uri: _ingest(given.films, uri)),
     **{f"add {name}": Operation("two", partial(_add, stage)) for name, stage in STAGES.items()},
-    "map frames": Operation("two", partial(_add, Map(brightness, "bright"))),
-    "map videos": Operation("two", partial(_add, Map(length, "long", over="videos"))),
+    "map frames": Operation("two", partial(_add, Map(function=brightness, into="bright"))),
+    "map videos": Operation("two", partial(_add, Map(function=length, into="long", over="videos"))),
     "import captions": Operation("films", _import),
     "extract": Operation("films", _extract),
     "set metadata": Operation("two", _set_metadata),

@@ -19,10 +19,11 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kinodex.index.errors import KinodexError, LibraryDamaged
+from kinodex.errors import KinodexError
+from kinodex.index.errors import LibraryDamaged
 from kinodex.index.library import Library
 from kinodex.index.store.database import Tables
-from kinodex.index.store.schema import row_hashes
+from kinodex.index.store.digests import row_hashes
 from kinodex.index.sweep import audit
 from kinodex.jobs.errors import lacks_memory
 from tests.support.faults.disk import FAULTS, KILL, MEMORY, NONE, Struck, faults_at

@@ -12,11 +12,10 @@ from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
-from kinodex.index.errors import KinodexError
+from kinodex.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.pipeline.decoding.open import probe
-from kinodex.pipeline.errors import PipelineError
 from tests.bench.gpu import REFERENCE, Way, compare, list_ways
 from tests.bench.ingest import ingest_films
 
@@ -39,7 +38,7 @@ def measure(path: Path, way: Way) -> dict[str, object]:
             found["fell_back"] = next(iter(done.fell_back), None)
             found["frames"] = next(video.frames for video in Library.open(str(libraries[1])).videos())
             found["equality"] = asdict(compare(libraries[0], libraries[1]))
-        except (KinodexError, PipelineError, RuntimeError, ValueError) as error:
+        except (KinodexError, RuntimeError, ValueError) as error:
             found["failed"] = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         return found
 

@@ -52,14 +52,21 @@ class Source:
     @cached_property
     def imports(self) -> tuple[tuple[str, str | None], ...]:
         """Each imported module and, of `from module import name`, the name; also inside functions, not for types."""
-        typing, found = self._typing_only(), list[tuple[str, str | None]]()
+        typing = self._typing_only()
+        return tuple(each for line, each in self._imports() if line not in typing)
+
+    @cached_property
+    def imports_and_types(self) -> tuple[tuple[str, str | None], ...]:
+        """The same with those for types."""
+        return tuple(each for _, each in self._imports())
+
+    def _imports(self) -> Iterator[tuple[int, tuple[str, str | None]]]:
         for node in self.nodes:
-            if isinstance(node, ast.Import) and node.lineno not in typing:
-                found += [(alias.name, None) for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.lineno not in typing:
+            if isinstance(node, ast.Import):
+                yield from ((node.lineno, (alias.name, None)) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
                 assert not node.level, f"{self.path} uses a relative import"
-                found += [(node.module or "", alias.name) for alias in node.names]
-        return tuple(found)
+                yield from ((node.lineno, (node.module or "", alias.name)) for alias in node.names)
 
     def _typing_only(self) -> set[int]:
         """Line numbers under `if TYPE_CHECKING`."""
@@ -78,12 +85,13 @@ def read_sources(root: Path, *folders: str) -> list[Source]:
     return [Source(path.relative_to(root), path.read_text(encoding="utf-8")) for path in paths]
 
 
-def module_graph(sources: list[Source]) -> Graph:
-    """Which module imports which, of those that are given."""
+def module_graph(sources: list[Source], *, types: bool = False) -> Graph:
+    """Which module imports which, of those that are given; with `types` also for types alone."""
     modules = {source.module for source in sources}
     graph: dict[str, frozenset[str]] = {}
     for source in sources:
-        named = {f"{module}.{name}" if f"{module}.{name}" in modules else module for module, name in source.imports}
+        imports = source.imports_and_types if types else source.imports
+        named = {f"{module}.{name}" if f"{module}.{name}" in modules else module for module, name in imports}
         graph[source.module] = frozenset(named & modules - {source.module})
     return graph
 

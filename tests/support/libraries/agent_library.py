@@ -21,7 +21,7 @@ from kinodex.agent.protocol import Exchange, Request, Usage
 from kinodex.agent.requests.answer import AnswerFrames
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from kinodex.index.library import Library
-from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.pipeline.sample import FrameRow
 from tests.support.libraries.random_library import empty_library, plain_row
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from kinodex.index.library import Library
 from kinodex.index.rows import ChapterRow, ClipVectors, FrameVectors, NoteRow
-from kinodex.index.spaces.sentence_model import Likeness
-from kinodex.index.store.indexes import ensure_table
+from kinodex.index.spaces.likeness import Likeness
+from kinodex.index.store.late_tables import ensure_table
 from kinodex.index.store.schema import LATE_TABLES
 from kinodex.jobs.add.run import add
-from kinodex.jobs.add.shots import Shots
+from kinodex.jobs.add.stages import Shots
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.sources import list_sources

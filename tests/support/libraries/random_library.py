@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.additions import stage_rows
+from kinodex.index.clocks import first_zero_s
 from kinodex.index.library import Library
-from kinodex.index.rows import FrameVectors, Hit, SpeechRow, SpokenWord, VideoRow, first_zero_s
-from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.rows import FrameVectors, Hit, SpeechRow, SpokenWord, VideoRow
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.store.database import Tables
-from kinodex.index.store.schema import all_of, one_of
+from kinodex.index.store.filters import all_of, one_of
 from kinodex.pipeline.sample import FrameRow
 
 DIM = 32

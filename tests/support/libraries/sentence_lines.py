@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from kinodex.index.library import Library
 from kinodex.index.sentences import Meaning
-from kinodex.index.spaces.sentence_model import Likeness, ModelFacts, SentenceEmbedder
-from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.spaces.likeness import Likeness
+from kinodex.index.spaces.sentence_facts import ModelFacts
+from kinodex.index.spaces.sentence_tower import SentenceEmbedder
 
 CONCEPTS = ({"car", "automobile"}, {"dog", "hound", "puppy"}, {"snow", "blizzard"}, {"boat", "ship", "vessel"})
 CHANCE = Likeness(0.0, 0.05)

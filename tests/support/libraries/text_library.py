@@ -14,8 +14,9 @@ import numpy as np
 
 from kinodex.index.library import Library
 from kinodex.index.rows import SpeechRow, VideoRow
+from kinodex.index.spaces.embedders import TextEmbedder
+from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.spaces.load import load_text_tower
-from kinodex.index.spaces.towers import Fingerprint, TextEmbedder
 from tests.support.libraries.agent_library import DIM, add_film, embed_words, film
 from tests.support.libraries.random_library import add_stage, plain_row
 

@@ -31,12 +31,12 @@ from kinodex.agent.trace import trace_to
 from kinodex.guards import listen
 from kinodex.index.library import Library
 from kinodex.index.rows import DetectionRow, FailureRow, SegmentRow, SpeechRow, VideoRow
+from kinodex.index.spaces.embedders import TextEmbedder
 from kinodex.index.spaces.load import load_text_tower
-from kinodex.index.spaces.towers import TextEmbedder
 from kinodex.pipeline.sample import FrameRow
 from kinodex.web.app import Site, make_app
 from kinodex.web.inputs import ViewerApi, classify_inputs
-from kinodex.web.search import TextTowers
+from kinodex.web.text_towers import TextTowers
 from tests.support.libraries.agent_library import ScriptedModel, explorer
 from tests.support.libraries.random_library import add_stage, plain_row
 from tests.support.loopback import serve_in_thread

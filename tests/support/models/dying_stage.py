@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from kinodex.agent.errors import ModelUnreachable
 from kinodex.index.library import Library
@@ -29,16 +30,27 @@ class Dying:
     """Videos to which an endpoint gives no reply."""
     name: str = "detections"
     model: str = "dying"
-    device: str = "cpu"
+    runs_on: str = "cpu"
+    library: Library | None = None
 
     @property
     def settings(self) -> Mapping[str, Any]:
         return {}
 
-    def prepare(self, library: Library) -> None:
+    @contextmanager
+    def open(self, library: Library) -> Iterator[Self]:
+        yield replace(self, library=library)
+
+    def share(self, processes: int) -> Self:
+        return self
+
+    def prepare(self) -> None:
         pass
 
-    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
+    def again(self) -> tuple[str, ...]:
+        return ()
+
+    def rows_of(self, video: VideoRow) -> AddedRows:
         if self.wrong_model:
             raise WrongModel("this model is for something else")
         if video.video_id in self.unheard:
@@ -46,8 +58,9 @@ class Dying:
         rows = [NewDetection(n, float(n), "thing", 0.5, (0, 0, 1, 1), n) for n in range(int(video.video_id))]
         return AddedRows(rows, len(rows))
 
-    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
-        library.additions.add_detections(rows, self.model)
+    def write(self, rows: Mapping[str, Any]) -> None:
+        assert self.library is not None
+        self.library.additions.add_detections(rows, self.model)
         mark = Path(self.marks) / f"{os.getpid()}"
         is_first = not list(Path(self.marks).iterdir())
         mark.touch()

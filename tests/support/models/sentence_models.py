@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kinodex.index.spaces.space import import_torchvision
+from kinodex.index.spaces.import_torch import import_torchvision
 from tests.support.house.once import KEPT, made_for_all_runs
 from tests.support.models.text_tokenizers import write_tokenizer
 
@@ -38,6 +38,25 @@ def small_roberta(folder: Path, seed: int = 0, **files: Any) -> Path:
     ends: dict[str, Any] = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 1}
     config = XLMRobertaConfig(vocab_size=260, max_position_embeddings=40, type_vocab_size=1, **ends, **SMALL)
     return _saved(folder, XLMRobertaModel, config, "unigram", seed, **files)
+
+
+def small_mpnet(folder: Path, seed: int = 0, **files: Any) -> Path:
+    """Write an MPNet of random weights, whose positions are relative too."""
+    import_torchvision()
+    from transformers import MPNetConfig, MPNetModel
+
+    config = MPNetConfig(vocab_size=300, max_position_embeddings=40, pad_token_id=0, **SMALL)
+    return _saved(folder, MPNetModel, config, "wordpiece", seed, **files)
+
+
+def small_modernbert(folder: Path, seed: int = 0, **files: Any) -> Path:
+    """Write a ModernBERT of random weights, which turns its queries and keys by their positions."""
+    import_torchvision()
+    from transformers import ModernBertConfig, ModernBertModel
+
+    ends: dict[str, Any] = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "cls_token_id": 2}
+    config = ModernBertConfig(vocab_size=300, max_position_embeddings=64, sep_token_id=3, **ends, **SMALL)
+    return _saved(folder, ModernBertModel, config, "wordpiece", seed, **files)
 
 
 def write_facts(folder: Path, pooling: Any = None, prompts: Any = None, longest: int | None = None) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from kinodex.index.library import Library
 from kinodex.index.spaces.load import load_image_tower, load_text_tower
 from kinodex.jobs.add.run import add
-from kinodex.jobs.add.vectors import Vectors
+from kinodex.jobs.add.stages import Vectors
 from kinodex.jobs.ingest.commit import join_chunks
 from kinodex.jobs.ingest.messages import ChunkRead
 from kinodex.pipeline.images import ModelInput
@@ -434,5 +434,5 @@ def library_in_two_spaces(folder: Path, seen: str) -> Library:
     (harbour,) = library.videos()
     words = load_text_tower("builtin").embed_text([seen])[0]
     add_stage(library, "captions", "captioner", {harbour.video_id: [caption(0, seen, words)]})
-    assert add(library, Vectors(write_model(folder / "other", TINY))).added == 1
+    assert add(library, Vectors(space=write_model(folder / "other", TINY))).added == 1
     return library

@@ -19,7 +19,7 @@ def write_model(folder: Path, config: dict[str, Any], preprocess: dict[str, Any]
     import torch
     from safetensors.torch import save_file
 
-    from kinodex.index.spaces.space import import_open_clip
+    from kinodex.index.spaces.import_torch import import_open_clip
 
     folder.mkdir(parents=True, exist_ok=True)
     facts = {"model_cfg": config, "preprocess_cfg": preprocess or {}}

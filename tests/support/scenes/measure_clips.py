@@ -19,8 +19,8 @@ from kinodex.finder import Finder
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit
 from kinodex.index.store.schema import CLIPS_PREFIX, vectors_table
-from kinodex.jobs.add.clips import Clips
 from kinodex.jobs.add.run import add
+from kinodex.jobs.add.stages import Clips
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.sources import list_sources
@@ -40,9 +40,9 @@ def main(place: str, searches: str, folder: str) -> None:
     before = {text: found(library, text, "pictures", K) for text in texts}
     began = time.process_time()
     model = xclip(Path(folder) / "xclip", whole=True)
-    stage = Clips(str(model), device="cpu")
-    stage.prepare(library)
-    loaded_s = time.process_time() - began
+    stage = Clips(model=str(model), device="cpu")
+    with stage.open(library):
+        loaded_s = time.process_time() - began
     began, clock = time.process_time(), time.monotonic()
     report = add(library, stage)
     cpu_s, wall_s = time.process_time() - began, time.monotonic() - clock
@@ -106,7 +106,7 @@ def directions(folder: Path) -> None:
     right = {"pictures": 0, "clips": 0}
     asked = [(colour, way, row.video_id) for colour in COLOURS for way in WAYS for row in library.videos()]
     with EmbedServer() as server:
-        add(library, Clips("mover", base_url=server.base_url))
+        add(library, Clips(model="mover", base_url=server.base_url))
         for where in right:
             for colour, way, video_id in asked:
                 hit = Finder(library).find(

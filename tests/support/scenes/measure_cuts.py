@@ -20,7 +20,7 @@ from urllib.parse import unquote
 from kinodex.index.library import Library
 from kinodex.index.rows import SegmentRow, VideoRow
 from kinodex.jobs.add.run import add
-from kinodex.jobs.add.shots import Shots
+from kinodex.jobs.add.stages import Shots
 
 True_ = tuple[float, float]
 """First frame that is not only of the shot before, and first that is only of the one after: the same for a cut."""

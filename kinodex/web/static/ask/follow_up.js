@@ -10,7 +10,7 @@ export function followUp(key, question, agent) {
   const problem = el("div", { class: "banner", role: "alert", hidden: true });
   const submit = (event) => {
     event.preventDefault();
-    start(key, { question: input.value.trim(), agent, after: question }, button, problem);
+    start(key, { question: input.value.trim(), agent, follow_up: question }, button, problem);
   };
   return el(
     "form",

@@ -12,7 +12,7 @@ const FIELDS = {
 };
 
 /** The fields, closed unless a limit is set; an empty one is no limit beyond the server's own. */
-export function limits({ budget = {}, force_choice: force, verify } = {}) {
+export function limits({ budget = {}, rules: { force_choice: force, verify } = {} } = {}) {
   const isSet = force || verify || Object.values(budget).some((value) => value !== null);
   return el(
     "details",
@@ -48,5 +48,5 @@ export function readLimits({ elements }) {
   const budget = Object.fromEntries(
     Object.keys(FIELDS).map((name) => [name, elements[name].value === "" ? null : Number(elements[name].value)]),
   );
-  return { budget, force_choice: elements.force_choice.checked, verify: elements.verify.checked };
+  return { budget, rules: { force_choice: elements.force_choice.checked, verify: elements.verify.checked } };
 }

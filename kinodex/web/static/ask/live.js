@@ -96,7 +96,7 @@ export async function live(key, question) {
     });
   }
 
-  const before = row?.after ? rows.find((each) => each.key === row.after) : null;
+  const before = row?.follow_up ? rows.find((each) => each.key === row.follow_up) : null;
   const element = el(
     "div",
     { class: "live" },
@@ -104,7 +104,9 @@ export async function live(key, question) {
       "p",
       { class: "quiet kicker" },
       el("a", { href: `#/ask/${key}` }, "All questions"),
-      row?.after ? [" · after ", el("a", { href: `#/ask/${key}/${row.after}` }, `“${before?.question ?? row.after}”`)] : null,
+      row?.follow_up
+        ? [" · after ", el("a", { href: `#/ask/${key}/${row.follow_up}` }, `“${before?.question ?? row.follow_up}”`)]
+        : null,
     ),
     el("h1", { class: text.length > LONG ? "long" : null }, text),
     places.options,

@@ -89,7 +89,7 @@ function card(key, group, hit, text) {
   );
 }
 
-const like = (key, group, hit) => ({ class: "like", href: searchAddress(key, { like: `${group.video_id}/${hit.frame_no}` }) });
+const like = (key, group, hit) => ({ class: "like", href: searchAddress(key, { like: `${group.video_id}@${hit.start_s}/${hit.frame_no}` }) });
 
 /** A reason with the words of the search marked in what it quotes. */
 function marked(why, text) {

@@ -12,20 +12,20 @@ import { seconds } from "viewer/shared/words.js";
 
 const PLACES = {
   all: "pictures and words",
-  pictures: "pictures",
+  frames: "pictures",
   clips: "clips of some seconds",
   words: "all words",
   speech: "what is said",
-  "screen_text": "text on screen",
+  screen_text: "text on screen",
   captions: "captions",
   chapters: "chapters",
   detections: "detections",
 };
-/** Places by the names of version 2, which bookmarks may hold as `kind`. */
-const OLDER = { together: "all", frames: "pictures", transcript: "speech", text: "screen_text" };
 const TIME = "(\\d+:){0,2}\\d+([.]\\d+)?";
 /** A pause in typing after which a search begins. */
 const PAUSE_MS = 120;
+/** Moments that a search shows. */
+const HITS = 36;
 
 /**
  * The form and the place for its hits, as `elements`; `fields` are those of the address, and `filled` is a promise of
@@ -35,8 +35,7 @@ export function search(key, fields, { space, searched, extracts = [] }, there, a
   const hits = el("div", { class: "hits" });
   const said = el("p", { class: "quiet", role: "status" });
   const subject = el("div", { class: "subject" });
-  const { kind, ...chosen } = Object.fromEntries(new URLSearchParams(fields));
-  if (kind) chosen.in ??= OLDER[kind] ?? kind;
+  const chosen = Object.fromEntries(new URLSearchParams(fields));
   let pause = 0;
 
   const find = newest(
@@ -158,15 +157,18 @@ function read(form, chosen) {
   return { ...Object.fromEntries(filled), ...(like ? { like } : {}), ...(name ? { picture: name } : {}) };
 }
 
-async function ask(key, { picture: name, ...asked }) {
-  const query = new URLSearchParams(asked);
-  for (const each of ["from", "to"]) if (asked[each]) query.set(each, seconds(asked[each]));
+/** Asks the server, which knows the fields by the names of its requests. `like` is VIDEO@SECONDS/FRAME here. */
+async function ask(key, { picture: name, text, video, from, to, like, ...asked }) {
+  const given = { query: text, videos: video, start_s: from && seconds(from), end_s: to && seconds(to), like: like?.split("/")[0] };
+  const filled = Object.entries(given).filter(([, value]) => value !== undefined && value !== "");
+  const query = new URLSearchParams({ ...asked, k: HITS, ...Object.fromEntries(filled) });
   return name ? searchPicture(key, name, query) : load(`libraries/${key}/search?${query}`);
 }
 
 /** The frame or the picture that is searched by, and a way back to words. */
 function shownSubject(key, by, value, remove) {
-  const [videoId, frameNo] = value.split("/");
+  const [place, frameNo] = value.split("/");
+  const videoId = place.split("@")[0];
   const file = by === "picture" ? heldPicture(value) : null;
   const source = by === "like" ? picture(key, videoId, frameNo) : null;
   const image = el("img", { alt: by === "like" ? `Frame ${frameNo}` : "The picture that is searched by", src: source });

@@ -20,6 +20,9 @@ const STEPS = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -
 const languageName = new Intl.DisplayNames(["en"], { type: "language", fallback: "code" });
 
 /** "Transcript, in English and German": the languages of its lines, where they are known. */
+/** Times are rounded to so much on their way here. */
+const ROUNDED_S = 0.001;
+
 function transcriptTitle(codes) {
   const names = codes.map((code) => {
     try {
@@ -193,7 +196,7 @@ function place(key, data, at) {
   const position = `${row.title} ${clock(times[at])}`;
   const like =
     !alone &&
-    el("a", { href: searchAddress(key, { like: `${row.video_id}/${data.frame_nos[at]}` }) }, "More like this frame");
+    el("a", { href: searchAddress(key, { like: `${row.video_id}@${times[at] + ROUNDED_S}/${data.frame_nos[at]}` }) }, "More like this frame");
   return [
     copier(position, clock(times[at])),
     el("span", { class: "quiet" }, ` frame ${data.frame_nos[at]}, ${amount(at + 1)} of ${amount(times.length)}`),

@@ -142,7 +142,7 @@ function textTracks(data) {
   const [named, shown] = chapters.length > 1 ? ["Chapters", chapters] : ["Scenes", scenes];
   return [
     rangesRow(`${named}: ${amount(shown.length)}`, shown, (colours) => colours.muted, 0.18),
-    rangesRow(`Transcript: ${plural(data.transcript.length, "line")}`, data.speech, (colours) => colours.said),
+    rangesRow(`Transcript: ${plural(data.speech.length, "line")}`, data.speech, (colours) => colours.said),
     rangesRow(`Text on screen: ${plural(data.screen_text.length, "line")}`, data.screen_text, (colours) => colours.shown),
     rangesRow(`Captions: ${amount(data.captions.length)}`, data.captions, (colours) => colours.described),
   ].filter((each) => each.ranges.length);

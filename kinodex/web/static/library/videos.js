@@ -112,7 +112,7 @@ function counts(row) {
   return [
     [row.frames, "frame"],
     [lines, "line"],
-    [row.text, "line on screen", "lines on screen"],
+    [row.screen_text, "line on screen", "lines on screen"],
     [row.captions, "caption"],
     [row.detections, "detection"],
   ].flatMap(([count, ...names]) => (count ? [plural(count, ...names)] : []));

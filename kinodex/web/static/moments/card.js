@@ -8,7 +8,7 @@ import { takeAway } from "viewer/shared/take_away.js";
 import { clock, judged, span } from "viewer/shared/words.js";
 
 const FOUND_IN = {
-  pictures: "seen in the pictures",
+  frames: "seen in the pictures",
   words: "in what is said, written or described",
   evidence: "what the agent's answer rests on",
 };

@@ -8,7 +8,7 @@ import { load, send } from "viewer/shared/source.js";
 /** What was found by search alone. */
 export function bySearch(key, { text, video, in: kind, where }) {
   const query = new URLSearchParams({ text });
-  if (video) query.set("video", video);
+  if (video) query.set("videos", video);
   if (kind) query.set("in", kind);
   if (where) query.set("where", where);
   return load(`libraries/${key}/moments?${query}`);

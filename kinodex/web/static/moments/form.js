@@ -6,7 +6,7 @@ import { titleField } from "viewer/library/title_field.js";
 import { el, labelled, select } from "viewer/shared/dom.js";
 import { term } from "viewer/shared/terms.js";
 
-const KINDS = { "": "pictures and words", pictures: "pictures", words: "words said or written" };
+const KINDS = { "": "pictures and words", frames: "pictures", words: "words said or written" };
 /** Agents that look at no picture and read no line: they have no moments to show. */
 const LOOK_AT_NOTHING = new Set(["blind", "random"]);
 

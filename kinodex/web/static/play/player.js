@@ -175,7 +175,7 @@ export function player(library, row, start = row.start_s) {
   }
 
   data.then(
-    ({ transcript }) => ((state.lines = transcript), draw()),
+    ({ speech }) => ((state.lines = speech), draw()),
     () => {}, // the way to play says what is wrong
   );
   const ready = begin(at);

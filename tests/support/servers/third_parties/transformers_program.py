@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from PIL import Image
 
-from kinodex.index.spaces.space import import_torchvision
+from kinodex.index.spaces.import_torch import import_torchvision
 
 
 def decode_image(encoded: torch.Tensor, mode: Any = None, **_: Any) -> torch.Tensor:

@@ -1,0 +1,131 @@
+"""Names of spaces, resolved to the arguments of open_clip.
+
+The default is SigLIP 2 (Tschannen et al. 2025, arXiv 2502.14786; weights Apache-2.0) in its base size with 32-pixel
+patches at 256 px, which understands many languages and needs `transformers` for its tokenizer. It finds the right COCO
+picture for a caption first in 47.2 % of cases, where ViT-B-32/laion2b_s34b_b79k finds it in 39.3 %, and
+ViT-B-16-SigLIP2-256/webli, at four times the patches, in 53.2 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from kinodex.index.errors import BadCheckpoint, UnknownModel, WeightsMissing
+from kinodex.index.spaces.checked_copy import WEIGHT_SUFFIX
+from kinodex.index.spaces.towers import BUILTIN
+
+DEFAULT_SPACE, BUILTIN_SPACE = "ViT-B-32-SigLIP2-256/webli", "builtin"
+HUB, LOCAL = "hf-hub:", "local-dir:"
+HOW_TO_LIST = "`python -c 'import open_clip; print(open_clip.list_pretrained())'` lists all"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    """Arguments of `open_clip.create_model`."""
+
+    given: str
+    model: str
+    """An architecture, or a "hf-hub:" or "local-dir:" name."""
+    pretrained: str | None = None
+    """A pretrained tag or the path of a checkpoint, for an architecture."""
+    tag_settings: Mapping[str, Any] = field(default_factory=dict)
+    """open_clip's own settings of the tag; empty for anything but a tag."""
+    preprocess: Mapping[str, Any] = field(default_factory=dict)
+    """Preprocessing for a bare checkpoint, which the file itself does not describe."""
+    config: Mapping[str, Any] | None = None
+    """The configuration of a model that is not of open_clip's own list, as it was given."""
+
+    @property
+    def hub_id(self) -> str:
+        """Name of the model on the hub."""
+        return self.model.removeprefix(HUB)
+
+    @property
+    def asks_hub(self) -> bool:
+        """True if weights or a tokenizer may have to come from the hub."""
+        return not self.model.startswith(LOCAL)
+
+    @property
+    def quick_gelu(self) -> bool:
+        """True if the tag's weights were trained with QuickGELU, which its architecture does not say."""
+        return bool(self.tag_settings.get("quick_gelu"))
+
+
+def absolute_name(name: str) -> str:
+    """Make the path in a space's name absolute, if it has one: a library stores it, and may be opened anywhere."""
+    kind, separator, path = name.partition(":" if name.startswith(LOCAL) else "/")
+    if not name.startswith(LOCAL) and (name.startswith(HUB) or not path.endswith(WEIGHT_SUFFIX)):
+        return name
+    given = Path(path)
+    found = given.expanduser() if given.parts[:1] == ("~",) else given  # of ~nobody it would raise a RuntimeError
+    return f"{kind}{separator}{found.absolute()}"
+
+
+def model_name(open_clip: ModuleType, name: str) -> ModelName:
+    """Check the name of a space as far as possible without loading anything."""
+    name = absolute_name(name)
+    if name == "builtin":
+        _check_folder(name, BUILTIN)
+        return ModelName(name, f"{LOCAL}{BUILTIN}")
+    if name.startswith(LOCAL):
+        _check_folder(name, Path(name.removeprefix(LOCAL)))
+        return ModelName(name, name)
+    if name.startswith(HUB):
+        if name.count("/") != 1 or name.endswith("/"):
+            raise UnknownModel(f"got space {name!r}; a model on the hub is named hf-hub:ORGANISATION/MODEL")
+        return ModelName(name, name)
+    return _architecture(open_clip, name)
+
+
+def _architecture(open_clip: ModuleType, name: str) -> ModelName:
+    architecture, _, pretrained = name.partition("/")
+    known = open_clip.list_models()
+    if architecture not in known:
+        pairs = ["/".join(pair) for pair in open_clip.list_pretrained()]
+        raise UnknownModel(f"got space {name!r}, which open_clip does not know; {_nearest(name, pairs)}; {HOW_TO_LIST}")
+    if settings := open_clip.get_pretrained_cfg(architecture, pretrained):
+        return ModelName(name, architecture, pretrained, settings)
+    if pretrained.endswith(WEIGHT_SUFFIX) and Path(pretrained).is_file():
+        return ModelName(name, architecture, pretrained, preprocess=_usual_preprocess(open_clip, architecture))
+    if Path(pretrained).is_file():
+        what = "files of other kinds may hold code; convert it by safetensors.torch.save_file"
+        raise BadCheckpoint(f"got space {name!r}, whose weights are no {WEIGHT_SUFFIX}: {what}")
+    if "/" in pretrained or pretrained.endswith(WEIGHT_SUFFIX):
+        what = f"there is no file {pretrained}; give the path of a checkpoint ({WEIGHT_SUFFIX})"
+        raise WeightsMissing(f"got space {name!r}, but {what}")
+    tags = [f"{architecture}/{tag}" for tag in open_clip.list_pretrained_tags_by_model(architecture)]
+    near = _nearest(name, tags) if tags else "it takes a checkpoint's path"
+    what = f"{architecture} has no pretrained tag {pretrained!r}"
+    raise UnknownModel(f"got space {name!r}, but {what}; {near}; {HOW_TO_LIST}")
+
+
+def _usual_preprocess(open_clip: ModuleType, architecture: str) -> dict[str, Any]:
+    """Find the preprocessing that all pretrained tags of an architecture share; empty if they differ."""
+    keys = ("mean", "std", "interpolation", "resize_mode")
+    tags = open_clip.list_pretrained_tags_by_model(architecture)
+    settings = [open_clip.get_pretrained_cfg(architecture, tag) for tag in tags]
+    usual = [{key: each[key] for key in keys if key in each} for each in settings]
+    return usual[0] if usual and all(each == usual[0] for each in usual) else {}
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    lowered = {each.lower(): each for each in known}
+    near = get_close_matches(name.lower(), lowered, n=3, cutoff=0.0)
+    return "the nearest names are " + ", ".join(lowered[each] for each in near)
+
+
+def _check_folder(name: str, folder: Path) -> None:
+    if not folder.is_dir():
+        what = "there is no such folder; give one that holds open_clip_config.json and the weights"
+        raise WeightsMissing(f"got space {name!r}, but {what}")
+    if not (folder / "open_clip_config.json").is_file():
+        what = f"{folder} holds no open_clip_config.json; add it beside the weights"
+        raise BadCheckpoint(f"got space {name!r}, but {what}")
+    if not any(file.suffix == WEIGHT_SUFFIX for file in folder.iterdir()):
+        what = f"{folder} holds no weights; add open_clip_model.safetensors"
+        raise WeightsMissing(f"got space {name!r}, but {what}")

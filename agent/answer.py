@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
 from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Ledger
-from kinodex.agent.protocol import LATER, Note, ShownFrame, citation_numbers
+from kinodex.agent.protocol import Note, ShownFrame, citation_numbers
 
 Status = Literal["answered", "insufficient_evidence", "budget_exhausted", "invalid"]
 
@@ -48,9 +48,9 @@ class Answer:
 
     supported: bool | None = None
     """With the gate (`AnswerRules.verify`): True if a second look at `evidence` alone came to it; None without one."""
-    unverified: str = field(default="", metadata=LATER)
+    unverified: str = ""
     """With the gate: the reason why no second look came to anything, in one line; "" if one did."""
-    noise: str | None = field(default=None, metadata=LATER)
+    noise: str | None = None
     """Why the search behind it means nothing, where it does: see `LibraryReader.noise`."""
 
     @property

@@ -37,8 +37,6 @@ EXACT_S = 1e-6
 """Times that differ by less are one."""
 LISTED = 20
 """Candidates that a prompt lists at all."""
-LATER = {"later": True}
-"""Metadata of a field that older traces do not have: while it has its default, requests keep their keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +98,7 @@ class Video:
     title: str
     start_s: float
     duration_s: float
-    has_pictures: bool = field(default=True, metadata=LATER)
+    has_pictures: bool = True
 
     @property
     def end_s(self) -> float:
@@ -134,7 +132,7 @@ class Anchor:
     time_s: float
     similarity: float
     query: str
-    by_words: bool = field(default=False, metadata=LATER)
+    by_words: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +165,7 @@ class Note:
     source: str
     text: str
     confidence: float | None = None
-    failed: bool = field(default=False, metadata=LATER)
+    failed: bool = False
 
     def __post_init__(self) -> None:
         # A line of a quotation must not look like a line of the prompt that quotes it.
@@ -219,7 +217,7 @@ class ScoredSegment:
     explanation: str = ""
     explorable: bool = True
     divided: bool = False
-    rated: bool = field(default=True, metadata=LATER)
+    rated: bool = True
 
     @property
     def rank(self) -> float:
@@ -423,7 +421,7 @@ class Turn:
 
     speaker: Literal["assistant", "user"]
     text: str
-    tool: str = field(default="", metadata=LATER)
+    tool: str = ""
 
 
 def citation_numbers(frames: Sequence[ShownFrame], notes: Sequence[object] = ()) -> tuple[list[int], list[int]]:
@@ -611,5 +609,4 @@ def plain(value: object) -> object:
 
 
 def _plain_fields(value: Any) -> dict[str, object]:
-    values = [(each, getattr(value, each.name)) for each in fields(value)]
-    return {each.name: plain(it) for each, it in values if each.metadata != LATER or it != each.default}
+    return {each.name: plain(getattr(value, each.name)) for each in fields(value)}

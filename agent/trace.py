@@ -8,7 +8,7 @@ import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from kinodex.agent.errors import NotATrace, NotInTrace
 from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import (
-    LATER,
     USUAL,
     Anchor,
     AnswerRules,
@@ -140,7 +139,7 @@ class Acted:
     thought: str = ""
     notes: tuple[Note, ...] = ()
     problem: str = ""
-    words: str = field(default="", metadata=LATER)
+    words: str = ""
     """The step in plain words, of an agent from a file of a user's: who reads the trace does not run that code."""
 
 

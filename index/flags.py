@@ -1,4 +1,4 @@
-"""What a field of a request or of settings says about itself, for every face that offers it."""
+"""Flags of fields: what help, schemas and pages say about a field of a request or of settings."""
 
 from __future__ import annotations
 

@@ -46,6 +46,11 @@ class Purse:
     def is_empty(self) -> bool:
         return self.limit is not None and self.spent >= self.limit
 
+    @property
+    def left(self) -> float | None:
+        """What may still be spent, None if all may."""
+        return None if self.limit is None else self.limit - self.spent
+
     def allows(self, kind: str) -> bool:
         """True if there is money for a piece of work of a kind beside those in progress."""
         if self.limit is None:

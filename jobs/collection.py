@@ -51,6 +51,7 @@ from kinodex.index.store.schema import COMMON_COLUMNS, extracts_schema
 from kinodex.jobs.add.extract import arrow_columns
 from kinodex.jobs.add.run import VideoOutcome, add, pending_videos
 from kinodex.jobs.add.stages import Extracts
+from kinodex.jobs.batch import Purse
 from kinodex.jobs.costs import Forecast, of_requests
 from kinodex.jobs.errors import CostReached, UsageError, check_packages
 from kinodex.jobs.models import ModelChoice, endpoint_roles, open_local, open_model, run_now
@@ -213,7 +214,12 @@ class _Asker:
             return reason
         if budget.seconds is not None and time.monotonic() - self.began >= budget.seconds:
             return "seconds"
-        return "cost" if budget.cost is not None and self.usage.cost >= budget.cost else None
+        return "cost" if self.purse.is_empty else None
+
+    @property
+    def purse(self) -> Purse:
+        """The money of the question."""
+        return Purse(self.request.budget.cost, self.usage.cost)
 
     def emit(self, round_: int, action: str, words: str, **arguments: Any) -> None:
         """Say what was done."""
@@ -485,8 +491,7 @@ class _Ended(Exception):
 
 def _filled(asker: _Asker, stage: Extracts, chosen: Sequence[VideoRow]) -> str | None:
     """Fill in the rows of films that lack them; the reason why it ended before the last, if it did."""
-    library, budget = asker.library, asker.request.budget
-    left = None if budget.cost is None else budget.cost - asker.usage.cost
+    library, left = asker.library, asker.purse.left
 
     def watch(done: int, total: int, outcome: VideoOutcome) -> None:
         asker.usage += outcome.usage

@@ -119,9 +119,8 @@ class Library:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """Let go of the towers that were loaded, and of leases; whatever is asked later loads them again."""
+        """Let go of the towers that were loaded; whatever is asked later loads them again."""
         self.__dict__.pop("_finder", None)
-        self._reader.tables.close()
 
     def _repr_html_(self) -> str:
         from kinodex.notebook import library_html

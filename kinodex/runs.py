@@ -1,4 +1,4 @@
-"""How a question is run: who watches it, where its trace goes, and what ends it."""
+"""Runs of a question: who watches them, where their traces go, and what ends them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kinodex.jobs.models import ModelsFor
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What stands beside a question's request."""
+    """Watcher, trace and end of a question, beside its request."""
 
     trace: Path | None = None
     otlp: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, cast
 
 from pydantic import Field
@@ -12,7 +12,6 @@ from pydantic import Field
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol import (
     INSUFFICIENT,
-    LATER,
     Declining,
     Note,
     Question,
@@ -38,7 +37,7 @@ class OfRun(Request[R]):
     role: ClassVar[str] = "policy"
     question: Question
     videos: tuple[Video, ...]
-    chapters: tuple[Note, ...] = field(default=(), metadata=LATER)
+    chapters: tuple[Note, ...] = ()
 
 
 # Requests for the answer, with which every agent ends, and their replies.
@@ -96,7 +95,7 @@ class AnswerRequest(Request[Conclusion]):
     Reply = Conclusion
     question: Question
     videos: tuple[Video, ...]
-    declining: Declining = field(default="allowed", metadata=LATER)
+    declining: Declining = "allowed"
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -124,7 +123,7 @@ class AnswerFrames(AnswerRequest):
     template: ClassVar[str] = "answer_frames"
     role: ClassVar[str] = "vision"
     frames: tuple[ShownFrame, ...]
-    notes: tuple[Note, ...] = field(default=(), metadata=LATER)
+    notes: tuple[Note, ...] = ()
 
     def bounds(self) -> Bounds:
         return {**super().bounds(), **weighed(self.question)}
@@ -137,7 +136,7 @@ class AnswerNotes(AnswerRequest):
     template: ClassVar[str] = "answer_notes"
     role: ClassVar[str] = "policy"
     notes: tuple[Note, ...]
-    chapters: tuple[Note, ...] = field(default=(), metadata=LATER)
+    chapters: tuple[Note, ...] = ()
 
     def bounds(self) -> Bounds:
         return {**super().bounds(), **weighed(self.question)}

@@ -7,14 +7,13 @@ Replies are accepted in the shapes that the papers' prompts ask for too, such as
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol import (
-    LATER,
     REASONING_NAMES,
     Declining,
     LogEntry,
@@ -220,15 +219,15 @@ class ScoreSegments(OfRun[SegmentScores], InParts[SegmentScores]):
     frames: tuple[ShownFrame, ...]
     history: tuple[ScoredSegment, ...] = ()
     parent: int | None = None
-    scores: ScoreKind = field(default="fused", metadata=LATER)
+    scores: ScoreKind = "fused"
     """The scores that the policy will be shown: its prompt and this one begin alike."""
-    notes: tuple[Note, ...] = field(default=(), metadata=LATER)
+    notes: tuple[Note, ...] = ()
     """What is said and stands on screen at the times of the frames."""
-    log: tuple[LogEntry, ...] | None = field(default=None, metadata=LATER)
+    log: tuple[LogEntry, ...] | None = None
     """What was found before, and the reply adds to it; None: no log is kept."""
-    in_full: bool = field(default=False, metadata=LATER)
+    in_full: bool = False
     """The prompt has all of the history with its reasons, as the papers' have; else the best of what is open."""
-    fresh: int = field(default=0, metadata=LATER)
+    fresh: int = 0
     """The last so many frames are new; 0: those are at which `segments` meet."""
 
     def schema(self, *, reasoning: bool = True) -> Schema:
@@ -298,12 +297,12 @@ class Decide(OfRun[Decision]):
     frames: tuple[ShownFrame, ...]
     scores: ScoreKind = "fused"
     must_answer: bool = False
-    declining: Declining = field(default="allowed", metadata=LATER)
-    notes: tuple[Note, ...] = field(default=(), metadata=LATER)
+    declining: Declining = "allowed"
+    notes: tuple[Note, ...] = ()
     """What is said and stands on screen at the times of the frames."""
-    log: tuple[LogEntry, ...] | None = field(default=None, metadata=LATER)
+    log: tuple[LogEntry, ...] | None = None
     """What was found, round by round; None: no log is kept."""
-    in_full: bool = field(default=False, metadata=LATER)
+    in_full: bool = False
     """The prompt has all candidates with their reasons, as the papers' have; else those that promise most."""
 
     @property

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -24,7 +24,6 @@ from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import BadSettings, InvalidReply
 from kinodex.agent.models.rules import MIN_BEARING, cloze_statements, describe, rule, word_share
 from kinodex.agent.protocol import (
-    LATER,
     VIDEO_ID_LENGTH,
     Declining,
     Exchange,
@@ -629,9 +628,9 @@ class Clip:
     end_s: float
     text: str = ""
     source: str = ""
-    seen: str = field(default="", metadata=LATER)
+    seen: str = ""
     """Captions of the times in which nobody speaks."""
-    written: str = field(default="", metadata=LATER)
+    written: str = ""
     """Text that stands on screen."""
 
     @property
@@ -698,8 +697,8 @@ class ChooseAction(OfRun[Action]):
     vision: bool = True
     """True if there is a vision agent (Table 4a)."""
     turns: tuple[Turn, ...] = ()
-    declining: Declining = field(default="allowed", metadata=LATER)
-    counted: bool = field(default=True, metadata=LATER)
+    declining: Declining = "allowed"
+    counted: bool = True
     """The number of each turn is said."""
 
     @property
@@ -732,7 +731,7 @@ class AnswerNow(AnswerNotes):
     steps: int
     vision: bool = True
     turns: tuple[Turn, ...] = ()
-    counted: bool = field(default=True, metadata=LATER)
+    counted: bool = True
 
     def pattern(self) -> str:
         return turn_pattern(self.question, ())

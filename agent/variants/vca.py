@@ -7,7 +7,7 @@ paper); `agent.tree` and `agent.anchors` state theirs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
@@ -20,7 +20,6 @@ from kinodex.agent.environment import AnchorsFrom, Environment, calibrate
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.rules import frames_settle, judge_frames, rule, to_reply
 from kinodex.agent.protocol import (
-    LATER,
     VIDEO_ID_LENGTH,
     Declining,
     Reasoned,
@@ -244,8 +243,8 @@ class ChooseFrames(OfRun[FrameChoice]):
     frames: tuple[ShownFrame, ...]
     seen: tuple[tuple[str, float], ...]
     count: int
-    declining: Declining = field(default="allowed", metadata=LATER)
-    exhausted: tuple[str, ...] = field(default=(), metadata=LATER)
+    declining: Declining = "allowed"
+    exhausted: tuple[str, ...] = ()
 
     @property
     def instead(self) -> str:

@@ -8,7 +8,7 @@ departs from it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import cycle, pairwise
 from typing import Annotated, Any, ClassVar
 
@@ -22,7 +22,7 @@ from kinodex.agent.checked import ATTEMPTS
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.rules import cloze_statements, find_moments, is_settled, judge, promise, rule
-from kinodex.agent.protocol import LATER, Note, Reasoned, Reply, Request, Segment, described, read_alone
+from kinodex.agent.protocol import Note, Reasoned, Reply, Request, Segment, described, read_alone
 from kinodex.agent.replies import Bounds, WholeNumber, whole_number
 from kinodex.agent.requests.answer import AnswerNotes, Conclusion, OfRun, chosen_option
 from kinodex.agent.session import Session
@@ -293,7 +293,7 @@ class FindMissing(OfRun[Missing]):
     notes: tuple[Note, ...]
     segments: tuple[Segment, ...]
     most: int
-    doubt: str = field(default="", metadata=LATER)
+    doubt: str = ""
     """Why the answer that the notes led to was not confirmed."""
 
     def bounds(self) -> Bounds:

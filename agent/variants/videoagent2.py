@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -27,7 +27,6 @@ from kinodex.agent.errors import AllRejected, BadSettings, InvalidReply, ModelRe
 from kinodex.agent.limits import gather_all
 from kinodex.agent.models.rules import clauses, rule
 from kinodex.agent.protocol import (
-    LATER,
     Note,
     Question,
     R,
@@ -592,7 +591,7 @@ class Toolbox:
     frames: int
     track_frames: int
     confidence: bool
-    labels: tuple[str, ...] = field(default=(), metadata=LATER)
+    labels: tuple[str, ...] = ()
     """Labels that the library's detections know, the most frequent first."""
 
 
@@ -622,7 +621,7 @@ class BankRequest(OfRun[R]):
 
     summaries: tuple[Note, ...]
     notes: tuple[Note, ...]
-    bank: int = field(default=0, metadata=LATER)
+    bank: int = 0
     joint_name: ClassVar[str]
 
     def joint(self) -> Joint | None:
@@ -652,7 +651,7 @@ class Assess(BankRequest[Assessment]):
     number: int
     most: int
     reasoning: bool = True
-    doubt: str = field(default="", metadata=LATER)
+    doubt: str = ""
     """Why the answer before was not confirmed."""
 
     def joint(self) -> Joint | None:

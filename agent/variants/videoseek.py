@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
 
 from pydantic import BaseModel, Field, TypeAdapter, model_validator
@@ -19,7 +19,6 @@ from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.rules import describe_each, is_relevant, rule
 from kinodex.agent.protocol import (
-    LATER,
     SCREEN_TEXT,
     SPEECH,
     VIDEO_ID_LENGTH,
@@ -618,7 +617,7 @@ class SeekRequest(OfRun[R]):
     limits: Limits
     steps: int
     turns: tuple[Turn, ...] = ()
-    declining: Declining = field(default="allowed", metadata=LATER)
+    declining: Declining = "allowed"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -79,8 +79,12 @@ class Tokenizer:
             if (held := getattr(compiled, part)) is not None:
                 setattr(filled, part, held)
         encoded = filled.encode_batch(cleaned)
-        ids = np.array([[numbers.get(token, unknown) for token in each.tokens] for each in encoded], np.int64)
-        ids = ids.reshape(len(texts), self.settings.context_length)
+        found = [[numbers.get(token, unknown) for token in each.tokens] for each in encoded]
+        if any(len(row) != self.settings.context_length or not row for row in found):
+            raise BadCheckpoint(
+                f"got {len(found[0])} tokens of a text of {self.settings.context_length}; make the text tower again"
+            )
+        ids = np.array(found, np.int64).reshape(len(texts), self.settings.context_length)
         return np.where(ids == self.settings.dropped_id, 0, ids) if self.settings.dropped_id >= 0 else ids
 
     def _words(self, texts: Iterable[str]) -> list[Word]:

@@ -25,7 +25,6 @@ from kinodex.index.errors import LibraryError, StorageError
 from kinodex.index.store.digests import with_row_digests
 from kinodex.index.store.filters import Filter, Value, one_of, sql_value
 from kinodex.index.store.foreign_errors import Meaning, meanings_of
-from kinodex.index.store.left_leases import LeftLeases
 from kinodex.index.store.memory import free_memory_bytes, index_cache_bytes
 from kinodex.index.store.newest_state import Mark, is_another, is_newest, newest_state, state_mark
 from kinodex.index.store.places import is_local, table_names, table_place, write_place
@@ -100,12 +99,6 @@ class Tables:
         self._wanted: dict[str, pa.Schema] = {}
         """Columns that tables which were opened should have."""
         self._is_whole = False
-        self.left_leases = LeftLeases()
-        """Those that ended while the store did not take it."""
-
-    def close(self) -> None:
-        """End what goes on for this library in the background."""
-        self.left_leases.close()
 
     def expect(self, own: Mapping[str, pa.Schema]) -> None:
         """Check each table as it is opened, and all before the first commit: `own` are those of the library."""

@@ -27,6 +27,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_r
 from kinodex.index.errors import LeaseLost, LibraryBusy, LibraryError, StorageError, StorageFull
 from kinodex.index.store.database import Tables
 from kinodex.index.store.filters import equal
+from kinodex.index.store.left_leases import LEFT
 from kinodex.index.store.processes import Process, is_known, is_running, this_process
 
 LOOK_S = 1.0
@@ -82,13 +83,12 @@ class Lease:
 
     def _leave(self, state: Mapping[str, int] = MappingProxyType({})) -> None:
         """Release it, now or once the store takes that: what was done under it stands, and its own error counts."""
-        left = self._tables.left_leases
-        if self.token in left.unfenced:
+        if self.token in LEFT.unfenced:
             return
         try:
             self._release(state)
         except LibraryError:
-            left.release_later(self.token, partial(self._release, state), self._pace.beat_s)
+            LEFT.release_later(self.token, partial(self._release, state), self._pace.beat_s)
 
     def _release(self, state: Mapping[str, int]) -> None:
         _update(self._tables, self.name, self.token, {"token": "", **state})
@@ -128,7 +128,7 @@ def take(tables: Tables, name: str, token: str, owner: str, pace: Pace) -> bool:
     they may be about to commit has to be fenced off.
     """
     ours = _claim(name, token, owner)
-    left = tables.left_leases.tokens  # as they were before the row is read
+    left = LEFT.tokens  # as they were before the row is read
     row = _row(tables, name)
     if row is None:
         tables.insert("leases", ["name"], [ours])
@@ -157,7 +157,7 @@ def _fence(tables: Tables, token: str) -> None:
     try:
         tables.fence()
     except LibraryError:
-        tables.left_leases.unfenced.add(token)
+        LEFT.unfenced.add(token)
         raise
 
 

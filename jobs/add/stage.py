@@ -99,8 +99,11 @@ class Stage(BaseModel):
 
     @property
     def key(self) -> str | None:
-        """The model's name in rows and additions: the same name, the same rows; None if the model itself says it."""
-        return str(getattr(self, "model", ""))
+        """The model's name in rows and additions: the same name, the same rows; None if the model itself says it.
+
+        Without a model it is the name of the class.
+        """
+        return str(getattr(self, "model", type(self).__name__))
 
     @property
     def fixed(self) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""What a server offers to those who ask: agents, models, limits, and for each library if it can be asked about."""
+"""Offers of a server to those who ask: agents, models, limits, and for each library if it can be asked about."""
 
 from __future__ import annotations
 

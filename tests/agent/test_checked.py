@@ -70,8 +70,8 @@ def test_what_a_reply_leaves_out_is_asked_for_alone_and_what_came_is_used_if_tha
     ):
         outcome, model = asked(verdicts(2), *rest)
         assert (judged(outcome), outcome.calls) == (found, calls), rest
-        assert [each.number for each in model.requests[1].moments] == [1, 3]
-        assert model.requests[1].complaint == model.requests[1].bad_reply == ""
+        second: Any = model.requests[1]
+        assert ([each.number for each in second.moments], second.complaint, second.bad_reply) == ([1, 3], "", "")
 
 
 def test_a_refusal_is_an_outcome_but_what_all_would_meet_is_raised() -> None:

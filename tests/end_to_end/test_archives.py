@@ -1,4 +1,4 @@
-"""A library, traces, cached replies and a run of an earlier commit (tests/data/README.md) are read by this one.
+"""A library, traces, cached replies and a run that an earlier commit wrote (tests/data/README.md), read by this one.
 
 A change of a prompt, a schema or the steps of an agent on purpose comes with a new archive.
 """
@@ -15,7 +15,7 @@ from tests.support.command import Kinodex
 from tests.support.house.once import made_once
 from tests.support.servers.rule_server import MODEL
 
-NAME = "reasoning_first"
+NAME = "recorded"
 
 
 @pytest.fixture(scope="module")

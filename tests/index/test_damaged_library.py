@@ -182,7 +182,7 @@ def test_settings_of_an_addition_and_the_likeness_of_sentences(frozen: str) -> N
             Library.open(frozen).sentences.least_cosine()
 
 
-@pytest.mark.parametrize("text", [DEEP, DEEP_OBJECT, "[]", "5", "{}", '{"version": 1, "space": {"dim": "x"}}'])
+@pytest.mark.parametrize("text", [DEEP, DEEP_OBJECT, "[]", "5", "{}", '{"version": 2, "space": {"dim": "x"}}'])
 def test_a_description_of_towers(tmp_path: Path, text: str) -> None:
     folder = tmp_path / "towers" / "abc"
     folder.mkdir(parents=True)

@@ -242,8 +242,9 @@ def test_altered_values_are_found_vectors_and_frames_by_a_deep_check(original: P
     for number, changes in enumerate([*apart(PLAIN), *apart(DEEP)]):
         filled = Library.open(str(shutil.copytree(original, tmp_path / str(number))))
         for table, column, change, problem in changes:
-            texts = filled.tables.rows(table).sort_by("video_id")["text"].to_pylist() if "speech" in problem else []
-            alter(filled, table, column, change, texts.index("look") if texts else 0)
+            added = problem.startswith("speech")
+            texts = filled.tables.rows(table).sort_by("video_id")["text"].to_pylist() if added else []
+            alter(filled, table, column, change, texts.index("look") if added else 0)
         opened, is_deep = Library.open(filled.uri), changes[0] in DEEP
         assert not (is_deep and audit(opened).problems)
         found = {each.removeprefix("video aaaa has ") for each in audit(opened, deep=is_deep).problems}

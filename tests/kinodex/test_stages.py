@@ -211,10 +211,11 @@ class Silent(Stage):
 
     name = "detections"
     work = Nothing
-    model: str = "nobody"
 
 
 def test_a_stage_can_be_added_as_it_is(small_library: Path, tmp_path: Path) -> None:
     opened = front.open(shutil.copytree(small_library, tmp_path / "library"))
     title = opened.videos()[0].title
-    assert [each.title for each in opened.add(Silent(), videos=title).outcomes] == [title]
+    report = opened.add(Silent(), videos=title)
+    assert ([each.title for each in report.outcomes], report.model) == ([title], "Silent")
+    assert not opened.add(Silent(), videos=title).outcomes, "what was added once is not added again"

@@ -56,6 +56,12 @@ def test_small_models_hold_only_merges_of_their_words():
     assert found == {"vocab": [["x", -1.0], ["<unk>", 0.0]], "unk_id": 1}
 
 
+@pytest.mark.parametrize("length", [0, 15, 10**9])
+def test_texts_of_another_length_than_the_settings_say(folder, length):
+    with pytest.raises(BadCheckpoint, match=f"got 16 tokens of a text of {length}; make the text tower again"):
+        Tokenizer(folder, TokenizerSettings(length, "lower", ("!", "<start_of_text>", "<end_of_text>")))(["dog"])
+
+
 def test_a_damaged_file_has_a_clear_error(folder, tmp_path):
     (tmp_path / "vocabulary.safetensors").write_bytes((folder / "vocabulary.safetensors").read_bytes())
     (tmp_path / "tokenizer.json").write_text("{")

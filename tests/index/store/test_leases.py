@@ -165,16 +165,10 @@ def test_a_lease_that_a_full_disk_does_not_take_back_is_free_for_its_process_and
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files")
-def test_a_lease_that_could_not_be_released_is_when_the_library_is_closed(library):
-    """Its pace would not come to that for an hour; another who opens the library waits for it."""
-    with ExitStack() as full:
-        with library.lease("ingest", "a run", Pace(beat_s=3600.0)) as lease:
-            full.enter_context(no_room())
-        assert library.tables.left_leases.tokens == {lease.token}
-    with pytest.raises(LibraryBusy), Library.open(library.uri).lease("ingest", "another"):
-        pass
-    library.tables.close()
-    assert library.tables.left_leases.tokens == set()
+def test_a_lease_that_could_not_be_released_is_free_to_whoever_opens_the_library_in_this_process(library):
+    """Its pace would not come to releasing it for an hour."""
+    with ExitStack() as full, library.lease("ingest", "a run", Pace(beat_s=3600.0)):
+        full.enter_context(no_room())
     with Library.open(library.uri).lease("ingest", "another"):
         pass
 

@@ -22,7 +22,7 @@ SECOND = {"video_id": "b" * 32, "title": "big buck", "start_s": 0.0, "duration_s
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory) -> dict[str, list[Record]]:
     """Records of the traces of the archive, by name."""
-    folder = unpack(DATA / "reasoning_first.tar.xz", tmp_path_factory.mktemp("archive"))
+    folder = unpack(DATA / "recorded.tar.xz", tmp_path_factory.mktemp("archive"))
     return {name: read_trace(folder / f"{name}.jsonl") for name in TRACES}
 
 

@@ -18,6 +18,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from kinodex.agent.answer import Answer, Shown, cited_items
+from kinodex.agent.answer_rules import USUAL, AnswerRules
+from kinodex.agent.budget import UNLIMITED, Budget
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import (
     AllRejected,
@@ -31,8 +33,8 @@ from kinodex.agent.errors import (
     TakesNoPictures,
     UnknownAgent,
 )
-from kinodex.agent.limits import UNLIMITED, Account, Budget, Ledger, StopSignal, time_limit
-from kinodex.agent.protocol import USUAL, AnswerRules, Models, Note, Question, ShownFrame, model_for, request_key
+from kinodex.agent.limits import Account, Ledger, StopSignal, time_limit
+from kinodex.agent.protocol import Models, Note, Question, ShownFrame, model_for, request_key
 from kinodex.agent.requests.answer import Answered, Conclusion
 from kinodex.agent.requests.describe import Verify, VerifyNotes
 from kinodex.agent.session import Session, answer_text

@@ -7,11 +7,12 @@ import json
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from kinodex.agent.errors import BadQuestion, BadSettings, InvalidReply
+from kinodex.agent.answer_rules import Declining
+from kinodex.agent.errors import BadQuestion, InvalidReply
 from kinodex.agent.replies import (
     REASONING,
     Bounds,
@@ -23,7 +24,6 @@ from kinodex.agent.replies import (
     strict_schema,
     without_reasoning,
 )
-from kinodex.index.flags import Flag
 from kinodex.index.kinds import KINDS, LineKind
 
 MAX_OPTIONS = 26
@@ -236,7 +236,6 @@ def listed_candidates(candidates: Iterable[ScoredSegment], scores: str, in_full:
 
 # When a model may say that the evidence is insufficient: the rules of a run, and what a request allows.
 
-Declining = Literal["allowed", "later", "never"]
 """May a reply say "insufficient_evidence"? "later": not while there is something left to look at; "never": not in this
 run."""
 INSUFFICIENT = "insufficient_evidence"
@@ -245,49 +244,6 @@ INSUFFICIENT = "insufficient_evidence"
 def allowed_actions(actions: Sequence[str], declining: Declining) -> tuple[str, ...]:
     """The actions of a reply without "insufficient_evidence" where that is not allowed."""
     return tuple(each for each in actions if each != INSUFFICIENT or declining == "allowed")
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerRules:
-    """The rules by which a run ends.
-
-    Without `early_insufficient` a search goes on as long as something is left to look at and a budget allows it: a
-    reply that gives up is not accepted before. With `force_choice` it never is: an answer has to be chosen, as the
-    papers' own evaluations demand. With `verify` a second look that is shown the evidence of an answer and nothing
-    else must come to the same answer (`kinodex.agent.ask`).
-    """
-
-    __pydantic_config__: ClassVar = {"extra": "forbid"}
-    force_choice: Annotated[
-        bool,
-        Flag("An answer has to be chosen, as in the papers' evaluations; no insufficient_evidence.", is_rare=True),
-    ] = False
-    early_insufficient: Annotated[
-        bool, Flag("Let a model find the evidence insufficient while there is more to look at.", is_rare=True)
-    ] = False
-    verify: Annotated[
-        bool,
-        Flag("A second look at an answer's evidence alone must come to the same answer; else search on.", is_rare=True),
-    ] = False
-
-    def __post_init__(self) -> None:
-        if self.force_choice and self.early_insufficient:
-            raise BadSettings("got force_choice and early_insufficient, which contradict each other; give one of them")
-
-    @property
-    def while_searching(self) -> Declining:
-        """Tell what a request allows that can go on with the search."""
-        if self.force_choice:
-            return "never"
-        return "allowed" if self.early_insufficient else "later"
-
-    @property
-    def at_the_end(self) -> Declining:
-        """Tell what a request for the answer allows when the search is over."""
-        return "never" if self.force_choice else "allowed"
-
-
-USUAL = AnswerRules()
 
 
 # Requests and replies: the border between agents and the models that answer them.

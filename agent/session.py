@@ -17,14 +17,14 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from kinodex.agent.answer import Answer, Shown, Status, evidence_ranges, shown_numbers
+from kinodex.agent.answer_rules import USUAL, AnswerRules
+from kinodex.agent.budget import Budget
 from kinodex.agent.checked import ATTEMPTS, ask_once, ask_until_usable
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings, NoUsableReply, OutOfBudget
-from kinodex.agent.limits import Account, Budget, StopSignal, gather_all, time_limit
+from kinodex.agent.limits import Account, StopSignal, gather_all, time_limit
 from kinodex.agent.prompts import estimate_request, fit_pictures, fit_request
 from kinodex.agent.protocol import (
-    USUAL,
-    AnswerRules,
     Exchange,
     LogEntry,
     Model,

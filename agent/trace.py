@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from kinodex.agent.answer import Answer
+from kinodex.agent.answer_rules import USUAL, AnswerRules
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import NotATrace, NotInTrace
-from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import (
-    USUAL,
     Anchor,
-    AnswerRules,
     Earlier,
     Exchange,
     Note,

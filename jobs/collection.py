@@ -24,10 +24,11 @@ import pyarrow as pa
 from pydantic import ValidationError
 
 from kinodex.agent.answer import Answer, Evidence
+from kinodex.agent.budget import Budget
 from kinodex.agent.checked import Outcome, ask_checked
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings, InvalidReply
-from kinodex.agent.limits import Budget, Ledger, StopSignal
+from kinodex.agent.limits import Ledger, StopSignal
 from kinodex.agent.models.roles import DEFAULT_ROLE, Role
 from kinodex.agent.protocol import Note, Question, R, Request, Usage, Video
 from kinodex.agent.requests.collection import (

@@ -13,12 +13,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.ask import ask, check_fit, find_variant
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment, LibraryVideos
-from kinodex.agent.limits import Budget, Ledger
+from kinodex.agent.limits import Ledger
 from kinodex.agent.models.assumed import Assumed, Bill
 from kinodex.agent.models.roles import DEFAULT_ROLE, Role
-from kinodex.agent.protocol import AnswerRules, Question
+from kinodex.agent.protocol import Question
 from kinodex.agent.trace import PriorEvidence
 from kinodex.agent.variants.base import Variant
 from kinodex.index.rows import NoteRow

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Python
     from kinodex.agent.answer import Answer as Answer
     from kinodex.agent.answer import Evidence as Evidence
+    from kinodex.agent.answer_rules import AnswerRules as AnswerRules
     from kinodex.agent.ask import ask as ask
+    from kinodex.agent.budget import Budget as Budget
     from kinodex.agent.environment import Environment as Environment
     from kinodex.agent.errors import AgentError as AgentError
     from kinodex.agent.errors import ModelError as ModelError
-    from kinodex.agent.limits import Budget as Budget
     from kinodex.agent.limits import Ledger as Ledger
     from kinodex.agent.limits import StopSignal as StopSignal
     from kinodex.agent.models.openai_model import OpenAIModel as OpenAIModel
@@ -33,7 +34,6 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.agent.models.roles import ResponseCache as ResponseCache
     from kinodex.agent.models.roles import Role as Role
     from kinodex.agent.models.rules import RuleBasedModel as RuleBasedModel
-    from kinodex.agent.protocol import AnswerRules as AnswerRules
     from kinodex.agent.protocol import Question as Question
     from kinodex.agent.questions_failed import QuestionsFailed as QuestionsFailed
     from kinodex.agent.trace import ReplayModel as ReplayModel

@@ -18,10 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinodex.agent.answer import Answer
-from kinodex.agent.ask import ask, find_variant, variant_named
-from kinodex.agent.protocol import USUAL, Models, Question
-from kinodex.agent.variants.base import Variant, with_settings
+from kinodex.agent.answer_rules import USUAL
 from kinodex.finder import Finder, ground_place
 from kinodex.index.kinds import KINDS
 from kinodex.index.rows import Hit
@@ -31,9 +28,12 @@ from kinodex.requests import Ask, Films, Find, Ground
 from kinodex.runs import RUN, Run, watched
 
 if TYPE_CHECKING:
+    from kinodex.agent.answer import Answer
     from kinodex.agent.environment import AnchorsFrom, Detect, Environment
+    from kinodex.agent.protocol import Models, Question
     from kinodex.agent.requests.collection import CollectionPlan
     from kinodex.agent.trace import PriorEvidence
+    from kinodex.agent.variants.base import Variant
     from kinodex.index.library import Library, LibraryReader
     from kinodex.index.rows import VideoRow
     from kinodex.jobs.collection import CollectionAnswer, CollectionRequest
@@ -169,6 +169,8 @@ class Desk:
         Bad replies and spent budgets do not raise: they are the answer's status. Raises UsageError or an AgentError for
         a request that makes no sense, and a ModelError where a model cannot be reached.
         """
+        from kinodex.agent.ask import ask
+
         variant, question = self.variant(request), question_of(request)
         if variant.name == ALL_FILMS:
             return await asyncio.to_thread(self.ask_all, request, run)
@@ -212,6 +214,8 @@ class Desk:
 
     def check(self, request: Ask) -> Variant:
         """Return the agent of a request; raises what asking it would raise before a model is asked."""
+        from kinodex.agent.variants.base import with_settings
+
         variant = self.variant(request)
         question_of(request)
         rows = self.videos(request)
@@ -228,6 +232,8 @@ class Desk:
 
     def variant(self, request: Ask) -> Variant:
         """Return the agent of a request, or the desk's own where it names none."""
+        from kinodex.agent.ask import find_variant, variant_named
+
         own = find_variant(self.agent)
         if request.agent is None or request.agent == own.name:
             return own
@@ -341,11 +347,15 @@ class Desk:
 
 def question_of(request: Ask) -> Question:
     """Return the question of a request; raises BadQuestion for options that make no sense."""
+    from kinodex.agent.protocol import Question
+
     return Question(request.question, request.options, earlier=request.earlier)
 
 
 def videos_left_out(variant: Variant, settings: Mapping[str, Any], count: int) -> str | None:
     """Say that an agent looks at some of so many videos; None where it looks at all."""
+    from kinodex.agent.variants.base import with_settings
+
     most = getattr(with_settings(variant.parameters(0.0), settings), "videos", None)
     if not isinstance(most, int) or count <= most:
         return None

@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from kinodex.agent.limits import UNLIMITED
-from kinodex.agent.protocol import USUAL
+from kinodex.agent.answer_rules import USUAL
+from kinodex.agent.budget import UNLIMITED
 from kinodex.frames import (
     Frame,
     TorchOptions,
@@ -26,7 +26,6 @@ from kinodex.frames import (
 )
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.errors import UsageError
-from kinodex.requests import Ask, Find, Ground, R, made
 
 if TYPE_CHECKING:
     import duckdb
@@ -38,9 +37,11 @@ if TYPE_CHECKING:
     from PIL.Image import Image
     from pydantic import BaseModel
 
+    from kinodex.agent.answer_rules import AnswerRules
+    from kinodex.agent.budget import Budget
     from kinodex.agent.environment import Environment
-    from kinodex.agent.limits import Budget, StopSignal
-    from kinodex.agent.protocol import AnswerRules, Models, Question
+    from kinodex.agent.limits import StopSignal
+    from kinodex.agent.protocol import Models, Question
     from kinodex.agent.trace import Event
     from kinodex.agent.variants.base import Variant
     from kinodex.desk import Desk
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from kinodex.jobs.models import ModelChoice
     from kinodex.notebook import Extracted, Hits
     from kinodex.query_pictures import Picture
+    from kinodex.requests import R
     from kinodex.shown_answers import ShownAnswer, ShownCollection
 
 FRAMES_A_READ = 64
@@ -194,6 +196,7 @@ class Library:
         a vision-language model, named as for `ask`: it says of each if it is `present`, for what `reason`.
         """
         from kinodex.notebook import Hits
+        from kinodex.requests import Find
 
         words, seen = (query, picture) if isinstance(query, str) else ("", query)
         request = _request(
@@ -239,6 +242,8 @@ class Library:
         `agent` the ranges are the evidence of its answer, and `present` what it says. Models are named as for `ask`.
         Ranges are padded, joined and ended at cuts as `kinodex.jobs.export.moments.MomentRule` says.
         """
+        from kinodex.requests import Ground
+
         if agent is None and not verify and (model, base_url) != ("builtin", None):
             raise UsageError("got a model, and nothing for it to do; give an agent, or verify=K")
         desk = self._desk(model, base_url, cache=cache, anyway=anyway, agent=agent)
@@ -642,6 +647,7 @@ class Library:
         cannot be reached, `UsageError` or `AgentError` for arguments that make no sense.
         """
         from kinodex.jobs.models import run_now
+        from kinodex.requests import Ask
         from kinodex.runs import Run
         from kinodex.shown_answers import shown
 
@@ -678,6 +684,7 @@ class Library:
         Raises as `ask` does; if some questions get no answer, `QuestionsFailed` holds the answers of the others.
         """
         from kinodex.jobs.models import run_now
+        from kinodex.requests import Ask
         from kinodex.shown_answers import shown
 
         if isinstance(questions, str):
@@ -709,6 +716,8 @@ class Library:
 
 
 def _request(kind: type[R], videos: VideoName | Sequence[VideoName], **fields: Any) -> R:
+    from kinodex.requests import made
+
     return made(kind, {"videos": tuple(names_of(videos)), **fields})
 
 

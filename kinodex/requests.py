@@ -17,8 +17,9 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
-from kinodex.agent.limits import Budget
-from kinodex.agent.protocol import MAX_OPTIONS, USUAL, AnswerRules, Earlier
+from kinodex.agent.answer_rules import USUAL, AnswerRules
+from kinodex.agent.budget import Budget
+from kinodex.agent.protocol import MAX_OPTIONS, Earlier
 from kinodex.index.errors import QueryError
 from kinodex.index.flags import Flag, flag_of
 from kinodex.index.kinds import ALL, places_help

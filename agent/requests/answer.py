@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 from pydantic import Field
 
+from kinodex.agent.answer_rules import Declining
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol import (
     INSUFFICIENT,
-    Declining,
     Note,
     Question,
     R,

@@ -12,10 +12,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
+from kinodex.agent.answer_rules import Declining
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol import (
     REASONING_NAMES,
-    Declining,
     LogEntry,
     Note,
     Question,

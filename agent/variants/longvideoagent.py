@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError, model_validator
 
 from kinodex.agent.answer import Answer
+from kinodex.agent.answer_rules import Declining
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import BadSettings, InvalidReply
 from kinodex.agent.models.rules import MIN_BEARING, cloze_statements, describe, rule, word_share
 from kinodex.agent.protocol import (
     VIDEO_ID_LENGTH,
-    Declining,
     Exchange,
     Note,
     Question,

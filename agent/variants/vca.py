@@ -16,18 +16,11 @@ from pydantic import Field, model_validator
 
 from kinodex.agent.anchors import Times, cover, nearest, spread, start_multi_video
 from kinodex.agent.answer import Answer
+from kinodex.agent.answer_rules import Declining
 from kinodex.agent.environment import AnchorsFrom, Environment, calibrate
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.rules import frames_settle, judge_frames, rule, to_reply
-from kinodex.agent.protocol import (
-    VIDEO_ID_LENGTH,
-    Declining,
-    Reasoned,
-    Segment,
-    ShownFrame,
-    allowed_actions,
-    named_video,
-)
+from kinodex.agent.protocol import VIDEO_ID_LENGTH, Reasoned, Segment, ShownFrame, allowed_actions, named_video
 from kinodex.agent.replies import NULL, Bounds, Seconds, one_of
 from kinodex.agent.requests.answer import Answered, OfRun, check_answer, cited_frames, letters, says_answer
 from kinodex.agent.session import NO_DECISION, Session

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, TypeAdapter, model_validator
 
 from kinodex.agent.anchors import limit_videos
 from kinodex.agent.answer import Answer
+from kinodex.agent.answer_rules import Declining
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.rules import describe_each, is_relevant, rule
@@ -22,7 +23,6 @@ from kinodex.agent.protocol import (
     SCREEN_TEXT,
     SPEECH,
     VIDEO_ID_LENGTH,
-    Declining,
     Note,
     R,
     Reasoned,

@@ -10,9 +10,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kinodex.agent.answer import Evidence, Status
+from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.ask import VARIANTS, find_variant, is_plugin, plugin_source
-from kinodex.agent.limits import Budget, Ledger
-from kinodex.agent.protocol import USUAL, AnswerRules, Question
+from kinodex.agent.budget import Budget
+from kinodex.agent.limits import Ledger
+from kinodex.agent.protocol import Question
 from kinodex.agent.variants.base import Variant
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from kinodex.agent.limits import Budget
-from kinodex.agent.protocol import AnswerRules
+from kinodex.agent.answer_rules import AnswerRules
+from kinodex.agent.budget import Budget
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
 from kinodex.jobs.eval.items import WHOLE, Item, MissingVideo, Problem, Scoring

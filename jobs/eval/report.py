@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from kinodex.agent.protocol import AnswerRules
+from kinodex.agent.answer_rules import AnswerRules
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
 from kinodex.jobs.eval.folder import REPORT, IndexCost, Run, RunPlan, adapter_of, comparable, read_run

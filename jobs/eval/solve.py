@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.answer import Answer, Evidence, evidence_ranges
+from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.ask import ask, spent_until
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Detect, EmbedText, Environment
 from kinodex.agent.errors import (
     ENDS_ALL,
@@ -27,8 +29,7 @@ from kinodex.agent.errors import (
     TraceError,
     UnknownAgent,
 )
-from kinodex.agent.limits import Budget
-from kinodex.agent.protocol import USUAL, AnswerRules, Note, Segment, ShownFrame
+from kinodex.agent.protocol import Note, Segment, ShownFrame
 from kinodex.agent.trace import Acted, Decided, Event, Exchanged, Expanded, Ranked, Scored
 from kinodex.agent.trace import record as trace_line
 from kinodex.agent.variants.eea import reward_entropy

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
-from kinodex.agent.limits import Budget
 from kinodex.agent.variants.longvideoagent import MASTER_REQUESTS
 from kinodex.jobs.costs import COSTS, spread
 from kinodex.jobs.forecast import DryRun, Task, run_dry

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kinodex.agent.limits import UNLIMITED, Budget
-from kinodex.agent.protocol import USUAL, AnswerRules
+from kinodex.agent.answer_rules import USUAL, AnswerRules
+from kinodex.agent.budget import UNLIMITED, Budget
 from kinodex.cli import options
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.meant import Group

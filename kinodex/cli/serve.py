@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kinodex.agent.limits import Budget
+from kinodex.agent.budget import Budget
 from kinodex.cli import options
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.options import LibraryArgument, OtlpOption, open_library

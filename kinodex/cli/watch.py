@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kinodex.agent.limits import UNLIMITED
+from kinodex.agent.budget import UNLIMITED
 from kinodex.cli import options
 from kinodex.cli.ask import answer_and_show
 from kinodex.cli.from_models import with_groups

@@ -18,7 +18,7 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.limits import Budget
+from kinodex.agent.budget import Budget
 from kinodex.agent.trace import Acted, Event, Exchanged
 from kinodex.desk import ALL_FILMS, Desk
 from kinodex.jobs.models import ModelsFor

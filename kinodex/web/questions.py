@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.limits import Budget
+from kinodex.agent.budget import Budget
 from kinodex.agent.trace import Record
 from kinodex.agent.variants.base import Variant
 from kinodex.desk import ALL_FILMS, Desk

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from kinodex.agent.answer import Evidence, evidence_ranges, shown_numbers
+from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.environment import Environment
 from kinodex.agent.prompts import render
-from kinodex.agent.protocol import AnswerRules, Note, Request, ShownFrame
+from kinodex.agent.protocol import Note, Request, ShownFrame
 from kinodex.agent.requests.answer import AnswerRequest
 from kinodex.agent.requests.tree import Decide, ProposeQueries
 from kinodex.agent.variants.longvideoagent import AnswerNow as LastTurn

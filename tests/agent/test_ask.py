@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from kinodex.agent.answer import Answer, Evidence
+from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.ask import spent_until
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import (
@@ -23,7 +24,7 @@ from kinodex.agent.errors import (
 )
 from kinodex.agent.limits import Ledger
 from kinodex.agent.prompts import render
-from kinodex.agent.protocol import AnswerRules, Note, Question, Segment, Usage, request_fields
+from kinodex.agent.protocol import Note, Question, Segment, Usage, request_fields
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Guess
 from kinodex.agent.requests.describe import DescribeSegment, Verify, VerifyNotes
 from kinodex.agent.requests.tree import Decide, ScoreSegments

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.ask import VARIANTS, ask
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings
-from kinodex.agent.limits import Account, Budget, StopSignal, WorkClock, gather_all, held, time_limit, waiting
+from kinodex.agent.limits import Account, StopSignal, WorkClock, gather_all, held, time_limit, waiting
 from kinodex.agent.models.openai_model import OpenAIModel
-from kinodex.agent.protocol import AnswerRules, Exchange, Request, ShownFrame, Usage
+from kinodex.agent.protocol import Exchange, Request, ShownFrame, Usage
 from kinodex.agent.requests.describe import Verify
 from kinodex.agent.requests.tree import Decide, ScoreSegments
 from kinodex.agent.trace import Exchanged, Finished

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from kinodex.agent.budget import Budget
 from kinodex.agent.errors import BadSettings, ModelUnreachable
-from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Usage, request_key
 from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.requests.describe import DescribeSegment, Summarize

@@ -11,8 +11,9 @@ import pytest
 
 from kinodex.agent.anchors import cover, new_queries, spread
 from kinodex.agent.ask import ask
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
-from kinodex.agent.limits import Account, Budget
+from kinodex.agent.limits import Account
 from kinodex.agent.protocol import Earlier, Question, ScoredSegment, Segment, ShownFrame
 from kinodex.agent.requests.answer import Recall
 from kinodex.agent.requests.tree import Decide

@@ -15,8 +15,8 @@ import pytest
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import VARIANTS, ask
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
-from kinodex.agent.limits import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
 from kinodex.agent.prompts import render

@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 
 from kinodex.agent.answer import Answer
+from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.ask import VARIANTS, ask
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
-from kinodex.agent.limits import Budget
 from kinodex.agent.models.completion import parse_reply
 from kinodex.agent.prompts import render
-from kinodex.agent.protocol import AnswerRules, Exchange, Question, Request, Usage
+from kinodex.agent.protocol import Exchange, Question, Request, Usage
 from kinodex.agent.requests.answer import Conclusion, Guess
 from kinodex.agent.trace import Event, record
 from tests.support.every_request import example_text, kinds, of_full_size, variations

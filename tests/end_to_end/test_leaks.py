@@ -20,12 +20,13 @@ from typing import Any
 
 import pytest
 
+from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.ask import VARIANTS
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
-from kinodex.agent.limits import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
-from kinodex.agent.protocol import USUAL, AnswerRules, Exchange, Model, Question, R, Request, request_key
+from kinodex.agent.protocol import Exchange, Model, Question, R, Request, request_key
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Guess
 from kinodex.agent.requests.describe import DescribeSegment, Summarize, Verify
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments

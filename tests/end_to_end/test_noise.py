@@ -96,7 +96,7 @@ def test_every_face_says_that_the_ranking_is_noise(kinodex: Kinodex, mixed: Path
         said["trace"] = client.get(f"/data/traces/{key}").json["trace"]["answer"]["noise"]
 
     async def use(client: Client) -> None:
-        for tool, words in (("search", {"query": WHAT}), ("ground", {"event": WHAT}), ("videos", {})):
+        for tool, words in (("search", {"query": WHAT}), ("ground", {"text": WHAT}), ("videos", {})):
             said[f"mcp {tool}"] = (await call(client, tool, **words)).get("noise")
         said["mcp ask"] = (await call(client, "ask", question="What is shown?")).get("noise")
 

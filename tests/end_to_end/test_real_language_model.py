@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from kinodex.agent.ask import ask
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
-from kinodex.agent.limits import Budget
 from kinodex.agent.models.local import LocalModel, load_local_model
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Question

@@ -12,8 +12,9 @@ from typing import Any, cast
 import pytest
 
 from kinodex.agent.ask import find_variant
+from kinodex.agent.budget import Budget
 from kinodex.agent.errors import BadSettings
-from kinodex.agent.limits import Budget, StopSignal
+from kinodex.agent.limits import StopSignal
 from kinodex.agent.trace import Acted, Event, read_trace
 from kinodex.desk import videos_left_out
 from kinodex.index.library import Library

@@ -14,9 +14,9 @@ import pytest
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import ModelRejected
-from kinodex.agent.limits import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import ResponseCache
 from kinodex.agent.requests.tree import Queries

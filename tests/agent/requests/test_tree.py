@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from kinodex.agent.budget import Budget
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.limits import Budget
 from kinodex.agent.models.completion import parse_reply
 from kinodex.agent.prompts import estimate_request, render
 from kinodex.agent.protocol import LISTED, Exchange, Question, Request, ScoredSegment, Segment, ShownFrame, Usage, Video

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from kinodex.agent.budget import Budget
 from kinodex.agent.errors import ModelRejected, ModelUnreachable
-from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question, Usage
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.session import Session

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import InvalidReply, OutOfBudget
-from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question
 from kinodex.agent.session import Session
 from kinodex.agent.tools.detection import Box, Match, detect, match_label, track, zoom

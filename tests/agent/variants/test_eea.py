@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from kinodex.agent.ask import ask, default_parameters
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import AnchorsFrom
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Question, Segment, Video, citation_numbers
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoresAndQueries, ScoreSegments

@@ -12,8 +12,8 @@ import pytest
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
-from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question, Request
 from kinodex.agent.requests.tree import Decide, ScoreSegments
 from kinodex.agent.trace import Event, Expanded

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from kinodex.agent.ask import ask
+from kinodex.agent.budget import Budget
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.limits import Budget
 from kinodex.agent.models.completion import parse_reply as reply_in
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.prompts import render

@@ -12,9 +12,9 @@ import pytest
 from mcp import Client
 
 from kinodex.agent.ask import find_variant
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import UnknownAgent
-from kinodex.agent.limits import Budget
 from kinodex.agent.trace import read_trace
 from kinodex.agent.variants.base import with_settings
 from kinodex.agent.variants.baselines import UNIFORM

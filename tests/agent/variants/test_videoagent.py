@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
+from kinodex.agent.budget import Budget
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Note, Segment, Video
 from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.requests.describe import DescribeSegment

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
+from kinodex.agent.budget import Budget
 from kinodex.agent.errors import InvalidReply, ModelUnreachable
-from kinodex.agent.limits import Budget
 from kinodex.agent.models.openai_model import OpenAIModel, wire_messages
 from kinodex.agent.prompts import estimate_tokens, render, text_tokens
 from kinodex.agent.protocol import Exchange, Note, Question, Request, ShownFrame, Usage, Video, named_video

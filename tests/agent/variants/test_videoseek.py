@@ -14,9 +14,9 @@ import pytest
 from pydantic import ValidationError
 
 from kinodex.agent.ask import ask
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.limits import Budget
 from kinodex.agent.models.completion import parse_reply
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.prompts import render

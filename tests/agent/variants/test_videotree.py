@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kinodex.agent.budget import Budget
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Note, Video
 from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.requests.describe import DescribeSegment

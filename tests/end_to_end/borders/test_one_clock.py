@@ -110,7 +110,7 @@ def mcp(twin: Twin) -> Any:
         found.append(await call(client, "overview", video="harbour"))
         found.append(await call(client, "speech", video="harbour", start_s=0.0, end_s=60.0))
         found.append(await call(client, "search", query="summer", start_s=0.0, end_s=60.0))
-        found.append(await call(client, "ground", event="a bird at sea"))
+        found.append(await call(client, "ground", text="a bird at sea"))
         found.append([each.text for each in (await client.call_tool("frames", FRAMES)).content if each.type == "text"])
 
     use_tools(Library.open(str(twin.library)), use)

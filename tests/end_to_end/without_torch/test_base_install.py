@@ -90,7 +90,7 @@ COMMANDS = {
     "agents": Command(
         ("agents",), (*(set(NO_TABLES) - {"numpy"}), "openai", "jinja2", "kinodex.index.library", "starlette")
     ),
-    "search": Command(("search", "LIBRARY", "an orange anchor at sea", "--json"), (*NO_MODELS, "kinodex.agent")),
+    "search": Command(("search", "LIBRARY", "an orange anchor at sea", "--json"), (*NO_MODELS, "kinodex.agent.ask")),
     "ground": Command(("ground", "LIBRARY", "an orange anchor at sea", "--json"), (*NO_MODELS, "PIL")),
     "ask": Command(
         ("ask", "LIBRARY", "What colour is the ball?", "--video", "film-03", "--trace", "SCRATCH/trace.jsonl"),
@@ -102,7 +102,7 @@ COMMANDS = {
     ),
     "open": Command(
         ("-c", "import sys, kinodex; kinodex.open(sys.argv[2]).info()", "LIBRARY"),
-        (*NO_MODELS, "pydantic", "typer", "rich", "tokenizers", "PIL", "kinodex.agent", "jobs"),
+        (*NO_MODELS, "pydantic", "typer", "rich", "tokenizers", "PIL", "kinodex.agent.protocol", "jobs"),
     ),
 }
 

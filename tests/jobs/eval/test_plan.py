@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from kinodex.agent.answer_rules import AnswerRules
+from kinodex.agent.budget import Budget
 from kinodex.agent.errors import UnknownAgent
-from kinodex.agent.limits import Budget
-from kinodex.agent.protocol import AnswerRules
 from kinodex.index.library import Library
 from kinodex.jobs.add.run import add
 from kinodex.jobs.add.stages import Vectors

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from kinodex.agent.budget import Budget
 from kinodex.agent.errors import ModelUnknown
-from kinodex.agent.limits import Budget
 from kinodex.index.errors import NotALibrary
 from kinodex.index.library import Library
 from kinodex.index.spaces.space import load_space

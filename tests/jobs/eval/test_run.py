@@ -19,8 +19,9 @@ import pytest
 from rich.console import Console
 
 from kinodex.agent.ask import ask, default_parameters
+from kinodex.agent.budget import Budget
 from kinodex.agent.errors import ModelRejected
-from kinodex.agent.limits import Budget, Ledger
+from kinodex.agent.limits import Ledger
 from kinodex.agent.protocol import Question
 from kinodex.agent.trace import Decided, Event, Expanded, Scored
 from kinodex.agent.variants.eea import reward_entropy

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.limits import Ledger
-from kinodex.agent.protocol import AnswerRules
 from kinodex.cli.tables import fitting
 from kinodex.jobs.eval.folder import REPORT
 from kinodex.jobs.eval.items import MissingVideo, Problem

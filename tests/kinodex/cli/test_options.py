@@ -10,8 +10,8 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.errors import BadSettings
-from kinodex.agent.protocol import AnswerRules
 from kinodex.cli.options import announce, check_cost, spread_ray, with_setting_options
 from kinodex.index.flags import flag_of
 from kinodex.jobs.errors import UsageError

@@ -15,7 +15,7 @@ import pytest
 from mcp import Client
 
 from kinodex.agent.ask import ask
-from kinodex.agent.limits import Budget
+from kinodex.agent.budget import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
 from kinodex.agent.models.rules import RuleBasedModel

@@ -14,7 +14,7 @@ import pytest
 from mcp import Client
 from PIL import Image
 
-from kinodex.agent.limits import Budget
+from kinodex.agent.budget import Budget
 from kinodex.agent.models.rules import RuleBasedModel
 from kinodex.desk import Desk
 from kinodex.index.library import Library

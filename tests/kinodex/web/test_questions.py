@@ -15,8 +15,9 @@ import pytest
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import find_variant
+from kinodex.agent.budget import Budget
 from kinodex.agent.errors import BadSettings, KeyMissing, ModelUnreachable, UnknownAgent
-from kinodex.agent.limits import Budget, Ledger
+from kinodex.agent.limits import Ledger
 from kinodex.guards import NotGiven
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError

@@ -15,8 +15,8 @@ from PIL import Image
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask, default_parameters
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
-from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question, Request, Usage
 from kinodex.agent.requests.answer import AnswerNotes, Recall
 from kinodex.agent.requests.describe import DescribeSegment, Summarize

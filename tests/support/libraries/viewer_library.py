@@ -24,8 +24,8 @@ import pytest
 from PIL import Image
 
 from kinodex.agent.ask import ask
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
-from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question, Usage
 from kinodex.agent.trace import trace_to
 from kinodex.guards import listen

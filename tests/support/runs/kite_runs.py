@@ -9,7 +9,7 @@ from typing import Any
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
-from kinodex.agent.limits import Budget
+from kinodex.agent.budget import Budget
 from kinodex.agent.protocol import Question
 from kinodex.agent.trace import Acted, trace_to
 from kinodex.agent.variants.longvideoagent import AnswerNow, ChooseAction

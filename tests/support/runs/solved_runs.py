@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kinodex.agent.answer import Evidence
-from kinodex.agent.limits import Budget, Ledger
+from kinodex.agent.budget import Budget
+from kinodex.agent.limits import Ledger
 from kinodex.agent.protocol import Question
 from kinodex.jobs.eval.contenders import ItemResult, Judgement, parse_contenders
 from kinodex.jobs.eval.folder import ANSWERS, JUDGED, IndexCost, RunPlan, begin_run, open_for_append

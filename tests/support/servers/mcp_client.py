@@ -17,7 +17,7 @@ from mcp.server import MCPServer
 from mcp.types import CallToolResult
 from PIL import Image
 
-from kinodex.agent.limits import Budget
+from kinodex.agent.budget import Budget
 from kinodex.agent.models.rules import RuleBasedModel
 from kinodex.desk import Desk
 from kinodex.index.library import Library

@@ -28,8 +28,8 @@ import numpy as np
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
+from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
-from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import EXACT_S, SCREEN_TEXT, SPEECH, Models, Note, Question
 from kinodex.agent.requests.answer import AnswerFrames
 from kinodex.agent.session import Session

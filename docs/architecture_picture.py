@@ -68,7 +68,7 @@ class Room(NamedTuple):
         return textwrap.wrap(", ".join(names), int((self.width - 28) / LETTER_PX))
 
 
-FRONT = Room("kinodex", "the way in: import kinodex; command line, web and MCP on top of it", 6, WIDTH - 2 * MARGIN)
+FRONT = Room("kinodex", "the way in: import kinodex; command line, web and MCP on top of it", 5, WIDTH - 2 * MARGIN)
 JOBS = Room("jobs", "long runs over a library, here or on Ray; they print and serve nothing", 5, WIDTH - 2 * MARGIN)
 ROOMS = (
     Room("pipeline", "one video in, rows out", foot="knows no library, no cluster, no question", gives="videos"),

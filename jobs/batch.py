@@ -48,7 +48,7 @@ class Purse:
 
     @property
     def left(self) -> float | None:
-        """What may still be spent, None if all may."""
+        """The money that may still be spent, None without a limit."""
         return None if self.limit is None else self.limit - self.spent
 
     def allows(self, kind: str) -> bool:

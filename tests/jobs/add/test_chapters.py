@@ -53,7 +53,7 @@ def test_scenes_are_the_places_and_cover_the_film(film, films):
 
 def test_notes_are_captions_and_what_is_said_each_once(film):
     for place, notes in zip(PLACES, film.notes, strict=True):
-        assert sum(note.source == "caption" for note in notes) == 12
+        assert sum(note.source == "captions" for note in notes) == 12
         said = [note.text for note in notes if note.source == "speech"]
         assert said == [f"We are at the {place} now."]
 
@@ -154,13 +154,13 @@ def test_summaries_are_made_once_and_found_by_words(kinodex, library):
         again = kinodex(*command(library, server))
         asked = len(server.seen)
     assert server.problems == []
-    rows = library.scenes.rows("film aa")
+    rows = library.chapters.rows("film aa")
     assert [row.title for row in rows if row.level == "scene"] == [f"At the {place}" for place in PLACES]
     assert [row.start_s for row in rows if row.level == "scene"] == [0.0, 60.0, 120.0, 180.0]
-    assert made["added"] == 2 and made["rows"] == len(rows) + len(library.scenes.rows("film bb"))
+    assert made["added"] == 2 and made["rows"] == len(rows) + len(library.chapters.rows("film bb"))
     assert 0 < made["usage"]["cost"] <= made["usage"]["input_tokens"] * 2e-6  # equal requests are paid for once
     assert asked <= made["rows"]
-    assert again.code == 0 and "nothing to do: every video has summaries by" in again.out
+    assert again.code == 0 and "nothing to do: every video has chapters by" in again.out
     assert server.seen[0].schema == "PartSummary"
     assert {hit.video_id for hit in library.search.chapters("harbour")} == {"aa", "bb"}
     assert [fact.stage for fact in library.info().added] == ["captions", "chapters"]
@@ -173,7 +173,7 @@ def test_chapters_by_batches_follow_those_of_their_scenes(kinodex, library, monk
         made = json_of(kinodex, *command(library, server, "--batch-api"))
     several = sum(len(each.children) > 1 for row in library.videos() for each in read_film(library, row).chapters)
     assert (made["added"], server.online, len(server.batches)) == (2, 0, 1 + (several > 0))
-    assert [row.title for row in library.scenes.rows("film aa", "scene")] == [f"At the {place}" for place in PLACES]
+    assert [row.title for row in library.chapters.rows("film aa", "scene")] == [f"At the {place}" for place in PLACES]
 
 
 @pytest.mark.slow
@@ -186,13 +186,13 @@ def test_parts_without_a_title_are_told_and_retried(kinodex, library):
         ran = kinodex(*command(library, server, "--video", "film aa"))
     assert ran.code == 3
     assert "got no title that could be used" in ran.out
-    assert library.scenes.untitled("tester") == ["aa"]
+    assert library.chapters.untitled("tester") == ["aa"]
     assert library.ingest_log.failures()[0].stage == "chapters"
     with ChatServer(contents) as server:
         made = json_of(kinodex, *command(library, server, "--video", "film aa", "--retry-failed"))
     assert made["added"] == 1
-    assert library.scenes.untitled("tester") == []
-    assert "At the kitchen" in [row.title for row in library.scenes.rows("film aa")]
+    assert library.chapters.untitled("tester") == []
+    assert "At the kitchen" in [row.title for row in library.chapters.rows("film aa")]
     assert library.ingest_log.failures() == []
 
 
@@ -203,10 +203,10 @@ def test_newer_words_renew_summaries_where_that_is_asked_for(kinodex, library):
         library.additions.add_speech({"aa": [spoken(3, "Here it is warm.")]}, "whisper")
         library.additions.complete("speech", "whisper", {"aa": 1}, {})
         assert "nothing to do" in kinodex(*command(library, server)).out
-        before = len(library.scenes.rows("film aa"))
+        before = len(library.chapters.rows("film aa"))
         made = json_of(kinodex, *command(library, server, "--renew"))
-        assert made["added"] == 1 and library.scenes.outdated("tester") == []
-        assert len(library.scenes.rows("film aa")) == before
+        assert made["added"] == 1 and library.chapters.outdated("tester") == []
+        assert len(library.chapters.rows("film aa")) == before
         assert "Here it is warm." in server.seen[-1].text or any("warm" in seen.text for seen in server.seen)
         assert json_of(kinodex, *command(library, server, "--renew"))["added"] == 0
 
@@ -215,15 +215,15 @@ def test_newer_words_renew_summaries_where_that_is_asked_for(kinodex, library):
 def test_titles_that_are_there_stay_where_a_renewal_gives_none(kinodex, library):
     with ChatServer(contents) as server:
         json_of(kinodex, *command(library, server, "--video", "film aa"))
-    before = library.scenes.rows("film aa")
+    before = library.chapters.rows("film aa")
     library.additions.add_speech({"aa": [spoken(3, "Here it is warm.")]}, "whisper")
     library.additions.complete("speech", "whisper", {"aa": 1}, {})
     with ChatServer(lambda body: {"title": "", "summary": ""}) as server:
         ran = kinodex(*command(library, server, "--renew", "--video", "film aa"))
     assert ran.code == 3
     assert "no scene or chapter got a title that could be used; those that were there before stay" in ran.out
-    assert library.scenes.rows("film aa") == before
-    assert library.scenes.outdated("tester") == ["aa"], "the next run tries again"
+    assert library.chapters.rows("film aa") == before
+    assert library.chapters.outdated("tester") == ["aa"], "the next run tries again"
 
 
 @pytest.mark.slow
@@ -231,4 +231,4 @@ def test_a_local_model_of_words(kinodex, library, tiny_model):
     options = ("--model", tiny_model("llama"), "--video", "film aa", "--max-new-tokens", 4)
     made = json_of(kinodex, "add", "chapters", library.uri, *options, code=3)  # its words are no titles
     assert made["failed"] == 0 and made["rows"] > 4
-    assert {row.level for row in library.scenes.rows("film aa")} == {"scene", "chapter"}
+    assert {row.level for row in library.chapters.rows("film aa")} == {"scene", "chapter"}

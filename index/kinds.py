@@ -37,6 +37,8 @@ class Kind:
     """The name of one row where a prompt quotes it; empty for what is no text."""
     is_added: bool = True
     """`kinodex add NAME` makes it. Frames come with the videos."""
+    forgives_typos: bool = False
+    """Of lines: where too few hold the words, those follow that hold them with a letter or two wrong."""
 
     @property
     def is_line(self) -> bool:
@@ -52,7 +54,14 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             Kind("frames", "pictures", "meaning", "seen", is_added=False),
             Kind("clips", "clips", "movement", "seen to move"),
             Kind("speech", "speech", "words", "said", "speech"),
-            Kind("screen_text", "text on screen", "words, typos forgiven", "shown as text", "screen text"),
+            Kind(
+                "screen_text",
+                "text on screen",
+                "words, typos forgiven",
+                "shown as text",
+                "screen text",
+                forgives_typos=True,
+            ),
             Kind("captions", "captions", "words and meaning", "described", "caption"),
             Kind("chapters", "chapters", "titles and summaries", "described", "chapter"),
             Kind("detections", "detections", "labels", "detected"),

@@ -207,7 +207,8 @@ class Batch(Generic[I]):
                     under_way[begin(item)] = item
                 if not under_way:
                     break
-                for future in (yield under_way.keys()):
+                ended = yield under_way.keys()
+                for future in [each for each in under_way if each in ended]:  # in the order in which they began
                     item = under_way.pop(future)
                     self.purse.under_way -= Counter([self.kind(item)])
                     if (error := future.exception()) is None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from kinodex.errors import KinodexError
 from kinodex.index.errors import TimeOutside
-from kinodex.index.kinds import ALL, KINDS, PLACES
+from kinodex.index.kinds import ALL, KINDS, LINE_KINDS, PLACES
 from kinodex.index.rows import Hit, Scope
 from kinodex.index.search.fusion import fuse, suppress_neighbours
 from kinodex.index.times import parse_time
@@ -138,10 +138,6 @@ class Finder:
             case "words":
                 meaning = self._meaning_of(words)
                 return search.words(words, *limits, meaning and meaning.every())
-            case "speech":
-                return search.speech(words, *limits)
-            case "screen_text":
-                return search.screen_text(words, *limits)
             case "captions":  # they have vectors in the library's own space alone
                 return search.captions(words, self.embed(words) if self._in_own_space else None, *limits)
             case "chapters":
@@ -153,6 +149,8 @@ class Finder:
                 wider, clip = (scope, AHEAD * request.k, request.min_gap_s), self._clip_query_or_note(words, picture)
                 found = search.by_each(words, vector, *wider, self.space, meaning, clip)
                 return suppress_neighbours(fuse(*found, query=words), request.min_gap_s)[: request.k]
+        if place in LINE_KINDS:
+            return search.lines(place, words, *limits)
         return search.extract(place, words, *limits)
 
     def _described(self, request: Find, hits: list[Hit], picture: Picture | None) -> list[Hit]:

@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from operator import attrgetter
 
-from kinodex.index.kinds import SEVERAL
+from kinodex.index.kinds import LINE_KINDS, SEVERAL
 from kinodex.index.rows import Hit
 from kinodex.index.terms import line_terms, query_terms
 
 RRF_K = 60
 SAME_MOMENT_S = 3.0
 SMALL_LETTERS, SMALL_SHARE = 3, 0.3
-WORDED = ("speech", "screen_text")
-"""Sources of hits that words alone find."""
 
 
 def fuse(*searches: Sequence[Hit], query: str = "") -> list[Hit]:
@@ -68,7 +66,7 @@ def word_share(asked: Set[str], hit: Hit) -> float:
     It is 1 for what was found by its picture or meaning as well, and at least that of one word of usual length: the
     search forgives typos, and knows words that spaces do not part.
     """
-    if not asked or hit.found_in not in WORDED or hit.cosine is not None:
+    if not asked or hit.found_in not in LINE_KINDS or hit.found_in == "captions" or hit.cosine is not None:
         return 1.0
     shared = asked & set(line_terms(hit.text or ""))
     return max(sum(map(len, shared)) / sum(map(len, asked)), 1 / len(asked))

@@ -17,7 +17,7 @@ from kinodex.index.additions import plain_label
 from kinodex.index.annotations.chapters import CHAPTERS
 from kinodex.index.annotations.speakers import Speakers, shown_speaker
 from kinodex.index.extracts import Extracts
-from kinodex.index.kinds import LINE_KINDS, FoundIn, LineKind
+from kinodex.index.kinds import KINDS, LINE_KINDS, FoundIn, LineKind
 from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.index.search.fusion import apart, distinct, followed, fuse, fuse_same, shares_words, suppress_neighbours
 from kinodex.index.search.held_rows import HeldRows, held_rows, unit_query
@@ -131,25 +131,27 @@ class Search:
             return None
         return held_rows(self._tables, table, among)
 
-    def speech(self, text: str, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0) -> list[Hit]:
-        """Find the `k` transcript lines that match a text best by BM25; words in "quotes" must follow each other."""
-        lines = self._lines("speech", text, scope, k, min_gap_s)
-        return search_until_k(lines.by_words, lines.to_hits, k, lines.first, lines.limits)
-
-    def screen_text(
-        self, text: str, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0, *, small_words: bool = True
+    def lines(
+        self,
+        kind: LineKind,
+        text: str,
+        scope: Scope = EVERYWHERE,
+        k: int = 10,
+        min_gap_s: float = 0.0,
+        *,
+        small_words: bool = True,
     ) -> list[Hit]:
-        """Find the `k` lines of text on screen that match a text best by BM25; see `speech`.
+        """Find the `k` lines of a kind that match a text best by BM25; words in "quotes" must follow each other.
 
-        Where fewer than `k` match, those follow that hold all its words with a letter or two wrong. Without
-        `small_words`, lines are left out that match by small words alone (see `shares_words`).
+        Without `small_words`, lines are left out that match by small words alone (see `shares_words`). Of a kind that
+        forgives typos, lines with a letter or two wrong follow where fewer than `k` match.
         """
-        lines = self._lines("screen_text", text, scope, k, min_gap_s)
-        if not present(self._tables, ["screen_text"]):
+        lines = self._lines(kind, text, scope, k, min_gap_s)
+        if not present(self._tables, [kind]):
             return []
         hits = search_until_k(lines.by_words, lines.to_hits, k, lines.first, lines.limits)
-        hits = hits if small_words else _with_shared_words(text, hits)
-        if len(hits) < k:
+        hits = hits if small_words else [hit for hit in hits if shares_words(text, hit.text)]
+        if KINDS[kind].forgives_typos and len(hits) < k:
             forgiven = search_until_k(lines.with_typos, lines.to_hits, k, lines.first, lines.limits)
             hits = suppress_neighbours(followed(hits, forgiven), min_gap_s)[:k]
         return hits
@@ -199,12 +201,7 @@ class Search:
         common or not. A line that shares only a small word with the text is left out (see `shares_words`).
         """
         limits = scope, 2 * k, min_gap_s
-        searches = {
-            "speech": lambda: _with_shared_words(text, self.speech(text, *limits)),
-            "screen_text": lambda: self.screen_text(text, *limits, small_words=False),
-            "captions": lambda: _with_shared_words(text, self.captions(text, None, *limits)),
-        }
-        found = [searches[each]() for each in sources]
+        found = [self.lines(kind, text, *limits, small_words=False) for kind in sources]
         like = lines_like(self._tables, self._visible, meaning, *limits, sources)
         return by_words_and_meaning(found, like, k, min_gap_s)
 
@@ -309,17 +306,21 @@ class Search:
         space: str | None = None,
         meaning: Meaning | None = None,
         clip: tuple[NDArray[Any], Fingerprint] | None = None,
-    ) -> tuple[list[Hit], list[Hit], list[Hit], list[Hit], list[Hit]]:
-        """Find `k` hits each, which `hybrid` fuses: of frames, clips, transcript, captions, text on screen."""
+    ) -> list[list[Hit]]:
+        """Find `k` hits each, which `hybrid` fuses: of frames, of clips, and of each kind of lines (`LINE_KINDS`)."""
         in_own = space_scope(self._tables, self._visible, self._own_space, space).other is None
         frames = self.frames(vector, scope, k, min_gap_s, space)
         moving = [] if clip is None else self.clips(*clip, scope, k, min_gap_s)
-        said = _with_shared_words(text, self.speech(text, scope, k))
-        shown = self.screen_text(text, scope, k, small_words=False)
-        captions = self.captions(text, vector if in_own else None, scope, k)
         like = lines_like(self._tables, self._visible, meaning, scope, 3 * k)
-        said, captions = with_meaning(said, like, "speech"), with_meaning(captions, like, "captions")
-        return frames, moving, said[:k], captions[:k], with_meaning(shown, like, "screen_text")[:k]
+
+        def lines(kind: LineKind) -> list[Hit]:
+            if kind == "captions":  # they have vectors too
+                hits = self.captions(text, vector if in_own else None, scope, k)
+            else:
+                hits = self.lines(kind, text, scope, k, small_words=False)
+            return with_meaning(hits, like, kind)[:k]
+
+        return [frames, moving, *map(lines, LINE_KINDS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,10 +363,6 @@ def shown_rows(visible: VisibilityCache, rows: Rows, stage: str) -> Rows:
     videos, models = visible.videos(ids), visible.models(stage, ids)
     shown = {id_: names if stage == "detections" else names[-1:] for id_, names in models.items()}
     return on_player_clock([row for row in rows if row["model"] in (None, *shown.get(row["video_id"], ()))], videos)
-
-
-def _with_shared_words(text: str, hits: list[Hit]) -> list[Hit]:
-    return [hit for hit in hits if shares_words(text, hit.text)]
 
 
 def _on_evidence(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Literal
 
+from kinodex.index.kinds import KINDS, LINE_KINDS
 from kinodex.index.store.database import Tables, retry_on_conflict
 from kinodex.index.store.held_tables import own_tables, present, space_tables
 from kinodex.index.store.old_states import delete_old_states
-from kinodex.index.store.schema import CLIPS_PREFIX, EXTRACTS_PREFIX, SENTENCES_PREFIX, VECTORS_PREFIX
+from kinodex.index.store.schema import CLIPS_PREFIX, EXTRACTS_PREFIX, LATE_TABLES, SENTENCES_PREFIX, VECTORS_PREFIX
 from kinodex.index.store.storage_errors import storage_errors
 from kinodex.index.store.vector_index import COLUMN, build_index, count_parts, read_state
 from kinodex.index.terms import TERMS
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
     from lance import LanceDataset
     from lance.lance.indices import IndexDescription
 
-OF_VIDEOS = ("notes", "screen_text", "chapters")
+OF_VIDEOS = tuple(name for name in ("notes", *LINE_KINDS, "chapters") if name in LATE_TABLES)
 """Those of the late tables that hold rows of videos."""
-WORDED = ("speech", "captions", "screen_text", "chapters")
+WORDED = (*LINE_KINDS, "chapters")
 """Tables that are searched by words."""
-FORGIVING = ("screen_text",)
+FORGIVING = tuple(name for name in LINE_KINDS if KINDS[name].forgives_typos)
 """Those of them that are searched for words with typos too."""
 BY_VIDEO = ("frames", "segments", "captions", "detections", "speech", "videos", "additions")
 """Tables that are queried for the rows of a video."""

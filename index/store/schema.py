@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kinodex.index.errors import LibraryDamaged, NewerLibrary, NotALibrary
+from kinodex.index.kinds import LINE_KINDS
 from kinodex.index.spaces.fingerprint import MOST_DIMENSIONS, Fingerprint
 from kinodex.index.stored_json import altered, number_of, read_facts, read_json, read_object
 
@@ -54,7 +55,7 @@ ADDED_DIGEST = "digest"
 """Column of `additions` with the digest of the rows that were added."""
 ROW_DIGEST = "row_digest"
 """Column of tables whose rows belong to no digest of a video or an addition: of the row itself."""
-SHARED_STAGES = ("captions", "detections", "speech", "screen_text", "chapters", "shots")
+SHARED_STAGES = (*LINE_KINDS, "detections", "chapters", "shots")
 """Optional stages with one table, of the same name, for all models."""
 OWN_STAGES = ("vectors", "sentences", "clips", "map", "extracts")
 """Optional stages with a table for each model, whose name begins with theirs: `clips_...`."""

@@ -62,7 +62,7 @@ def test_a_library_is_written_and_searched(library):
     for _ in range(2):
         again = pickle.loads(pickle.dumps(library))
         assert found(again.search.frames(query, k=8)) == numpy_search(videos, query, k=8)
-        assert [hit.video_id for hit in again.search.speech("2")] == ["0002"]
+        assert [hit.video_id for hit in again.search.lines("speech", "2")] == ["0002"]
         assert again.frames("0002", [7])[0].jpeg == b"jpeg 0002 7"
         refresh(library.tables, SOON)
     library.writer.discard("0001")

@@ -156,7 +156,7 @@ def test_scenes_by_time_a_chapter_before_its_scenes_of_the_newest_model_that_is_
 
 
 def test_text_on_screen_by_time_and_from_top_to_bottom(films):
-    assert films.screen_text.rows("aaaa") == films.search.screen_text("anything") == []
+    assert films.screen_text.rows("aaaa") == films.search.lines("screen_text", "anything") == []
     assert not films.tables.has("screen_text")
     above, below = (0.1, 0.1, 0.5, 0.2), (0.1, 0.6, 0.5, 0.7)
     lines = [Line(8.0, 9.0, "later"), Line(2.0, 6.0, "second", box=below), Line(2.0, 5.0, "first", box=above)]
@@ -175,14 +175,14 @@ def test_text_on_screen_by_time_and_from_top_to_bottom(films):
 def test_text_of_the_newest_model_that_is_complete_is_shown(films):
     films.additions.discard_leftovers("screen_text", "first")
     films.screen_text.add({"aaaa": [Line(0.0, 3.0, "MORNlNG")]}, "first")
-    assert films.screen_text.rows("aaaa") == films.search.screen_text("morning") == []
+    assert films.screen_text.rows("aaaa") == films.search.lines("screen_text", "morning") == []
     assert films.additions.discard_leftovers("screen_text", "first") == 1
     assert films.tables.count("screen_text") == 0
     add_screen_text(films, "aaaa", [Line(0.0, 3.0, "MORNlNG")], "first")
     add_screen_text(films, "aaaa", [Line(0.0, 3.0, "MORNING")], "second")
     assert texts(films.screen_text.rows("aaaa")) == ["MORNING"]
     refresh(films.tables)
-    assert texts(films.search.screen_text("MORNlNG")) == ["MORNING"]  # by a letter, not the old row
+    assert texts(films.search.lines("screen_text", "MORNlNG")) == ["MORNING"]  # by a letter, not the old row
     remove_added(films, "screen_text", "second", "aaaa")
     assert texts(films.screen_text.rows("aaaa")) == ["MORNlNG"]
 
@@ -241,11 +241,11 @@ def test_a_name_shows_in_every_line_at_once_and_in_searches(films):
     assert [line.speaker for line in lines_of(films)] == ["speaker 1", "speaker 2", None]
     speakers.name(["speaker-1"], "  Anna   Lee ")
     assert [line.speaker for line in lines_of(films)] == ["Anna Lee", "speaker 2", None]
-    (hit,) = films.search.speech("bonjour")
+    (hit,) = films.search.lines("speech", "bonjour")
     assert (hit.speaker, hit.language) == ("Anna Lee", "fr")
     (fused,) = fuse([Hit("aaaa", 0.5, 1.0, 0, 0.9, None, "frames")], [hit])
     assert (fused.text, fused.speaker, fused.language, fused.found_in) == ("bonjour kite", "Anna Lee", "fr", "several")
-    assert (films.search.speech("boat")[0].speaker, speakers.languages()) == (None, {"en": 2, "fr": 1})
+    assert (films.search.lines("speech", "boat")[0].speaker, speakers.languages()) == (None, {"en": 2, "fr": 1})
     speakers.name(["speaker-2"], "Anna Lee")
     assert [row.speaker for row in speakers.find("anna lee")] == ["speaker-1", "speaker-2"]
     speakers.name(["speaker-1", "speaker-2"], None)

@@ -101,7 +101,7 @@ def test_leftovers_are_invisible_and_discarded(library):
     query = broken.vectors[0].astype(np.float32)
     assert {hit.video_id for hit in library.search.frames(query, k=5)} == {"aaaa"}
     assert len(library.search.frames(query, k=10)) == 10
-    assert {hit.video_id for hit in library.search.speech("kite")} == {"aaaa"}
+    assert {hit.video_id for hit in library.search.lines("speech", "kite")} == {"aaaa"}
     for read in (library.vectors, library.segments, library.speech):
         with pytest.raises(UnknownVideo):
             read("bbbb")

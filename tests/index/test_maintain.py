@@ -131,7 +131,7 @@ def test_nothing_of_a_removed_video_is_left(monkeypatch, capsys, thirty: Library
     assert traces(thirty, GONE) == []
     assert {row.video_id for row in thirty.videos()} == {*kept}
     assert thirty.frames(kept[5], [3])[0].jpeg == f"jpeg {kept[5]} 3".encode()
-    assert [hit.video_id for hit in thirty.search.speech(words_of(5), k=1)] == [kept[5]]
+    assert [hit.video_id for hit in thirty.search.lines("speech", words_of(5), k=1)] == [kept[5]]
     with thirty.lease("add captions", "a run"):
         bad(kinodex, "maintain", thirty.uri, "--keep-minutes", "0", code=4, says="add captions is at work")
         assert kinodex("maintain", thirty.uri, "--purge").code == 0

@@ -62,7 +62,7 @@ def test_leftovers_of_every_table_go(library):
     assert sweep(library) == 4
     assert audit(library).problems == ()
     assert len(library.vectors("aaaa").frame_no) == len(library.frames("aaaa", range(5))) == 5
-    assert [hit.video_id for hit in library.search.speech("hello")] == ["aaaa"]
+    assert [hit.video_id for hit in library.search.lines("speech", "hello")] == ["aaaa"]
     assert sweep(library) == 0
 
 

@@ -140,3 +140,10 @@ def test_money_is_reserved_for_what_is_in_progress() -> None:
     assert begun == [0, 1, 2, 3] * 2
     for end in ends:
         assert isinstance(end, CostReached) and "this run cost 4, and --stop-at-cost is 4" in str(end)
+
+
+def test_those_that_end_together_are_done_in_the_order_in_which_they_began() -> None:
+    done = list[int]()
+    batch: Batch[int] = Batch(Limits(32), "pieces")
+    batch.run(range(64), in_turn(int), lambda item, result: done.append(item))
+    assert done == [*range(64)]

@@ -249,6 +249,10 @@ def test_candidates_are_chosen_by_search(copy_sketches: Any, tmp_path: Path, mon
     assert f"{count - 1} film" in str(answer.text) and "beyond the 1 that fit the words best" in str(answer.text)
 
 
+ROWS = {"film bb": "2 rows", "film dd": "1 row"}
+"""What is found in two of the films."""
+
+
 def test_on_a_server(library: Library, tmp_path: Path) -> None:
     """By the method `all`, as other questions are: followed, kept as a trace with its evidence, its money counted."""
     with serving(honest) as server:
@@ -260,7 +264,8 @@ def test_on_a_server(library: Library, tmp_path: Path) -> None:
             running = questions.start(0, Ask(question=QUESTION, agent="all", where="title <> 'film aa'"))
             answer = asyncio.run(running.finished())
             assert running.state == "done" and str(answer.text).startswith("In 1 of 2 films"), running.error
-            assert latest_sentence(running.records[:-1]) == "Round 4: it looked at film dd (2 of 2): 1 row."
+            either = {f"Round 4: it looked at {film} (2 of 2): {rows}." for film, rows in ROWS.items()}
+            assert latest_sentence(running.records[:-1]) in either, "films are looked at together"
             assert spent_today(tmp_path / "traces") == pytest.approx(answer.ledger.cost) and answer.ledger.cost > 0
             kept = questions.find(running.key)
             assert isinstance(kept, Kept) and kept.answer is not None and kept.answer.evidence == answer.evidence

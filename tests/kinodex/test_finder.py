@@ -98,7 +98,7 @@ def test_a_photograph_is_turned_as_its_camera_was_held(tmp_path: Path) -> None:
 def test_places_are_known_by_one_name() -> None:
     assert [known_place(name) for name in PLACES] == [*PLACES]
     assert [ground_place(name) for name in ("all", "frames", "words")] == ["all", "frames", "words"]
-    for name in ("screen_text", "pictures", "speech", "text"):
+    for name in ("screen-text", "pictures", "transcript", "text"):
         with pytest.raises(UsageError, match="it is one of all, frames, clips, speech, screen_text"):
             known_place(name)
 

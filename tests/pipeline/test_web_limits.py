@@ -128,7 +128,8 @@ def test_a_part_is_no_longer_than_was_asked_for() -> None:
         pass
 
 
-def test_a_hub_that_answers_a_byte_at_a_time_is_silent() -> None:
+def test_a_hub_that_answers_a_byte_at_a_time_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kinodex.index.spaces.quick_hub.PROBE_TIMEOUT_S", 1.0)
     with odd_server() as address, hub_at(f"{address}/slow_head"):
         began_s = time.monotonic()
         with quick_hub() as online:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from kinodex.index.errors import DamagedRows, QueryError, UnknownVideo
+from kinodex.index.kinds import LINE_KINDS
 from kinodex.index.library import Library
 from kinodex.index.rows import CaptionRow, DetectionRow, FrameVectors, Hit, Scope, SegmentRow
 from kinodex.index.search.held_rows import top_positions
@@ -93,9 +94,11 @@ def test_the_videos_of_a_condition_are_searched_whatever_their_share_and_however
     ids = {video.video_id for video in chosen}
     for query, k, min_gap_s in product(QUERIES, (1, 20), (0.0, 2.0)):
         assert found(among.search.frames(query, k=k, min_gap_s=min_gap_s)) == numpy_search(chosen, query, k, min_gap_s)
-    hits = among.search.speech("a dog", k=len(chosen) * 3)
+    hits = among.search.lines("speech", "a dog", k=len(chosen) * 3)
     assert Counter(hit.video_id for hit in hits) == dict.fromkeys(ids, 3)
-    assert [hit.video_id for hit in among.search.speech("dog", k=5)] == sorted(ids)[:1] * 3 + sorted(ids)[1:2] * 2
+    assert [hit.video_id for hit in among.search.lines("speech", "dog", k=5)] == sorted(ids)[:1] * 3 + sorted(ids)[
+        1:2
+    ] * 2
     last = chosen[-1]
     scope = Scope((last.video_id,), 1.0, 3.0)
     assert found(among.search.frames(QUERIES[0], scope, k=9)) == numpy_search([last], QUERIES[0], 9, 0.0, 1.0, 3.0)
@@ -139,7 +142,7 @@ def test_hits_say_when_and_a_time_range_is_half_open(searched):
 
 
 def test_words_in_any_script_and_scope(searched):
-    search = searched.search.speech
+    search = partial(searched.search.lines, "speech")
     for query, expected in {
         "SOBAKA собака": ["Собака лает"],
         "über": ["Das Boot fährt über den See"],
@@ -177,9 +180,8 @@ def test_searches_that_cannot_be_run(searched):
         (lambda: search.frames(np.full(DIM, np.nan)), "not finite"),
         (lambda: search.captions("dogs", np.ones(5)), r"shape \(5,\)"),
     ]
-    by_words = [
-        getattr(search, name) for name in ("speech", "captions", "detections", "chapters", "screen_text", "words")
-    ]
+    lines = [partial(search.lines, kind) for kind in LINE_KINDS]
+    by_words = [*lines, search.captions, search.detections, search.chapters, search.words]
     for run, message in [*bad, *((partial(each, "  "), "empty query") for each in by_words)]:
         with pytest.raises(QueryError, match=message):
             run()
@@ -473,7 +475,7 @@ def test_only_the_newest_captions_and_speech_are_found_however_many_older_there_
         ("Look, a kite!", "sidecar", None),
         ("large heard a kite", "model", "large"),
     ]
-    hits = captioned.search.speech("kite", Scope(("aaaa",)))
+    hits = captioned.search.lines("speech", "kite", Scope(("aaaa",)))
     assert sorted(map(str, texts(hits))) == ["Look, a kite!", "large heard a kite"]
 
 

@@ -87,10 +87,10 @@ def test_lines_are_found_by_meaning_and_what_both_find_comes_first(worded):
 
 def test_the_search_of_everything_takes_meaning_in(worded):
     vector = unit_vectors(1, 9)[0].astype(np.float32)
-    frames, _, said, captions, shown = worded.search.by_each("hound", vector, meaning=MODEL.meaning("hound"), k=5)
+    frames, _, said, shown, captions = worded.search.by_each("hound", vector, meaning=MODEL.meaning("hound"), k=5)
     assert (texts(said), texts(captions)) == (["the hound ran into the snow"], ["a puppy in a car"])
     assert (len(frames), shown) == (5, [])
-    assert worded.search.by_each("hound", vector, k=5)[3] == []
+    assert worded.search.by_each("hound", vector, k=5)[4] == []
     hits = worded.search.hybrid("automobile", vector, k=40, meaning=MODEL.meaning("automobile"))
     assert {"we drove the car home", "CAR WASH", "a puppy in a car"} <= set(texts(hits))
 
@@ -142,10 +142,10 @@ def test_lines_are_found_in_spite_of_typos(signs):
         **{"refridgerator " + "a" * letters: [] for letters in (100, 101, 300, 10_000)},
         "é" * 10_000: [],
     }.items():
-        assert texts(signs.search.screen_text(query)) == expected, query[:40]
+        assert texts(signs.search.lines("screen_text", query)) == expected, query[:40]
     for short in ("to be", '"welcome"', ""):
         assert forgiving_query(short) is None
-    (hit,) = signs.search.screen_text("copyright")
+    (hit,) = signs.search.lines("screen_text", "copyright")
     assert (hit.video_id, hit.time_s, hit.end_s, hit.found_in, hit.frame_no) == ("aaaa", 0.0, 3.0, "screen_text", None)
     assert hit.score == hit.bm25 > 0
 
@@ -158,8 +158,8 @@ def test_a_word_finds_its_line_in_every_script(library):
     for script in SCRIPTS:
         for form in ("NFC", "NFD"):
             word = unicodedata.normalize(form, script.word)
-            assert texts(library.search.speech(word)) == [script.lines[0]], (script, form)
-            assert texts(library.search.screen_text(word)) == [script.lines[0]], (script, form)
+            assert texts(library.search.lines("speech", word)) == [script.lines[0]], (script, form)
+            assert texts(library.search.lines("screen_text", word)) == [script.lines[0]], (script, form)
 
 
 # Lines found by their meaning alone say who speaks, as lines found by their words do.

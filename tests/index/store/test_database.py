@@ -226,7 +226,7 @@ def test_lancedb_opens_searches_and_writes_what_is_written_here(library: Library
     lines.add(lines.search().where("video_id = '0002'").to_arrow().slice(0, 1))
     lines.optimize()
     assert library.tables.count("speech") == 28
-    assert library.search.speech('"line 4"', Scope(("0002",)))[0].time_s == 4.0
+    assert library.search.lines("speech", '"line 4"', Scope(("0002",)))[0].time_s == 4.0
 
 
 def test_a_library_that_lancedb_wrote_is_read_searched_and_written_on(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_a_library_that_lancedb_wrote_is_read_searched_and_written_on(tmp_path: 
     for new in (videos[0], videos[2]):
         query = videos[1].vectors[7].astype(np.float32)
         assert found(old.search.frames(query, k=1)) == [("0001", 7)]
-        assert old.search.speech('"line 4"', Scope(("0001",)))[0].time_s == 4.0
+        assert old.search.lines("speech", '"line 4"', Scope(("0001",)))[0].time_s == 4.0
         assert old.frames("0001", [3])[0].jpeg == b"jpeg 0001 3"
         write(old, new)
         refresh(old.tables, SOON)

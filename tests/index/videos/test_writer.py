@@ -312,7 +312,7 @@ def test_many_videos_in_one_commit(library):
         assert [row.segment_no for row in library.segments(video.video_id)] == [0, 1]
     library.writer.discard(*(video.video_id for video in videos[:5]))
     assert [row.video_id for row in library.videos()] == ["0005", "0006", "0007", "0008"]
-    assert [hit.video_id for hit in library.search.speech("line", k=20)] == ["0005", "0006", "0007", "0008"]
+    assert [hit.video_id for hit in library.search.lines("speech", "line", k=20)] == ["0005", "0006", "0007", "0008"]
 
 
 def test_sources_are_remembered(library):

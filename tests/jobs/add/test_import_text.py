@@ -100,7 +100,7 @@ def test_a_transcript_alone_has_windows_for_segments(kinodex, tmp_path):
     assert [(each.start_s, each.end_s) for each in library.segments(row.video_id)] == [(0, 10), (10, 20), (20, 30)]
     (first, second) = library.speech(row.video_id)
     assert (first.text, first.source, first.model, second.start_s) == ("Hello", "imported", "imported", 20.0)
-    assert library.search.speech("bye")[0].time_s == 20.0
+    assert library.search.lines("speech", "bye")[0].time_s == 20.0
     assert library.caption_vectors(row.video_id).vectors.shape == (0, library.fingerprint.dim)
     assert audit(library).problems == ()
 

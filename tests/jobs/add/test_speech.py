@@ -40,7 +40,7 @@ def test_speech_is_heard_where_there_is_sound(kinodex, library, tiny_model):
     }
     lines = library.speech(library.video("film-0").video_id)
     assert {(line.source, line.language, line.model) for line in lines} == {("model", "de", str(tiny_model("whisper")))}
-    hits = library.search.speech(lines[0].text)
+    hits = library.search.lines("speech", lines[0].text)
     assert (lines[0].video_id, lines[0].start_s) in [(hit.video_id, hit.time_s) for hit in hits]
 
 

@@ -199,7 +199,7 @@ class Libraries(RuleBasedStateMachine):
             with nullcontext() if wanted else _refused(QueryError):
                 assert self.library.where(f"year >= {year}").video_ids() == wanted
         said = {title for title, facts in known.items() if word in f"{facts.line} {facts.speech}".split()}
-        assert {hit.video_id for hit in self.library.search.speech(word)} == {_id(title) for title in said}
+        assert {hit.video_id for hit in self.library.search.lines("speech", word)} == {_id(title) for title in said}
         shown = {title for title, facts in known.items() if word in str(facts.caption).split()}
         assert {hit.video_id for hit in self.library.search.captions(word)} == set(map(_id, shown))
 

@@ -183,7 +183,7 @@ class LibraryReader:
 
     @cached_property
     def chapters(self) -> Chapters:
-        """Chapters and chapters."""
+        """Scenes and chapters."""
         return Chapters(self.tables, self.visible)
 
     @cached_property

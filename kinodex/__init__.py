@@ -75,14 +75,16 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
 
 _HOMES = {
     "kinodex.agent.answer": "Answer Evidence",
+    "kinodex.agent.answer_rules": "AnswerRules",
     "kinodex.agent.ask": "ask",
+    "kinodex.agent.budget": "Budget",
     "kinodex.agent.environment": "Environment",
     "kinodex.agent.errors": "AgentError ModelError",
-    "kinodex.agent.limits": "Budget Ledger StopSignal",
+    "kinodex.agent.limits": "Ledger StopSignal",
     "kinodex.agent.models.openai_model": "OpenAIModel",
     "kinodex.agent.models.roles": "Price ResponseCache Role",
     "kinodex.agent.models.rules": "RuleBasedModel",
-    "kinodex.agent.protocol": "AnswerRules Question",
+    "kinodex.agent.protocol": "Question",
     "kinodex.agent.questions_failed": "QuestionsFailed",
     "kinodex.agent.trace": "ReplayModel",
     "kinodex.agent.variants.base": "Variant",

@@ -244,8 +244,8 @@ class LibraryVideos:
         """The `k` lines that match a text best: said, on screen or captions, by words and, if it can be, by meaning."""
         from kinodex.index.kinds import LINE_KINDS
 
-        hidden = {"speech": not self._speech, "screen_text": not self._screen_text}
-        sources = [source for source in LINE_KINDS if not hidden.get(source)]
+        shown = {"speech": self._speech, "screen_text": self._screen_text}
+        sources = [kind for kind in LINE_KINDS if shown.get(kind, True)]
         meaning = self._library.sentences.meaning(text)
         return self._known(self._library.search.words(text, self._scope, k, meaning=meaning, sources=sources))
 
@@ -415,8 +415,8 @@ class Environment:
         space: str | None = None,
     ) -> Self:
         """Make an environment of these videos of a library; the arguments are those of `LibraryVideos`."""
-        hidden = {"speech": speech, "screen_text": screen_text}
-        return cls(LibraryVideos(library, videos, embed_text, **hidden, space=space), detect)
+        source = LibraryVideos(library, videos, embed_text, speech=speech, screen_text=screen_text, space=space)
+        return cls(source, detect)
 
     @classmethod
     def open(

@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from kinodex.agent.answer_rules import USUAL, AnswerRules
-from kinodex.agent.budget import Budget
+from kinodex.agent.budget import UNLIMITED, Budget
 from kinodex.agent.protocol import MAX_OPTIONS, Earlier
 from kinodex.index.errors import QueryError
 from kinodex.index.flags import Flag, flag_of
@@ -138,6 +139,12 @@ class Ground(Films):
     ] = None
     snap: Annotated[bool, Flag("End at cuts: padding shows no other shot.")] = False
 
+    @model_validator(mode="after")
+    def _check_budget(self) -> Self:
+        if self.agent is None and self.budget != UNLIMITED:
+            raise ValueError("got a budget, and no agent that could keep to it; give an agent, or leave it out")
+        return self
+
 
 class Ask(Films):
     """Have an agent answer a question about videos, with the ranges of its evidence."""
@@ -221,12 +228,23 @@ def made(request: type[R], values: Mapping[str, Any], spellings: Mapping[str, st
         raise UsageError(fault_of(error, request, spellings)) from error
 
 
+def _fault(error: ValidationError) -> tuple[ErrorDetails, tuple[int | str, ...]]:
+    """The error of a request that says most, and its place: of the kinds that a value may have, that which it is of."""
+    errors = error.errors(include_url=False)
+    first = errors[0]
+    if len(first["loc"]) < 3:
+        return first, first["loc"]
+    place = first["loc"][:-1]
+    of_place = [each for each in errors if each["loc"][:-1] == place]
+    return next((each for each in of_place if not each["type"].endswith("_type")), first), place
+
+
 def fault_of(
     error: ValidationError, request: type[BaseModel], spellings: Mapping[str, str] = MappingProxyType({})
 ) -> str:
     """Say in one line which field of a request does not fit, and why."""
-    first = error.errors(include_url=False)[0]
-    name = ".".join(map(str, first["loc"])) or "the request"
+    first, place = _fault(error)
+    name = ".".join(map(str, place)) or "the request"
     name = spellings.get(name, name)
     if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         taken = ", ".join(outside(name) for name in request.model_fields)

@@ -1,4 +1,4 @@
-"""The lines of text that readers see of a video, of all three kinds: said, on screen, and captions.
+"""The lines of text that readers see of a video, of all `LINE_KINDS`: said, on screen, and captions.
 
 Of captions, speech and text on screen those of the newest model are seen, and subtitles always.
 """

@@ -290,7 +290,7 @@ class Search:
         Clips are searched where `clip` gives the query's vector by their model, and that model.
 
         A line that shares only a small word with the text is left out (see `shares_words`). In another space captions,
-        whose vectors are in the library's own, are found by words alone. With the text's `meaning` all three kinds of
+        whose vectors are in the library's own, are found by words alone. With the text's `meaning` all kinds of
         text are found by it too.
         """
         found = self.by_each(text, vector, scope, 4 * k, min_gap_s, space, meaning, clip)

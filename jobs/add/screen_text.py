@@ -29,7 +29,7 @@ FULL_QUALITY = 95
 
 
 class NewLine(NamedTuple):
-    """A row of text on screen; see kinodex.index.annotations.ScreenLineLike."""
+    """A row of text on screen, as `kinodex.index.rows.ScreenTextRow` describes it."""
 
     start_s: float
     end_s: float

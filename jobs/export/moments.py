@@ -470,7 +470,7 @@ ROWS: dict[str, MomentsOf] = {
     "chapters": partial(_parts, "chapter"),
     "captions": _captions,
     "speech": _transcript,
-    "text": _screen_text,
+    "screen_text": _screen_text,
     "detections": _detections,
     "videos": _whole,
 }

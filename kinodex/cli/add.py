@@ -219,7 +219,9 @@ def show_report(report: AddReport, *, retries: bool = False) -> None:
     tokens += f", an estimated {spent.estimated_tokens} tokens" if spent.estimated_tokens else ""
     cost = f", cost {spent.cost:.4f}" if spent.cost else ""
     videos = f"{report.added} video{'s' * (report.added != 1)}"
-    rows = {"speech": "lines of speech", "text": "lines of text", "shots": "segments"}.get(report.stage, report.stage)
+    rows = {"speech": "lines of speech", "screen_text": "lines of text", "shots": "segments"}.get(
+        report.stage, report.stage
+    )
     out.print(f"added {report.rows} {rows} to {videos} in {report.seconds:.1f} s{tokens}{cost}")
     if report.incomplete and retries:
         lacking = counted(report.incomplete, "video")

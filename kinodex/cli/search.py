@@ -170,8 +170,6 @@ def ground(
 
 def _check_options(request: Ground, looking: options.Looking) -> None:
     """Refuse options that would do nothing."""
-    if request.agent is None and request.budget != Ground.model_fields["budget"].default:
-        raise UsageError("got --max-frames without --agent; name the agent it is for")
     if request.agent is not None and (request.verify or looking.dry_run):
         raise UsageError(
             "got --verify or --dry-run with --agent, whose model looks by itself; leave one of them out (`kinodex ask "

@@ -57,7 +57,7 @@ def wrong_calls(opened: kinodex.Library, folder: Path) -> dict[str, Callable[[],
         "it is one of all, frames, words": lambda: opened.ground("a boat", in_="x"),
         "got k=0": lambda: opened.ground("a boat", k=0),
         "got every_s=0": lambda: opened.duplicates(every_s=0.0),
-        "got None for an agent": lambda: opened.ask("Why?", agent=None),  # type: ignore[arg-type]
+        "got a budget, and no agent": lambda: opened.ground("a boat", budget=kinodex.Budget(frames=3)),
         "got 5 for a question": lambda: opened.ask(5),  # type: ignore[arg-type]
         "got options=[1, 2]; give a list of 2 to 26 texts": lambda: opened.ask("Why?", [1, 2]),  # type: ignore[list-item]
         "got options='ab'": lambda: opened.ask("Why?", "ab"),
@@ -65,8 +65,8 @@ def wrong_calls(opened: kinodex.Library, folder: Path) -> dict[str, Callable[[],
         "or lies in none": lambda: opened.ask("Why?", trace=folder / "none" / "t.jsonl"),
         "which is no file": lambda: opened.ask("Why?", follow_up=folder / "t.jsonl"),
         "got at_once=0": lambda: opened.ask_many(["Why?"], at_once=0),
-        "int are not parameters of the agent": lambda: opened.ask("Why?", settings=5),  # type: ignore[arg-type]
-        "got sharpness=inf": lambda: opened.ask("Why?", settings={"sharpness": inf}),
+        "got settings=5; it should be": lambda: opened.ask("Why?", settings=5),  # type: ignore[arg-type]
+        "sharpness=inf; it should be a finite number": lambda: opened.ask("Why?", settings={"sharpness": inf}),
         "got a budget of '5' cost; give a number above 0": lambda: kinodex.Budget(cost="5"),  # type: ignore[arg-type]
         "got a budget of inf seconds": lambda: kinodex.Budget(seconds=inf),
         "got a budget of 2.5 frames; give a whole number": lambda: kinodex.Budget(frames=2.5),  # type: ignore[arg-type]

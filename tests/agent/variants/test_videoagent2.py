@@ -344,7 +344,7 @@ NOTES = (
 )
 TOOLBOX = Toolbox(calls_left=3, frames=8, track_frames=32, confidence=True)
 QUIET = replace(TOOLBOX, confidence=False, calls_left=1)
-BANK: dict[str, Any] = {"question": KITE, "videos": (FILM,), "chapters": (SUMMARY,), "notes": NOTES}
+BANK: dict[str, Any] = {"question": KITE, "videos": (FILM,), "summaries": (SUMMARY,), "notes": NOTES}
 FRAMES = (ShownFrame(FILM.video_id, 17, 17.04, 8, 8, b"x"), ShownFrame(FILM.video_id, 18, 18.0, 8, 8, b"y"))
 ASSESSING = Assess(**BANK, number=2, most=5)
 CREATING = CreatePlan(**BANK, doubt="the kite is not described", toolbox=TOOLBOX)

@@ -133,7 +133,7 @@ def test_options_that_do_not_fit_are_refused_before_the_search(kinodex: Kinodex,
     for arguments, says in (
         (("a boat", "--model", "gpt-4o"), "--verify K"),
         (("a boat", "--base-url", "http://127.0.0.1:9/v1"), "--verify K"),
-        (("a boat", "--max-frames", 3), "without --agent"),
+        (("a boat", "--max-frames", 3), "got a budget, and no agent"),
         ((*agent, "--in", "words"), "with an agent, which decides by itself"),
         ((" ",), "empty text"),
         (("a boat", "--csv", tmp_path / "there.csv"), "there.csv"),

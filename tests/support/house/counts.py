@@ -1,6 +1,6 @@
 """Count what docs/architecture.md compares: lines, files, headings inside files, commands and options of a checkout.
 
-    python -m tests.support.house.counts CHECKOUT [CHECKOUT...]
+python -m tests.support.house.counts CHECKOUT [CHECKOUT...]
 """
 
 from __future__ import annotations

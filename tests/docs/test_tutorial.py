@@ -16,7 +16,6 @@ from typer.main import get_command
 from kinodex.cli.eval import with_run
 from kinodex.cli.main import COMMANDS, LAB, app
 from kinodex.cli.options import spread_ray
-from kinodex.jobs.add.stages import STAGES
 from tests.bench import decoders, gpu, ingest, search
 from tests.world import sample
 
@@ -80,8 +79,9 @@ def whole() -> Any:
         command.get_command(None, name)
     for name in LAB:
         command.commands["lab"].get_command(None, name)
-    for name in STAGES:
-        command.commands["add"].get_command(None, name)
+    adding = command.commands["add"]
+    for name in adding.list_commands(None):
+        adding.get_command(None, name)
     return command
 
 

@@ -173,12 +173,10 @@ def answer_a(request: Any) -> Any:
     return {"option": "A", "answer": None, "evidence": [len(request.frames) + 1] if request.notes else []}
 
 
-def test_traces_of_videos_with_pictures_are_as_before(words_library):
+def test_traces_and_requests_say_which_videos_have_pictures(words_library):
     _, events = asked(environment_of(words_library, "film", speech=False), KITE, ScriptedModel(answer_a), "uniform")
     header = record(next(event for event in events if isinstance(event, RunStarted)))
-    exchange = next(event for event in events if isinstance(event, Exchanged))
-    assert all("has_pictures" not in video for video in header["videos"])
-    assert "notes" not in request_fields(exchange.request)
+    assert [video["has_pictures"] for video in header["videos"]] == [True]
     told = Guess(question=KITE, videos=environment_of(words_library, "told").videos)
     assert request_fields(told)["videos"] == [
         {"video_id": text_video_id("told"), "title": "told", "start_s": 0.0, "duration_s": 60.0, "has_pictures": False}

@@ -251,7 +251,7 @@ def allowed_actions(actions: Sequence[str], declining: Declining) -> tuple[str, 
 # A reply's class, its JSON schema, the words about it in the prompt and its example have one order (`reply_schema`).
 
 REASONING_NAMES = (REASONING, "thought", "thoughts", "explanation", "reason", "rationale", "analysis")
-"""Names under which reasons are read: older traces have "thought", papers' prompts "explanation"."""
+"""Names under which reasons are read: papers' prompts have "thought" and "explanation"."""
 
 
 def after_thought(text: str) -> str:

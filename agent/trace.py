@@ -34,7 +34,6 @@ from kinodex.agent.protocol import (
     request_fields,
     request_key,
 )
-from kinodex.index.clocks import moved
 from kinodex.index.named_files import open_named, read_bytes
 from kinodex.index.nesting import parse_json
 
@@ -377,20 +376,7 @@ def read_trace(path: Path) -> list[Record]:
     if header.get("version") != VERSION:
         versions = f"version {header.get('version')}, this kinodex reads version {VERSION}"
         raise NotATrace(f"{path} is a trace of {versions}; record it again")
-    # The presentation times of older traces become those that a player shows; their videos say what is 0:00.
-    videos = header.get("videos", ())
-    zeros_s = {video["video_id"]: video["zero_s"] for video in videos if video.get("zero_s")}
-    only_s = next(iter(zeros_s.values()), 0.0) if len(videos) == 1 else 0.0
-    return [_moved(each, zeros_s, only_s) for each in records] if zeros_s else records
-
-
-def _moved(value: Any, zeros_s: Mapping[str, float], zero_s: float) -> Any:
-    if isinstance(value, list):
-        return [_moved(each, zeros_s, zero_s) for each in value]
-    if not isinstance(value, dict):
-        return value
-    zero_s = zeros_s.get(value["video_id"], 0.0) if "video_id" in value else zero_s
-    return moved({name: _moved(each, zeros_s, zero_s) for name, each in value.items() if name != "zero_s"}, -zero_s)
+    return records
 
 
 def _exchange(event: Exchanged) -> Record:

@@ -105,7 +105,7 @@ def test_two_runs_on_one_video_are_noticed_and_additions_go_with_their_video(lib
 
 
 def test_what_cannot_be_added(library):
-    with pytest.raises(LibraryError, match=r"'pictures'; it is one of captions, .*, sentences"):
+    with pytest.raises(LibraryError, match=r"'pictures'; it is one of speech, .*, sentences"):
         library.additions.pending("pictures", "m1")
     with pytest.raises(LibraryError, match=f"{OTHER.digest}.*; add it first"):
         library.additions.discard_leftovers("vectors", "nowhere")

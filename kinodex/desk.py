@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.answer_rules import USUAL
+from kinodex.agent.budget import UNLIMITED
 from kinodex.finder import Finder, ground_place
 from kinodex.index.kinds import KINDS
 from kinodex.index.rows import Hit
@@ -117,6 +118,8 @@ class Desk:
         if request.agent is not None:
             found = run_now(self.ground_by_agent(request))
             return arranged_by(rule, found, self.library.segments)
+        if request.budget != UNLIMITED:
+            raise UsageError("got a budget, and no agent that could keep to it; give an agent, or leave it out")
         found = arranged_by(rule, self._grounded(request, place), self.library.segments)
         if not request.verify:
             return found

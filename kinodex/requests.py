@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from kinodex.agent.answer_rules import USUAL, AnswerRules
-from kinodex.agent.budget import UNLIMITED, Budget
+from kinodex.agent.budget import Budget
 from kinodex.agent.protocol import MAX_OPTIONS, Earlier
 from kinodex.index.errors import QueryError
 from kinodex.index.flags import Flag, flag_of
@@ -138,12 +138,6 @@ class Ground(Films):
         float | None, Flag("Make one of those at most so many seconds apart; 0: that touch; -1: none.", "--join")
     ] = None
     snap: Annotated[bool, Flag("End at cuts: padding shows no other shot.")] = False
-
-    @model_validator(mode="after")
-    def _check_budget(self) -> Self:
-        if self.agent is None and self.budget != UNLIMITED:
-            raise ValueError("got a budget, and no agent that could keep to it; give an agent, or leave it out")
-        return self
 
 
 class Ask(Films):

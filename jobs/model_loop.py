@@ -11,20 +11,12 @@ with ModelLoop() as loop:
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from threading import Lock, Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
-
-from kinodex.agent.errors import TakesNoPictures
-from kinodex.agent.protocol import Exchange, Model, Models, R, Request, Usage
-from kinodex.index.shared_switch import SharedSwitch
-
-if TYPE_CHECKING:
-    from kinodex.agent.models.openai_model import OpenAIModel
+from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -96,52 +88,3 @@ async def _outcome(call: Coroutine[Any, Any, T]) -> T | BaseException:
     """Return what a call returns or raises: an error that its caller no longer waits for would be logged as a fault."""
     outcomes: Sequence[T | BaseException] = await asyncio.gather(call, return_exceptions=True)
     return outcomes[0]
-
-
-# Models whose requests are sent by such a loop, for agents in another one.
-
-SWITCH_S = 0.0002
-"""Longest time that a thread computes while another one waits: the models' turns are short and should come soon."""
-
-
-class _ModelElsewhere:
-    """A model whose requests are sent by another thread's loop."""
-
-    def __init__(self, model: OpenAIModel, loop: ModelLoop) -> None:
-        self._model, self._loop = model, loop
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def has_language(self) -> bool:
-        return self._model.has_language
-
-    async def ask(self, request: Request[R]) -> Exchange[R]:
-        return await self._loop.reply(self._model.ask(request))
-
-    async def check_sight(self) -> tuple[TakesNoPictures | None, Usage | None]:
-        return await self._loop.reply(self._model.check_sight())
-
-
-def models_in(loop: ModelLoop, models: Models) -> Models:
-    """The same models, those behind endpoints asked in the loop that opened them."""
-    from kinodex.agent.models.openai_model import OpenAIModel
-
-    def elsewhere(model: Model) -> Model:
-        return _ModelElsewhere(model, loop) if isinstance(model, OpenAIModel) else model
-
-    if isinstance(models, Mapping):
-        return {role: elsewhere(each) for role, each in models.items()}
-    return elsewhere(models)
-
-
-def _switch_quickly() -> Callable[[], None]:
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_S)
-    return lambda: sys.setswitchinterval(before)
-
-
-quick_switches = SharedSwitch(_switch_quickly)
-"""Shared by the runs of this process: the last one to end puts the interval back."""

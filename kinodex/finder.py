@@ -94,7 +94,7 @@ class Finder:
         _ = self._text_tower
 
     def embed(self, words: str = "", picture: Picture | None = None) -> Floats:
-        """Return the unit vector `[dim]` of words, of a picture, or of both, each of which counts a half."""
+        """Return the unit vector `[dim]` of words, of a picture, or of both, which count a half each."""
         if picture is None:
             return self._embed_words(words)
         seen = self._embed_picture(picture)
@@ -114,19 +114,19 @@ class Finder:
         return np.stack([made[text] if text in made else self._embed_words(text) for text in plain])
 
     def _ranked(self, request: Find, picture: Picture | None) -> list[Hit]:
+        among = self.library.where(request.where)
         if request.like is None:
-            return self._described(request, self._search(request, picture), picture)
+            return self._described(request, self._search(request, picture, among), picture, among)
         if picture is not None:
             raise UsageError("got a picture and like, which is another; give one of them")
         frame = self._frame_at(request.like)
         # Of its own neighbours no more than three are among the hits, which keep their distance.
         wider = request.model_copy(update={"k": request.k + 3, "in_": "frames", "query": ""})
-        hits = self._described(wider, self._search(wider, frame.vector), frame.vector)
+        hits = self._described(wider, self._search(wider, frame.vector, among), frame.vector, among)
         return [hit for hit in hits if not frame.is_near(hit, request.min_gap_s)][: request.k]
 
-    def _search(self, request: Find, picture: Picture | None) -> list[Hit]:
+    def _search(self, request: Find, picture: Picture | None, among: LibraryReader) -> list[Hit]:
         place = checked_place(request, picture, self.library)
-        among = self.library.where(request.where)
         scope = Scope(among.ids_named(request.videos), request.start_s, request.end_s)
         limits, words, search = (scope, request.k, request.min_gap_s), request.query, among.search
         match place:
@@ -153,16 +153,15 @@ class Finder:
             return search.lines(place, words, *limits)
         return search.extract(place, words, *limits)
 
-    def _described(self, request: Find, hits: list[Hit], picture: Picture | None) -> list[Hit]:
+    def _described(self, request: Find, hits: list[Hit], picture: Picture | None, among: LibraryReader) -> list[Hit]:
         """The hits with what readers want to know beside: titles, times of recording, and how far to trust them."""
         from kinodex.index.metadata import shown_at
 
         if not hits:
             return []
-        library = self.library.where(request.where)
         noise = None
         if request.in_ in BY_VECTOR:
-            noise = library.noise(self.space, library.ids_named(request.videos))
+            noise = among.noise(self.space, among.ids_named(request.videos))
         if noise is None and picture is None and request.in_ in (ALL, "frames"):
             sigmoid = self.library.sigmoid(self.library.space(self.space), request.query)
             hits = [_with_probability(hit, sigmoid) for hit in hits] if sigmoid else hits

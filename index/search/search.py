@@ -165,10 +165,10 @@ class Search:
         min_gap_s: float = 0.0,
     ) -> list[Hit]:
         """Find the `k` captions that match a text best by BM25, fused by rank with those nearest to its vector."""
-        lines = self._lines("captions", text, scope, k, min_gap_s)
         schema, own = self._tables["captions"].schema, self._own_space.digest
         if vector is None or captions_space(schema, own) != own:  # until `use-space` has embedded them again
-            return search_until_k(lines.by_words, lines.to_hits, k, lines.first, lines.limits)
+            return self.lines("captions", text, scope, k, min_gap_s)
+        lines = self._lines("captions", text, scope, k, min_gap_s)
         query = unit_query(vector, schema.field("vector").type.list_size)
 
         def by_meaning(limit: int, where: Filter | None) -> Rows:

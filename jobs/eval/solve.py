@@ -48,8 +48,9 @@ from kinodex.jobs.eval.contenders import (
     SolvedItem,
     failed_result,
 )
-from kinodex.jobs.model_loop import ModelLoop, models_in, quick_switches
+from kinodex.jobs.model_loop import ModelLoop
 from kinodex.jobs.models import ModelChoice, ModelsFor, chosen_models
+from kinodex.jobs.models_elsewhere import models_in, quick_switches
 from kinodex.jobs.telemetry import Watch, spans_to
 
 ENVIRONMENTS = 256

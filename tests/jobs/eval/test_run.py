@@ -27,7 +27,7 @@ from kinodex.agent.trace import Decided, Event, Expanded, Scored
 from kinodex.agent.variants.eea import reward_entropy
 from kinodex.evaluation import evaluate, show_progress
 from kinodex.index.spaces.thread_pools import thread_pools
-from kinodex.jobs import model_loop
+from kinodex.jobs import models_elsewhere
 from kinodex.jobs.errors import CostReached, UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemInput, ItemResult, Solve, SolvedItem
 from kinodex.jobs.eval.folder import ANSWERS, open_for_append, read_items, read_plan, read_results, read_run, trace_file
@@ -494,12 +494,12 @@ def test_threads_and_the_switch_interval_are_given_back_by_the_last_run() -> Non
         return torch.get_num_threads(), blas, pytest.approx(sys.getswitchinterval())
 
     before = state()
-    first, second = ([_one_thread.held(), model_loop.quick_switches.held()] for _ in range(2))
+    first, second = ([_one_thread.held(), models_elsewhere.quick_switches.held()] for _ in range(2))
     for held in (*first, *second):
         held.__enter__()
     for held in first:
         held.__exit__(None, None, None)
-    assert state() == (1, {1}, model_loop.SWITCH_S)
+    assert state() == (1, {1}, models_elsewhere.SWITCH_S)
     for held in second:
         held.__exit__(None, None, None)
     assert state() == before

@@ -1,7 +1,7 @@
-"""One request asked of a model: its reply is checked, and asked for once more with what was wrong with it.
+"""One request to a model: its reply is checked, and if it cannot be used the model is asked once more and told why.
 
-What a reply leaves out of what was asked for is asked for alone. This is all the patience that there is with a model,
-whoever asks: an agent's session, an addition to many videos, a judge.
+If a reply covers only a part of the request, a second request asks for the rest. Every caller goes through here: an
+agent's session, an addition to many videos, a judge.
 """
 
 from __future__ import annotations

@@ -195,7 +195,7 @@ class CaptionRow:
 
 @dataclass(frozen=True, slots=True)
 class NoteRow:
-    """A caption that a model wrote of `[start_s, end_s)` of a video for an agent, from so many `frames`."""
+    """A caption that a model wrote for an agent, of `[start_s, end_s)` of a video; it was shown that many `frames`."""
 
     video_id: str
     model: str
@@ -207,7 +207,7 @@ class NoteRow:
 
     @property
     def part(self) -> str:
-        """Name of the part, one column of the key of a note."""
+        """Name of the part of the video, which is a column of the key."""
         return part_name(self.start_s, self.end_s)
 
 

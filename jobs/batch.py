@@ -1,8 +1,8 @@
-"""Many pieces of work that ask models: so many at once, for so much money, until all are done or something ends it.
+"""Batches of work that ask models, within a limit of how many run together and of what they cost.
 
-A piece of work that an endpoint cannot bear is that one's failure; the endpoint is gone when different ones in a row,
-or all of them, get no reply. Whatever ends a batch, no further piece begins, and those in progress are awaited: they
-are paid for.
+If an endpoint does not reply to one piece of work, that piece has failed. If several different ones in a row get no
+reply, or none of all, the endpoint is gone. When a batch ends early no further piece begins, and those in progress are
+awaited, because they are paid for.
 
 batch = Batch(Limits(at_once=8, cost=2.0), "questions")
 batch.run(questions, begin, done)  # `begin` starts one and gives its future, `done` gets it with its result

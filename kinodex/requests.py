@@ -119,7 +119,7 @@ class Find(Scope):
 
 
 class Ground(Films):
-    """Find the ranges of time that fit a text best, by search alone or by an agent."""
+    """Find the ranges of time that fit a text best, by a search or by an agent."""
 
     text: Annotated[Text, Flag('What happens, in words: "the goal is scored".', is_argument=True)]
     in_: Annotated[str, Flag("Where to look: frames, words (said, on screen and captions), or all.", "--in")] = Field(

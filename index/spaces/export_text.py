@@ -46,8 +46,8 @@ Floats = NDArray[np.float32]
 def export_text_tower(space: Space, folder: Path) -> TowerFacts:
     """Write the text tower of a loaded space to `folder`, in half precision where that is near enough.
 
-    Raises ExportRefused with the reason if the tower is of a kind that torch cannot export, if one of the check's texts
-    has other token ids, or one of every sixteenth of them a vector with a cosine below 0.9999.
+    Raises ExportRefused with the reason: torch cannot export a tower of this kind, or the export differs. All texts of
+    the check must have the same token ids, and every sixteenth a vector with a cosine of at least 0.9999.
     """
     model, tokenizer = space.text_parts()
     settings = export_tokenizer(tokenizer, folder)

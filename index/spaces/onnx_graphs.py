@@ -108,7 +108,9 @@ def beside(file: ArrayFile) -> Callable[[str, NDArray[Any]], Any]:
 def cut(
     graph: Any, weights: Weights, tensor: Callable[[str, NDArray[Any]], Any] = within, most_bytes: float = math.inf
 ) -> list[GraphPart]:
-    """Cut a traced graph into parts that run one after another, each with at most so many bytes of weights, or one.
+    """Cut a traced graph into parts that run one after another, each with at most `most_bytes` of weights.
+
+    A weight that is larger than that has a part of its own.
 
     Weights in half precision are cast to float32 where they are used. What depends on weights alone is computed in
     every part that uses it.

@@ -87,8 +87,8 @@ def build_index(tables: Tables, name: str, part_rows: int | None = None) -> None
 def plan_parts(state: IndexState, part_rows: int) -> list[Part]:
     """Choose the parts to build: of the fragments without a part, and of small parts, each kept whole.
 
-    While there are three parts or more that are no larger than twice what is gathered, they are gathered too (the
-    size-tiered merges of LSM trees; O'Neil et al. 1996).
+    Older parts are joined in, too, as long as at least three of them are at most twice as large as the rows that were
+    gathered so far (the size-tiered merges of LSM trees; O'Neil et al. 1996).
     """
     gathered = [Part(frozenset([number]), rows) for number, rows in state.fresh.items()]
     left = [each for each in state.parts if each.rows < FULL_SHARE * part_rows]

@@ -236,7 +236,7 @@ def most_weight(at_once: int) -> int:
 
 
 def weight_of(parts: int, at_once: int) -> int:
-    """The weight of a video of so many parts, of which no more than some wait for the endpoint at a time."""
+    """The weight of a video with this number of `parts`; only a few of them wait for the endpoint at a time."""
     return min(max(parts, BATCHES_AHEAD), BATCHES_AHEAD * at_once)
 
 

@@ -142,7 +142,7 @@ def ground(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Find the ranges of time that fit a text best, by search alone or with an agent, and say on what basis.
+    """Find the ranges of time that fit a text best, by a search or by an agent, and say on what basis.
 
     Only a model that looked (--verify, or an agent's) says that it is there or not. Exits with 0 in either case.
     """

@@ -25,23 +25,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.errors import NeedsPictures
-from kinodex.agent.protocol import CAPTION, EXACT_S, SCREEN_TEXT, SPEECH, Anchor, Note, ShownFrame, Video, named_video
-from kinodex.index.rows import SpeechRow
+from kinodex.agent.protocol import EXACT_S, Anchor, Note, ShownFrame, Video, named_video
+from kinodex.index.kinds import KINDS, LINE_KINDS, QUOTED_KINDS, KindName
 from kinodex.index.terms import line_terms, query_terms
 
 if TYPE_CHECKING:
     from kinodex.index.library import LibraryReader
     from kinodex.index.rows import (
-        CaptionRow,
         ChapterRow,
         DetectionRow,
         FrameVectors,
         Hit,
         NoteRow,
         Scope,
-        ScreenTextRow,
         SegmentRow,
         StoredFrame,
+        TextLine,
         VideoRow,
     )
     from kinodex.index.search.in_memory import InMemory
@@ -85,20 +84,19 @@ class LibraryVideos:
         rows: Sequence[VideoRow],
         embed_text: EmbedText,
         *,
-        speech: bool = True,
-        screen_text: bool = True,
+        hide: Collection[KindName] = (),
         space: str | None = None,
     ) -> None:
         """`embed_text` is of `space`, the name or digest of one of `library.spaces()`; None is the library's own.
 
-        Without `speech` it is as if there were no transcript, without `screen_text` as if no text was on screen.
+        Of kinds of lines to `hide`, it is as if there were none: `("speech",)` leaves the films silent.
         """
         self.uri = library.uri
         self.space = library.space(space)
         self.videos = tuple(Video(row.video_id, row.title, row.start_s, row.duration_s, row.frames > 0) for row in rows)
         self.index_frames = sum(row.frames for row in rows)
         self._library, self._rows, self._embed_text = library, tuple(rows), embed_text
-        self._speech, self._screen_text = speech, screen_text
+        self._hidden = frozenset(hide)
         self._other_space = None if self.space.digest == library.fingerprint.digest else self.space.digest
         self._ids = frozenset(row.video_id for row in rows)
         self._in_memory: dict[str, InMemory] = {}
@@ -115,8 +113,7 @@ class LibraryVideos:
 
     def only(self, video_ids: Collection[str]) -> LibraryVideos:
         rows = [row for row in self._rows if row.video_id in video_ids]
-        shown = {"speech": self._speech, "screen_text": self._screen_text}
-        return LibraryVideos(self._library, rows, self._embed_text, **shown, space=self._other_space)
+        return LibraryVideos(self._library, rows, self._embed_text, hide=self._hidden, space=self._other_space)
 
     def in_memory(self, video_id: str) -> InMemory:
         """The frames of a video, else its words in their place; raises `NeedsPictures` for a video without both."""
@@ -134,13 +131,13 @@ class LibraryVideos:
         words = self.words(video_id)
         if not words:
             title = next(video.title for video in self.videos if video.video_id == video_id)
-            hidden = "" if self._speech else ", and its transcript is not to be read"
+            hidden = "" if "speech" not in self._hidden else ", and its transcript is not to be read"
             raise NeedsPictures(
                 f"the library holds neither frames nor captions of {title!r}{hidden}; ingest the "
                 "video, or import captions of it"
             )
         in_own = self._other_space is None and self._library.has_caption_vectors  # of captions alone
-        if words[0].source == CAPTION and in_own:
+        if words[0].source == "captions" and in_own:
             return InMemory.of(self._library.caption_vectors(video_id))
         times_s = np.array([note.start_s for note in words])
         vectors = self.embed_texts([note.text for note in words]).astype(np.float16)
@@ -149,20 +146,15 @@ class LibraryVideos:
     def words(self, video_id: str) -> tuple[Note, ...]:
         """The captions of a video by the newest model that wrote any, else its transcript; in time order."""
         if video_id not in self._words:
-            captions = tuple(note for note in self.lines(video_id) if note.source == CAPTION)
-            said = tuple(note for note in self.lines(video_id) if note.source == SPEECH)
+            captions = tuple(note for note in self.lines(video_id) if note.source == "captions")
+            said = tuple(note for note in self.lines(video_id) if note.source == "speech")
             self._words[video_id] = captions or said
         return self._words[video_id]
 
     def lines(self, video_id: str) -> tuple[Note, ...]:
-        """All that is written of a video, said in it or stands on its screen: notes by source, in time order."""
+        """Quote all lines of a video, of every kind that is not hidden, in the order of time."""
         if video_id not in self._lines:
-            kinds: dict[str, Sequence[SpeechRow | ScreenTextRow | CaptionRow]] = {
-                SPEECH: self.speech(video_id),
-                SCREEN_TEXT: self.screen_text(video_id),
-                CAPTION: self.captions(video_id),
-            }
-            notes = [_quoted(row, kind) for kind, rows in kinds.items() for row in rows]
+            notes = [_quoted(line) for line in self._library.lines.rows(video_id, self._kinds)]
             self._lines[video_id] = tuple(sorted(notes, key=lambda note: note.start_s))
         return self._lines[video_id]
 
@@ -201,19 +193,8 @@ class LibraryVideos:
     def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]:
         return self._library.frames(video_id, frame_nos)
 
-    def speech(self, video_id: str, start_s: float | None = None, end_s: float | None = None) -> list[SpeechRow]:
-        return self._library.speech(video_id, start_s, end_s) if self._speech else []
-
-    def screen_text(
-        self, video_id: str, start_s: float | None = None, end_s: float | None = None
-    ) -> list[ScreenTextRow]:
-        return self._library.screen_text.rows(video_id, start_s, end_s) if self._screen_text else []
-
     def segments(self, video_id: str) -> list[SegmentRow]:
         return self._library.segments(video_id)
-
-    def captions(self, video_id: str) -> list[CaptionRow]:
-        return self._library.captions(video_id)
 
     def detections(
         self, video_id: str, start_s: float | None, end_s: float | None, label: str | None
@@ -228,10 +209,9 @@ class LibraryVideos:
     def chapters(self, video_id: str) -> list[ChapterRow]:
         """Scenes and chapters of a video with titles and summaries, a chapter before its scenes; none without a model.
 
-        Their texts were written from all words of a video, so there are none where speech or text on screen are not
-        to be read.
+        Their texts were written from all lines of a video, so there are none where any kind of lines is hidden.
         """
-        return self._library.chapters.rows(video_id) if self._speech and self._screen_text else []
+        return [] if self._hidden else self._library.chapters.rows(video_id)
 
     def clips(self, video_id: str, model: str) -> list[NoteRow]:
         return self._library.notes.read(video_id, model)
@@ -241,13 +221,9 @@ class LibraryVideos:
         self._library.notes.add(rows)
 
     def search_words(self, text: str, k: int) -> list[Hit]:
-        """The `k` lines that match a text best: said, on screen or captions, by words and, if it can be, by meaning."""
-        from kinodex.index.kinds import LINE_KINDS
-
-        shown = {"speech": self._speech, "screen_text": self._screen_text}
-        sources = [kind for kind in LINE_KINDS if shown.get(kind, True)]
+        """Find the `k` lines that match a text best, by words and, if the library can, by meaning."""
         meaning = self._library.sentences.meaning(text)
-        return self._known(self._library.search.words(text, self._scope, k, meaning=meaning, sources=sources))
+        return self._known(self._library.search.words(text, self._scope, k, meaning=meaning, sources=self._kinds))
 
     def ranked(self, texts: Sequence[str], k: int, anchors_from: AnchorsFrom = "all") -> list[str]:
         """Videos by how well they match any of the texts, best first, by the `k` best matches of each text.
@@ -273,6 +249,10 @@ class LibraryVideos:
         for hits in (words, frames) if words else ():
             yield from ((hit.video_id, -rank) for rank, hit in enumerate(hits))
 
+    @property
+    def _kinds(self) -> list[KindName]:
+        return [kind for kind in LINE_KINDS if kind not in self._hidden]
+
     @cached_property
     def _scope(self) -> Scope:
         from kinodex.index.rows import Scope
@@ -285,19 +265,14 @@ class LibraryVideos:
         return [hit for hit in hits if hit.video_id in self._ids]
 
 
-def _quoted(row: SpeechRow | ScreenTextRow | CaptionRow, kind: str) -> Note:
-    """A line as a note; a caption has a confidence, and how surely text was read is no doubt about the video.
-
-    What was heard says by whom, where voices are told apart; imported lines stay as they were asked before there were
-    voices.
-    """
-    confidence = getattr(row, "confidence", None) if kind == CAPTION else None
-    speaker = getattr(row, "speaker", None) if getattr(row, "source", "") == "model" else None
-    text = f"{speaker}: {row.text}" if speaker else row.text
-    return Note(row.video_id, row.start_s, row.end_s, kind, text, confidence)
+def _quoted(line: TextLine) -> Note:
+    """Quote a line, with the name of who says it; how surely it was read or heard is no doubt about the video."""
+    text = f"{line.speaker}: {line.text}" if line.speaker else line.text
+    confidence = None if KINDS[line.source].is_verbatim else line.confidence
+    return Note(line.video_id, line.start_s, line.end_s, line.source, text, confidence)
 
 
-# Matches of queries with all lines of a video: what is said, what stands on screen, and captions.
+# Matches of queries with all lines of a video.
 #
 # Each kind of line is judged by its own kind, in all videos that are searched: captions resemble any query about
 # pictures more than speech does. Where the library has vectors of sentences, a line matches by the better of its words
@@ -410,12 +385,11 @@ class Environment:
         embed_text: EmbedText,
         detect: Detect | None = None,
         *,
-        speech: bool = True,
-        screen_text: bool = True,
+        hide: Collection[KindName] = (),
         space: str | None = None,
     ) -> Self:
         """Make an environment of these videos of a library; the arguments are those of `LibraryVideos`."""
-        source = LibraryVideos(library, videos, embed_text, speech=speech, screen_text=screen_text, space=space)
+        source = LibraryVideos(library, videos, embed_text, hide=hide, space=space)
         return cls(source, detect)
 
     @classmethod
@@ -552,25 +526,24 @@ class Environment:
         return lines[bisect_left(lines, low, key=start) : bisect_left(lines, high, key=start)]
 
     def search_words(self, text: str, k: int) -> list[Hit]:
-        """The `k` lines that match a text best: of what is said and stands on screen, and captions."""
+        """Find the `k` lines of any kind that match a text best."""
         return self.source.search_words(text, k)
-
-    def speech(self, video_id: str, start_s: float, end_s: float) -> list[SpeechRow]:
-        """Lines spoken in [start_s, end_s); none without speech."""
-        return self.source.speech(video_id, start_s, end_s)
-
-    def screen_text(self, video_id: str, start_s: float, end_s: float) -> list[ScreenTextRow]:
-        """Lines of text on screen that share some time with [start_s, end_s); none if they are not to be read."""
-        return self.source.screen_text(video_id, start_s, end_s)
 
     def chapters(self, video_id: str) -> list[ChapterRow]:
         """Scenes and chapters with titles and summaries, a chapter before its scenes; none if none were written."""
         return self.source.chapters(video_id)
 
+    def lines(
+        self, video_id: str, kinds: Collection[str], start_s: float | None = None, end_s: float | None = None
+    ) -> tuple[Note, ...]:
+        """Quote the lines of some kinds that share some time with [start_s, end_s), in the order of time."""
+        low, high = _range(start_s, end_s)
+        lines = (line for line in self.source.lines(video_id) if line.source in kinds)
+        return tuple(line for line in lines if line.end_s > low and line.start_s < high)
+
     def quoted(self, video_id: str, start_s: float, end_s: float) -> tuple[Note, ...]:
-        """Quote what is said and stands on screen in [start_s, end_s) of a video: notes in the order of time."""
-        lines = (line for line in self.source.lines(video_id) if line.source in (SPEECH, SCREEN_TEXT))
-        return tuple(line for line in lines if line.end_s > start_s and line.start_s < end_s)
+        """Quote the lines that go with frames of [start_s, end_s): what is said and stands on screen meanwhile."""
+        return self.lines(video_id, QUOTED_KINDS, start_s, end_s)
 
     def segments(self, video_id: str, start_s: float | None = None, end_s: float | None = None) -> list[SegmentRow]:
         """The library's segments that share some time with [start_s, end_s), in order, with captions if it has any."""
@@ -579,12 +552,7 @@ class Environment:
 
     def captions(self, video_id: str, start_s: float | None = None, end_s: float | None = None) -> tuple[Note, ...]:
         """Captions by `kinodex add captions` of segments that share some time with [start_s, end_s), in order."""
-        low, high = _range(start_s, end_s)
-        return tuple(
-            Note(video_id, row.start_s, row.end_s, "captions", row.text, row.confidence)
-            for row in self.source.captions(video_id)
-            if row.end_s > low and row.start_s < high
-        )
+        return self.lines(video_id, ("captions",), start_s, end_s)
 
     def detections(
         self, video_id: str, start_s: float | None = None, end_s: float | None = None, label: str | None = None

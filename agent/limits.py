@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from kinodex.agent.budget import Budget
-from kinodex.agent.protocol import SCREEN_TEXT, Note, ShownFrame, Usage
+from kinodex.agent.protocol import Note, ShownFrame, Usage
 
 # Seconds of one question's own work: what it computes, and its calls to models while they are served.
 #
@@ -305,7 +305,7 @@ class Account:
 
     def count_screen_text(self, notes: Iterable[Note]) -> None:
         """Count those of some notes, which a model is given, that quote text on screen."""
-        self._screen_lines |= {note for note in notes if note.source == SCREEN_TEXT}
+        self._screen_lines |= {note for note in notes if note.source == "screen_text"}
 
     def count_chapters(self, notes: Sequence[Note], *, without: int) -> None:
         """Count the scenes and chapters that prompts list, and the videos of which there are none to list."""

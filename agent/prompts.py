@@ -27,6 +27,7 @@ from kinodex.agent.protocol import (
     ShownFrame,
     Turn,
     Video,
+    by_kind,
     citation_numbers,
     listed_candidates,
 )
@@ -130,6 +131,7 @@ def _templates() -> Environment:
     )
     templates.filters["one_line"] = lambda text: " ".join(text.split())
     templates.filters["seconds"] = lambda time_s: f"{time_s:.1f} s"
+    templates.filters["by_kind"] = by_kind
     templates.globals["reply_line"] = reply_line
     templates.globals["clock_range"] = beside_range
     for function in (candidate_lines, frame_order, history_lines, newness, parent_score, segment_line):

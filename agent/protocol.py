@@ -24,7 +24,7 @@ from kinodex.agent.replies import (
     strict_schema,
     without_reasoning,
 )
-from kinodex.index.kinds import KINDS, LineKind
+from kinodex.index.kinds import KINDS, LINE_KINDS, Kind
 
 MAX_OPTIONS = 26
 # Questions, and the parts of videos that requests are about.
@@ -145,12 +145,6 @@ class Segment:
     end_s: float
 
 
-SPEECH: LineKind = "speech"
-SCREEN_TEXT: LineKind = "screen_text"
-CAPTION: LineKind = "captions"
-"""Sources of notes that quote lines of a library."""
-
-
 @dataclass(frozen=True, slots=True)
 class Note:
     """A finding about [start_s, end_s) of a video, in words; `source` is the tool or table that it is from.
@@ -176,6 +170,12 @@ class Note:
         """The name of its source where a prompt quotes it: the words screen text for `screen_text`."""
         kind = KINDS.get(self.source)
         return self.source if kind is None else kind.quote
+
+
+def by_kind(notes: Sequence[Note]) -> list[tuple[Kind, list[Note]]]:
+    """Group notes that quote lines by their kind, in the order of `LINE_KINDS`."""
+    groups = [(KINDS[kind], [note for note in notes if note.source == kind]) for kind in LINE_KINDS]
+    return [(kind, lines) for kind, lines in groups if lines]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,14 @@ word for it in JSON, HTTP, MCP and prompts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Literal
+
+from kinodex.index.errors import QueryError
 
 KindName = Literal["frames", "clips", "speech", "screen_text", "captions", "chapters", "detections"]
-LineKind = Literal["speech", "screen_text", "captions"]
-"""Kinds whose rows are lines of text with a start and an end."""
 FoundIn = Literal[KindName, "extracts", "several"]
 """Where a hit was found: a kind, a row of an extract, or "several" kinds at once."""
 
@@ -37,38 +37,65 @@ class Kind:
     """The name of one row where a prompt quotes it; empty for what is no text."""
     is_added: bool = True
     """`kinodex add NAME` makes it. Frames come with the videos."""
+    is_line: bool = False
+    """Its rows are lines: a text with a start and an end. The next three are about lines."""
+    is_verbatim: bool = False
+    """The video itself says or shows the text, so a confidence says how well it was heard or read, and no more."""
+    is_quoted_with_frames: bool = True
+    """Agents get its lines together with the frames of the same time, unless they describe those frames."""
     forgives_typos: bool = False
-    """Of lines: where too few hold the words, those follow that hold them with a letter or two wrong."""
+    """Where too few lines hold the words, those follow that hold them with a letter or two wrong."""
 
-    @property
-    def is_line(self) -> bool:
-        """True for a kind of `LineKind`."""
-        return self.name in LINE_KINDS
+    def count(self, number: int) -> str:
+        """Say a number of its rows in words.
+
+        >>> KINDS["speech"].count(1), KINDS["captions"].count(2000)
+        ('1 line of speech', '2,000 captions')
+        """
+        one, many = (
+            (f"line of {self.label}", f"lines of {self.label}") if self.is_verbatim else (self.quote, self.label)
+        )
+        return f"{number:,} {one if number == 1 else many}"
 
 
-LINE_KINDS: tuple[LineKind, ...] = get_args(LineKind)
 KINDS: Mapping[str, Kind] = MappingProxyType(
     {
         kind.name: kind
         for kind in (
             Kind("frames", "pictures", "meaning", "seen", is_added=False),
             Kind("clips", "clips", "movement", "seen to move"),
-            Kind("speech", "speech", "words", "said", "speech"),
+            Kind("speech", "speech", "words", "said", "speech", is_line=True, is_verbatim=True),
             Kind(
                 "screen_text",
                 "text on screen",
                 "words, typos forgiven",
                 "shown as text",
                 "screen text",
+                is_line=True,
+                is_verbatim=True,
                 forgives_typos=True,
             ),
-            Kind("captions", "captions", "words and meaning", "described", "caption"),
+            Kind(
+                "captions",
+                "captions",
+                "words and meaning",
+                "described",
+                "caption",
+                is_line=True,
+                is_quoted_with_frames=False,
+            ),
             Kind("chapters", "chapters", "titles and summaries", "described", "chapter"),
-            Kind("detections", "detections", "labels", "detected"),
+            Kind("detections", "detections", "labels", "detected", "detection"),
         )
     }
 )
 """All kinds by name, in the order in which help lists them."""
+LINE_KINDS: tuple[KindName, ...] = tuple(kind.name for kind in KINDS.values() if kind.is_line)
+"""Kinds whose rows are lines of text."""
+WORDED_KINDS: tuple[KindName, ...] = tuple(kind.name for kind in KINDS.values() if kind.quote)
+"""Kinds whose rows hold words."""
+QUOTED_KINDS: tuple[KindName, ...] = tuple(name for name in LINE_KINDS if KINDS[name].is_quoted_with_frames)
+"""Kinds whose lines agents get together with frames."""
 
 ALL, WORDS = "all", "words"
 SEVERAL: Literal["several"] = "several"
@@ -78,6 +105,28 @@ SEARCHED_TOGETHER: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Places to search in that stand for several kinds, whose hits are fused."""
 PLACES = (ALL, *KINDS, WORDS)
 """Where a search can look, besides the extracts of a library."""
+
+
+def place_labels() -> dict[str, str]:
+    """Label the places where a search can look, in words for people.
+
+    >>> place_labels()["frames"]
+    'pictures'
+    """
+    together = {ALL: "pictures and words", WORDS: "all words"}
+    return {place: together.get(place) or KINDS[place].label for place in PLACES}
+
+
+def line_kinds(names: Sequence[str]) -> tuple[KindName, ...]:
+    """Check names of kinds of lines, and give each once, in the order of `LINE_KINDS`; raises QueryError.
+
+    >>> line_kinds(["captions", "speech"])
+    ('speech', 'captions')
+    """
+    unknown = next((name for name in names if name not in LINE_KINDS), None)
+    if unknown is not None:
+        raise QueryError(f"got {unknown!r}, which is no kind of lines; there are {', '.join(LINE_KINDS)}")
+    return tuple(kind for kind in LINE_KINDS if kind in names)
 
 
 def places_help() -> str:

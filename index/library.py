@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, is_dataclass
 from functools import cached_property, partial
@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from kinodex.index.additions import Additions, plain_label
 from kinodex.index.annotations.chapters import Chapters
+from kinodex.index.annotations.lines import Lines
 from kinodex.index.annotations.newest_rows import newest_rows
 from kinodex.index.annotations.notes import Notes
-from kinodex.index.annotations.screen_text import ScreenText
 from kinodex.index.annotations.speakers import Speakers
 from kinodex.index.clocks import moved, moved_s, stored_range
 from kinodex.index.durations import counted
@@ -52,6 +52,7 @@ from kinodex.index.rows import (
     DetectionRow,
     FrameVectors,
     LibraryFacts,
+    ScreenTextRow,
     SegmentRow,
     SpeechRow,
     StoredFrame,
@@ -88,11 +89,8 @@ from kinodex.index.store.leases import DEFAULT_LEASE, Lease, Pace, guard
 from kinodex.index.store.load_tower import load_tower_of
 from kinodex.index.store.places import TABLE_SUFFIX, entries_at, is_local, place
 from kinodex.index.store.schema import (
-    EXTRACTS_PREFIX,
-    MAPPED_PREFIX,
-    SENTENCES_PREFIX,
+    OUR_TABLES,
     SHOTS,
-    VECTORS_PREFIX,
     captions_space,
     read_heading,
     table_schemas,
@@ -108,8 +106,6 @@ from kinodex.index.videos.writer import VideoWriter
 FRAME_COLUMNS = ["video_id", "frame_no", "time_s", "width_px", "height_px", "jpeg"]
 EXACT_S = 1e-6
 GLOB = re.compile(r"[*?\[]")
-PARTS_OF_VIDEOS = ("search", "additions", "notes", "screen_text", "chapters", "extracts")
-"""Parts of an open library that look at the videos that are seen."""
 
 
 class LibraryReader:
@@ -154,7 +150,7 @@ class LibraryReader:
                 "columns hold"
             )
         view = copy(self)
-        for part in PARTS_OF_VIDEOS:
+        for part in _parts(type(self)):  # they look at the videos that are seen
             vars(view).pop(part, None)
         view.condition = condition
         view.visible = self.visible.narrowed(partial(self.metadata.holding, condition))
@@ -177,9 +173,9 @@ class LibraryReader:
         return Notes(self.tables, self.visible)
 
     @cached_property
-    def screen_text(self) -> ScreenText:
-        """Text that pictures show."""
-        return ScreenText(self.tables, self.visible)
+    def lines(self) -> Lines:
+        """Lines of text of all kinds."""
+        return Lines(self.tables, self.visible)
 
     @cached_property
     def chapters(self) -> Chapters:
@@ -393,7 +389,7 @@ class LibraryReader:
         video = self.video(video_id)
         captions = sorted(self.captions(video.video_id), key=lambda each: each.start_s)
         same = {(each.start_s, each.end_s): each for each in captions}
-        exact = newest_rows(self.tables, self.visible, "shots", "shots", video.video_id, [], SHOTS.names)
+        exact = newest_rows(self.tables, self.visible, "shots", video.video_id, SHOTS.names)
         stored = exact or self.tables.rows("segments", equal("video_id", video.video_id)).to_pylist()
         segments = []
         for each in sorted(stored, key=lambda each: int(each["segment_no"])):
@@ -472,6 +468,15 @@ class LibraryReader:
         seen = (row for row in rows.to_pylist() if row["model"] in shown)
         return self.speakers.lines(moved(row, -video.zero_s) for row in seen)
 
+    def screen_text(
+        self, video_id: str, start_s: float | None = None, end_s: float | None = None
+    ) -> list[ScreenTextRow]:
+        """Read the text on screen that shares some time with `[start_s, end_s)`, from top to bottom."""
+        columns = [*ScreenTextRow.__slots__]
+        rows = newest_rows(self.tables, self.visible, "screen_text", video_id, columns, start_s=start_s, end_s=end_s)
+        found = [known(ScreenTextRow, row | {"box": tuple(row["box"])}) for row in rows]
+        return sorted(found, key=lambda row: (row.start_s, row.box[1], row.box[0]))
+
     def info(self) -> LibraryFacts:
         """Summarise the library in numbers."""
         videos = self.video_columns(["duration_s", "frames", "segments", "speech_lines"])
@@ -536,16 +541,15 @@ def _position(stored_s: NDArray[np.float64], time_s: float, mode: str, video: Vi
     return nearest
 
 
+def _parts(of: type[LibraryReader]) -> Iterator[str]:
+    """Name the parts of an open library that are made on first use."""
+    return (name for each in of.__mro__ for name, part in vars(each).items() if isinstance(part, cached_property))
+
+
 def _opened(uri: str, condition: str | None) -> Library:
     return Library.open(uri).where(condition)
 
 
-OUR_TABLES = (
-    "frames", VECTORS_PREFIX, "segments", "captions", "detections", "speech", "additions",
-    "failures", "sources", "runs", "leases", "notes", "screen_text", "chapters", "speakers", "undrawn", "metadata",
-    "shots", SENTENCES_PREFIX, MAPPED_PREFIX, EXTRACTS_PREFIX,
-    "videos",
-)  # fmt: skip
 CREATION = "creation"
 """The lease of a process that makes a library: its row alone is no trace of one that was there."""
 

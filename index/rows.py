@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.index.kinds import FoundIn, KindName, LineKind
+from kinodex.index.kinds import FoundIn, KindName
 
 Basis = Literal["ranking", "probability", "verified"]
 """What stands behind a moment: an order alone, which claims nothing; a probability of the space's own; or a model that
@@ -263,14 +263,19 @@ class ChapterRow:
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """A line of text in `[start_s, end_s)`, said ("speech"), on screen ("screen_text") or a caption ("captions")."""
+    """A line of text in `[start_s, end_s)`; `source` is one of `LINE_KINDS`, such as "speech".
+
+    `speaker` is the voice or name of who says it, and `confidence` is 0 to 1; both are None for kinds without them.
+    """
 
     video_id: str
-    source: LineKind
+    source: KindName
     start_s: float
     end_s: float
     text: str
     model: str | None
+    speaker: str | None = None
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

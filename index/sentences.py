@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kinodex.index.annotations.lines import LineKey, count_lines, grouped, lines_of
+from kinodex.index.annotations.lines import LineKey, count_lines, grouped, stored_lines
 from kinodex.index.errors import BadCheckpoint, SpaceMismatch, TorchMissing, WeightsMissing
 from kinodex.index.kinds import LINE_KINDS
 from kinodex.index.rows import TextLine
@@ -99,7 +99,7 @@ class Sentences:
 
     def lines(self, video_id: str) -> list[TextLine]:
         """Read the lines of a complete video that readers see: what there is to embed, in presentation times."""
-        return lines_of(self._tables, self._visible, video_id)
+        return stored_lines(self._tables, self._visible, video_id)
 
     def add(
         self, videos: Mapping[str, tuple[Sequence[TextLine], NDArray[np.floating[Any]]]], fingerprint: Fingerprint

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.clocks import player_s
 from kinodex.index.errors import WeightsMissing
+from kinodex.index.kinds import LINE_KINDS
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.pictures import STORED, NotAPicture, opened_picture
 from kinodex.index.repair import FileFacts
@@ -80,14 +81,12 @@ def shown_between(
 def notes_between(
     library: LibraryReader, video_id: str, start_s: float, end_s: float, *, captions: bool = True
 ) -> list[Note]:
-    """Read the lines said and on screen in a part, and with `captions` those that were written about it."""
-    from kinodex.agent.protocol import CAPTION, SCREEN_TEXT, SPEECH, Note
+    """Quote the lines of a part, kind by kind; `captions` are left out on request."""
+    from kinodex.agent.protocol import Note
 
-    spoken, shown = library.speech(video_id, start_s, end_s), library.screen_text.rows(video_id, start_s, end_s)
-    written = library.captions(video_id) if captions else []
-    within = [row for row in written if row.end_s > start_s and row.start_s < end_s]
-    kinds = ((SPEECH, spoken), (SCREEN_TEXT, shown), (CAPTION, within))
-    return [Note(video_id, row.start_s, row.end_s, kind, row.text) for kind, rows in kinds for row in rows]
+    kinds = [kind for kind in LINE_KINDS if captions or kind != "captions"]
+    lines = library.lines.rows(video_id, kinds, start_s, end_s)
+    return [Note(video_id, line.start_s, line.end_s, line.source, line.text) for line in lines]
 
 
 def picture_of(frame: StoredFrame | ShownFrame) -> Image:

@@ -29,8 +29,6 @@ from numpy.typing import NDArray
 from kinodex.agent.environment import Environment, Floats, LibraryVideos, calibrate
 from kinodex.agent.errors import NeedsLanguage
 from kinodex.agent.protocol import (
-    SCREEN_TEXT,
-    SPEECH,
     Exchange,
     Note,
     Question,
@@ -562,13 +560,13 @@ def read_screen(question: Question, notes: Sequence[Note]) -> Verdict:
     lines = [(at, note.source, f" {plain(note.text)} ") for at, note in enumerate(notes, 1)]
     subjects = [*NAME.findall(question.text), *CODE.findall(question.text)] or TALK.findall(question.text)
     if names := {plain(name) for name in subjects}:
-        said = [(at, text) for at, source, text in lines if source == SPEECH]
+        said = [(at, text) for at, source, text in lines if source == "speech"]
         found = [(at, text) for at, text in said if any(f" {name} " in text for name in names)]
         options = question.options
     elif not ASKS_FOR_TEXT.search(question.text) or SPOKEN.search(question.text):
         return Verdict()
     else:
-        found = [(at, text) for at, source, text in lines if source == SCREEN_TEXT]
+        found = [(at, text) for at, source, text in lines if source == "screen_text"]
         options = question.options or tuple(dict.fromkeys(text for _, text in found))
     places = [tuple(at for at, text in found if f" {plain(option)} " in text) for option in options]
     held = [which for which, numbers in enumerate(places) if numbers]

@@ -18,11 +18,11 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.protocol import Request
 from kinodex.agent.session import Session
+from kinodex.index.kinds import KindName
 from kinodex.index.times import clock
 
 P = TypeVar("P")
 FINITE = ConfigDict(allow_inf_nan=False)
-Table = Literal["captions", "speech", "screen_text", "detections"]
 Step = Mapping[str, Any]
 """An `Acted` as a trace has it, with its `action`, `arguments` and `notes`."""
 
@@ -38,8 +38,8 @@ class Variant:
     """An agent under its name. `run` takes parameters of the class that `parameters` makes.
 
     `parameters` returns the defaults for a longest video of so many seconds: a frozen dataclass with, at least,
-    `rounds`, the paper's own limit of rounds or steps. `uses` names the library's tables that the agent reads
-    besides frames and vectors; they may be empty. `ablations` are settings of its parameters, by the name of the part
+    `rounds`, the paper's own limit of rounds or steps. `uses` names the kinds that the agent reads besides
+    frames; there may be none. `ablations` are settings of its parameters, by the name of the part
     that they switch off.
     """
 
@@ -48,7 +48,7 @@ class Variant:
     run: Callable[[Session, Any], Awaitable[Answer]]
     parameters: Callable[[float], Any]
     roles: tuple[str, ...]
-    uses: tuple[Table, ...] = ()
+    uses: tuple[KindName, ...] = ()
     ablations: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     needs_language: bool = False
     """True if it reasons in words, so that the built-in model cannot be its policy."""

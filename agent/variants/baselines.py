@@ -12,6 +12,7 @@ from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Conclusion,
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import caption_frames, in_order, uniform_frames, uniform_times
 from kinodex.agent.variants.base import Variant, check_at_least
+from kinodex.index.kinds import QUOTED_KINDS
 
 # The first control: a few equally spaced frames, one call, no search.
 #
@@ -61,7 +62,7 @@ UNIFORM = Variant(
     uniform,
     lambda longest_s: UniformParameters(),
     roles=("vision", "policy"),
-    uses=("speech", "screen_text"),
+    uses=QUOTED_KINDS,
     plain="Looks at a few pictures, evenly spaced, once. Quick and cheap, for comparison.",
 )
 

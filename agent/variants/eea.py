@@ -62,6 +62,7 @@ from kinodex.agent.tree import (
     unseen_times,
 )
 from kinodex.agent.variants.base import PAPER_FORM, Variant, check_at_least, restore_paper
+from kinodex.index.kinds import LINE_KINDS
 
 QUERY_TEMPERATURE = 0.1
 REWARD_TEMPERATURE = 10.0
@@ -322,7 +323,7 @@ EEA = Variant(
         "no pictures": {"anchors_from": "words"},
         **PAPER_FORM,
     },
-    uses=("speech", "screen_text", "captions"),
+    uses=LINE_KINDS,
     needs_pictures=True,
     plain=(
         "Finds the parts that fit your words, opens the most promising one, looks at a few pictures of it, and goes on "

@@ -52,6 +52,7 @@ from kinodex.agent.trace import Acted, Expanded
 from kinodex.agent.tree import Candidate, Pictures, affordable, border_rewards, remember, unseen_times
 from kinodex.agent.variants.base import Step, Variant, check_at_least
 from kinodex.agent.variants.eea import EEASearch
+from kinodex.index.kinds import LINE_KINDS
 
 Route = Literal["moment", "words", "whole film"]
 LEAST_RATING = 0.1
@@ -282,7 +283,7 @@ KINO = Variant(
         "no log": {"log": False},
         "no words": {"anchors_from": "frames"},
     },
-    uses=("speech", "screen_text", "captions"),
+    uses=LINE_KINDS,
     needs_pictures=True,
     plain=(
         "Decides by your question where to look: in what is said, at one moment, or all over the film. Spends its "

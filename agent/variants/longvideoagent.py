@@ -64,10 +64,11 @@ from kinodex.agent.variants.base import (
     restore_paper,
     span,
 )
+from kinodex.index.kinds import LINE_KINDS
 from kinodex.index.nesting import parse_json
 
 if TYPE_CHECKING:
-    from kinodex.index.rows import SegmentRow, SpeechRow
+    from kinodex.index.rows import SegmentRow
 
 
 # Clips of videos under tags, with the words of each, and the clip whose pictures match a text best.
@@ -92,12 +93,13 @@ def tagged_clips(environment: Environment, clip_s: float = CLIP_S, *, subtitles_
     for video in environment.videos:
         spans = _spans(environment, video, clip_s)
         starts_s = [start_s for start_s, _ in spans]
-        lines = environment.speech(video.video_id, video.start_s, video.end_s)
+        lines = environment.lines(video.video_id, ["speech"])
         silent = [] if subtitles_alone else _in_gaps(environment.captions(video.video_id), lines)
-        spoken = [f"{line.speaker}: {line.text}" if line.speaker else line.text for line in lines]
-        said = _shared_out([(line.start_s, text) for line, text in zip(lines, spoken, strict=True)], starts_s)
+        said = _shared_out([(line.start_s, line.text) for line in lines], starts_s)
         shown = _shared_out([(note.start_s, note.text) for note in silent], starts_s)
-        titles = [] if subtitles_alone else environment.screen_text(video.video_id, video.start_s, video.end_s)
+        titles = (
+            [] if subtitles_alone else environment.lines(video.video_id, ("screen_text",), video.start_s, video.end_s)
+        )
         written = _shared_out([(row.start_s, row.text) for row in titles], starts_s, " / ")
         for range_s, heard, seen, text in zip(spans, said, shown, written, strict=True):
             number += 1
@@ -128,7 +130,7 @@ def _cuts(video: Video, borders_s: Sequence[float], clip_s: float) -> Iterator[f
         yield near_s if abs(near_s - equal_s) <= LARGEST_SHIFT * length_s else equal_s
 
 
-def _in_gaps(captions: Sequence[Note], lines: Sequence[SpeechRow]) -> list[Note]:
+def _in_gaps(captions: Sequence[Note], lines: Sequence[Note]) -> list[Note]:
     starts_s = np.array([line.start_s for line in lines])
     ends_s = np.array([line.end_s for line in lines])
 
@@ -276,7 +278,7 @@ LONGVIDEOAGENT = Variant(
     longvideoagent,
     lambda longest_s: LongVideoAgentParameters(),
     roles=("policy", "grounding", "vision"),
-    uses=("speech", "screen_text", "captions"),
+    uses=LINE_KINDS,
     ablations={"no vision agent": {"vision": False}, "no agents": {"rounds": 1}, **PAPER_FORM},
     needs_language=True,
     plain=(

@@ -30,6 +30,7 @@ from kinodex.agent.tools.captions import FrameTime, caption_frames, in_order, un
 from kinodex.agent.trace import Acted, Assessed
 from kinodex.agent.tree import show_chapters
 from kinodex.agent.variants.base import Step, Variant, check_at_least, counted_frames, quoted
+from kinodex.index.kinds import LINE_KINDS
 
 SURE = 3
 """The top of the scale: 1, the information is insufficient; 2, partly sufficient; 3, sufficient."""
@@ -232,7 +233,7 @@ VIDEOAGENT = Variant(
     videoagent,
     VideoAgentParameters.for_duration,
     roles=("policy", "captioner"),
-    uses=("speech", "screen_text", "captions"),
+    uses=LINE_KINDS,
     ablations={
         "no segment selection": {"segment_selection": False},
         "no self-evaluation": {"self_evaluation": False},

@@ -20,8 +20,6 @@ from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.rules import describe_each, is_relevant, rule
 from kinodex.agent.protocol import (
-    SCREEN_TEXT,
-    SPEECH,
     VIDEO_ID_LENGTH,
     Note,
     R,
@@ -63,6 +61,7 @@ from kinodex.agent.session import LastWord, Session
 from kinodex.agent.trace import Acted
 from kinodex.agent.tree import Form, show_chapters
 from kinodex.agent.variants.base import PAPER_FORM, THOUGHT, Variant, check_at_least, for_query, no_step, span
+from kinodex.index.kinds import QUOTED_KINDS, KindName
 
 LONG_VIDEO_S = 3600.0
 
@@ -109,7 +108,8 @@ class _Seeker:
         self.session, self.account = session, session.account
         self.videos = session.environment.videos
         limits = Limits(parameters.alpha)
-        self.tools = Tools(session, limits, subtitles=parameters.subtitles, screen_text=parameters.form == "ours")
+        kinds = QUOTED_KINDS if parameters.form == "ours" else ("speech",)
+        self.tools = Tools(session, limits, [kind for kind in kinds if parameters.subtitles or kind != "speech"])
         single = self.videos if len(self.videos) == 1 else ()
         lines = [line for each in single for line in self.tools.quoted(each.video_id, each.start_s, each.end_s)]
         self.notes: list[Note] = list(dict.fromkeys([*session.prior_notes, *lines]))
@@ -215,7 +215,7 @@ VIDEOSEEK = Variant(
     videoseek,
     VideoSeekParameters.for_duration,
     roles=("policy", "vision"),
-    uses=("speech", "screen_text"),
+    uses=QUOTED_KINDS,
     ablations={"no subtitles": {"subtitles": False}, **PAPER_FORM},
     needs_language=True,
     needs_pictures=True,
@@ -238,15 +238,15 @@ MOMENT_S = 1.0
 
 
 class Tools:
-    """The tools within their limits; each reads the text on screen of its range and, unless they are off, subtitles.
+    """The tools within their limits; each reads the lines of its range that are of some `kinds`.
 
     The replies of the model behind a tool become notes: of overview and skim one a frame, of focus one for all cited.
     """
 
-    def __init__(self, session: Session, limits: Limits, *, subtitles: bool, screen_text: bool = True) -> None:
+    def __init__(self, session: Session, limits: Limits, kinds: Sequence[KindName]) -> None:
         self.session, self.environment, self.account = session, session.environment, session.account
         self.limits = limits
-        self._left_out = {kind for kind, read in ((SPEECH, subtitles), (SCREEN_TEXT, screen_text)) if not read}
+        self._kinds = tuple(kinds)
 
     async def use(self, action: Action) -> tuple[Note, ...]:
         """Run the tool of a call. Raises `InvalidReply` for a call that it does not take, or if it finds nothing."""
@@ -257,9 +257,8 @@ class Tools:
         return await (self._skim(part, query) if action.tool == "skim" else self._focus(part, query))
 
     def quoted(self, video_id: str, start_s: float, end_s: float) -> tuple[Note, ...]:
-        """Lines spoken, and text on screen, in [start_s, end_s) of a video."""
-        quoted = self.environment.quoted(video_id, start_s, end_s)
-        lines = tuple(line for line in quoted if line.source not in self._left_out)
+        """Quote the lines of [start_s, end_s) of a video."""
+        lines = self.environment.lines(video_id, self._kinds, start_s, end_s)
         self.account.count_screen_text(lines)
         return lines
 

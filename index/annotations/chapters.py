@@ -7,6 +7,7 @@ from typing import Literal
 
 from kinodex.index.additions import append_rows
 from kinodex.index.annotations.newest_rows import newest_rows
+from kinodex.index.kinds import LINE_KINDS
 from kinodex.index.rows import ChapterRow, VideoRow
 from kinodex.index.store.database import Tables
 from kinodex.index.store.filters import equal, one_of
@@ -16,7 +17,7 @@ from kinodex.index.videos.visibility import VisibilityCache
 CHAPTERS = "chapters"
 CHAPTER_COLUMNS = [*ChapterRow.__slots__]
 EXACT_S = 1e-6
-CHAPTER_SOURCES = ("captions", "speech", "screen_text", "shots")
+CHAPTER_SOURCES = (*LINE_KINDS, "shots")
 """Stages whose rows summaries are written from."""
 
 
@@ -30,8 +31,8 @@ class Chapters:
     def rows(self, video_id: str, level: Literal["scene", "chapter"] | None = None) -> list[ChapterRow]:
         """Read the scenes and chapters of a video, or those of one level, by time, a chapter before its scenes."""
         of_level = [] if level is None else [equal("level", level)]
-        found = newest_rows(self._tables, self._visible, CHAPTERS, CHAPTERS, video_id, of_level, CHAPTER_COLUMNS)
-        cuts = newest_rows(self._tables, self._visible, "shots", "shots", video_id, [], ["start_s"]) if found else []
+        found = newest_rows(self._tables, self._visible, CHAPTERS, video_id, CHAPTER_COLUMNS, of_level)
+        cuts = newest_rows(self._tables, self._visible, "shots", video_id, ["start_s"]) if found else []
         if cuts_s := [row["start_s"] for row in cuts]:  # shots that were found later, perhaps
             gap_s = 1 / (self._visible.video(video_id).sample_fps or 1.0)
             found = [row | {name: _at_cut(row[name], cuts_s, gap_s) for name in ("start_s", "end_s")} for row in found]
@@ -42,7 +43,7 @@ class Chapters:
         append_rows(self._tables, self._visible, CHAPTERS, videos)
 
     def outdated(self, model: str) -> list[str]:
-        """List the ids of videos that got captions, speech, text on screen or shots after this model's summaries."""
+        """List the ids of videos that got lines of any kind, or shots, after this model's summaries."""
         stages = one_of("stage", [CHAPTERS, *CHAPTER_SOURCES])
         rows = self._tables.rows("additions", stages, ["video_id", "stage", "model", "added_at"]).to_pylist()
         written = {

@@ -1,37 +1,95 @@
-"""The lines of text that readers see of a video, of all `LINE_KINDS`: said, on screen, and captions.
+"""The lines of text that readers see of a video, of all `LINE_KINDS`: said, on screen, captions.
 
-Of captions, speech and text on screen those of the newest model are seen, and subtitles always.
+Of each kind those of the newest model are seen, and subtitles always.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
-from kinodex.index.kinds import LINE_KINDS, LineKind
-from kinodex.index.rows import TextLine
+from kinodex.index.additions import append_rows
+from kinodex.index.annotations.speakers import Speakers, shown_speaker
+from kinodex.index.clocks import moved_s, stored_range
+from kinodex.index.kinds import LINE_KINDS, KindName
+from kinodex.index.rows import TextLine, known
 from kinodex.index.store.database import Tables
-from kinodex.index.store.filters import equal
+from kinodex.index.store.filters import Filter, all_of, equal, overlapping
 from kinodex.index.store.held_tables import present
 from kinodex.index.videos.visibility import VisibilityCache
 
-LINE_COLUMNS = ["video_id", "start_s", "end_s", "text", "model"]
-LineKey = tuple[str, LineKind, str | None]
+LINE_COLUMNS = frozenset({*TextLine.__slots__, "box"} - {"source"})
+LineKey = tuple[str, KindName, str | None]
 """Video, kind and model of lines."""
 
 
-def lines_of(tables: Tables, visible: VisibilityCache, video_id: str) -> list[TextLine]:
-    """Read the lines that readers see of a complete video, kind by kind, each in order of time."""
+class Lines:
+    """Lines of text of all kinds."""
+
+    def __init__(self, tables: Tables, visible: VisibilityCache) -> None:
+        self._tables = tables
+        self._visible = visible
+
+    def rows(
+        self,
+        video: str,
+        kinds: Sequence[KindName] = LINE_KINDS,
+        start_s: float | None = None,
+        end_s: float | None = None,
+    ) -> list[TextLine]:
+        """Read the lines of some kinds that share some time with `[start_s, end_s)`: kind by kind, in order of time.
+
+        Raises UnknownVideo.
+        """
+        row = self._visible.video(video)
+        limits = overlapping(*stored_range(row.zero_s, start_s, end_s))
+        lines = stored_lines(self._tables, self._visible, row.video_id, kinds, limits)
+        names = Speakers(self._tables).names_of(line.speaker for line in lines)
+        return [
+            replace(
+                line,
+                start_s=moved_s(line.start_s, -row.zero_s),
+                end_s=moved_s(line.end_s, -row.zero_s),
+                speaker=shown_speaker(line.speaker, names),
+            )
+            for line in lines
+        ]
+
+    def add(self, kind: KindName, videos: Mapping[str, Sequence[Any]], model: str) -> None:
+        """Append lines of a kind by video id: objects with its columns as attributes, or some of them.
+
+        `Additions.complete` makes them visible. Speech and captions have a method of their own in `Additions`.
+        """
+        append_rows(self._tables, self._visible, kind, videos, model=lambda _: model)
+
+
+def stored_lines(
+    tables: Tables,
+    visible: VisibilityCache,
+    video_id: str,
+    kinds: Sequence[KindName] = LINE_KINDS,
+    limits: Sequence[Filter] = (),
+) -> list[TextLine]:
+    """Read the lines that readers see of a complete video in presentation times: kind by kind, in order of time."""
     lines = []
-    for source in LINE_KINDS:
-        models = shown_models(visible, source, [video_id])[video_id]
-        for name in present(tables, [source]):
-            rows = tables.rows(name, equal("video_id", video_id), LINE_COLUMNS).sort_by("start_s").to_pylist()
-            lines += [TextLine(source=source, **row) for row in rows if row["model"] in models]
+    for kind in kinds:
+        models = shown_models(visible, kind, [video_id])[video_id]
+        for name in present(tables, [kind]):
+            columns = [each for each in tables.schema(name).names if each in LINE_COLUMNS]
+            rows = tables.rows(name, all_of([equal("video_id", video_id), *limits]), columns).to_pylist()
+            seen = sorted((row for row in rows if row["model"] in models), key=_reading_order)
+            lines += [known(TextLine, {**row, "source": kind}) for row in seen]
     return lines
+
+
+def _reading_order(row: Mapping[str, Any]) -> tuple[float, ...]:
+    """Order lines by time; those that appear together on a screen from top to bottom."""
+    box = row.get("box")
+    return (row["start_s"], box[1], box[0]) if box else (row["start_s"], row["end_s"])
 
 
 def count_lines(tables: Tables, visible: VisibilityCache) -> Counter[LineKey]:
@@ -48,7 +106,7 @@ def count_lines(tables: Tables, visible: VisibilityCache) -> Counter[LineKey]:
     return counts
 
 
-def shown_models(visible: VisibilityCache, source: LineKind, ids: Collection[str]) -> dict[str, tuple[str | None, ...]]:
+def shown_models(visible: VisibilityCache, source: KindName, ids: Collection[str]) -> dict[str, tuple[str | None, ...]]:
     """List the models whose lines of one kind readers see of these complete videos; None stands for subtitles."""
     newest = visible.models(source, ids)
     return {id_: (None, *newest.get(id_, ())[-1:]) for id_ in ids}

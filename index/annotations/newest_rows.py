@@ -15,11 +15,11 @@ from kinodex.index.videos.visibility import VisibilityCache
 def newest_rows(
     tables: Tables,
     visible: VisibilityCache,
-    table: str,
     stage: str,
     name: str,
-    filters: Sequence[Filter],
     columns: Sequence[str],
+    filters: Sequence[Filter] = (),
+    *,
     start_s: float | None = None,
     end_s: float | None = None,
 ) -> list[dict[str, Any]]:
@@ -27,9 +27,9 @@ def newest_rows(
     video = visible.video(name)
     video_id = video.video_id
     models = visible.models(stage, [video_id]).get(video_id, ())
-    if not models or not present(tables, [table]):
+    if not models or not present(tables, [stage]):
         return []
     of_model = [equal("video_id", video_id), equal("model", models[-1])]
     limits = overlapping(*stored_range(video.zero_s, start_s, end_s))
-    rows = tables.rows(table, all_of([*of_model, *filters, *limits]), columns).to_pylist()
+    rows = tables.rows(stage, all_of([*of_model, *filters, *limits]), columns).to_pylist()
     return [moved(row, -video.zero_s) for row in rows]

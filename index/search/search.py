@@ -17,7 +17,7 @@ from kinodex.index.additions import plain_label
 from kinodex.index.annotations.chapters import CHAPTERS
 from kinodex.index.annotations.speakers import Speakers, shown_speaker
 from kinodex.index.extracts import Extracts
-from kinodex.index.kinds import KINDS, LINE_KINDS, FoundIn, LineKind
+from kinodex.index.kinds import KINDS, LINE_KINDS, FoundIn, KindName
 from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.index.search.fusion import apart, distinct, followed, fuse, fuse_same, shares_words, suppress_neighbours
 from kinodex.index.search.held_rows import HeldRows, held_rows, unit_query
@@ -133,7 +133,7 @@ class Search:
 
     def lines(
         self,
-        kind: LineKind,
+        kind: KindName,
         text: str,
         scope: Scope = EVERYWHERE,
         k: int = 10,
@@ -180,7 +180,7 @@ class Search:
         ]
         return suppress_neighbours(fuse_same(*found), min_gap_s)[:k]
 
-    def _lines(self, source: LineKind, text: str, scope: Scope, k: int, min_gap_s: float) -> _Lines:
+    def _lines(self, source: KindName, text: str, scope: Scope, k: int, min_gap_s: float) -> _Lines:
         check_scope(self._visible, scope, k, min_gap_s)
         check_words(text)
         limits = limits_of(self._visible, scope, overlapping)
@@ -193,7 +193,7 @@ class Search:
         k: int = 10,
         min_gap_s: float = 0.0,
         meaning: Meaning | None = None,
-        sources: Collection[LineKind] = tuple(LINE_KINDS),
+        sources: Collection[KindName] = tuple(LINE_KINDS),
     ) -> list[Hit]:
         """Find the `k` lines that match a text best: said, on screen or captions, in one order by BM25.
 
@@ -313,7 +313,7 @@ class Search:
         moving = [] if clip is None else self.clips(*clip, scope, k, min_gap_s)
         like = lines_like(self._tables, self._visible, meaning, scope, 3 * k)
 
-        def lines(kind: LineKind) -> list[Hit]:
+        def lines(kind: KindName) -> list[Hit]:
             if kind == "captions":  # they have vectors too
                 hits = self.captions(text, vector if in_own else None, scope, k)
             else:
@@ -329,7 +329,7 @@ class _Lines:
 
     tables: Tables
     visible: VisibilityCache
-    source: LineKind
+    source: KindName
     text: str
     limits: Limits
     first: int

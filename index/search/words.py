@@ -13,7 +13,7 @@ from itertools import chain
 
 from kinodex.index.annotations.lines import shown_models
 from kinodex.index.clocks import moved_s
-from kinodex.index.kinds import LINE_KINDS, LineKind
+from kinodex.index.kinds import LINE_KINDS, KindName
 from kinodex.index.rows import Hit, Scope
 from kinodex.index.search.fusion import distinct, fuse_same, suppress_neighbours
 from kinodex.index.search.held_rows import unit_query
@@ -35,7 +35,7 @@ def lines_like(
     scope: Scope,
     k: int,
     min_gap_s: float = 0.0,
-    sources: Collection[LineKind] = tuple(LINE_KINDS),
+    sources: Collection[KindName] = tuple(LINE_KINDS),
 ) -> list[Hit]:
     """Find the `k` lines that are most like a query in meaning, best first, and none that is like it by chance alone.
 
@@ -65,7 +65,7 @@ def lines_like(
     ]
 
 
-def with_meaning(hits: Sequence[Hit], like: Sequence[Hit], source: LineKind) -> list[Hit]:
+def with_meaning(hits: Sequence[Hit], like: Sequence[Hit], source: KindName) -> list[Hit]:
     """Fuse hits by words of one kind of text with the lines of that kind that are like the query in meaning."""
     of_kind = [hit for hit in like if hit.found_in == source]
     return fuse_same(hits, of_kind) if of_kind else list(hits)

@@ -79,20 +79,12 @@ def vectors_table(fingerprint: Fingerprint, prefix: str = VECTORS_PREFIX) -> str
 
 
 def table_schemas(settings: Mapping[str, Any], fingerprint: Fingerprint) -> dict[str, pa.Schema]:
-    """Make the schema of every table, by name, `videos` last."""
+    """Make the schema of every table that a new library has, by name, `videos` last."""
     facts = {FORMAT_KEY: str(FORMAT_VERSION), SETTINGS_KEY: json.dumps(settings, sort_keys=True)}
     return {
-        "frames": FRAMES,
+        **FIRST_TABLES,
         vectors_table(fingerprint): vectors_schema(fingerprint),
-        "segments": SEGMENTS,
         "captions": captions_schema(fingerprint.dim),
-        "detections": DETECTIONS,
-        "speech": SPEECH,
-        "additions": ADDITIONS,
-        "failures": FAILURES,
-        "sources": SOURCES,
-        "runs": RUNS,
-        "leases": LEASES,
         "videos": VIDEOS.with_metadata(facts | identity(fingerprint)),
     }
 
@@ -449,6 +441,16 @@ SCREEN_TEXT = _table(
     language=nullable(TEXT),
     model=TEXT,
 )
+LINES = _table(
+    video_id=TEXT,
+    start_s=FLOAT64,
+    end_s=FLOAT64,
+    text=TEXT,
+    terms=TEXT,
+    confidence=nullable(pa.float32()),
+    model=TEXT,
+)
+"""A kind of lines that needs no columns of its own."""
 CHAPTERS = _table(
     video_id=TEXT,
     level=TEXT,  # scene, chapter
@@ -470,13 +472,8 @@ SPEAKERS = _table(
     model=TEXT,
     row_digest=nullable(TEXT),
 )
-
-
-# A film with vectors of the built-in space, which kinodex did not draw:
 UNDRAWN = _table(video_id=key(1), row_digest=nullable(TEXT))
-
-
-# And the library's own columns, see `kinodex.index.metadata`:
+"""Films with vectors of the built-in space that kinodex did not draw."""
 METADATA = _table(video_id=key(1), row_digest=nullable(TEXT))  # and the library's own columns: `index.metadata`
 SHOTS = _table(
     video_id=TEXT,
@@ -488,8 +485,21 @@ SHOTS = _table(
     fade_end_s=nullable(FLOAT64),
     model=TEXT,
 )
-# A library gets these once something needs them; readers take one that is not there for one without rows.
-LATE_TABLES = {
+FIRST_TABLES: dict[str, pa.Schema] = {
+    "frames": FRAMES,
+    "segments": SEGMENTS,
+    "detections": DETECTIONS,
+    "speech": SPEECH,
+    "additions": ADDITIONS,
+    "failures": FAILURES,
+    "sources": SOURCES,
+    "runs": RUNS,
+    "leases": LEASES,
+}
+"""Tables that every library has, besides those whose columns depend on its space: see `table_schemas`."""
+SPACE_TABLES = ("captions", "videos")
+LATE_TABLES: dict[str, pa.Schema] = {
+    **{kind: LINES for kind in LINE_KINDS if kind not in (*FIRST_TABLES, *SPACE_TABLES)},
     "notes": NOTES,
     "screen_text": SCREEN_TEXT,
     "chapters": CHAPTERS,
@@ -498,3 +508,15 @@ LATE_TABLES = {
     "undrawn": UNDRAWN,
     "metadata": METADATA,
 }
+"""Tables that a library gets once something needs them; readers take one that is not there for one without rows."""
+OUR_TABLES = (
+    *FIRST_TABLES,
+    *SPACE_TABLES,
+    *LATE_TABLES,
+    VECTORS_PREFIX,
+    SENTENCES_PREFIX,
+    CLIPS_PREFIX,
+    MAPPED_PREFIX,
+    EXTRACTS_PREFIX,
+)
+"""Beginnings of the names of all tables that kinodex makes."""

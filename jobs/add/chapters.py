@@ -23,8 +23,9 @@ from kinodex.agent.errors import InvalidReply, NoUsableReply
 from kinodex.agent.protocol import Note, Request, Segment
 from kinodex.agent.requests.answer import check_not_echoed
 from kinodex.agent.requests.describe import PartSummary, SummarizePart
+from kinodex.index.kinds import LINE_KINDS
 from kinodex.index.library import Library
-from kinodex.index.rows import ChapterRow, SegmentRow, VideoRow
+from kinodex.index.rows import ChapterRow, SegmentRow, TextLine, VideoRow
 from kinodex.jobs.add.endpoint import Round, Rounds, Writer, reasons
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.stages import Chapters
@@ -180,22 +181,20 @@ def _of_scene(scene: FilmPart, notes: Sequence[Sequence[Note]]) -> tuple[Note, .
 
 
 def _notes(library: Library, video: VideoRow, segments: Sequence[SegmentRow]) -> list[list[Note]]:
-    """Notes on each segment: its caption, and the lines that are said and written in it, each as one note."""
-    said = [(line.start_s, line.end_s, line.text) for line in library.speech(video.video_id)]
-    written = [(line.start_s, line.end_s, line.text) for line in library.screen_text.rows(video.video_id)]
+    """Take notes on each segment: its caption, and of each other kind of lines those at its time, as one note."""
     starts_s = [segment.start_s for segment in segments]
     notes: list[list[Note]] = [
         [_note(video, segment.start_s, segment.end_s, "captions", segment.caption)] if segment.caption else []
         for segment in segments
     ]
-    for source, lines in (("speech", said), ("screen_text", written)):
-        together: dict[int, list[tuple[float, float, str]]] = {}
-        for line in lines:
-            at = bisect_right(starts_s, (line[0] + line[1]) / 2) - 1
+    for kind in (each for each in LINE_KINDS if each != "captions"):
+        together: dict[int, list[TextLine]] = {}
+        for line in library.lines.rows(video.video_id, [kind]):
+            at = bisect_right(starts_s, (line.start_s + line.end_s) / 2) - 1
             together.setdefault(max(at, 0), []).append(line)
         for at, each in together.items() if segments else ():
-            text = " ".join(dict.fromkeys(line[2] for line in each))
-            notes[at].append(_note(video, each[0][0], max(line[1] for line in each), source, text))
+            text = " ".join(dict.fromkeys(line.text for line in each))
+            notes[at].append(_note(video, each[0].start_s, max(line.end_s for line in each), kind, text))
     return notes
 
 

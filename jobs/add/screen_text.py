@@ -68,7 +68,7 @@ class TextFinder(StageWork[ScreenText]):
         return AddedRows(rows, len(rows))
 
     def write(self, rows: Mapping[str, Any]) -> None:
-        self.library.screen_text.add(rows, self.model)
+        self.library.lines.add("screen_text", rows, self.model)
 
 
 def _stored_pictures(library: Library, video: VideoRow) -> Generator[tuple[float, Image], None, None]:

@@ -16,6 +16,7 @@ from kinodex.agent.budget import Budget
 from kinodex.agent.limits import Ledger
 from kinodex.agent.protocol import Question
 from kinodex.agent.variants.base import Variant
+from kinodex.index.kinds import KindName
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice
 
@@ -123,13 +124,12 @@ class RunContext:
     choice: ModelChoice
     budget: Budget
     detector: str | None = None
-    speech: bool = True
+    hide: tuple[KindName, ...] = ()
     keep_captions: bool = True
     traces: bool = False
     space: str | None = None
     rules: AnswerRules = USUAL
     otlp: str | None = None
-    screen_text: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.budget import Budget
+from kinodex.index.kinds import KindName
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
 from kinodex.jobs.eval.items import WHOLE, Item, MissingVideo, Problem, Scoring
@@ -68,7 +69,7 @@ class RunPlan:
     contenders: tuple[Contender, ...]
     models: Mapping[str, str]
     budget: Budget
-    speech: bool
+    hide: tuple[KindName, ...]
     keep_captions: bool
     limit: int | None
     seed: int
@@ -82,7 +83,6 @@ class RunPlan:
     rules: AnswerRules | None = None
     at_once: int | None = None
     prices: Mapping[str, str] = field(default_factory=dict)
-    screen_text: bool = True
     states: Mapping[str, str] = field(default_factory=dict)
     contents: Mapping[str, str] = field(default_factory=dict)
 

@@ -56,7 +56,7 @@ def forecast_run(request: RunRequest, context: RunContext, out: Path) -> list[Fo
 LEAST_QUESTIONS = 5
 """Fewer questions than these say too little of a run."""
 ALIKE = (
-    *("benchmark", "library", "space", "models", "contents", "prices", "budget", "rules", "speech", "screen_text"),
+    *("benchmark", "library", "space", "models", "contents", "prices", "budget", "rules", "hide"),
     "keep_captions",
 )
 """Fields of a plan on which the costs of a question depend; `rules` with the calls of --verify."""

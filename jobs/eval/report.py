@@ -15,6 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from kinodex.agent.answer_rules import AnswerRules
+from kinodex.index.kinds import KINDS
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
 from kinodex.jobs.eval.folder import REPORT, IndexCost, Run, RunPlan, adapter_of, comparable, read_run
@@ -316,8 +317,7 @@ def _facts(plan: RunPlan) -> dict[str, str]:
         "annotations": plan.annotations,
         "sha256 of the questions": plan.annotations_sha256,
         "space": plan.space,
-        "speech": "yes" if plan.speech else "no",
-        "text on screen": "yes" if plan.screen_text else "no",
+        "hidden from agents": ", ".join(KINDS[kind].label for kind in plan.hide) or "nothing",
         "captions that agents make": "kept for later questions" if plan.keep_captions else "paid for by every question",
         "budget a question": set_limits or "none",
         "insufficient evidence": _in_words(plan.rules),
@@ -376,7 +376,7 @@ def _place(category: str) -> tuple[float, float, str]:
 
 COMPARED = (
     *("annotations_sha256", "library", "space", "index_cost", "models", "at_once", "prices", "budget", "rules"),
-    *("speech", "screen_text", "keep_captions", "part", "limit", "seed", "version"),
+    *("hide", "keep_captions", "part", "limit", "seed", "version"),
 )
 """Fields of a plan, besides items and contenders, in which two runs can differ."""
 

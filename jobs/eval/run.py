@@ -23,6 +23,7 @@ from kinodex.agent.ask import check_fit
 from kinodex.agent.errors import ModelRejected, NoUsableReply
 from kinodex.agent.variants.base import with_settings
 from kinodex.index.durations import duration
+from kinodex.index.kinds import KindName
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.index.spaces.fingerprint import Fingerprint
@@ -67,8 +68,7 @@ FIELD_LABELS = {
     "at_once": "number of requests at once",
     "prices": "list of prices",
     "contents": "content of the files that answer",
-    "speech": "use of speech",
-    "screen_text": "use of text on screen",
+    "hide": "list of hidden lines",
 }
 """Names of a plan's fields in messages, where a field's own name is no plain word."""
 
@@ -120,8 +120,7 @@ def make_plan(request: RunRequest, context: RunContext) -> tuple[folder.RunPlan,
     captions = library.additions.counts("captions")
     for contender in request.contenders:
         _check_system(contender, context.choice, space, videos)
-    if not context.speech:
-        _check_has_more_than_speech(captions, videos)
+    _check_leaves_something(library, context.hide, videos)
     models = describe_models(context.choice)
     files = annotation_files(request.benchmark, request.annotations)
     captioned = sum(captions.get(row.video_id, 0) for row in videos)
@@ -137,7 +136,7 @@ def make_plan(request: RunRequest, context: RunContext) -> tuple[folder.RunPlan,
         contenders=request.contenders,
         models=models if context.detector is None else {**models, "detector": context.detector},
         budget=context.budget,
-        speech=context.speech,
+        hide=context.hide,
         keep_captions=context.keep_captions,
         limit=request.limit,
         seed=request.seed,
@@ -151,7 +150,6 @@ def make_plan(request: RunRequest, context: RunContext) -> tuple[folder.RunPlan,
         rules=context.rules,
         at_once=context.choice.at_once if context.choice.may_use_endpoints else None,
         prices=describe_prices(context.choice),
-        screen_text=context.screen_text,
         states=library.additions.states([row.video_id for row in videos], space.digest),
         contents=local_contents(context.choice, context.detector),
     )
@@ -160,9 +158,7 @@ def make_plan(request: RunRequest, context: RunContext) -> tuple[folder.RunPlan,
 
 def check_same(begun: folder.RunPlan, now: folder.RunPlan, run: Path) -> None:
     """Raise `UsageError` unless the run that a folder holds asks the same as the plan of now."""
-    unknown = {"at_once", "prices"} if begun.at_once is None else set()  # plans of older runs do not say
-    unknown |= set() if begun.states else {"states", "contents"}
-    names = [each.name for each in fields(folder.RunPlan) if each.name not in MAY_DIFFER | unknown]
+    names = [each.name for each in fields(folder.RunPlan) if each.name not in MAY_DIFFER]
     different = [name for name in names if folder.comparable(begun, name) != folder.comparable(now, name)]
     if different:
         changes = "; ".join(_change(begun, now, name) for name in different)
@@ -181,13 +177,15 @@ def _check_system(contender: Contender, choice: ModelChoice, space: Fingerprint,
     check_fit(agent, has_language=choice.has_language, unpictured=[row.title for row in videos if row.frames == 0])
 
 
-def _check_has_more_than_speech(captions: Mapping[str, int], videos: Sequence[VideoRow]) -> None:
-    """Refuse to hide the transcript of videos of which the library holds nothing else."""
-    silent = [row for row in videos if row.frames == 0 and not captions.get(row.video_id)]
-    if silent:
+def _check_leaves_something(library: Library, hide: Sequence[KindName], videos: Sequence[VideoRow]) -> None:
+    """Refuse to hide all that the library holds of a video: without frames, agents read its captions or transcript."""
+    words: tuple[KindName, ...] = ("captions", "speech")
+    left = [kind for kind in words if kind not in hide]
+    empty = [row for row in (videos if hide else ()) if row.frames == 0 and not library.lines.rows(row.video_id, left)]
+    if empty:
         raise UsageError(
-            f"got --no-speech, but of {len(silent)} of the {len(videos)} videos, such as {silent[0].title}, the "
-            "library holds a transcript alone; leave the option out, or import captions"
+            f"got --hide {' --hide '.join(hide)}, but of {len(empty)} of the {len(videos)} videos, such as "
+            f"{empty[0].title}, the library holds neither frames nor other words; hide less, or import captions"
         )
 
 
@@ -206,6 +204,8 @@ def _in_words(plan: folder.RunPlan, name: str) -> str:
         return ", ".join(each.name + (f" (code {each.code})" if each.code else "") for each in plan.contenders)
     if name == "models":
         return ", ".join(f"{role}: {model}" for role, model in plan.models.items())
+    if name == "hide":
+        return ", ".join(plan.hide) or "empty"
     if name == "budget":
         limits = [(limit.name, getattr(plan.budget, limit.name)) for limit in fields(plan.budget)]
         units = {"cost": "in cost"}

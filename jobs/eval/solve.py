@@ -190,8 +190,7 @@ def environments_of(
     @lru_cache(most)
     def shared(video_ids: tuple[str, ...]) -> Environment:
         videos = [rows[each] for each in video_ids]
-        shown = {"speech": context.speech, "screen_text": context.screen_text}
-        return Environment.of(library, videos, embed_text, detect, **shown, space=context.space)
+        return Environment.of(library, videos, embed_text, detect, hide=context.hide, space=context.space)
 
     return shared if context.keep_captions else lambda video_ids: shared(video_ids).without_shared_captions()
 

@@ -91,7 +91,7 @@ def _texts(library: LibraryReader, moments: Sequence[Moment], min_score: float) 
     """Read the lines of text on screen in the same way: in each stored frame that shows them within the moments."""
     numbers, times_s = library.frame_times(moments[0].video.video_id)
     for each in moments:
-        for row in library.screen_text.rows(each.video.video_id, each.start_s, each.end_s):
+        for row in library.screen_text(each.video.video_id, each.start_s, each.end_s):
             shown = (times_s >= max(row.start_s, each.start_s)) & (times_s < min(row.end_s, each.end_s))
             for number, time_s in zip(numbers[shown].tolist(), times_s[shown].tolist(), strict=True):
                 if row.confidence >= min_score:
@@ -259,7 +259,7 @@ def export_label_studio(
         results = [_timeline(each, number) for number, each in enumerate(group) if each in spoken]
         if boxes:
             results += _boxes(video, _within(group, library.detections))
-            results += _text_boxes(video, _within(group, library.screen_text.rows))
+            results += _text_boxes(video, _within(group, library.screen_text))
         for each in results:
             kind = "timeline" if each["type"] == "timelinelabels" else "label"
             names[kind] |= dict.fromkeys(each["value"].get("timelinelabels") or each["value"]["labels"])

@@ -21,6 +21,7 @@ from typing import Any, Literal
 from kinodex.agent.trace import read_trace
 from kinodex.index.clocks import presentation_s
 from kinodex.index.errors import QueryError, UnknownVideo
+from kinodex.index.kinds import LINE_KINDS, KindName
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.named_files import open_named
 from kinodex.index.nesting import parse_json
@@ -431,19 +432,9 @@ def _shots(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
         yield Moment(video, row.start_s, row.end_s, row.caption or name, row.caption_confidence, "shot")
 
 
-def _captions(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
-    for row in library.captions(video.video_id):
-        yield Moment(video, row.start_s, row.end_s, row.text, row.confidence, "captions")
-
-
-def _transcript(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
-    for row in library.speech(video.video_id):
-        yield Moment(video, row.start_s, row.end_s, row.text, None, "speech", row.speaker)
-
-
-def _screen_text(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
-    for row in library.screen_text.rows(video.video_id):
-        yield Moment(video, row.start_s, row.end_s, row.text, row.confidence, "screen_text")
+def _lines(kind: KindName, library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
+    for line in library.lines.rows(video.video_id, [kind]):
+        yield Moment(video, line.start_s, line.end_s, line.text, line.confidence, kind, line.speaker)
 
 
 def _detections(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
@@ -468,9 +459,7 @@ ROWS: dict[str, MomentsOf] = {
     "shots": _shots,
     "scenes": partial(_parts, "scene"),
     "chapters": partial(_parts, "chapter"),
-    "captions": _captions,
-    "speech": _transcript,
-    "screen_text": _screen_text,
+    **{kind: partial(_lines, kind) for kind in LINE_KINDS},
     "detections": _detections,
     "videos": _whole,
 }

@@ -16,6 +16,7 @@ from kinodex.cli.from_models import stage_options, with_groups
 from kinodex.cli.meant import Group
 from kinodex.cli.text_towers import text_tower
 from kinodex.index.durations import counted
+from kinodex.index.kinds import KINDS
 from kinodex.index.terminal_text import visible
 from kinodex.jobs.add.stage import read_settings
 from kinodex.jobs.add.stages import Extracts, find_stage, stage_names
@@ -201,6 +202,10 @@ def report_json(report: AddReport) -> dict[str, Any]:
     return {**asdict(report), **counts, "usage": asdict(report.usage), "arithmetic": report.arithmetic}
 
 
+UNITS = {"shots": "segments"}
+"""Rows of a stage, where they are named otherwise than the stage."""
+
+
 def show_report(report: AddReport, *, retries: bool = False) -> None:
     """Print what was added, and what failed; `retries`: the same command takes --retry-failed."""
     from rich.markup import escape
@@ -219,10 +224,9 @@ def show_report(report: AddReport, *, retries: bool = False) -> None:
     tokens += f", an estimated {spent.estimated_tokens} tokens" if spent.estimated_tokens else ""
     cost = f", cost {spent.cost:.4f}" if spent.cost else ""
     videos = f"{report.added} video{'s' * (report.added != 1)}"
-    rows = {"speech": "lines of speech", "screen_text": "lines of text", "shots": "segments"}.get(
-        report.stage, report.stage
-    )
-    out.print(f"added {report.rows} {rows} to {videos} in {report.seconds:.1f} s{tokens}{cost}")
+    kind = KINDS.get(report.stage)
+    rows = kind.count(report.rows) if kind else f"{report.rows:,} {UNITS.get(report.stage, report.stage)}"
+    out.print(f"added {rows} to {videos} in {report.seconds:.1f} s{tokens}{cost}")
     if report.incomplete and retries:
         lacking = counted(report.incomplete, "video")
         out.print(f"{lacking} in part: run the same command with --retry-failed to ask about the rest again")

@@ -21,6 +21,7 @@ from kinodex.cli.options import (
     open_library,
     time_option,
 )
+from kinodex.index.kinds import WORDED_KINDS
 from kinodex.jobs.errors import UsageError
 from kinodex.output import tell
 
@@ -55,9 +56,7 @@ class MomentOptions:
     ] = None
     of: Annotated[
         str | None,
-        typer.Option(
-            help="What the library holds: shots, scenes, chapters, captions, speech, screen_text, detections, videos."
-        ),
+        typer.Option(help=f"What the library holds: videos, shots, scenes, {', '.join(WORDED_KINDS)}."),
     ] = None
     video: VideoOption = None
     where: WhereOption = None

@@ -70,7 +70,7 @@ def ask_tool(desk: Desk, answering: Answering, options: AskOptions) -> Callable[
         """Have an agent search the videos for the answer to a question, and name the time ranges of its evidence.
 
         Its status is answered, insufficient_evidence, budget_exhausted (the best answer so far) or invalid. Look at
-        the evidence with `frames` or `speech` before you rely on it. Takes seconds to minutes, within the server's
+        the evidence with `frames` or `lines` before you rely on it. Takes seconds to minutes, within the server's
         limits.
         """
         request = made(Ask, values)

@@ -10,7 +10,7 @@ from mcp.types import CallToolResult, ContentBlock
 from pydantic import Field
 
 from kinodex.desk import Desk
-from kinodex.index.kinds import KINDS
+from kinodex.index.kinds import KINDS, QUOTED_KINDS, WORDED_KINDS
 from kinodex.index.library import LibraryReader
 from kinodex.index.metadata import plain
 from kinodex.index.rows import CaptionRow, ChapterRow, Hit, SegmentRow, VideoRow
@@ -30,10 +30,6 @@ Condition = Annotated[
 FromS = Annotated[float | None, Field(description="From this time on.")]
 ToS = Annotated[float | None, Field(description="Before this time.")]
 Offset = Annotated[int, Field(ge=0, description="Rows to leave out, as `cut` says.")]
-
-
-DESCRIBED = ("captions", "speech", "screen_text", "detections", "chapters")
-"""Stages whose rows an overview counts."""
 
 
 class LibraryTools:
@@ -79,7 +75,8 @@ class LibraryTools:
         At most 60 segments, spread evenly over the part, and 30 labels.
         """
         row = self._video(video, start_s, end_s)
-        captions, lines = self.library.captions(row.video_id), self.library.speech(row.video_id)
+        lines = self.library.lines.rows(row.video_id)
+        said = self.library.speech(row.video_id)
         labels = Counter(each.label for each in self.library.detections(row.video_id))
         values = self.library.metadata.of([row.video_id]).get(row.video_id, {})
         segments = [each for each in self.library.segments(row.video_id) if _in_part(each, start_s, end_s)]
@@ -92,16 +89,14 @@ class LibraryTools:
         return tool_result(
             replies.Overview(
                 video=replies.VideoFacts.model_validate(row, from_attributes=True),
-                captions=len(captions),
-                captions_by=captions[0].model if captions else None,
+                captions_by=next((each.model for each in lines if each.source == "captions"), None),
                 columns={name: plain(value) for name, value in values.items()},
-                speech_lines=len(lines),
-                speech_from=sorted({each.source for each in lines}),
-                speech_languages=sorted({each.language for each in lines if each.language}),
-                screen_text_lines=len(self.library.screen_text.rows(row.video_id)),
+                lines=Counter(each.source for each in lines),
+                speech_from=sorted({each.source for each in said}),
+                speech_languages=sorted({each.language for each in said if each.language}),
                 detected=dict(labels.most_common(replies.LABELS)),
                 segments=shown,
-                never_added=[stage for stage in DESCRIBED if self._missing(stage, [row.video_id])],
+                never_added=[stage for stage in WORDED_KINDS if self._missing(stage, [row.video_id])],
                 cut="; ".join(cuts) or None,
             )
         )
@@ -197,18 +192,17 @@ class LibraryTools:
         stored = frames_between(self.library, row, [_part(row, start_s, end_s)], min(count, most))[0]
         return image_blocks(row, stored, side_px, left_out)
 
-    def speech(
+    def lines(
         self, video: VideoName, start_s: FromS = None, end_s: ToS = None, offset: Offset = 0
-    ) -> Annotated[CallToolResult, replies.Speech]:
-        """Read what is said, line by line: subtitles, speech; and text on screen, as `found_in` says."""
+    ) -> Annotated[CallToolResult, replies.Lines]:
+        """Read what is said, line by line, and text on screen, as `found_in` says."""
         row = self._video(video, start_s, end_s)
-        said = lines_of(self.library.speech(row.video_id, start_s, end_s), replies.SpeechLine)
-        shown = map(replies.SpeechLine.on_screen, self.library.screen_text.rows(row.video_id, start_s, end_s))
-        rows = sorted([*said, *shown], key=lambda line: line.start_s)
-        lines, cut = page(rows, replies.SpeechLine, "lines", offset)
+        found = self.library.lines.rows(row.video_id, QUOTED_KINDS, start_s, end_s)
+        rows = sorted(map(replies.Line.of, found), key=lambda line: line.start_s)
+        lines, cut = page(rows, replies.Line, "lines", offset)
         is_heard = bool(rows or self.library.speech(row.video_id))
         missing = None if is_heard else self._missing("speech", [row.video_id])
-        return _reply_of(replies.Speech, row, lines=lines, cut=cut, missing=missing)
+        return _reply_of(replies.Lines, row, lines=lines, cut=cut, missing=missing)
 
     def captions(
         self, video: VideoName, start_s: FromS = None, end_s: ToS = None, offset: Offset = 0

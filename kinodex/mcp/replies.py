@@ -14,7 +14,7 @@ from pydantic import BaseModel, PlainSerializer
 
 from kinodex.index.conditions import quoted
 from kinodex.index.metadata import Facet, plain
-from kinodex.index.rows import Basis, ScreenTextRow
+from kinodex.index.rows import Basis, TextLine
 
 VIDEOS, SEGMENTS, HITS, ROWS, EVIDENCE, FRAMES = 100, 60, 50, 200, 50, 8
 """The most videos, segments of an overview, hits, rows of a table, ranges of evidence and frames in one reply."""
@@ -125,13 +125,12 @@ class Overview(BaseModel):
     """One video: facts, segments, and counts of its other rows."""
 
     video: VideoFacts
-    captions: int
     captions_by: Text | None = None
     columns: dict[Text, Text] = {}
-    speech_lines: int
+    lines: dict[str, int]
+    """Lines of text by kind."""
     speech_from: list[str]
     speech_languages: list[str]
-    screen_text_lines: int
     detected: dict[str, int]
     """Detections by label, the most frequent first."""
     segments: list[SegmentLine]
@@ -195,26 +194,31 @@ class Ranges(BaseModel):
     ranges: list[RangeLine]
 
 
-class SpeechLine(Span):
+class Line(Span):
     """A line that is said in [start_s, end_s), or shown as text: `found_in` says which."""
 
     text: Text
     speaker: Text | None = None
-    found_in: str = "speech"
+    found_in: str
     confidence: Number | None = None
 
     @classmethod
-    def on_screen(cls, row: ScreenTextRow) -> SpeechLine:
-        """Make a line of text that the picture shows, with the confidence of its reader."""
+    def of(cls, line: TextLine) -> Line:
+        """Make a line of one of a library."""
         return cls(
-            start_s=row.start_s, end_s=row.end_s, text=row.text, found_in="screen_text", confidence=row.confidence
+            start_s=line.start_s,
+            end_s=line.end_s,
+            text=line.text,
+            speaker=line.speaker,
+            found_in=line.source,
+            confidence=line.confidence,
         )
 
 
-class Speech(Rows):
+class Lines(Rows):
     """Lines of a video, in order."""
 
-    lines: list[SpeechLine]
+    lines: list[Line]
 
 
 class Caption(Span):

@@ -37,7 +37,7 @@ def make_server(
     searches = tools.search, tools.ground
     reads = (
         *(tools.videos, tools.overview, tools.frames),
-        *(tools.speech, tools.captions, tools.chapters, tools.detections),
+        *(tools.lines, tools.captions, tools.chapters, tools.detections),
     )
     offered = [tool_of(_in_turn(search, turn), ASKS if looks else READS) for search in searches]
     offered += [tool_of(_in_turn(read, turn), READS) for read in reads]

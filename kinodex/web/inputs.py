@@ -23,11 +23,13 @@ from kinodex.agent.trace import Record, read_trace
 from kinodex.finder import known_place
 from kinodex.guards import NotGiven, numbered
 from kinodex.index.conditions import quoted
+from kinodex.index.durations import counted
 from kinodex.index.errors import TimeOutside
+from kinodex.index.kinds import KINDS, LINE_KINDS, KindName, place_labels
 from kinodex.index.library import Library
 from kinodex.index.metadata import Facet, facet_of, holds_objects
 from kinodex.index.metadata import plain as plain_value
-from kinodex.index.rows import DetectionRow, SegmentRow
+from kinodex.index.rows import DetectionRow, SegmentRow, VideoRow
 from kinodex.index.spaces.embedders import TextEmbedder
 from kinodex.index.store.database import Stamp, State
 from kinodex.index.store.schema import COMMON_COLUMNS
@@ -145,6 +147,7 @@ class ViewerApi:
             "searched": library.space(self._space).name,
             "noise": library.noise(self._space),
             "extracts": list(dict.fromkeys(each.name for each in library.extracts.versions())),
+            "places": place_labels(),
         }
 
     def facets(self, number: int, condition: str | None) -> dict[str, Any]:
@@ -390,7 +393,7 @@ ROWS = 100
 
 # Videos of a library in the orders of its page, sorted again only where the library holds other videos than before.
 
-COUNTED = ("captions", "detections", "speech", "screen_text")
+COUNTED = (*LINE_KINDS, "detections")
 COLUMNS = ("video_id", "title", "uri", "duration_s", "ingested_at")
 DIGITS = re.compile("[0-9]+")
 LONGEST_NUMBER = 20
@@ -415,8 +418,8 @@ class VideoList:
 
         Of all videos, or `among` those of these ids.
 
-        A row has the fields of `VideoRow` and the count of its captions, detections, lines of speech and text. Raises
-        UsageError for an unknown order.
+        A row has the fields of `VideoRow` and, as `counts`, what the library holds of it in words. Raises UsageError
+        for an unknown order.
         """
         if order not in SORT_KEYS:
             raise UsageError(f"got sort {order!r}; it is one of {', '.join(SORT_KEYS)}")
@@ -428,8 +431,8 @@ class VideoList:
         ids = [row["video_id"] for row in rows[start : start + ROWS]]
         shown = self._library.visible.videos(ids)
         counts = self._library.additions.counts_of(ids) if ids else {}
-        stages = {id_: {stage: counts.get((id_, stage), 0) for stage in COUNTED} for id_ in ids}
-        return {"count": len(rows), "rows": [asdict(shown[id_]) | stages[id_] for id_ in ids if id_ in shown]}
+        added = {id_: {kind: counts.get((id_, kind), 0) for kind in COUNTED} for id_ in ids}
+        return {"count": len(rows), "rows": [_with_counts(shown[id_], added[id_]) for id_ in ids if id_ in shown]}
 
     def _in_order(self, order: str) -> list[dict[str, Any]]:
         state = self._library.tables.state("videos")
@@ -441,6 +444,13 @@ class VideoList:
         if order not in self._sorted:
             self._sorted[order] = sorted(self._rows, key=SORT_KEYS[order])
         return self._sorted[order]
+
+
+def _with_counts(video: VideoRow, added: Mapping[KindName, int]) -> dict[str, Any]:
+    """Give the fields of a video and, as `counts`, what the library holds of it in words: "12 lines of speech"."""
+    counts: dict[KindName, int] = {**added, "speech": added["speech"] + video.speech_lines}
+    words = [KINDS[kind].count(number) for kind, number in counts.items() if number]
+    return asdict(video) | {"counts": [*([counted(video.frames, "frame")] if video.frames else []), *words]}
 
 
 def natural(text: str) -> str:
@@ -507,6 +517,7 @@ def video_view(library: Library, video_id: str) -> dict[str, Any]:
     row = library.video(video_id)
     numbers, times_s = library.frame_times(row.video_id)
     segments, said = library.segments(row.video_id), library.speech(row.video_id)
+    texts = {kind: library.lines.rows(row.video_id, [kind]) for kind in LINE_KINDS}
     return {
         "video": row,
         "frame_nos": numbers.tolist(),
@@ -514,10 +525,11 @@ def video_view(library: Library, video_id: str) -> dict[str, Any]:
         "opens_at_s": opening_s(times_s, segments),
         "segments": _columns(segments, "kind"),
         "contents": _columns(library.chapters.rows(row.video_id), "level", "title", "text"),
-        "captions": _columns(library.captions(row.video_id), "text"),
-        "speech": _columns(said, "text", "speaker"),
+        "lines": [
+            {"kind": kind, "label": KINDS[kind].label, "rows": _columns(rows, "text", "speaker")}
+            for kind, rows in texts.items()
+        ],
         "languages": sorted({each.language for each in said if each.language}),
-        "screen_text": _columns(library.screen_text.rows(row.video_id), "text"),
         "detected": {label: frames.tolist() for label, frames in library.detected_frames(row.video_id).items()},
     }
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.environment import Environment, calibrate
-from kinodex.agent.protocol import SCREEN_TEXT, SPEECH
 from kinodex.agent.trace import Record
+from kinodex.index.kinds import QUOTED_KINDS
 from kinodex.index.library import Library
 from kinodex.web.sentences import end_sentence, round_sentences
 
@@ -249,9 +249,7 @@ def _said(step: Step, nodes: Mapping[int, Node]) -> list[Said]:
     scored = [each for each in (step.scored or {}).get("candidates", ()) if each["number"] in opened]
     places = [(nodes[each["number"]], each) for each in scored if each["reward"] is not None or each["explanation"]]
     said = [Said(at.video_id, at.start_s, at.end_s, each["explanation"], each["reward"]) for at, each in places]
-    notes = [
-        note for acted in step.acted for note in acted.get("notes", ()) if note["source"] not in (SPEECH, SCREEN_TEXT)
-    ]
+    notes = [note for acted in step.acted for note in acted.get("notes", ()) if note["source"] not in QUOTED_KINDS]
     said = said or [Said(each["video_id"], each["start_s"], each["end_s"], each["text"]) for each in notes]
     return sorted(said or _replied(step), key=lambda each: (each.video_id, each.start_s))
 

@@ -14,7 +14,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from PIL import Image
 
-from tests.acceptance import CAPTION, CAPTIONS, FACTS, FRAMES, IN_MCP, LINE, SPEECH, TENTS
+from tests.acceptance import CAPTION, CAPTIONS, FACTS, FRAMES, IN_MCP, LINE, TENTS
 from tests.acceptance.conftest import COMMAND, running
 from tests.support.command import Kinodex, bad
 
@@ -46,7 +46,7 @@ async def call(client: Client, tool: str, **arguments: Any) -> Any:
 def test_what_a_library_holds_and_where_things_are(using: Use) -> None:
     async def work(client: Client) -> None:
         names = {tool.name for tool in (await client.list_tools()).tools}
-        assert names >= {"videos", "overview", "search", "ground", "frames", SPEECH, CAPTIONS, "ask"}
+        assert names >= {"videos", "overview", "search", "ground", "frames", "lines", CAPTIONS, "ask"}
         assert [video["title"] for video in (await call(client, "videos"))["videos"]] == [
             "film-01",
             "film-02",
@@ -65,7 +65,7 @@ def test_what_a_library_holds_and_where_things_are(using: Use) -> None:
 
 def test_lines_captions_and_pictures_of_a_film(using: Use) -> None:
     async def work(client: Client) -> None:
-        lines = (await call(client, SPEECH, video="film-01", start_s=10, end_s=20))["lines"]
+        lines = (await call(client, "lines", video="film-01", start_s=10, end_s=20))["lines"]
         assert [(line["text"], line["start_s"], line["end_s"]) for line in lines] == [(LINE[0], *LINE[2:])]
         (caption,) = (await call(client, CAPTIONS, video="film-02"))["captions"]
         assert (caption["text"], caption["start_s"]) == (CAPTION[0], CAPTION[2])

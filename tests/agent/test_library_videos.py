@@ -58,7 +58,7 @@ def test_what_was_heard_says_by_whom(tmp_path):
 def test_a_hidden_transcript_is_hidden_everywhere(words_library):
     hidden = environment_of(words_library, "told", "talk", "dinner", speech=False)
     assert hidden.search_words("wind", 5) == []
-    assert hidden.speech(text_video_id("told"), 0.0, 60.0) == []
+    assert hidden.lines(text_video_id("told"), ["speech"]) == ()
     assert hidden.nearest(["hello"], 2).search_words("wind", 5) == []
     clips = list(tagged_clips(hidden))
     assert all(SAID not in clip.text + clip.seen for clip in clips)
@@ -105,17 +105,17 @@ def test_text_on_screen_is_among_the_lines_of_a_video_as_notes(signposted):
         (18.0, 40.0, "screen_text", "LIBRARY 40"),
         (20.0, 22.0, "speech", "mind the sign"),
     ]
-    assert [row.text for row in environment.screen_text(video_id, 30.0, 31.0)] == ["LIBRARY 40"]
+    assert [row.text for row in environment.lines(video_id, ["screen_text"], 30.0, 31.0)] == ["LIBRARY 40"]
     assert [hit.text for hit in environment.search_words("harbour", 5)] == ["QUIET  HARBOUR"]
     assert environment.nearest(["quiet harbour"], 1).videos[0].title == "film"
 
 
 def test_hidden_text_on_screen_and_titles_written_from_hidden_words_are_hidden_everywhere(signposted):
     rows, video_id = signposted.videos(), signposted.video("film").video_id
-    hidden = LibraryVideos(signposted, rows, embed_words, screen_text=False)
-    untold = LibraryVideos(signposted, rows, embed_words, speech=False)
+    hidden = LibraryVideos(signposted, rows, embed_words, hide=["screen_text"])
+    untold = LibraryVideos(signposted, rows, embed_words, hide=["speech"])
     for videos in (hidden, hidden.only([video_id])):
-        assert videos.screen_text(video_id) == [] == videos.search_words("harbour", 5)
+        assert videos.search_words("harbour", 5) == []
         assert [line.source for line in videos.lines(video_id)] == ["speech"]
     for videos in (hidden, untold, hidden.only([video_id]), untold.only([video_id])):
         assert videos.chapters(video_id) == []

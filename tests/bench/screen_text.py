@@ -126,7 +126,7 @@ def main() -> None:
     chosen = parser.parse_args()
     library = Library.open(chosen.library)
     found = [
-        (cards_of(script), library.screen_text.rows(library.video(script.name.removesuffix(".script.json")).video_id))
+        (cards_of(script), library.screen_text(library.video(script.name.removesuffix(".script.json")).video_id))
         for script in sorted(chosen.films.glob("*.script.json"))
     ]
     for line in score(found).lines():

@@ -16,6 +16,7 @@ from kinodex.index.rows import NoteRow
 from kinodex.index.store.schema import (
     FORMAT_VERSION,
     LATE_TABLES,
+    LINES,
     clips_schema,
     extracts_schema,
     sentences_schema,
@@ -48,6 +49,8 @@ def page(root: Path) -> Path:
 
 def schemas() -> dict[str, pa.Schema]:
     known = {**table_schemas(SETTINGS, fingerprint()), **LATE_TABLES}
+    known = {name: schema for name, schema in known.items() if schema is not LINES}
+    known["<kind of lines>"] = LINES
     known["extracts_<name>_<digest>"] = extracts_schema(pa.schema([]))
     known["sentences_<model>"] = sentences_schema(fingerprint(), {})
     known["clips_<model>"] = clips_schema(fingerprint())

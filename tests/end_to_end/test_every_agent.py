@@ -165,7 +165,7 @@ def test_what_is_only_said_is_found_in_the_transcript(
     """By agents that search for lines and read them; uniform is given those at the times of its frames."""
     environment = sketch.films["harbour"]
     [video] = environment.videos
-    [line] = [row for row in environment.speech(video.video_id, 0.0, 99.0) if "code word" in row.text]
+    [line] = [row for row in environment.lines(video.video_id, ["speech"]) if "code word" in row.text]
     word = line.text.rpartition(" ")[2].strip(".")
     question = Question("What is the code word?", ("velvet", word, "granite"))
     parameters = with_settings(default_parameters(variant, environment), READING[variant.name])

@@ -136,7 +136,7 @@ def test_fastmcps_client(served: Client) -> None:
     found = json.loads(ran.stdout.splitlines()[-1])
     print(ran.stdout)
     assert found["tools"] == sorted(
-        ["videos", "overview", "search", "ground", "frames", "speech", "captions", "chapters", "detections", "ask"]
+        ["videos", "overview", "search", "ground", "frames", "lines", "captions", "chapters", "detections", "ask"]
     )
     assert (found["videos"], found["answer"]["letter"], found["answer"]["status"]) == (3, "B", "answered")
 

@@ -15,6 +15,7 @@ from kinodex.index.library import Library
 from kinodex.index.store.indexes import Thresholds, refresh
 from tests.support.libraries.random_library import (
     SETTINGS,
+    add_stage,
     caption,
     detection,
     empty_library,
@@ -57,8 +58,7 @@ def add(library: Library, stage: str, model: str, *video_ids: str) -> dict[str, 
     if stage == "vectors":
         library.additions.add_vectors({id_: vectors_of(6, seed=9) for id_ in video_ids}, OTHER)
         return dict.fromkeys(video_ids, 6)
-    writer = library.screen_text.add if stage == "screen_text" else getattr(library.additions, f"add_{stage}")
-    writer(dict.fromkeys(video_ids, rows[stage]), model)
+    add_stage(library, stage, model, dict.fromkeys(video_ids, rows[stage]), complete=False)
     return dict.fromkeys(video_ids, 3)
 
 

@@ -156,35 +156,35 @@ def test_scenes_by_time_a_chapter_before_its_scenes_of_the_newest_model_that_is_
 
 
 def test_text_on_screen_by_time_and_from_top_to_bottom(films):
-    assert films.screen_text.rows("aaaa") == films.search.lines("screen_text", "anything") == []
+    assert films.screen_text("aaaa") == films.search.lines("screen_text", "anything") == []
     assert not films.tables.has("screen_text")
     above, below = (0.1, 0.1, 0.5, 0.2), (0.1, 0.6, 0.5, 0.7)
     lines = [Line(8.0, 9.0, "later"), Line(2.0, 6.0, "second", box=below), Line(2.0, 5.0, "first", box=above)]
     add_screen_text(films, "aaaa", lines)
-    assert texts(films.screen_text.rows("aaaa")) == ["first", "second", "later"]
-    last = films.screen_text.rows("aaaa")[2]
+    assert texts(films.screen_text("aaaa")) == ["first", "second", "later"]
+    last = films.screen_text("aaaa")[2]
     assert last.box == pytest.approx(CORNER)
     expected = ScreenTextRow("aaaa", 8.0, 9.0, "later", 0.875, CORNER, 1, None, "reader")
     assert replace(last, box=CORNER) == expected
-    assert texts(films.screen_text.rows("aaaa", 5.0, 8.0)) == ["second"]
-    assert films.screen_text.rows("bbbb") == []
+    assert texts(films.screen_text("aaaa", 5.0, 8.0)) == ["second"]
+    assert films.screen_text("bbbb") == []
     with pytest.raises(UnknownVideo):
-        films.screen_text.rows("cccc")
+        films.screen_text("cccc")
 
 
 def test_text_of_the_newest_model_that_is_complete_is_shown(films):
     films.additions.discard_leftovers("screen_text", "first")
-    films.screen_text.add({"aaaa": [Line(0.0, 3.0, "MORNlNG")]}, "first")
-    assert films.screen_text.rows("aaaa") == films.search.lines("screen_text", "morning") == []
+    films.lines.add("screen_text", {"aaaa": [Line(0.0, 3.0, "MORNlNG")]}, "first")
+    assert films.screen_text("aaaa") == films.search.lines("screen_text", "morning") == []
     assert films.additions.discard_leftovers("screen_text", "first") == 1
     assert films.tables.count("screen_text") == 0
     add_screen_text(films, "aaaa", [Line(0.0, 3.0, "MORNlNG")], "first")
     add_screen_text(films, "aaaa", [Line(0.0, 3.0, "MORNING")], "second")
-    assert texts(films.screen_text.rows("aaaa")) == ["MORNING"]
+    assert texts(films.screen_text("aaaa")) == ["MORNING"]
     refresh(films.tables)
     assert texts(films.search.lines("screen_text", "MORNlNG")) == ["MORNING"]  # by a letter, not the old row
     remove_added(films, "screen_text", "second", "aaaa")
-    assert texts(films.screen_text.rows("aaaa")) == ["MORNlNG"]
+    assert texts(films.screen_text("aaaa")) == ["MORNlNG"]
 
 
 # Voices of a library: matched, named, renamed and forgotten; and the lines that readers see.

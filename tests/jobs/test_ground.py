@@ -96,7 +96,7 @@ def test_a_video_of_text_alone_is_searched_and_one_without_text_to_read_is_passe
     ]
     made = text_library(tmp_path / "library", {"one": lines}, {"two": [(0.0, 5.0, "hello")]}, space="builtin")
     embed_text = made.load_space(None, "text").embed_text
-    environment = Environment.of(made, made.videos(), embed_text, speech=False)
+    environment = Environment.of(made, made.videos(), embed_text, hide=["speech"])
     found = ground(made, environment, "a red boat at sea", in_="frames")
     assert [(each.video.title, each.start_s) for each in found.ranges[:1]] == [("one", 10.0)]
     nothing = ground(made, environment, "a red boat at sea", [made.video("two")])
@@ -137,8 +137,8 @@ def test_a_window_weighs_each_frame_by_its_time_in_it() -> None:
 
 
 def test_words_count_for_the_whole_time_of_their_line_and_may_be_left_out(environment: Environment) -> None:
-    (spoken,) = (video for video in environment.videos if environment.speech(video.video_id, 0.0, 1e6))
-    line = environment.speech(spoken.video_id, 0.0, 1e6)[0]
+    (spoken,) = (video for video in environment.videos if environment.lines(video.video_id, ["speech"]))
+    line = environment.lines(spoken.video_id, ["speech"])[0]
     usual, videos = Usual(0.0, 1.0), [video.video_id for video in environment.videos]
     words = video_evidence(environment, line.text, spoken.video_id, usual, videos, "words")
     said = (words.start_s < line.end_s) & (words.end_s > line.start_s)

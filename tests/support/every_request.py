@@ -23,6 +23,7 @@ from kinodex.agent.protocol import Note, Question, Request, ScoredSegment, Segme
 from kinodex.agent.replies import NAMED
 from kinodex.agent.requests.describe import FoundMoment
 from kinodex.agent.variants.videoagent2 import Toolbox
+from kinodex.index.kinds import LINE_KINDS
 
 STORED = (640, 360)
 QUESTION = Question("What colour is the kite?", ("red", "blue"))
@@ -107,6 +108,10 @@ def of_full_size(kind: type[Request[Any]], count: int = 7) -> Any:
         "frames": tuple(stored_frame(at, time_s) for at, time_s in enumerate(times_s[:-1])),
         "segments": segments,
         "notes": tuple(Note(FILM.video_id, each.start_s, each.end_s, "captions", "a kite") for each in segments),
+        "subtitles": tuple(
+            Note(FILM.video_id, each.start_s, each.end_s, LINE_KINDS[at % len(LINE_KINDS)], "a kite")
+            for at, each in enumerate(segments)
+        ),
         "moments": tuple(
             FoundMoment(at + 1, each.video_id, each.start_s, each.end_s, (at + 1,)) for at, each in enumerate(segments)
         ),

@@ -18,7 +18,7 @@ from kinodex.agent.models.rules import (
     screen_reply,
     to_reply,
 )
-from kinodex.agent.protocol import SCREEN_TEXT, Note, Question
+from kinodex.agent.protocol import Note, Question
 from kinodex.agent.requests.answer import AnswerNotes, Conclusion
 from kinodex.sketch import scenes as world
 from tests.sketch.vocabulary import DAY, NIGHT
@@ -102,8 +102,8 @@ def test_notes_answer_by_their_words_or_do_not_tell(kites):
         assert reply and (reply.action, reply.option, reply.evidence) == (action, option, evidence), said
 
 
-WRITTEN_CARD = Note("v", 10.0, 13.0, SCREEN_TEXT, "MAPLE")
-WRITTEN_SIGN = Note("v", 30.0, 60.0, SCREEN_TEXT, "LIBRARY 40")
+WRITTEN_CARD = Note("v", 10.0, 13.0, "screen_text", "MAPLE")
+WRITTEN_SIGN = Note("v", 30.0, 60.0, "screen_text", "LIBRARY 40")
 SAID = Note("v", 40.0, 43.0, "speech", "RIVER, I said")
 WORDS = ("RIVER", "MAPLE", "ECHO")
 

@@ -60,7 +60,7 @@ def test_text_on_screen_at_its_frames_is_read_cited_and_counted(tmp_path):
     run = uniform(environment, RuleBasedModel(environment), question)
     assert (run.answer.text, run.answer.evidence_cited, run.answer.ledger.screen_lines) == ("MAPLE", True, 1)
     assert run.spans == [(29.0, 33.0)]
-    unread = uniform(Environment.of(library, library.videos(), embed_words, screen_text=False), answer_a, question)
+    unread = uniform(Environment.of(library, library.videos(), embed_words, hide=["screen_text"]), answer_a, question)
     assert (unread.asked(AnswerFrames)[0].notes, unread.answer.ledger.screen_lines) == ((), 0)
 
 

@@ -37,6 +37,7 @@ from kinodex.agent.variants.videoseek import (
     Tools,
     VideoSeekParameters,
 )
+from kinodex.index.kinds import QUOTED_KINDS
 from kinodex.index.library import Library
 from kinodex.index.rows import SpeechRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
@@ -151,7 +152,7 @@ def test_it_narrows_down_looks_closely_and_cites_what_it_saw(one: Environment) -
 
 def test_a_call_that_breaks_a_limit_is_refused_and_a_range_that_reaches_out_is_cut(one: Environment) -> None:
     model = ScriptedModel(describe)
-    tools = Tools(Session(QUESTION, one, model, Budget(), lambda event: None), Limits(2), subtitles=True)
+    tools = Tools(Session(QUESTION, one, model, Budget(), lambda event: None), Limits(2), QUOTED_KINDS)
     for call, result in (
         ({**SKIM, "end_s": 647.5}, "640.0 s to 647.5 s is too short for skim, which takes at least 8 s"),
         ({**FOCUS, "end_s": 709.5}, "701.0 s to 709.5 s is too long for focus, which takes at most 8 s"),
@@ -302,7 +303,9 @@ def describe(request: Any) -> Any:
 
 def use(library: Library, model: ScriptedModel, *, subtitles: bool = True, **call: Any) -> tuple[Note, ...]:
     session = Session(Question("What?"), environment_of(library, "film"), model, Budget(), lambda event: None)
-    return asyncio.run(Tools(session, Limits(2), subtitles=subtitles).use(Action.model_validate(call)))
+    return asyncio.run(
+        Tools(session, Limits(2), QUOTED_KINDS if subtitles else ["screen_text"]).use(Action.model_validate(call))
+    )
 
 
 def test_text_on_screen_is_given_beside_subtitles_or_without_them(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def mcp(twin: Twin) -> Any:
 
     async def use(client: Any) -> None:
         found.append(await call(client, "overview", video="harbour"))
-        found.append(await call(client, "speech", video="harbour", start_s=0.0, end_s=60.0))
+        found.append(await call(client, "lines", video="harbour", start_s=0.0, end_s=60.0))
         found.append(await call(client, "search", query="summer", start_s=0.0, end_s=60.0))
         found.append(await call(client, "ground", text="a bird at sea"))
         found.append([each.text for each in (await client.call_tool("frames", FRAMES)).content if each.type == "text"])

@@ -160,6 +160,6 @@ def rows_of(library: Library, name: str, video_id: str) -> object:
     if name == "chapters":
         return library.chapters.rows(video_id)
     if name == "screen_text":
-        return library.screen_text.rows(video_id)
+        return library.screen_text(video_id)
     held = library.vectors(video_id, space=library.spaces()[1].digest)
     return held.frame_no.tolist(), held.vectors.astype(float).round(2).tolist()

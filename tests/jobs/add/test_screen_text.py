@@ -28,7 +28,7 @@ def library(tmp_path: Path) -> Library:
 
 
 def lines(library: Library, title: str = "signs") -> list[tuple[float, float, str]]:
-    return [(row.start_s, row.end_s, row.text) for row in library.screen_text.rows(library.video(title).video_id)]
+    return [(row.start_s, row.end_s, row.text) for row in library.screen_text(library.video(title).video_id)]
 
 
 def test_lines_of_stored_frames_with_times_boxes_and_search(kinodex, library):
@@ -42,7 +42,7 @@ def test_lines_of_stored_frames_with_times_boxes_and_search(kinodex, library):
     made = json_of(kinodex, *add_to, "--language", "en")
     assert (made["stage"], made["added"], made["rows"]) == ("screen_text", 1, 2)
     assert lines(library) == [(0.0, 2.0, "GOOD MORNING"), (3.0, 6.0, "Platform 13")]
-    first = library.screen_text.rows(library.video("signs").video_id)[0]
+    first = library.screen_text(library.video("signs").video_id)[0]
     assert (first.frames, first.language, first.model) == (2, "en", "PP-OCRv6-small for en")
     assert first.confidence > 0.9 and first.box[0] < 0.2 < first.box[2] and first.box[3] < 0.5
     (hit,) = json_of(kinodex, "search", library.uri, "gud platfrom", "--in", "screen_text")

@@ -21,7 +21,7 @@ from kinodex.jobs.add.run import add
 from kinodex.jobs.add.stages import Vectors
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import parse_contenders
-from kinodex.jobs.eval.folder import IndexCost, RunPlan, adapter_of, read_items, read_plan, read_results, trace_file
+from kinodex.jobs.eval.folder import IndexCost, RunPlan, read_items, read_plan, read_results, trace_file
 from kinodex.jobs.eval.report import report_run
 from kinodex.jobs.eval.run import MAY_DIFFER, check_same
 from tests.support.command import Kinodex, bad
@@ -234,8 +234,8 @@ MATTERS: dict[str, tuple[Callable[[Inputs], None], str]] = {
     "budget": (option("--max-frames", 3), "budget was none and is now 3 frames"),
     "limit": (option("--limit", 2), "limit was 4 and is now 2"),
     "rules": (option("--force-choice"), "rules of answers was usual and is now an answer has to be chosen"),
-    "what is said": (option("--no-speech"), "use of speech was on and is now off"),
-    "text on screen": (option("--no-screen-text"), "use of text on screen was on"),
+    "what is said": (option("--hide", "speech"), "list of hidden lines was empty and is now speech"),
+    "text on screen": (option("--hide", "screen_text"), "list of hidden lines was empty and is now screen_text"),
     "kept captions": (option("--no-keep-captions"), "keeping captions was on"),
     "part": (option("--only", "kind=kite"), "part was all and is now kind = kite"),
     "draw": (option("--seed", 2), "seed was 0 and is now 2"),
@@ -278,7 +278,7 @@ OTHER: dict[str, Any] = {
     "contenders": parse_contenders(["vca"], controls=False),
     "models": {"default": "another"},
     "budget": Budget(rounds=3),
-    "speech": False,
+    "hide": ("speech",),
     "keep_captions": False,
     "limit": 3,
     "seed": 9,
@@ -292,7 +292,6 @@ OTHER: dict[str, Any] = {
     "rules": AnswerRules(force_choice=True),
     "at_once": 9,
     "prices": {"default": "input 1, output 0"},
-    "screen_text": False,
     "states": {"v": "2"},
     "contents": {"local:folder": "2"},
 }
@@ -308,17 +307,6 @@ def test_a_plan_that_differs_in_one_field_is_another_run(name: str) -> None:
         return
     with pytest.raises(UsageError, match="run holds another run: "):
         check_same(BEGUN, now, Path("run"))
-
-
-def test_a_plan_of_an_older_version_goes_on_without_what_it_does_not_say() -> None:
-    old = replace(BEGUN, at_once=None, states={})
-    check_same(old, replace(BEGUN, prices={"default": "input 1"}, contents={"local:folder": "2"}), Path("run"))
-    plans, early = adapter_of(RunPlan), AnswerRules(early_insufficient=True)
-    told = plans.dump_python(BEGUN, mode="json")
-    ruleless = plans.validate_python({name: told[name] for name in told if name != "rules"})
-    check_same(ruleless, replace(BEGUN, rules=early), Path("run"))
-    with pytest.raises(UsageError, match="rules of answers was early and is now usual"):
-        check_same(ruleless, replace(BEGUN, rules=AnswerRules()), Path("run"))
 
 
 # The evidence of a benchmark on a film whose timestamps begin at 1,000 s, and other facts from the library.

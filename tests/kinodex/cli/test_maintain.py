@@ -83,7 +83,7 @@ def add(library: Library, stage: str, *video_ids: str) -> None:
         "captions": lambda: library.additions.add_captions(dict.fromkeys(video_ids, captions), "m"),
         "detections": lambda: library.additions.add_detections(dict.fromkeys(video_ids, detections), "m"),
         "speech": lambda: library.additions.add_speech(dict.fromkeys(video_ids, lines), "m"),
-        "screen_text": lambda: library.screen_text.add(dict.fromkeys(video_ids, shown), "m"),
+        "screen_text": lambda: library.lines.add("screen_text", dict.fromkeys(video_ids, shown), "m"),
         "vectors": lambda: library.additions.add_vectors(dict.fromkeys(video_ids, vectors_of(FRAMES, 1)), OTHER),
     }
     adders[stage]()

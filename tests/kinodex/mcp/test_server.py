@@ -51,7 +51,7 @@ def test_http_on_loopback(mcp_library: Library, mode: str) -> None:
             port = listener.getsockname()[1]
             serving = asyncio.create_task(serve_http(server_of(mcp_library), listener, "127.0.0.1"))
             async with Client(f"http://127.0.0.1:{port}/mcp", mode=mode) as client:
-                several = [call(client, "speech", video="harbour") for _ in range(4)]
+                several = [call(client, "lines", video="harbour") for _ in range(4)]
                 assert [len(each["lines"]) for each in await asyncio.gather(*several)] == [3] * 4
                 (hit,) = (await call(client, "search", query="boat", in_="frames", start_s=5, end_s=8, k=1))["hits"]
                 assert 5 <= hit["start_s"] < 8
@@ -75,7 +75,7 @@ def test_http_for_others_serves_no_page_of_a_browser(mcp_library: Library) -> No
             port = listener.getsockname()[1]
             serving = asyncio.create_task(serve_http(server_of(mcp_library), listener, "0.0.0.0"))
             async with Client(f"http://127.0.0.1:{port}/mcp") as client:
-                assert len((await call(client, "speech", video="harbour"))["lines"]) == 3
+                assert len((await call(client, "lines", video="harbour"))["lines"]) == 3
             assert await asyncio.to_thread(status_for, port, Host="library.example") == 406
             assert await asyncio.to_thread(status_for, port, Origin="http://library.example") == 403
             serving.cancel()
@@ -108,8 +108,8 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("frames", {"video": "harbour", "start_s": 100, "end_s": 200}, "harbour, which covers [0.000, 30.000) s"),
     ("overview", {"video": "x" * 100_000}, "(100,"),
     ("overview", {"video": "harbour", "start_s": "nan"}, "start_s: Input should be a finite number"),
-    ("speech", {"video": "harbour", "start_s": 30}, "[0.000, 30.000) s; give times in there"),
-    ("speech", {"video": "harbour", "start_s": 5, "end_s": 5}, "the end must be after the start"),
+    ("lines", {"video": "harbour", "start_s": 30}, "[0.000, 30.000) s; give times in there"),
+    ("lines", {"video": "harbour", "start_s": 5, "end_s": 5}, "the end must be after the start"),
     ("search", {"query": " "}, "give some words to look for"),
     ("search", {"query": "x" * 2001}, "query: Value error, got 2,001 characters; give at most 2,000"),
     ("ground", {"text": "x", "videos": ["a"] * 1001}, "got 1,001 videos; give at most 1,000"),

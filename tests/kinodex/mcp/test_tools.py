@@ -36,12 +36,12 @@ from tests.support.servers.mcp_client import QUESTION, call, pictures, texts, us
 def test_detections_transcript_and_ranges(mcp_library: Library) -> None:
     async def use(client: Client) -> None:
         overview = await call(client, "overview", video="harbour")
-        assert (overview["detected"], overview["speech_lines"]) == ({"boat": 10}, 3)
+        assert (overview["detected"], overview["lines"]["speech"]) == ({"boat": 10}, 3)
         found = await call(client, "detections", video="harbour", label="Boat", start_s=2, end_s=4)
         assert [each["time_s"] for each in found["detections"]] == [2.0, 3.0]
         assert found["detections"][0]["box"] == pytest.approx([0.1, 0.2, 0.3, 0.4])
         assert not (await call(client, "detections", video="harbour", min_score=0.95))["detections"]
-        lines = await call(client, "speech", video="harbour", start_s=4, end_s=6)
+        lines = await call(client, "lines", video="harbour", start_s=4, end_s=6)
         assert [line["text"][:11] for line in lines["lines"]] == ["Listen well"]
         assert len((await call(client, "search", query="boat", in_="detections", min_gap_s=5))["hits"]) == 2
         ranges = await call(client, "ground", text="a red boat at sea", k=2, videos=["harbour"])
@@ -93,8 +93,8 @@ def test_what_was_never_added_is_no_empty_list_and_is_read_once_it_is(mcp_librar
 
     async def use(client: Client) -> None:
         overview = await call(client, "overview", video="harbour")
-        assert overview["never_added"] == ["captions", "speech", "screen_text", "chapters"]
-        for tool in ("captions", "chapters", "detections", "speech"):
+        assert overview["never_added"] == ["speech", "screen_text", "captions", "chapters"]
+        for tool in ("captions", "chapters", "detections", "lines"):
             missing = (await call(client, tool, video="harbour", start_s=20, end_s=21)).get("missing")
             said = f"this video has no {tool} yet: run `kinodex add {tool}`"
             assert missing == (said if tool in ("captions", "chapters") else None), tool
@@ -108,10 +108,10 @@ def test_what_was_never_added_is_no_empty_list_and_is_read_once_it_is(mcp_librar
         add_screen_text(library, row.video_id, [Line(4.0, 7.0, "HARBOUR CAFE"), Line(20.0, 22.0, "THE END")])
         refresh(library.tables)
         assert "missing" not in await call(client, "search", query="boat", in_="screen_text")
-        assert (await call(client, "overview", video="harbour"))["screen_text_lines"] == 2
+        assert (await call(client, "overview", video="harbour"))["lines"]["screen_text"] == 2
         (hit,) = (await call(client, "search", query="harbor cafe", in_="screen_text"))["hits"]
         assert (hit["text"], hit["start_s"], hit["found_in"]) == ("HARBOUR CAFE", 4.0, "screen_text")
-        lines = (await call(client, "speech", video="harbour", start_s=3.5, end_s=9.0))["lines"]
+        lines = (await call(client, "lines", video="harbour", start_s=3.5, end_s=9.0))["lines"]
         told = [(line["start_s"], line["found_in"], line.get("confidence")) for line in lines]
         assert told == [(4.0, "speech", None), (4.0, "screen_text", 0.875), (8.0, "speech", None)]
         contents = await call(client, "chapters", video="harbour")
@@ -179,7 +179,7 @@ def test_long_tables_come_in_pages_that_say_so(tmp_path: Path) -> None:
     said = [(float(n), n + 1.0, f"line {n} " + "word " * (400 if n % 50 == 7 else 30)) for n in range(MANY)]
 
     async def use(client: Client) -> None:
-        for tool in ("speech", "captions"):
+        for tool in ("lines", "captions"):
             seen: list[dict[str, Any]] = []
             cut: str | None = ""
             while cut is not None:
@@ -191,7 +191,7 @@ def test_long_tables_come_in_pages_that_say_so(tmp_path: Path) -> None:
                 assert cut is None or f"of {MANY}; call again with offset={len(seen)}" in cut
             assert [row["start_s"] for row in seen] == list(range(MANY))
             assert max(len(row["text"]) for row in seen) < replies.CHARACTERS + 30
-        assert "characters)" in (await call(client, "speech", video="long", start_s=7, end_s=8))["lines"][0]["text"]
+        assert "characters)" in (await call(client, "lines", video="long", start_s=7, end_s=8))["lines"][0]["text"]
         overview = await call(client, "overview", video="long")
         starts = [each["start_s"] for each in overview["segments"]]
         assert len(starts) == replies.SEGMENTS and np.diff(starts).max() <= 8

@@ -195,7 +195,8 @@ def test_one_file_of_a_library_has_a_frame_of_each_segment_and_all_words(shown):
     (row,) = held["data"]["libraries/0/videos"]
     assert row["title"] == f"film {EVIL}" and row["poster"] in (10, 30, 50)
     video = held["data"][f"libraries/0/videos/{shown.video_id}"]
-    assert video["frame_nos"] == [10, 30, 50] and len(video["captions"]) == 3 and len(video["speech"]) == 1
+    lines = {each["kind"]: len(each["rows"]) for each in video["lines"]}
+    assert video["frame_nos"] == [10, 30, 50] and (lines["captions"], lines["speech"]) == (3, 1)
     few = one_file(alone, picture_bytes=2 * len(picture((200, 30, 30))) + 100)
     assert few.pictures_left_out == 1
 

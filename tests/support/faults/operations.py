@@ -156,7 +156,7 @@ STAGES = {
     "screen_text": Stage(
         "screen_text",
         lambda library, video: [_shown()],
-        lambda library, rows: library.screen_text.add(rows, "somebody"),
+        lambda library, rows: library.lines.add("screen_text", rows, "somebody"),
     ),
     "chapters": Stage(
         "chapters",

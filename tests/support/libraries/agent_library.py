@@ -100,7 +100,7 @@ def _rows(captions: Sequence[str], jpeg: bytes, start_s: float) -> list[FrameRow
 def environment_of(library: Library, *titles: str, speech: bool = True) -> Environment:
     """An environment over the videos of these titles; without titles over all."""
     rows = [library.video(title) for title in titles] or library.videos()
-    return Environment.of(library, rows, lambda texts: embed_words(texts), speech=speech)
+    return Environment.of(library, rows, lambda texts: embed_words(texts), hide=() if speech else ["speech"])
 
 
 class ScriptedModel:

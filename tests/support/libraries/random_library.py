@@ -8,18 +8,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType, SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.additions import stage_rows
 from kinodex.index.clocks import first_zero_s
+from kinodex.index.kinds import KindName
 from kinodex.index.library import Library
 from kinodex.index.rows import FrameVectors, Hit, SpeechRow, SpokenWord, VideoRow
 from kinodex.index.spaces.fingerprint import Fingerprint
@@ -233,7 +234,7 @@ def add_stage(
     settings: Any = MappingProxyType({}),
 ) -> None:
     """Add what a model found in videos, a list of rows each; complete, unless as a run leaves it that was killed."""
-    write_rows = library.screen_text.add if stage == "screen_text" else getattr(library.additions, f"add_{stage}")
+    write_rows = getattr(library.additions, f"add_{stage}", None) or partial(library.lines.add, cast(KindName, stage))
     write_rows(rows, model)
     if complete:
         counts = {video_id: len(each) for video_id, each in rows.items()}

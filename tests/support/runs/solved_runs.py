@@ -43,7 +43,7 @@ def plan_of(asked: Sequence[Item], names: Sequence[str] = ("eea",), **others) ->
         "contenders": entered,
         "models": {"default": "builtin"},
         "budget": Budget(),
-        "speech": True,
+        "hide": (),
         "keep_captions": True,
         "limit": None,
         "seed": 0,

@@ -24,5 +24,5 @@ class Line(NamedTuple):
 def add_screen_text(library: Library, video_id: str, lines: list[Line], model: str = "reader") -> None:
     """Add the stage "screen_text" to one video, complete."""
     library.additions.discard_leftovers("screen_text", model)
-    library.screen_text.add({video_id: lines}, model)
+    library.lines.add("screen_text", {video_id: lines}, model)
     assert library.additions.complete("screen_text", model, {video_id: len(lines)}, {}) == ()

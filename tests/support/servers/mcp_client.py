@@ -29,7 +29,7 @@ from kinodex.sketch.script import FPS, render_film, write_script
 from tests.support.libraries.random_library import add_stage
 from tests.support.models.stage_models import library_of
 
-TOOLS = {"videos", "overview", "search", "ground", "frames", "speech", "captions", "chapters", "detections", "ask"}
+TOOLS = {"videos", "overview", "search", "ground", "frames", "lines", "captions", "chapters", "detections", "ask"}
 SAID = ((1.0, 3.0, "Good morning."), (4.0, 6.0, "Listen well: the code word is summer."), (8.0, 9.0, "Goodbye."))
 QUESTION, OPTIONS = "Which of these is shown?", ["a boat", "a car"]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kinodex.agent.protocol import SCREEN_TEXT, SPEECH, Question
+from kinodex.agent.protocol import Question
+from kinodex.index.kinds import QUOTED_KINDS
 from tests.support.servers.rules_judge import (
     BELIEVABLE,
     Verdict,
@@ -71,9 +72,9 @@ def think(sight: Eyes, asked: Asked) -> str:
 def seek(sight: Eyes, asked: Asked) -> Reply:
     """Overview first, then the best note in focus, then what nobody has skimmed; the answer when it is settled."""
     question, notes = asked.question, asked.notes
-    told = [note for note in notes if note.source not in (SPEECH, SCREEN_TEXT, "said")]
+    told = [note for note in notes if note.source not in (*QUOTED_KINDS, "said")]
     verdict = judge(question, notes_view(notes))
-    read = read_notes(question, [note for note in notes if note.source in (SPEECH, SCREEN_TEXT)])
+    read = read_notes(question, [note for note in notes if note.source in QUOTED_KINDS])
     verdict = read if read.settled else verdict
     if verdict.settled or asked.tools == {"answer"} or _last_step(asked):
         return _finish(asked, verdict)
@@ -220,10 +221,10 @@ def clips(asked: Asked) -> list[Part]:
     found = []
     for each in _CLIP.finditer(asked.text):
         place = int(each[1]), float(each[3]), float(each[4]), each[2] or ""
-        source = SPEECH if 'said: "' in each[0] else ""
+        source = "speech" if 'said: "' in each[0] else ""
         found.append(Part(*place, each[5].strip('"'), source))
         if written := _WRITTEN.search(each[0]):
-            found += [Part(*place, text, SCREEN_TEXT) for text in written[1].split(" / ")]
+            found += [Part(*place, text, "screen_text") for text in written[1].split(" / ")]
     return found
 
 

@@ -30,12 +30,13 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
 from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
-from kinodex.agent.protocol import EXACT_S, SCREEN_TEXT, SPEECH, Models, Note, Question
+from kinodex.agent.protocol import EXACT_S, Models, Note, Question
 from kinodex.agent.requests.answer import AnswerFrames
 from kinodex.agent.session import Session
 from kinodex.agent.trace import Event, Exchanged
 from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.baselines import UniformParameters
+from kinodex.index.kinds import QUOTED_KINDS
 from kinodex.index.library import Library
 from kinodex.index.rows import StoredFrame, VideoRow
 from kinodex.jobs.errors import UsageError
@@ -147,8 +148,8 @@ class Shown:
         notes = [note for name in fields for note in getattr(request, name, ()) if isinstance(note, Note)]
         if not request.frames and not notes:
             return
-        said = [note for note in notes if note.source in (SPEECH, SCREEN_TEXT)]
-        seen = [note for note in notes if note.source not in (SPEECH, SCREEN_TEXT)]
+        said = [note for note in notes if note.source in QUOTED_KINDS]
+        seen = [note for note in notes if note.source not in QUOTED_KINDS]
         times = [(frame.time_s, frame.time_s) for frame in request.frames]
         self.frame_last = any(self._holds(*each) for each in [*times, *((note.start_s, note.end_s) for note in seen)])
         self.line_last = any(self._holds(note.start_s, note.end_s + self.after_s) for note in said)
@@ -250,7 +251,10 @@ def run_film(folder: Path, title: str, trials: Sequence[Trial], known: frozenset
     video: list[VideoRow] = [row for row in library.videos() if row.title == title]
     embed_text = library.load_space(None, "text").embed_text
     eyes = Eyes.of(library, video, {title: Stage.of_script(folder / f"{title}.script.json")})
-    heard = {speech: Environment.of(library, video, embed_text, speech=speech) for speech in (True, False)}
+    heard = {
+        speech: Environment.of(library, video, embed_text, hide=() if speech else ["speech"])
+        for speech in (True, False)
+    }
     for trial, row in left:
         models = InProcess(Observer(eyes, EYES[trial.eyes]))
         yield asyncio.run(answer_one(trial, row, heard[trial.speech], models))

@@ -29,7 +29,7 @@ from kinodex.agent.prompts import (
     text_tokens,
     turn_messages,
 )
-from kinodex.agent.protocol import SCREEN_TEXT, SPEECH, Exchange, R, Request, ShownFrame, Usage
+from kinodex.agent.protocol import Exchange, R, Request, ShownFrame, Usage
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import VideoRow
 from kinodex.sketch.scenes import WHERE
@@ -237,9 +237,9 @@ def _subtitles(asked: Asked) -> list[Part]:
 def _read(note: Part) -> list[Sight]:
     """The sights that a note tells of: at its time, or at those that it gives."""
     text = note.text.rpartition("?")[2]
-    if note.source == SPEECH:
+    if note.source == "speech":
         return []
-    if note.source == SCREEN_TEXT:
+    if note.source == "screen_text":
         kind = "sign" if any(each.isdigit() for each in text) else "title card"
         return [read_sight(f"{kind} {text.strip()}", note.start_s, note.number)]
     at_times = list(read_times(text, note.number))

@@ -10,17 +10,6 @@ import { newest } from "viewer/shared/newest.js";
 import { load, picture } from "viewer/shared/source.js";
 import { seconds } from "viewer/shared/words.js";
 
-const PLACES = {
-  all: "pictures and words",
-  frames: "pictures",
-  clips: "clips of some seconds",
-  words: "all words",
-  speech: "what is said",
-  screen_text: "text on screen",
-  captions: "captions",
-  chapters: "chapters",
-  detections: "detections",
-};
 const TIME = "(\\d+:){0,2}\\d+([.]\\d+)?";
 /** A pause in typing after which a search begins. */
 const PAUSE_MS = 120;
@@ -31,7 +20,7 @@ const HITS = 36;
  * The form and the place for its hits, as `elements`; `fields` are those of the address, and `filled` is a promise of
  * their hits. `among(where)` gets the condition that videos have to fulfil.
  */
-export function search(key, fields, { space, searched, extracts = [] }, there, among) {
+export function search(key, fields, { space, searched, places, extracts = [] }, there, among) {
   const hits = el("div", { class: "hits" });
   const said = el("p", { class: "quiet", role: "status" });
   const subject = el("div", { class: "subject" });
@@ -109,7 +98,7 @@ export function search(key, fields, { space, searched, extracts = [] }, there, a
     el("button", { type: "submit", class: "plain strong" }, "Search"),
     ...(ask_ ? [ask_] : []),
     ...pictureButton(form, (name) => by("picture", name)),
-    filters(key, chosen, where.label, extracts),
+    filters(key, chosen, where.label, [...Object.entries(places), ...extracts.map((name) => [name, `table ${name}`])]),
     where.choices,
     ...(problem ? [problem] : []),
   );
@@ -120,8 +109,7 @@ export function search(key, fields, { space, searched, extracts = [] }, there, a
 }
 
 /** Where to search: folded on a phone, unless something is chosen there. */
-function filters(key, chosen, where, extracts) {
-  const places = [...Object.entries(PLACES), ...extracts.map((name) => [name, `table ${name}`])];
+function filters(key, chosen, where, places) {
   const isSet = ["in", "video", "from", "to", "where"].some((name) => chosen[name]);
   return el(
     "details",

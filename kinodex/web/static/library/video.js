@@ -6,7 +6,7 @@ import { breakable, button, copier, el } from "viewer/shared/dom.js";
 import { alone, load, picture } from "viewer/shared/source.js";
 import { nearest } from "viewer/shared/sorted.js";
 import { takeAway } from "viewer/shared/take_away.js";
-import { amount, clock, plural } from "viewer/shared/words.js";
+import { amount, capitalised, clock, plural } from "viewer/shared/words.js";
 import { fieldsOf, videoAddress } from "viewer/moments/address.js";
 import { finder } from "viewer/moments/moments.js";
 import { contents } from "viewer/library/video_contents.js";
@@ -19,11 +19,11 @@ const STEPS = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -
 
 const languageName = new Intl.DisplayNames(["en"], { type: "language", fallback: "code" });
 
-/** "Transcript, in English and German": the languages of its lines, where they are known. */
 /** Times are rounded to so much on their way here. */
 const ROUNDED_S = 0.001;
 
-function transcriptTitle(codes) {
+/** "Speech, in English and German": the languages of its lines, where they are known. */
+function spokenTitle(codes) {
   const names = codes.map((code) => {
     try {
       return languageName.of(code);
@@ -31,7 +31,7 @@ function transcriptTitle(codes) {
       return code; // what a subtitle file calls a language need not be one
     }
   });
-  return names.length ? `Transcript, in ${new Intl.ListFormat("en").format(names)}` : "Transcript";
+  return names.length ? `Speech, in ${new Intl.ListFormat("en").format(names)}` : "Speech";
 }
 
 export async function video(key, videoId) {
@@ -49,9 +49,7 @@ export async function video(key, videoId) {
   const finding = alone ? null : momentsHere(key, row, there, line, seek, () => times[state.at] ?? row.start_s);
   const lists = [
     contents(data.contents, seek),
-    lines(transcriptTitle(data.languages), data.speech, said, seek),
-    lines("Text on screen", data.screen_text, (each) => each.text, seek),
-    lines("Captions", data.captions, (each) => each.text, seek),
+    ...data.lines.map((each) => lines(each.kind === "speech" ? spokenTitle(data.languages) : capitalised(each.label), each.rows, said, seek)),
   ].filter(Boolean);
 
   function show(time) {

@@ -2,7 +2,7 @@
 
 import { button, el } from "viewer/shared/dom.js";
 import { nearest } from "viewer/shared/sorted.js";
-import { amount, clock, plural, shortClock } from "viewer/shared/words.js";
+import { amount, capitalised, clock, plural, shortClock } from "viewer/shared/words.js";
 import { gestures } from "viewer/library/video_gestures.js";
 import {
   drawAxis,
@@ -21,7 +21,7 @@ import { TimeWindow } from "viewer/library/video_window.js";
 const LEAST_S = 4;
 const MOST_LABELS = 6;
 const COLOURS = 6;
-const NAMES = { ink: "--ink", muted: "--muted", grid: "--grid", now: "--c1", said: "--c0", shown: "--c3", described: "--c2", found: "--c1" };
+const NAMES = { ink: "--ink", muted: "--muted", grid: "--grid", now: "--c1", speech: "--c0", screen_text: "--c3", captions: "--c2", found: "--c1" };
 
 /**
  * The time line as `element`, with `show(time)`, `zoom(factor)`, `pan(windows)`, `whole()` and `found(name, ranges)`, a row
@@ -142,9 +142,9 @@ function textTracks(data) {
   const [named, shown] = chapters.length > 1 ? ["Chapters", chapters] : ["Scenes", scenes];
   return [
     rangesRow(`${named}: ${amount(shown.length)}`, shown, (colours) => colours.muted, 0.18),
-    rangesRow(`Transcript: ${plural(data.speech.length, "line")}`, data.speech, (colours) => colours.said),
-    rangesRow(`Text on screen: ${plural(data.screen_text.length, "line")}`, data.screen_text, (colours) => colours.shown),
-    rangesRow(`Captions: ${amount(data.captions.length)}`, data.captions, (colours) => colours.described),
+    ...data.lines.map(({ kind, label, rows }, at) =>
+      rangesRow(`${capitalised(label)}: ${amount(rows.length)}`, rows, (colours) => colours[kind] ?? colours.labels[at % COLOURS]),
+    ),
   ].filter((each) => each.ranges.length);
 }
 

@@ -92,7 +92,6 @@ export function videos(key, fields, facts) {
 }
 
 function card(key, row) {
-  const parts = counts(row);
   return el(
     "li",
     { class: "card poster-card" },
@@ -102,20 +101,9 @@ function card(key, row) {
       el("span", { class: "poster-frame" }, posterImage(key, row), el("span", { class: "length" }, roundClock(row.duration_s))),
       el("bdi", { class: "poster-title" }, breakable(row.title)),
     ),
-    el("p", { class: "quiet" }, parts.join(" · ")),
+    el("p", { class: "quiet" }, row.counts.join(" · ")),
     row.decode_errors ? el("p", { class: "warn" }, "Part of it could not be read.") : null,
   );
-}
-
-function counts(row) {
-  const lines = row.speech_lines + (row.speech ?? 0);
-  return [
-    [row.frames, "frame"],
-    [lines, "line"],
-    [row.screen_text, "line on screen", "lines on screen"],
-    [row.captions, "caption"],
-    [row.detections, "detection"],
-  ].flatMap(([count, ...names]) => (count ? [plural(count, ...names)] : []));
 }
 
 function nothing(facts, words) {

@@ -22,7 +22,7 @@ export function film(playback, captions, at, on, poster = null) {
   let settled = false;
   let closed = false;
   const video = el("video", { preload: "auto", playsinline: true, src: playback.url, poster, tabindex: -1 });
-  const track = el("track", { kind: "captions", label: "Transcript", src: `${captions}?from=${offset}` });
+  const track = el("track", { kind: "captions", label: "Speech", src: `${captions}?from=${offset}` });
   video.append(track);
   const time = () => (settled ? video.currentTime + offset : target);
   const listen = (names, action) =>

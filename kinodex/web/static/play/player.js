@@ -175,7 +175,7 @@ export function player(library, row, start = row.start_s) {
   }
 
   data.then(
-    ({ speech }) => ((state.lines = speech), draw()),
+    ({ lines }) => ((state.lines = lines.find((each) => each.kind === "speech").rows), draw()),
     () => {}, // the way to play says what is wrong
   );
   const ready = begin(at);

@@ -32,6 +32,9 @@ export const letter = (option) => String.fromCharCode(65 + option);
 
 export const plural = (count, one, many = `${one}s`) => `${amount(count)} ${count === 1 ? one : many}`;
 
+/** "text on screen" -> "Text on screen". */
+export const capitalised = (words) => words.charAt(0).toUpperCase() + words.slice(1);
+
 export const spoken = (name) => name.replaceAll("_", " ");
 
 /** The length of a film for a label: whole seconds, "0:05" and "1:02:03"; at least one. */

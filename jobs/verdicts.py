@@ -10,7 +10,7 @@ from kinodex.index.rows import Basis
 
 LIKELY = 0.5
 """The probability from which on a moment is called likely: more likely than not, by the space's own sigmoid."""
-RANKED = "an order by nearness, and no claim: the nearest always exist, whether or not it is there"
+RANKED = "an order, and no claim: something always comes first, whether or not it is there"
 
 
 class Judged(Protocol):

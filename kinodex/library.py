@@ -7,8 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from kinodex.agent.answer_rules import USUAL
-from kinodex.agent.budget import UNLIMITED
 from kinodex.frames import (
     Frame,
     TorchOptions,
@@ -201,10 +199,7 @@ class Library:
         from kinodex.requests import Find
 
         words, seen = (query, picture) if isinstance(query, str) else ("", query)
-        request = _request(
-            Find, videos, query=words, where=where, start_s=start_s, end_s=end_s, in_=in_, like=like, k=k,
-            min_gap_s=min_gap_s, min_score=min_score, rerank=rerank, verify=verify,
-        )  # fmt: skip
+        request = _request(Find, locals(), query=words)
         return Hits(self, self._desk(model, base_url, cache=cache).find(request, seen).hits)
 
     def embed(self, query: str | Image | NDArray[Any]) -> NDArray[np.floating[Any]]:
@@ -249,11 +244,7 @@ class Library:
         if agent is None and not verify and (model, base_url) != ("builtin", None):
             raise UsageError("got a model, and nothing for it to do; give an agent, or verify=K")
         desk = self._desk(model, base_url, cache=cache, anyway=anyway, agent=agent)
-        request = _request(
-            Ground, videos, text=text, where=where, in_=in_, k=k, agent=_agent_name(agent), budget=budget or UNLIMITED,
-            verify=verify, pad_s=pad_s, join_s=join_s, snap=snap,
-        )  # fmt: skip
-        return desk.ground(request)
+        return desk.ground(_request(Ground, locals()))
 
     @checked
     def duplicates(
@@ -667,12 +658,8 @@ class Library:
         from kinodex.runs import Run
         from kinodex.shown_answers import shown
 
-        asked = question_of(question, options)
-        request = _request(
-            Ask, videos, question=asked.text, options=asked.options, where=where, agent=_agent_name(agent),
-            settings=settings or {}, budget=budget or UNLIMITED, rules=rules or USUAL, plan=plan,
-            follow_up=_text_of(earlier_path(follow_up)),
-        )  # fmt: skip
+        one, earlier = question_of(question, options), _text_of(earlier_path(follow_up))
+        request = _request(Ask, locals(), question=one.text, options=one.options, follow_up=earlier)
         desk = self._desk(model, base_url, cache=cache, anyway=anyway, agent=agent)
         run = Run(trace_path(trace), on_event=on_event, stop=stop)
         answer: ShownAnswer | ShownCollection = shown(run_now(desk.ask(request, run)), self)
@@ -705,12 +692,9 @@ class Library:
 
         if isinstance(questions, str):
             raise UsageError("got one text for questions; give a list of them, or use `ask`")
-        common = {
-            "where": where, "agent": _agent_name(agent), "settings": settings or {}, "budget": budget or UNLIMITED,
-            "rules": rules or USUAL,
-        }  # fmt: skip
-        asked = [question_of(question, ()) for question in questions]
-        requests = [_request(Ask, videos, question=each.text, options=each.options, **common) for each in asked]
+        common = locals()
+        plain = [question_of(question, ()) for question in questions]
+        requests = [_request(Ask, common, question=each.text, options=each.options) for each in plain]
         desk = self._desk(model, base_url, cache=cache, anyway=anyway, agent=agent)
         return [shown(answer, self) for answer in run_now(desk.ask_many(requests, at_once))]
 
@@ -731,15 +715,17 @@ class Library:
         return Desk(self._reader, models, space=self.space, agent=own, finder=self._finder)
 
 
-def _request(kind: type[R], videos: VideoName | Sequence[VideoName], **fields: Any) -> R:
-    from kinodex.requests import made
+def _request(kind: type[R], arguments: Mapping[str, Any], **others: Any) -> R:
+    """Make a request of those arguments of a method that are named as its fields, and of `others`.
 
-    return made(kind, {"videos": tuple(names_of(videos)), **fields})
+    None leaves a field at its default. An agent is named: a `Variant` is the desk's own.
+    """
+    from kinodex.requests import flags, made
 
-
-def _agent_name(agent: str | Variant | None) -> str | None:
-    """The name of an agent in a request; a `Variant` is the desk's own."""
-    return agent if agent is None or isinstance(agent, str) else agent.name
+    values = {name: arguments[name] for name, _, _ in flags(kind) if arguments.get(name) is not None} | others
+    agent = values.get("agent")
+    named = {} if agent is None or isinstance(agent, str) else {"agent": agent.name}
+    return made(kind, {**values, "videos": tuple(names_of(values["videos"])), **named})
 
 
 def _text_of(path: Path | None) -> str | None:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TextIO
 
 from kinodex.index.terminal_text import visible, visible_lines
@@ -97,8 +98,15 @@ def tell_count(text: str) -> None:
 
 def print_json(value: Any, indent: int | None = 2) -> None:
     """Print one JSON document, without secrets; what JSON has no type for (times, paths) as text."""
-    text = json.dumps(redact_values(value), default=str, ensure_ascii=not is_utf8(sys.stdout), indent=indent)
+    text = json.dumps(redact_values(value), default=_plain_value, ensure_ascii=not is_utf8(sys.stdout), indent=indent)
     print(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text), flush=True)
+
+
+def _plain_value(value: Any) -> Any:
+    """Return a number for a decimal, as which SQL gives sums of whole numbers, and text for the rest."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return str(value)
 
 
 def plain_table(*columns: str) -> Table:

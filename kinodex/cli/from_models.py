@@ -103,7 +103,7 @@ def _dataclass_group(group: Any, preset: Mapping[str, Any]) -> _Group:
 
 
 def _request_group(request: type[Request]) -> _Group:
-    """The options of a request; one that is not given, None, has the default of its field."""
+    """The options of a request; for one that is None the field has its default."""
     from kinodex.requests import flags, made, outside
 
     options: list[_Option] = []
@@ -117,8 +117,9 @@ def _request_group(request: type[Request]) -> _Group:
             options += named
             continue
         spellings[outside(name)] = flag.name or (name.upper() if flag.is_argument else f"--{dashed(name)}")
-        default = EMPTY if field.is_required() and flag.is_argument else "" if flag.is_argument else None
-        kind = option_of(name, field.annotation, flag, field.default)
+        usual = field.default if _is_shown(field.default) and flag.parse is None else None
+        default = EMPTY if field.is_required() and flag.is_argument else "" if flag.is_argument else usual
+        kind = option_of(name, field.annotation, flag, field.default, show_default=usual is not None)
         options.append(_Option(name, kind, default))
 
     def make(values: Mapping[str, Any]) -> Any:
@@ -133,23 +134,23 @@ def _request_group(request: type[Request]) -> _Group:
 
 
 def option_of(name: str, kind: Any, flag: Flag, default: Any = None, **more: Any) -> Any:
-    """Return the Typer annotation of a field with a flag, whose `default` the help shows; `more` is Typer's own."""
+    """Return the Typer annotation of a field with a flag; what is on by `default` can be turned off."""
     kind = _plain(kind) if flag.parse is None else str
     if flag.is_argument:
         return Annotated[str, typer.Argument(help=flag.help, metavar=flag.metavar)]
     spellings = (flag.name or f"--{dashed(name)}").split()
     if kind is bool and default is True:
         spellings = [f"--{dashed(name)}/--no-{dashed(name)}"]
-    more = {"show_default": _shown(default), "metavar": flag.metavar, **more}
+    more = {"show_default": False, "metavar": flag.metavar, **more}
     if flag.parse is not None:
         more["parser"] = flag.parse
     panel = MORE if flag.is_rare else None
     return Annotated[kind | None, typer.Option(*spellings, help=flag.help, rich_help_panel=panel, **more)]
 
 
-def _shown(default: Any) -> str | bool:
-    """The default of a field as `--help` shows it; not that there is none."""
-    return str(default) if isinstance(default, str | int | float) and default not in (0, "") else False
+def _is_shown(default: Any) -> bool:
+    """True for a default that `--help` shows: not that there is none."""
+    return isinstance(default, str | int | float) and default not in (0, "")
 
 
 def _plain(kind: Any) -> Any:

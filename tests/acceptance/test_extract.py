@@ -65,6 +65,8 @@ def test_sql_reads_the_library_and_nothing_else(kinodex: Kinodex, shown: Path, t
         ("film-01", 30, "front"),
         ("film-02", 30, "rear"),
     ]
+    (total,) = json_of(kinodex, "sql", shown, "SELECT sum(frames) AS frames, avg(frames) AS mean FROM videos")
+    assert isinstance(total["frames"], int) and isinstance(total["mean"], float), "numbers, not texts of numbers"
     secret = tmp_path / "secret.csv"
     secret.write_text("a\n1\n")
     for select in (f"SELECT * FROM '{secret}'", "DROP TABLE videos", "SELECT nothing FROM videos", "SELECT"):

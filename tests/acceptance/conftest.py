@@ -19,6 +19,7 @@ import pytest
 
 from tests.acceptance import CAMERAS, CAPTION
 from tests.support.command import main
+from tests.support.processes import ending_process
 
 COMMAND = [sys.executable, "-c", "from kinodex.cli.main import main; main()"]
 
@@ -59,7 +60,7 @@ def running(*arguments: object, state: Path) -> Iterator[str]:
     """Run a command that serves, as a process; yield the address that it prints, and end it by Ctrl-C, in order."""
     environment = os.environ | {"KINODEX_STATE": str(state), "PYTHONUNBUFFERED": "1"}
     command = [*COMMAND, *map(str, arguments)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
+    with ending_process(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
         assert server.stderr is not None
         try:
             said = ""

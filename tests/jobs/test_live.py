@@ -40,6 +40,7 @@ from kinodex.requests import Find
 from tests.support.house.once import made_once
 from tests.support.libraries.corpus import draw_film, ingest
 from tests.support.loopback import serve_handler
+from tests.support.processes import ending_process
 from tests.support.servers import rtsp_server
 from tests.support.servers.files import serve_folder
 from tests.support.servers.looking_server import looking_server
@@ -425,7 +426,7 @@ def test_a_camera_is_watched_by_its_password_which_is_written_nowhere(streams: P
     ]
     waits: list[str] = []
     frames: list[int] = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    with ending_process(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
             address = server.stdout.readline().strip()

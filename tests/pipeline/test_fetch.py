@@ -36,6 +36,7 @@ from kinodex.pipeline.fetch import (
     stamp,
 )
 from kinodex.pipeline.sources import list_sources
+from tests.support.processes import ending_process
 from tests.support.servers import s3_server as s3_kit
 from tests.support.servers.files import FilmHandler
 
@@ -188,9 +189,7 @@ def test_what_a_killed_process_left_goes_and_what_a_living_one_holds_stays(
     monkeypatch.setattr(tempfile, "tempdir", None)
     of_the_user = tmp_path / "kinodex-films"
     of_the_user.mkdir()
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as run:
+    with ending_process([sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
         left = Path(run.stdout.readline().strip())
         with scratch_folder():

@@ -29,6 +29,7 @@ from kinodex.pipeline.sample import Chunk, ChunkSummary, SampledFrame, SamplingS
 from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler, _Timer
 from kinodex.pipeline.sandbox_child import _batches, _reply
 from tests.support.ffmpeg import READING, sample_chunk, whole
+from tests.support.processes import ending_process
 from tests.support.reader_children import child, children, open_fds, running
 
 SHORT = SandboxLimits(base_s=20, silence_s=3)
@@ -290,7 +291,7 @@ for part in reader.sample(with_subtitles(whole(Path(sys.argv[1])), sys.argv[2]),
 def test_no_child_outlives_its_parent_even_while_it_hangs(endless: Chunk, root: Path) -> None:
     arguments = [endless.video.path, *endless.video.source.sidecars]
     command = [sys.executable, "-c", PARENT, *arguments]
-    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as parent:
+    with ending_process(command, cwd=root, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         (pid,) = parent.stdout.readline().split()
         time.sleep(0.3)

@@ -31,6 +31,7 @@ from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.jobs.known_answers import read_known
 from kinodex.pipeline.sources import list_sources
+from tests.support.processes import ending_process
 from tests.support.servers.rule_server import MODEL, Rules, RuleServer
 from tests.support.servers.s3_server import environment, s3_server, send
 from tests.support.without_modules import MODULE
@@ -129,7 +130,7 @@ def test_it_is_searched_there_and_in_a_folder_asked_and_viewed(
 def viewer(variables: Mapping[str, str], *places: object) -> Iterator[str]:
     """Run the viewer; gives its address."""
     arguments = command("serve", *places, "--port", 0, "--no-browser")
-    with subprocess.Popen(arguments, env=dict(variables), stderr=subprocess.PIPE, text=True) as server:
+    with ending_process(arguments, env=dict(variables), stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:
             yield server.stderr.readline().split(" ")[0].rstrip("/")

@@ -22,6 +22,7 @@ from kinodex.index.store.filters import equal
 from kinodex.index.store.leases import DEFAULT_LEASE, Pace, check_lease
 from kinodex.index.store.processes import is_known, is_running, this_process
 from tests.support.libraries.random_library import SETTINGS, fingerprint, no_room, run_together
+from tests.support.processes import ending_process
 from tests.support.servers.s3_server import environment, s3_server, send
 
 BRISK = Pace(beat_s=0.1, patience_s=2.5)
@@ -64,7 +65,7 @@ class Holder:
 @contextmanager
 def another_holder(library: Library) -> Iterator[Holder]:
     command = [sys.executable, "-c", HOLD, library.uri]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with ending_process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield Holder(process)
         finally:
@@ -192,7 +193,7 @@ def test_processes_are_known_by_more_than_their_number():
     assert not is_known(replace(me, boot="before the machine was started anew"))
     assert not is_known(replace(me, host="far-away"))
     assert not is_known(replace(me, boot=""))
-    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+    with ending_process([sys.executable, "-c", ""]) as child:
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         assert not is_running(replace(me, pid=child.pid))
     assert not is_running(replace(me, pid=child.pid))

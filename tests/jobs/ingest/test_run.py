@@ -31,6 +31,7 @@ from tests.support.libraries.corpus import assert_same, counts, draw_film, inges
 from tests.support.libraries.random_library import WHEN
 from tests.support.models.stage_models import tiny_film
 from tests.support.playlists import FILM_S, ffconcat, m3u8, make_films
+from tests.support.processes import ending_process
 from tests.support.servers.files import serve_folder
 from tests.support.servers.ray_node import ingest as begin
 from tests.support.servers.ray_node import log_of, named
@@ -171,7 +172,7 @@ def test_a_library_that_another_ingest_writes_is_refused(corpus: Path, whole: Li
     hold = "import sys; from kinodex.index.library import Library\n"
     hold += "with Library.open(sys.argv[1]).lease('ingest', 'kinodex ingest of another'):\n"
     hold += "    print('held', flush=True); input()"
-    with subprocess.Popen(
+    with ending_process(
         [sys.executable, "-c", hold, library.uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == b"held\n"

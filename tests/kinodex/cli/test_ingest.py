@@ -36,6 +36,7 @@ from kinodex.index.sweep import audit
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.commit import IngestReport, Progress, SourceOutcome, Totals, summary
 from tests.support.command import Kinodex, bad, json_of
+from tests.support.processes import ending_process
 
 
 @pytest.mark.slow
@@ -157,7 +158,7 @@ def test_a_watch_takes_what_arrives_in_one_line_a_round_until_it_is_interrupted(
 
     watched = ("ingest", str(folder), "--watch", "--every", "0.1", "--library", str(library), "--space", "builtin")
     command = [sys.executable, "-c", "from kinodex.cli.main import main; main()", *watched, "--no-text-tower"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+    with ending_process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
         assert run.stderr is not None
         assert "a folder without a video" in run.stderr.readline(), "the watch has not begun"

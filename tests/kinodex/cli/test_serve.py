@@ -24,6 +24,7 @@ from kinodex.index.library import Library
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.libraries.viewer_library import QUESTION, Shown
+from tests.support.processes import ending_process
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.gate import Gate
 from tests.support.servers.mcp_client import SAID, TOOLS, call, check_frames, texts
@@ -61,7 +62,7 @@ def test_ctrl_c_ends_it_with_what_its_questions_have(library: Path, tmp_path: Pa
         command = [*COMMAND, "serve", str(library), "--port", "0", "--no-browser"]
         command += ["--model", "tester", "--base-url", models.base_url, "--no-cache"]
         environment = os.environ | {"KINODEX_STATE": str(tmp_path), "PYTHONUNBUFFERED": "1", TOKEN_VARIABLE: TOKEN}
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
+        with ending_process(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
             assert server.stderr is not None
             said = [server.stderr.readline(), server.stderr.readline()]
             (address,) = re.findall(r"http://\S+:\d+/", said[1])
@@ -93,7 +94,7 @@ def test_traces_that_serve_refuses(kinodex: Kinodex, tmp_path: Path, shown: Show
 def test_traces_alone_are_shown_and_nothing_can_be_asked(shown: Shown, tmp_path: Path) -> None:
     command = [*COMMAND, "serve", *map(str, shown.traces), "--port", "0", "--no-browser"]
     environment = os.environ | {"KINODEX_STATE": str(tmp_path), "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
+    with ending_process(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
         assert server.stderr is not None
         address = server.stderr.readline().split()[0]
         with urllib.request.urlopen(f"{address}data/home") as reply:
@@ -143,7 +144,7 @@ def test_ctrl_c_ends_the_http_server_of_a_library_without_a_model_for_its_films(
             assert video["title"] == "harbour"
 
     command = [*COMMAND, "mcp", library.uri, "--http", "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+    with ending_process(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         assert "no tool `ask`: the built-in model knows drawn films alone" in server.stderr.readline()
         address = server.stderr.readline().split()[-1]
@@ -157,7 +158,7 @@ def test_a_client_that_does_not_wait_for_its_reply_ends_the_server_in_order(mcp_
     about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}}
     begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
     command, pipe = [*COMMAND, "mcp", mcp_library.uri], subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as server:
+    with ending_process(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as server:
         assert server.stdin is not None
         assert server.stdout is not None
         assert server.stderr is not None
@@ -186,7 +187,7 @@ def test_what_mcp_refuses(kinodex: Kinodex, mcp_library: Library, tmp_path: Path
 def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_fault(library: Path, tmp_path: Path) -> None:
     command = [*COMMAND, "serve", str(library), "--port", "0", "--no-browser"]
     environment = os.environ | {"KINODEX_STATE": str(tmp_path), "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
+    with ending_process(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
         assert server.stderr is not None
         port = next(int(found[1]) for line in server.stderr if (found := re.search(r"http://\S+:(\d+)/", line)))
         for path in ("/v1/chat/completions", "/data/libraries/0/questions"):

@@ -22,6 +22,7 @@ from urllib.parse import parse_qs, urlencode
 from tests.support.faults.disk import Struck
 from tests.support.faults.operations import BASES, Given
 from tests.support.faults.trials import in_fork
+from tests.support.processes import ending_process
 from tests.support.servers.s3_server import environment
 
 CONTROL = "/-faults"
@@ -136,7 +137,7 @@ def running(folder: Path, given: Given) -> Iterator[Store]:
     """Start the store, and tell this process of it as a user would, by the environment."""
     plain = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     command = [sys.executable, "-W", "ignore", "-m", "tests.support.faults.store"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=plain, text=True) as server:
+    with ending_process(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=plain, text=True) as server:
         try:
             assert server.stdout is not None
             address = server.stdout.readline().strip()

@@ -1,55 +1,31 @@
-"""Ask an agent one question; find agents by name or in plugins, and check answers by the gate."""
+"""Ask an agent one question."""
 
 from __future__ import annotations
 
-import difflib
-import hashlib
-import importlib
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
-from functools import cache
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from kinodex.agent.answer import Answer, Shown, cited_items
+from kinodex.agent.answer import Answer
 from kinodex.agent.answer_rules import USUAL, AnswerRules
-from kinodex.agent.budget import UNLIMITED, Budget
+from kinodex.agent.catalogue import VARIANTS, check_fit, find_variant
 from kinodex.agent.environment import Environment
-from kinodex.agent.errors import (
-    AllRejected,
-    BadAnswer,
-    BadSettings,
-    ModelRejected,
-    NeedsLanguage,
-    NeedsPictures,
-    NoUsableReply,
-    OutOfBudget,
-    TakesNoPictures,
-    UnknownAgent,
-)
-from kinodex.agent.limits import Account, Ledger, StopSignal, time_limit
-from kinodex.agent.protocol import Models, Note, Question, ShownFrame, model_for, request_key
-from kinodex.agent.requests.answer import Answered, Conclusion
-from kinodex.agent.requests.describe import Verify, VerifyNotes
-from kinodex.agent.session import Session, answer_text
-from kinodex.agent.trace import Acted, Event, Finished, PriorEvidence, RunStarted, record
+from kinodex.agent.errors import BadAnswer, BadSettings, NoUsableReply, OutOfBudget, TakesNoPictures
+from kinodex.agent.gate import Gate
+from kinodex.agent.limits.account import Account
+from kinodex.agent.limits.budget import UNLIMITED, Budget
+from kinodex.agent.limits.ledger import Ledger
+from kinodex.agent.limits.stop import StopSignal
+from kinodex.agent.limits.work_clock import time_limit
+from kinodex.agent.protocol import Models, Question, model_for
+from kinodex.agent.session import Session
+from kinodex.agent.traces.events import Acted, Event, Finished, RunStarted
+from kinodex.agent.traces.prior_evidence import PriorEvidence
+from kinodex.agent.traces.trace import record
 from kinodex.agent.variants.base import Variant, with_settings
-from kinodex.agent.variants.baselines import BLIND, CHANCE, UNIFORM
-from kinodex.agent.variants.eea import EEA
-from kinodex.agent.variants.kino import KINO
-from kinodex.agent.variants.longvideoagent import LONGVIDEOAGENT
-from kinodex.agent.variants.vca import VCA
-from kinodex.agent.variants.videoagent import VIDEOAGENT
-from kinodex.agent.variants.videoagent2 import VIDEOAGENT2
-from kinodex.agent.variants.videoseek import VIDEOSEEK
-from kinodex.agent.variants.videotree import VIDEOTREE
-from kinodex.index.named_files import read_text
 
 ANSWER = TypeAdapter(Answer)
 HANG_S = 600.0
@@ -218,273 +194,3 @@ def _mismatch(answer: Answer, question: Question, videos: set[str]) -> str:
         return f"option {answer.option} of {len(question.options)}, counted from 0"
     wrong = next((it for it in answer.evidence if it.video_id not in videos or not it.start_s <= it.end_s), None)
     return f"{wrong}, which is no part of a video of this question" if wrong else ""
-
-
-# Plugins: agents from outside this project, a `Variant` in a Python file or in a module that can be imported.
-#
-# Only the file or module that the user named is executed.
-
-SUFFIX = ".py"
-FORMS = "FILE.py, FILE.py:NAME or package.module:NAME"
-
-
-def plugin_source(spec: str) -> str:
-    """Read the text of the file or module of a spec; raises `UnknownAgent` if there is none."""
-    place, _ = split_spec(spec)
-    path = place if place.endswith(SUFFIX) else _imported(place).__file__
-    if path is None:
-        raise UnknownAgent(f"got {spec}, and {place} is a package without code; name the module that defines the agent")
-    return _read(path)
-
-
-def split_spec(spec: str) -> tuple[str, str]:
-    """Split a spec into its file or module, and the name in it ("" if it has none)."""
-    if spec.endswith(SUFFIX):
-        return spec, ""
-    place, _, name = spec.rpartition(":")
-    is_relative = place.startswith(".") and not place.endswith(SUFFIX)
-    if not place or is_relative or not name.isidentifier():
-        raise UnknownAgent(f"got {spec} for an agent; write {FORMS}")
-    return place, name
-
-
-def plugin_variants(spec: str, source: str | None = None) -> Mapping[str, Variant]:
-    """Variants at the top level of the file or module of a spec, by their Python names, with those that it imports.
-
-    `source` is executed instead of the file's present text, so that all processes run the same. Raises `UnknownAgent`
-    if there is no such file or module, and any error of its code.
-    """
-    place, _ = split_spec(spec)
-    if not place.endswith(SUFFIX):
-        module = _imported(place)
-    else:
-        module = _executed(place, _read(place) if source is None else source)
-    return {name: value for name, value in vars(module).items() if isinstance(value, Variant)}
-
-
-def _imported(place: str) -> ModuleType:
-    try:
-        return importlib.import_module(place)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{place}.".startswith(f"{error.name}."):
-            raise  # the module is there, and something that it imports is not
-        raise UnknownAgent(
-            f"there is no module {place!r}: {error}; install it or put its folder on PYTHONPATH, or give {FORMS}"
-        ) from error
-
-
-def _read(path: str) -> str:
-    try:
-        return read_text(Path(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnknownAgent(f"cannot read {path}: {error}; give a Python file that defines a Variant") from error
-
-
-@cache
-def _executed(path: str, source: str) -> ModuleType:
-    module = ModuleType(f"{Path(path).stem}_{hashlib.sha256(source.encode()).hexdigest()[:8]}")
-    module.__file__ = path
-    sys.modules[module.__name__] = module  # where dataclasses and type hints look names up
-    try:
-        exec(compile(source, path, "exec"), vars(module))
-    except BaseException:
-        del sys.modules[module.__name__]
-        raise
-    return module
-
-
-# The agents by name: of five papers, of two that they are compared with, controls, and plugins.
-
-VARIANTS: tuple[Variant, ...] = (
-    *(EEA, KINO, VCA, LONGVIDEOAGENT, VIDEOSEEK, VIDEOAGENT2),
-    *(VIDEOAGENT, VIDEOTREE),
-    *(UNIFORM, BLIND, CHANCE),
-)
-OWN = f"give one of your own as {FORMS}"
-
-
-def find_variant(agent: str | Variant, source: str | None = None) -> Variant:
-    """Find the agent of a name, or of a plugin's spec (`FORMS`), whose file's text may be given as `source`.
-
-    Raises `UnknownAgent` if there is none, and any error of a plugin's code.
-    """
-    if isinstance(agent, Variant):
-        return _distinct(agent, agent.name)
-    if not isinstance(agent, str):
-        raise UnknownAgent(f"got {agent!r:.60} for an agent; give a name of `kinodex agents`, FILE.py or a Variant")
-    return _distinct(_plugin(agent, source), agent) if is_plugin(agent) else variant_named(agent, advice=OWN)
-
-
-def variant_named(name: str, advice: str = "choose one of these") -> Variant:
-    """Find an agent of this project by its name, never a plugin; raises `UnknownAgent` with the nearest name.
-
-    `advice` ends its message: what else can be named, where a file of one's own can.
-    """
-    found = next((each for each in VARIANTS if each.name == name), None)
-    if found is None:
-        names = [each.name for each in VARIANTS]
-        near = difflib.get_close_matches(name, names, n=1)
-        offer = f"did you mean {near[0]!r}? " if near else ""
-        raise UnknownAgent(f"there is no agent {name!r}; {offer}the agents are {', '.join(names)}; {advice}")
-    return found
-
-
-def is_plugin(spec: str) -> bool:
-    """True if a spec names a file or a module, not an agent of this project."""
-    return spec.endswith(SUFFIX) or ":" in spec
-
-
-def check_fit(chosen: Variant, *, has_language: bool, unpictured: Sequence[str]) -> None:
-    """Refuse an agent at once that would fail later, after an hour of film was captioned.
-
-    `has_language`: its policy is not the built-in model. `unpictured` are titles of videos without frames.
-    """
-    if chosen.needs_language and not has_language:
-        raise NeedsLanguage(
-            f"the built-in model has no language, and the agent {chosen.name} reasons in words: it needs a language "
-            "model; give --model and --base-url, or choose another agent"
-        )
-    if chosen.needs_pictures and unpictured:
-        readers = [each.name for each in VARIANTS if each.sees_video and not each.needs_pictures]
-        more = f" and of {len(unpictured) - 1} more" if len(unpictured) > 1 else ""
-        raise NeedsPictures(
-            f"the agent {chosen.name} looks at frames, and the library holds only words of {unpictured[0]!r}{more}; "
-            f"ingest the video, or choose an agent that reads: {', '.join(readers)}"
-        )
-
-
-def _plugin(spec: str, source: str | None) -> Variant:
-    _, name = split_spec(spec)
-    found = plugin_variants(spec, source)
-    if not name:
-        found = {key: each for key, each in found.items() if all(each is not other for other in VARIANTS)}
-        if len(found) == 1:
-            return next(iter(found.values()))
-    if name in found:
-        return found[name]
-    there = f"which defines {', '.join(found)}" if found else "which defines no Variant at its top level"
-    raise UnknownAgent(f"got {spec} for an agent, {there}; write {FORMS} so that it means one")
-
-
-def _distinct(plugin: Variant, spec: str) -> Variant:
-    """Raise `UnknownAgent` for a plugin that traces and reports could not distinguish from an agent of this project."""
-    if any(each.name == plugin.name and each is not plugin for each in VARIANTS):
-        raise UnknownAgent(
-            f"{spec} defines an agent {plugin.name!r}, which is one of kinodex's own; give it another name"
-        )
-    return plugin
-
-
-# The gate of all agents: a second look at an answer's evidence alone, which must come to the same answer.
-#
-# The second look is shown the frames and notes that the answer cites (all that its model was shown, if it cites none),
-# not the conversation, and not the answer if there are options. If it comes to another answer, or to none, a search
-# that can go on does so, with that doubt; an answer that stands all the same is marked as not `supported`. The calls
-# are in the answer's ledger. A doubt is raised once: an agent that gives the same answer on the same evidence again
-# has considered it. A second look that the server refuses (a filter of content, too many tokens), or to which no valid
-# reply comes, says nothing of an answer, which stands as not verified; only a server that refuses every request ends a
-# run.
-
-Claim = tuple[str, int | None]
-INVALID = "no reply of the second look was valid"
-UNAFFORDABLE = "no budget was left for a second look"
-STOPPED = "the run was stopped before a second look"
-
-
-class Gate:
-    """The second looks of one run; `session.doubt` asks it from now on."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self._looks: dict[str, tuple[Conclusion | None, str]] = {}
-        """By the key of a request: what it found, or why it came to nothing."""
-        self._doubted: set[tuple[str, Claim]] = set()
-        session.doubt = self.doubt
-
-    async def doubt(self, reply: Answered, shown: Shown) -> str:
-        """Say why an answer is in doubt; "" if it is not, if it was before, or without a budget for a second look."""
-        request = self._request(reply, shown)
-        key = (request_key(request) if request else "", self._claim(reply))
-        with suppress(OutOfBudget):
-            if key not in self._doubted and await self._is_supported(reply, request, final=False) is False:
-                self._doubted.add(key)
-                self.session.tentative = reply, shown  # better than none, should the search end without another one
-                return self._why(request)
-        return ""
-
-    async def mark(self, answer: Answer) -> Answer:
-        """The answer of the run with its `supported`, or with the reason why it could not be verified."""
-        if self.session.basis is None or (answer.text is None and answer.option is None):
-            return answer
-        reply, shown = self.session.basis
-        request, stopped = self._request(reply, shown), self.session.stop.stopped
-        try:
-            supported = await self._is_supported(reply, request, final=not stopped)
-            unverified = self._looks[request_key(request)][1] if request else ""
-        except OutOfBudget:
-            supported, unverified = None, STOPPED if self.session.stop.stopped else UNAFFORDABLE
-        return replace(answer, supported=supported, unverified=unverified, ledger=self.session.account.ledger)
-
-    async def _is_supported(self, reply: Answered, request: Verify | None, *, final: bool) -> bool | None:
-        """True if the second look comes to the same answer, None if it was invalid twice or refused."""
-        if request is None:  # nothing was shown, or all looks failed
-            return False
-        key = request_key(request)
-        if key not in self._looks:
-            self._looks[key] = await self._look(request, final=final)
-            self._record(reply, *self._looks[key])
-        look, _ = self._looks[key]
-        return None if look is None else self._agrees(look, reply)
-
-    async def _look(self, request: Verify, *, final: bool) -> tuple[Conclusion | None, str]:
-        try:
-            look = await self.session.ask(request, final=final)
-        except AllRejected:
-            raise
-        except ModelRejected as error:
-            return None, f"the second look was refused: {error}"
-        return look, INVALID if look is None else ""
-
-    def _record(self, reply: Answered, look: Conclusion | None, why: str) -> None:
-        """Emit what a second look found, beside the answer that it was to find."""
-        if look is None:
-            found, problem = "nothing valid" if why == INVALID else "refused", f"not verified, {why}"
-        else:
-            found = look.action if look.declines else self._words(look)
-            agrees = self._agrees(look, reply)
-            problem = "" if agrees else "it does not come to the answer that rests on this evidence"
-        arguments = {"answer": self._words(reply), "second_look": found}
-        self.session.emit(Acted(self.session.account.rounds, "verify", arguments, problem=problem))
-
-    def _agrees(self, look: Conclusion, reply: Answered) -> bool:
-        return not look.declines and self._claim(look) == self._claim(reply)
-
-    def _request(self, reply: Answered, shown: Shown) -> Verify | None:
-        items = cited_items(shown, reply.evidence)
-        if not items:
-            return None
-        question, videos = self.session.question, self.session.environment.videos
-        claim = "" if question.options else self._words(reply)
-        # A search shows frames of earlier rounds at low detail; what an answer rests on is looked at in full.
-        frames = tuple(replace(each, detail="auto") for each in items if isinstance(each, ShownFrame))
-        notes = tuple(each for each in items if isinstance(each, Note))
-        kind = Verify if frames else VerifyNotes
-        declining = self.session.rules.at_the_end
-        return kind(question=question, videos=videos, claim=claim, frames=frames, notes=notes, declining=declining)
-
-    def _why(self, request: Verify | None) -> str:
-        if request is None:
-            return "the answer rests on nothing that was seen; look for what shows it"
-        look, _ = self._looks[request_key(request)]
-        if look is None or look.declines:
-            return "a second look at the evidence of that answer alone does not find it there; look for what shows it"
-        return f"a second look at the evidence of that answer alone says: {self._words(look)}; look for what settles it"
-
-    def _words(self, reply: Answered) -> str:
-        text, option = answer_text(self.session.question, reply)
-        return (text or "") if option is None else ". ".join(self.session.question.lettered[option])
-
-    def _claim(self, reply: Answered) -> Claim:
-        """The part of a reply that two have in common if they are one answer."""
-        text, option = answer_text(self.session.question, reply)
-        return (" ".join((text or "").casefold().split()).strip(" .\"'"), option)

@@ -13,17 +13,17 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from kinodex.agent.answer_rules import Declining
 from kinodex.agent.errors import BadQuestion, InvalidReply
-from kinodex.agent.replies import (
+from kinodex.agent.replies.joint import Joint
+from kinodex.agent.replies.schema import (
     REASONING,
     Bounds,
-    Joint,
     Schema,
     bound_schema,
     plainest,
-    says_nothing,
     strict_schema,
     without_reasoning,
 )
+from kinodex.agent.replies.values import says_nothing
 from kinodex.index.kinds import KINDS, LINE_KINDS, Kind
 
 MAX_OPTIONS = 26

@@ -9,21 +9,25 @@ too, the best answer so far is asked for. A reply that gives up while there is m
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from kinodex.agent.answer import Answer, Shown, Status, evidence_ranges, shown_numbers
+from kinodex.agent.answer import Answer, Status
 from kinodex.agent.answer_rules import USUAL, AnswerRules
-from kinodex.agent.budget import Budget
-from kinodex.agent.checked import ATTEMPTS, ask_once, ask_until_usable
+from kinodex.agent.attempts import ATTEMPTS, ask_once, ask_until_usable
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings, NoUsableReply, OutOfBudget
-from kinodex.agent.limits import Account, StopSignal, gather_all, time_limit
-from kinodex.agent.prompts import estimate_request, fit_pictures, fit_request
+from kinodex.agent.evidence import Shown, evidence_ranges, shown_numbers
+from kinodex.agent.limits.account import Account
+from kinodex.agent.limits.budget import Budget
+from kinodex.agent.limits.parallel_calls import gather_all
+from kinodex.agent.limits.stop import StopSignal
+from kinodex.agent.limits.work_clock import time_limit
+from kinodex.agent.prompts.shortening import fit_pictures, fit_request
+from kinodex.agent.prompts.tokens import estimate_request
 from kinodex.agent.protocol import (
     Exchange,
     LogEntry,
@@ -48,7 +52,9 @@ from kinodex.agent.requests.answer import (
     chosen_option,
 )
 from kinodex.agent.requests.tree import Decide, Decision, ScoreKind
-from kinodex.agent.trace import Decided, Event, Exchanged, ReplayModel
+from kinodex.agent.traces.events import Decided, Event, Exchanged
+from kinodex.agent.traces.replay import ReplayModel
+from kinodex.agent.usable_replies import UsableReplies
 
 A = TypeVar("A")
 Emit = Callable[[Event], None]
@@ -92,13 +98,13 @@ class Session:
         self.cited: set[tuple[str, int]] = set()
         """Video and number of the frames that findings of the run cite."""
         self.chapters: tuple[Note, ...] = ()
-        """Scenes and chapters that the prompts of the run list (`kinodex.agent.tree`)."""
+        """Scenes and chapters that the prompts of the run list (`kinodex.agent.search.chapters`)."""
         self.tentative: tuple[Answered, Shown] | None = None
         """An answer that the agent has but is not content with, and what it rests on."""
         self.basis: tuple[Answered, Shown] | None = None
         """The reply that the answer was made of, and what was shown."""
         self.doubt: Doubt = _no_doubt
-        """The gate, for a search that could go on; set by `kinodex.agent.ask`."""
+        """The gate, for a search that could go on; set by `kinodex.agent.gate`."""
         self.last_resort: Callable[[], LastWord | None] = lambda: None
         """The request for the best answer so far, should a budget end the run; None while nothing was seen."""
 
@@ -401,57 +407,3 @@ def _decided(request: Request[R], exchange: Exchange[R], *, final: bool) -> Exch
     if final and exchange.reply is not None and exchange.reply.declines and request.declining == "never":
         return replace(exchange, reply=None, invalid=request.refusal())
     return exchange
-
-
-# Counts of usable replies by round, by which a run sees that its models make no sense.
-
-LOST_ROUNDS = 3
-"""After so many rounds in a row without any usable reply a run ends."""
-LOST_REPLIES = 20
-"""After so many invalid replies a run without any usable one ends, in whatever round: some agents begin with hundreds
-of captions."""
-
-
-@dataclass(slots=True)
-class UsableReplies:
-    """The usable and the invalid replies of one run, by round (0: before the first).
-
-    A reply counts only if it could have been invalid: any text is a thought.
-    """
-
-    fault: str = ""
-    """The fault of the last invalid reply, in one line."""
-    model: str = ""
-    """The name of the model that gave it."""
-    _usable: Counter[int] = field(default_factory=Counter)
-    _invalid: Counter[int] = field(default_factory=Counter)
-
-    def count(self, round_no: int, model: str, invalid: str | None) -> None:
-        """Add a reply of a round: `invalid` is its fault, None for a usable one."""
-        if invalid is None:
-            self._usable[round_no] += 1
-        else:
-            self._invalid[round_no] += 1
-            self.fault, self.model = invalid, model
-
-    @property
-    def none_usable(self) -> bool:
-        return bool(self._invalid.total()) and not self._usable.total()
-
-    def lost_rounds(self, now: int) -> int:
-        """The number of rounds in a row, the last of them before round `now`, that had invalid replies alone.
-
-        Rounds without any reply are passed over.
-        """
-        lost = 0
-        for round_no in range(now - 1, 0, -1):
-            if self._usable[round_no]:
-                break
-            lost += bool(self._invalid[round_no])
-        return lost
-
-    def loss(self, now: int) -> str:
-        """The loss for which a run in its round `now` has to end, in words; "" if it may go on."""
-        if self.lost_rounds(now) >= LOST_ROUNDS:
-            return f"in {LOST_ROUNDS} rounds"
-        return f"of {self._invalid.total()}" if self.none_usable and self._invalid.total() >= LOST_REPLIES else ""

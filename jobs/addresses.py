@@ -25,7 +25,8 @@ from kinodex.index.store.filters import chunked
 from kinodex.index.text import composed
 from kinodex.index.videos.visibility import complete_videos
 from kinodex.jobs.errors import UsageError
-from kinodex.pipeline.fetch import FetchedVideo, is_remote, mount_of
+from kinodex.pipeline.fetch import FetchedVideo
+from kinodex.pipeline.filesystems import is_remote, mount_of
 from kinodex.pipeline.places import LIMIT_S, Look, Place, PlaceState, look_at_all
 from kinodex.pipeline.sources import title_of
 from kinodex.redaction import redact, redact_uri

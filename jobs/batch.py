@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from kinodex.agent.errors import ModelUnreachable
-from kinodex.agent.limits import counted
+from kinodex.agent.limits.work_clock import counted
 from kinodex.jobs.errors import CostReached
 
 T = TypeVar("T")

@@ -28,7 +28,8 @@ from kinodex.redaction import redact_uri
 
 if TYPE_CHECKING:
     from kinodex.agent.models.endpoint import Endpoint
-    from kinodex.agent.models.roles import ResponseCache, Role
+    from kinodex.agent.models.response_cache import ResponseCache
+    from kinodex.agent.models.roles import Role
     from kinodex.agent.protocol import Usage
     from kinodex.index.spaces.video_text import VideoTextModel
 
@@ -77,7 +78,7 @@ class ServedModel:
 
     def body(self, words: str, jpegs: Sequence[bytes]) -> dict[str, object]:
         """The body of the request for one vector."""
-        from kinodex.agent.prompts import data_url
+        from kinodex.agent.prompts.parts import data_url
 
         parts: list[dict[str, Any]] = [{"type": "image_url", "image_url": {"url": data_url(each)}} for each in jpegs]
         parts += [{"type": "text", "text": words}] if words or self.instruction else []
@@ -91,7 +92,7 @@ class ServedModel:
 
     def tokens(self, jpegs: Sequence[bytes]) -> int:
         """About how many tokens a window has."""
-        from kinodex.agent.prompts import estimate_tokens
+        from kinodex.agent.prompts.tokens import estimate_tokens
 
         messages: Any = self.body("", jpegs)["messages"]
         return estimate_tokens(messages)
@@ -110,9 +111,9 @@ class ServedModel:
     async def _embed_all(
         self, asked: Sequence[tuple[str, Sequence[bytes]]], dim: int | None
     ) -> tuple[NDArray[np.float32], Usage]:
-        from kinodex.agent.limits import gather_all
+        from kinodex.agent.limits.parallel_calls import gather_all
         from kinodex.agent.models.endpoint import Endpoint
-        from kinodex.agent.models.roles import ResponseCache
+        from kinodex.agent.models.response_cache import ResponseCache
         from kinodex.agent.protocol import Usage
         from kinodex.jobs.models import cache_file
 

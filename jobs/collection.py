@@ -23,12 +23,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pydantic import ValidationError
 
-from kinodex.agent.answer import Answer, Evidence
-from kinodex.agent.budget import Budget
-from kinodex.agent.checked import Outcome, ask_checked
+from kinodex.agent.answer import Answer
+from kinodex.agent.attempts import Outcome, ask_checked
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings, InvalidReply
-from kinodex.agent.limits import Ledger, StopSignal
+from kinodex.agent.evidence import Evidence
+from kinodex.agent.limits.budget import Budget
+from kinodex.agent.limits.ledger import Ledger
+from kinodex.agent.limits.stop import StopSignal
 from kinodex.agent.models.roles import DEFAULT_ROLE, Role
 from kinodex.agent.protocol import Note, Question, R, Request, Usage, Video
 from kinodex.agent.requests.collection import (
@@ -38,8 +40,9 @@ from kinodex.agent.requests.collection import (
     PlanCollection,
     PlannedField,
 )
-from kinodex.agent.requests.extract import ExtractRows, read_schema
-from kinodex.agent.trace import Acted, Event, Finished, RunStarted
+from kinodex.agent.requests.extract import ExtractRows
+from kinodex.agent.requests.row_schema import read_schema
+from kinodex.agent.traces.events import Acted, Event, Finished, RunStarted
 from kinodex.agent.variants.base import Variant, with_settings
 from kinodex.index.durations import counted
 from kinodex.index.errors import LibraryBusy, QueryError

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from kinodex.agent.models.assumed import expected_usage
-from kinodex.agent.models.roles import ResponseCache, Role
+from kinodex.agent.models.assumed_model import expected_usage
+from kinodex.agent.models.response_cache import ResponseCache
+from kinodex.agent.models.roles import Role
 from kinodex.agent.models.sight import sight_key
 from kinodex.agent.protocol import Request, Usage
 from kinodex.jobs.models import ModelChoice, cache_file, endpoint_roles

@@ -14,14 +14,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from kinodex.agent.answer_rules import AnswerRules
-from kinodex.agent.ask import ask, check_fit, find_variant
-from kinodex.agent.budget import Budget
+from kinodex.agent.ask import ask
+from kinodex.agent.catalogue import check_fit, find_variant
 from kinodex.agent.environment import Environment, LibraryVideos
-from kinodex.agent.limits import Ledger
-from kinodex.agent.models.assumed import Assumed, Bill
+from kinodex.agent.limits.budget import Budget
+from kinodex.agent.limits.ledger import Ledger
+from kinodex.agent.models.assumed_model import Assumed, Bill
 from kinodex.agent.models.roles import DEFAULT_ROLE, Role
 from kinodex.agent.protocol import Question
-from kinodex.agent.trace import PriorEvidence
+from kinodex.agent.traces.prior_evidence import PriorEvidence
 from kinodex.agent.variants.base import Variant
 from kinodex.index.rows import NoteRow
 from kinodex.jobs.costs import COSTS, Forecast, sight_tries, spread

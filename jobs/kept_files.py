@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from kinodex.agent.models.roles import DAY_S, ResponseCache
+from kinodex.agent.models.response_cache import DAY_S, ResponseCache
 from kinodex.index.spaces.tower_cache import cache_folder
 from kinodex.jobs.errors import UsageError
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kinodex.agent.answer import Answer, Evidence
+from kinodex.agent.answer import Answer
 from kinodex.agent.errors import BadQuestion
+from kinodex.agent.evidence import Evidence
 from kinodex.agent.protocol import Question
 from kinodex.index.named_files import read_bytes
 from kinodex.index.nesting import parse_json

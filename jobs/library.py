@@ -24,8 +24,11 @@ from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.decoding.open import open_video
 from kinodex.pipeline.decoding.stream import is_drawn
 from kinodex.pipeline.errors import PictureError, PipelineError, SourceError, SourceMissing
-from kinodex.pipeline.fetch import FetchedVideo, Source, check_unchanged, identify, is_remote, scratch_folder
+from kinodex.pipeline.fetch import FetchedVideo, check_unchanged, identify
+from kinodex.pipeline.filesystems import is_remote
 from kinodex.pipeline.media.source import open_source
+from kinodex.pipeline.scratch import scratch_folder
+from kinodex.pipeline.source import Source
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -48,10 +48,14 @@ from kinodex.jobs.library import batched
 from kinodex.jobs.standing_queries import Sender, Standing, StandingQueries, check_queries
 from kinodex.jobs.towers import begin_carrying, load_embedder, log_notes
 from kinodex.pipeline.errors import PipelineError, PlaylistRefused
-from kinodex.pipeline.fetch import FetchedVideo, Source, is_remote, mount_of, stamp
-from kinodex.pipeline.live import Beat, Resume, is_live_address
-from kinodex.pipeline.sample import Chunk, FrameRow, SampledFrame, SamplingSettings, Segment, frame_row
+from kinodex.pipeline.fetch import FetchedVideo
+from kinodex.pipeline.filesystems import is_remote, mount_of
+from kinodex.pipeline.live.beats import Beat, Resume, is_live_address
+from kinodex.pipeline.sample import Chunk, FrameRow, SampledFrame, SamplingSettings, frame_row
 from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler
+from kinodex.pipeline.segments import Segment
+from kinodex.pipeline.source import Source
+from kinodex.pipeline.stamps import stamp
 from kinodex.redaction import redact_uri
 
 KIND = "watch"

@@ -29,7 +29,9 @@ from kinodex.index.rows import VideoRow
 from kinodex.index.text import composed
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import PipelineError
-from kinodex.pipeline.fetch import Source, is_remote, local_copy
+from kinodex.pipeline.fetch import local_copy
+from kinodex.pipeline.filesystems import is_remote
+from kinodex.pipeline.source import Source
 from kinodex.pipeline.sources import download_info
 from kinodex.redaction import redact_uri
 

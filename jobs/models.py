@@ -118,7 +118,7 @@ def check_sight(choice: ModelChoice, agent: Variant) -> None:
     """Raise `UsageError`, before it is loaded, for a model of this process where the agent shows it pictures."""
     if not (choice.is_local and agent.needs_pictures):
         return
-    from kinodex.agent.ask import VARIANTS
+    from kinodex.agent.catalogue import VARIANTS
 
     readers = ", ".join(each.name for each in VARIANTS if each.sees_video and not each.needs_pictures)
     raise UsageError(
@@ -136,16 +136,16 @@ async def chosen_models(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
     if not choice.has_language:
         if choice.base_url:
             raise UsageError("got --base-url without --model; name the model that the server serves")
-        from kinodex.agent.models.rules import RuleBasedModel
+        from kinodex.agent.builtin.model import RuleBasedModel
 
         yield RuleBasedModel
     elif choice.is_replay:
-        from kinodex.agent.trace import ReplayModel
+        from kinodex.agent.traces.replay import ReplayModel
 
         replay = ReplayModel(Path(choice.model.removeprefix(REPLAY)))
         yield lambda environment: replay
     elif choice.is_local:
-        from kinodex.agent.models.rules import RuleBasedModel
+        from kinodex.agent.builtin.model import RuleBasedModel
 
         local = open_local(choice.model)
         yield lambda environment: {"policy": local, "default": RuleBasedModel(environment)}
@@ -171,7 +171,7 @@ def run_now(call: Coroutine[Any, Any, A]) -> A:
 async def role_models(choice: ModelChoice) -> AsyncIterator[Mapping[str, Model]]:
     """Open the models of a choice that need no library, by role: behind endpoints, or in this process."""
     from kinodex.agent.models.openai_model import open_models
-    from kinodex.agent.models.roles import ResponseCache
+    from kinodex.agent.models.response_cache import ResponseCache
 
     roles = _roles(choice)
     here = {
@@ -197,7 +197,7 @@ async def role_models(choice: ModelChoice) -> AsyncIterator[Mapping[str, Model]]
 async def open_model(role: Role, send: Send | None = None, *, keep: bool = True) -> AsyncIterator[OpenAIModel]:
     """Open the model of one role, with the cache of replies; unless `keep`, that is read and not added to."""
     from kinodex.agent.models.openai_model import OpenAIModel
-    from kinodex.agent.models.roles import ReadOnlyCache, ResponseCache
+    from kinodex.agent.models.response_cache import ReadOnlyCache, ResponseCache
 
     with (ResponseCache if keep else ReadOnlyCache)(cache_file()) as cache:
         async with OpenAIModel(role, cache=cache, send=send) as model:
@@ -206,7 +206,7 @@ async def open_model(role: Role, send: Send | None = None, *, keep: bool = True)
 
 def open_local(name: str, **settings: Any) -> Model:
     """Load the model in this process that a name such as "local:FOLDER" or "constrained:FOLDER" says."""
-    from kinodex.agent.models.local import CONSTRAINED, load_local_model
+    from kinodex.agent.local.model import CONSTRAINED, load_local_model
 
     where = name.partition(":")[2]
     return load_local_model(where, constrained=name.startswith(CONSTRAINED), **settings)

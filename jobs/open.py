@@ -133,7 +133,7 @@ def _rows(
     library: LibraryReader, model: str, detector: Detector, frames: Sequence[ShownFrame], label: str
 ) -> list[DetectionRow]:
     from kinodex.jobs.library import batched, picture_of
-    from kinodex.pipeline.models.detector import find_tracks
+    from kinodex.pipeline.models.tracks import find_tracks
 
     found = [
         [each for each in boxes if not label or plain_label(each.label) == label]

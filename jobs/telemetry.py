@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kinodex.agent.protocol import Usage, plain
-from kinodex.agent.trace import Acted, Event, Exchanged, Finished, RunStarted
+from kinodex.agent.traces.events import Acted, Event, Exchanged, Finished, RunStarted
 from kinodex.jobs.errors import UsageError
 from kinodex.redaction import redact, redact_uri
 

@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Protocol, TypeVar
 
-from kinodex.agent.checked import Outcome, ask_checked
+from kinodex.agent.attempts import Outcome, ask_checked
 from kinodex.agent.errors import TakesNoPictures
-from kinodex.agent.limits import gather_all
-from kinodex.agent.models.roles import ResponseCache, Role, cache_key
+from kinodex.agent.limits.parallel_calls import gather_all
+from kinodex.agent.models.response_cache import ResponseCache, cache_key
+from kinodex.agent.models.roles import Role
 from kinodex.agent.protocol import Model, Models, Note, ShownFrame, Usage, model_for
-from kinodex.agent.requests.describe import FoundMoment, JudgeMoments, MomentVerdicts
+from kinodex.agent.requests.judge_moments import FoundMoment, JudgeMoments, MomentVerdicts
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import Hit
 from kinodex.jobs.costs import Forecast, of_requests, sight_tries

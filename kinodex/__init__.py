@@ -20,23 +20,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Python
     from kinodex.agent.answer import Answer as Answer
-    from kinodex.agent.answer import Evidence as Evidence
     from kinodex.agent.answer_rules import AnswerRules as AnswerRules
     from kinodex.agent.ask import ask as ask
-    from kinodex.agent.budget import Budget as Budget
+    from kinodex.agent.builtin.model import RuleBasedModel as RuleBasedModel
     from kinodex.agent.environment import Environment as Environment
     from kinodex.agent.errors import AgentError as AgentError
     from kinodex.agent.errors import ModelError as ModelError
-    from kinodex.agent.limits import Ledger as Ledger
-    from kinodex.agent.limits import StopSignal as StopSignal
+    from kinodex.agent.evidence import Evidence as Evidence
+    from kinodex.agent.limits.budget import Budget as Budget
+    from kinodex.agent.limits.ledger import Ledger as Ledger
+    from kinodex.agent.limits.stop import StopSignal as StopSignal
     from kinodex.agent.models.openai_model import OpenAIModel as OpenAIModel
+    from kinodex.agent.models.response_cache import ResponseCache as ResponseCache
     from kinodex.agent.models.roles import Price as Price
-    from kinodex.agent.models.roles import ResponseCache as ResponseCache
     from kinodex.agent.models.roles import Role as Role
-    from kinodex.agent.models.rules import RuleBasedModel as RuleBasedModel
     from kinodex.agent.protocol import Question as Question
     from kinodex.agent.questions_failed import QuestionsFailed as QuestionsFailed
-    from kinodex.agent.trace import ReplayModel as ReplayModel
+    from kinodex.agent.traces.replay import ReplayModel as ReplayModel
     from kinodex.agent.variants.base import Variant as Variant
     from kinodex.errors import KinodexError as KinodexError
     from kinodex.evaluation import evaluate as _evaluate
@@ -74,19 +74,22 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     eval = _evaluate
 
 _HOMES = {
-    "kinodex.agent.answer": "Answer Evidence",
+    "kinodex.agent.answer": "Answer",
     "kinodex.agent.answer_rules": "AnswerRules",
     "kinodex.agent.ask": "ask",
-    "kinodex.agent.budget": "Budget",
+    "kinodex.agent.builtin.model": "RuleBasedModel",
     "kinodex.agent.environment": "Environment",
     "kinodex.agent.errors": "AgentError ModelError",
-    "kinodex.agent.limits": "Ledger StopSignal",
+    "kinodex.agent.evidence": "Evidence",
+    "kinodex.agent.limits.budget": "Budget",
+    "kinodex.agent.limits.ledger": "Ledger",
+    "kinodex.agent.limits.stop": "StopSignal",
     "kinodex.agent.models.openai_model": "OpenAIModel",
-    "kinodex.agent.models.roles": "Price ResponseCache Role",
-    "kinodex.agent.models.rules": "RuleBasedModel",
+    "kinodex.agent.models.response_cache": "ResponseCache",
+    "kinodex.agent.models.roles": "Price Role",
     "kinodex.agent.protocol": "Question",
     "kinodex.agent.questions_failed": "QuestionsFailed",
-    "kinodex.agent.trace": "ReplayModel",
+    "kinodex.agent.traces.replay": "ReplayModel",
     "kinodex.agent.variants.base": "Variant",
     "kinodex.errors": "KinodexError",
     "kinodex.evaluation": "eval",

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.answer_rules import USUAL
-from kinodex.agent.budget import UNLIMITED
+from kinodex.agent.limits.budget import UNLIMITED
 from kinodex.finder import Finder, ground_place
 from kinodex.index.kinds import KINDS
 from kinodex.index.rows import Hit
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kinodex.agent.environment import AnchorsFrom, Detect, Environment
     from kinodex.agent.protocol import Models, Question
     from kinodex.agent.requests.collection import CollectionPlan
-    from kinodex.agent.trace import PriorEvidence
+    from kinodex.agent.traces.prior_evidence import PriorEvidence
     from kinodex.agent.variants.base import Variant
     from kinodex.index.library import Library, LibraryReader
     from kinodex.index.rows import VideoRow
@@ -226,7 +226,7 @@ class Desk:
             raise UsageError("the library holds no video to ask about; ingest one first")
         self._check_models(variant, has_pictures=any(row.frames for row in rows))
         if isinstance(self.models, ModelChoice):
-            from kinodex.agent.ask import check_fit
+            from kinodex.agent.catalogue import check_fit
 
             unpictured = [row.title for row in rows if not row.frames]
             check_fit(variant, has_language=self.models.has_language, unpictured=unpictured)
@@ -235,7 +235,7 @@ class Desk:
 
     def variant(self, request: Ask) -> Variant:
         """Return the agent of a request, or the desk's own where it names none."""
-        from kinodex.agent.ask import find_variant, variant_named
+        from kinodex.agent.catalogue import find_variant, variant_named
 
         own = find_variant(self.agent)
         if request.agent is None or request.agent == own.name:
@@ -381,7 +381,7 @@ def question_for(request: Ground) -> Ask:
 
 
 def _seen(request: Ask, environment: Environment) -> PriorEvidence | None:
-    from kinodex.agent.trace import read_prior_evidence
+    from kinodex.agent.traces.prior_evidence import read_prior_evidence
 
     return None if request.follow_up is None else read_prior_evidence(Path(request.follow_up), environment)
 

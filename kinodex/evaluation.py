@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from kinodex.agent.answer_rules import USUAL, AnswerRules
-from kinodex.agent.budget import Budget
+from kinodex.agent.limits.budget import Budget
 from kinodex.jobs.eval.contenders import ItemResult, RunContext, parse_contenders
 from kinodex.jobs.eval.report import EvalReport, report_run
 from kinodex.jobs.eval.run import REQUESTS, OnResult, RunOptions, RunRequest, Show, Tally, Workers, items_for, run_plan

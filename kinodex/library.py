@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from kinodex.agent.answer_rules import AnswerRules
-    from kinodex.agent.budget import Budget
     from kinodex.agent.environment import Environment
-    from kinodex.agent.limits import StopSignal
+    from kinodex.agent.limits.budget import Budget
+    from kinodex.agent.limits.stop import StopSignal
     from kinodex.agent.protocol import Models, Question
-    from kinodex.agent.trace import Event
+    from kinodex.agent.traces.events import Event
     from kinodex.agent.variants.base import Variant
     from kinodex.desk import Desk
     from kinodex.finder import Finder

@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from kinodex.agent.answer_rules import USUAL, AnswerRules
-from kinodex.agent.budget import Budget
+from kinodex.agent.limits.budget import Budget
 from kinodex.agent.protocol import MAX_OPTIONS, Earlier
 from kinodex.index.errors import QueryError
 from kinodex.index.flags import Flag, flag_of

@@ -7,8 +7,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kinodex.agent.limits import StopSignal
-from kinodex.agent.trace import Event, Record, trace_to
+from kinodex.agent.limits.stop import StopSignal
+from kinodex.agent.traces.events import Event
+from kinodex.agent.traces.trace import Record, trace_to
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelsFor
 

@@ -19,7 +19,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import ChapterRow, SegmentRow, VideoRow
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import SourceForbidden, SourceUnreachable
-from kinodex.pipeline.fetch import is_remote
+from kinodex.pipeline.filesystems import is_remote
 from kinodex.pipeline.sources import VIDEO_SUFFIXES, read_download
 from kinodex.redaction import redact_uri
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.pipeline.decoding.pyav_reader import PyavReader
-from kinodex.pipeline.decoding.stream import TimedFrame
-from kinodex.pipeline.sample import changes
+from kinodex.pipeline.decoding.readers import TimedFrame
+from kinodex.pipeline.segments import changes
 
 Pictures = NDArray[np.float32]
 """Small pictures `[n, values]`, each value 0 to 255."""

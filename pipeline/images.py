@@ -1,4 +1,4 @@
-"""Images: a decoded frame to RGB, RGB to JPEG and to a model's input, and RGB frames to a video.
+"""Images: a decoded frame to RGB, and RGB to JPEG and to a model's input.
 
 One scaling does everything: straight from the decoder's pixel format (any subsampling, any depth) to RGB at the working
 size, with the sample aspect ratio folded in. A model's input is made without open_clip, by its preprocessing settings
@@ -11,17 +11,16 @@ from __future__ import annotations
 import io
 import json
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+
+from kinodex.pipeline.tone_mapping import BT2020_MATRIX, UNSPECIFIED, is_hdr, tone_map
 
 if TYPE_CHECKING:
     from av import VideoFrame
@@ -213,126 +212,3 @@ def _upright(rgb: NDArray[np.uint8], orientation: Orientation) -> NDArray[np.uin
     if flip:
         rgb = rgb[::-1]
     return np.ascontiguousarray(rgb)
-
-
-def encode_video(
-    frames: Iterable[NDArray[np.uint8]],
-    path: Path,
-    *,
-    width_px: int,
-    height_px: int,
-    fps: int,
-    key_frame_s: int = 10,
-    tags: Mapping[str, str] = MappingProxyType({}),
-) -> None:
-    """Encode frames `[height_px, width_px, 3]` to `path` (.mp4), a key frame at least every `key_frame_s` seconds.
-
-    `tags` are those of the container.
-
-    One encoder thread, so that the same frames give the same bytes: measured at 128x64 and 640x360, 20 runs each. At
-    96x64 and 160x96, x264 itself varies by a few bytes now and then.
-    """
-    import av
-
-    with av.open(str(path), "w") as container:
-        container.metadata.update(tags)
-        stream = container.add_stream("libx264", rate=fps)
-        stream.width, stream.height, stream.pix_fmt = width_px, height_px, "yuv420p"
-        stream.options = {"preset": "veryfast", "crf": "26", "threads": "1", "g": str(key_frame_s * fps)}
-        for number, rgb in enumerate(frames):
-            frame = av.VideoFrame.from_ndarray(rgb, format="rgb24")
-            frame.pts = number
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode())
-
-
-# Tone mapping: frames of high dynamic range (PQ and HLG, ITU-R BT.2100) to the RGB that an ordinary screen shows.
-#
-# Shown as they are, such frames are pale and flat, to people and to models that learned from ordinary pictures.
-
-# Code points of ITU-T H.273: transfer characteristics (table 3), colour primaries (table 2), matrices (table 4).
-PQ, HLG = 16, 18
-BT2020_PRIMARIES, UNSPECIFIED = 9, 2
-BT2020_MATRIX = 9
-WHITE_NITS = 100.0  # what becomes 1 before the curve: white of an ordinary screen (ITU-R BT.1886)
-PEAK_NITS = 1000.0  # what becomes white after it: the peak of HLG's reference display, and of most PQ masters
-LUMINANCE = np.array([0.2627, 0.6780, 0.0593], np.float32)  # of BT.2020 primaries
-TO_BT709 = np.array([[1.6605, -0.5876, -0.0728], [-0.1246, 1.1329, -0.0083], [-0.0182, -0.1006, 1.1187]], np.float32)
-"""From BT.2020 primaries to BT.709's, in linear light (ITU-R BT.2087, section 4.2)."""
-LEVELS = 1 << 16
-
-
-def is_hdr(frame: VideoFrame) -> bool:
-    return frame.color_trc in (PQ, HLG)
-
-
-def tone_map(rgb: NDArray[np.uint16], transfer: int, primaries: int) -> NDArray[np.uint8]:
-    """Map an image `[height, width, 3]` of all 16-bit levels to sRGB of one byte.
-
-    By luminance, so that hues stay: L (1 + L / W^2) / (1 + L) with the white point W (Reinhard, Stark, Shirley and
-    Ferwerda, Photographic tone reproduction for digital images, SIGGRAPH 2002, equation 4).
-
-    Args:
-        rgb: not linear, as its transfer function has it.
-        transfer: `PQ` or `HLG`.
-        primaries: code point; BT.2020's where it is unspecified. Others than that are taken for BT.709's.
-    """
-    light = _linear(transfer)[rgb]
-    luminance = light @ LUMINANCE
-    if transfer == HLG:  # from the scene to a display of PEAK_NITS: system gamma 1.2 (BT.2100, table 5)
-        light *= PEAK_NITS / WHITE_NITS * luminance[..., None] ** 0.2
-        luminance = light @ LUMINANCE
-    white = PEAK_NITS / WHITE_NITS
-    light *= ((1 + luminance / white**2) / (1 + luminance))[..., None]
-    if primaries in (BT2020_PRIMARIES, UNSPECIFIED):
-        light = light @ TO_BT709.T
-    encoded: NDArray[np.uint8] = _srgb()[np.rint(light.clip(0, 1) * (LEVELS - 1)).astype(np.uint16)]
-    return encoded
-
-
-@lru_cache
-def _linear(transfer: int) -> NDArray[np.float32]:
-    """Tabulate linear light by level: of PQ in `WHITE_NITS` on a display, of HLG in the scene, 0 to 1."""
-    signal = np.arange(LEVELS) / (LEVELS - 1)
-    if transfer == PQ:  # SMPTE ST 2084, BT.2100 table 4
-        root = signal ** (1 / (2523 / 32))
-        above = np.maximum(root - 3424 / 4096, 0)
-        light = 10_000 / WHITE_NITS * (above / (2413 / 128 - 2392 / 128 * root)) ** (1 / (2610 / 16384))
-    else:  # BT.2100 table 5: the inverse of the OETF
-        a = 0.17883277
-        b, c = 1 - 4 * a, 0.5 - a * np.log(4 * a)
-        light = np.where(signal <= 0.5, signal**2 / 3, (np.exp((signal - c) / a) + b) / 12)
-    table: NDArray[np.float32] = light.astype(np.float32)
-    return table
-
-
-@lru_cache
-def _srgb() -> NDArray[np.uint8]:
-    """Tabulate sRGB (IEC 61966-2-1) by linear light, 0 to 1 in `LEVELS` steps."""
-    light = np.arange(LEVELS) / (LEVELS - 1)
-    encoded = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
-    table: NDArray[np.uint8] = np.rint(encoded * 255).astype(np.uint8)
-    return table
-
-
-def repeat_video(path: Path, longer: Path, times: int) -> None:
-    """Write the first video stream of `path` to `longer`, `times` times in a row; of a constant rate, from 0 on."""
-    import av
-
-    with av.open(str(path)) as container:
-        stream = container.streams.video[0]
-        if stream.average_rate is None or stream.time_base is None or not stream.frames:
-            raise ValueError(f"{path} says neither its frames nor their rate; repeat a file of encode_video")
-        length = round(Fraction(stream.frames) / stream.average_rate / stream.time_base)
-        with av.open(str(longer), "w") as written:
-            written.metadata.update(container.metadata)
-            copy = written.add_stream_from_template(stream)
-            for turn in range(times):
-                container.seek(0)
-                for packet in container.demux(stream):
-                    if packet.pts is None or packet.dts is None:
-                        continue  # the empty packet at the end
-                    packet.pts += turn * length
-                    packet.dts += turn * length
-                    packet.stream = copy
-                    written.mux(packet)

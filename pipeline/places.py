@@ -16,7 +16,9 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Literal
 
-from kinodex.pipeline import fetch
+from kinodex.pipeline.filesystems import filesystem_of, is_absent, is_remote, source_error
+from kinodex.pipeline.source import Stamp
+from kinodex.pipeline.stamps import local_stamp, stamp_from_info
 
 PlaceState = Literal["there", "gone", "unknown"]
 LOOK_S = 10.0
@@ -42,7 +44,7 @@ class Look:
     """State of a place, the stamp of what is there, and why nothing is known of it."""
 
     state: PlaceState
-    stamp: fetch.Stamp | None = None
+    stamp: Stamp | None = None
     why: str = ""
 
 
@@ -51,14 +53,14 @@ NOT_LOOKED = Look("unknown", why="the time for looking was over")
 
 def look(place: Place) -> Look:
     """Look up one place, without trying again; a file elsewhere is not opened."""
-    if fetch.is_remote(place.uri):
+    if is_remote(place.uri):
         return _look_elsewhere(place.uri, place.is_named)
     try:
         info = Path(place.uri).stat()
-        return Look("there", fetch.local_stamp(info.st_size, info.st_mtime_ns))
+        return Look("there", local_stamp(info.st_size, info.st_mtime_ns))
     except (OSError, ValueError) as error:
-        if not fetch.is_absent(error):
-            return Look("unknown", why=str(fetch.source_error(place.uri, error)))
+        if not is_absent(error):
+            return Look("unknown", why=str(source_error(place.uri, error)))
     missing = missing_mount(place)
     return Look("unknown", why=f"{missing} is not there, or its disk is not mounted") if missing else Look("gone")
 
@@ -119,21 +121,21 @@ def _holds_anything(folder: str | Path) -> bool:
 
 def _look_elsewhere(uri: str, is_named: bool) -> Look:
     try:
-        filesystem, path = fetch.filesystem_of(uri, LOOK_S, is_named)
+        filesystem, path = filesystem_of(uri, LOOK_S, is_named)
         filesystem.invalidate_cache()
         info = filesystem.info(path)
         if info.get("type") != "file":
             return Look("gone")  # an object store has a folder wherever a name begins so
-        return Look("there", fetch.stamp_from_info(info))
+        return Look("there", stamp_from_info(info))
     # Each fsspec backend raises its own client library's errors, which have no common base but Exception.
     except Exception as error:
-        is_gone = fetch.is_absent(error) and _has_root(uri, is_named)
-        return Look("gone") if is_gone else Look("unknown", why=str(fetch.source_error(uri, error)))
+        is_gone = is_absent(error) and _has_root(uri, is_named)
+        return Look("gone") if is_gone else Look("unknown", why=str(source_error(uri, error)))
 
 
 def _has_root(uri: str, is_named: bool) -> bool:
     """True if the bucket, or the top folder, that holds a file elsewhere is there; a web server that answers is."""
-    filesystem, path = fetch.filesystem_of(uri, LOOK_S, is_named)
+    filesystem, path = filesystem_of(uri, LOOK_S, is_named)
     top, _, below = path.strip("/").partition("/")
     try:
         return uri.startswith(("http://", "https://")) or not below or bool(filesystem.exists(top))

@@ -1,4 +1,4 @@
-"""Samples of a video: frames as JPEGs and model inputs, chunk by chunk, and the segments that they divide it into.
+"""Samples of a video: frames as JPEGs and model inputs, chunk by chunk.
 
 A chunk gives its frames one by one, then a summary. One thread decodes and scales; the caller's makes JPEGs and model
 inputs. Few images wait between the two, so memory does not grow with the length of the video.
@@ -7,90 +7,25 @@ inputs. Few images wait between the two, so memory does not grow with the length
 from __future__ import annotations
 
 import time
-from bisect import bisect_left, bisect_right
-from collections import defaultdict, deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import defaultdict
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.pipeline.decoding.open import open_video
-from kinodex.pipeline.decoding.stream import Pass, Span, VideoMetadata, VideoReader
+from kinodex.pipeline.decoding.readers import Pass, Span, VideoReader
+from kinodex.pipeline.decoding.stream import VideoMetadata
 from kinodex.pipeline.errors import NotDrawn, NothingDecodes
 from kinodex.pipeline.fetch import FetchedVideo
 from kinodex.pipeline.images import ModelInput, jpeg, rgb_scaler
-from kinodex.pipeline.subtitles import Line, read_subtitles
-
-# Find the segments of a video: shots by its frames' vectors, fixed windows where there are none.
-
-Z = 4.0
-FLOOR = 0.08
-CEILING = 0.30
-LONGEST_SHOT_WINDOWS = 4  # a shot longer than this many windows is split into windows
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A half-open time range `[start_s, end_s)` of a video."""
-
-    start_s: float
-    end_s: float
-    kind: Literal["shot", "window"]
-
-
-def find_segments(times_s: Sequence[float], distances: Sequence[float], end_s: float, window_s: float) -> list[Segment]:
-    """Find segments that cover `[times_s[0], end_s)`: shots, or windows of `window_s` where there are none.
-
-    `times_s` of the frames rise, at least one; `distances` are cosine ones of each to the one before: one fewer.
-    """
-    if len(distances) != len(times_s) - 1:
-        raise ValueError(f"{len(times_s)} frames have one distance fewer, got {len(distances)}")
-    return segments_between([times_s[i + 1] for i in changes(distances)], times_s, end_s, window_s)
-
-
-def segments_between(cuts_s: Sequence[float], times_s: Sequence[float], end_s: float, window_s: float) -> list[Segment]:
-    """Divide a video at its cuts, in order and inside it; arguments as of `find_segments`."""
-    bounds = [times_s[0], *cuts_s, end_s]
-    segments: list[Segment] = []
-    for start, end in pairwise(bounds):
-        if len(bounds) > 2 and end - start <= LONGEST_SHOT_WINDOWS * window_s:
-            segments.append(Segment(start, end, "shot"))
-        else:
-            inside = times_s[bisect_right(times_s, start) : bisect_left(times_s, end)]
-            segments += _windows([start, *inside], end, window_s)
-    return segments
-
-
-def changes(distances: Sequence[float], share: float = 1.0) -> list[int]:
-    """Places where neighbours change by more than this share of what makes a shot; 0: between the first two."""
-    if not len(distances):
-        return []
-    values = np.asarray(distances)
-    median = float(np.median(values))
-    spread = 1.4826 * float(np.median(np.abs(values - median)))
-    threshold = share * min(max(median + Z * spread, FLOOR), CEILING)
-    return [int(i) for i in np.flatnonzero(values > threshold)]
-
-
-def _windows(times_s: Sequence[float], end_s: float, window_s: float) -> list[Segment]:
-    """Make windows on a grid from the first time; one in which no frame starts joins the one before it."""
-    starts: list[float] = []
-    for at_s in times_s:
-        start = times_s[0] + window_s * int((at_s - times_s[0]) / window_s)
-        if not starts or start > starts[-1]:
-            starts.append(start)
-    bounds = [*starts, end_s]
-    return [Segment(a, b, "window") for a, b in pairwise(bounds)]
-
-
-# Sample one chunk of one video by its settings.
+from kinodex.pipeline.prefetch import prefetch
+from kinodex.pipeline.subtitles.lines import Line, read_subtitles
 
 DECODED_AHEAD = 4  # images that wait for JPEG and preparation
 
@@ -298,25 +233,3 @@ def sampled_frame(
     with stopwatch(seconds, "prepare"):
         model_input = settings.input(rgb)
     return SampledFrame(number, time_s, encoded, width_px, height_px, model_input)
-
-
-# Run an iterator a few items ahead of its reader, in a thread of its own.
-
-Item = TypeVar("Item")
-
-
-def prefetch(items: Generator[Item, None, None], depth: int) -> Generator[Item, None, None]:
-    """Yield the same items in the same order, up to `depth` of them made before they are needed.
-
-    `items` runs in one worker thread. An error in it is raised here, in place of the item that failed.
-    When the reader stops early, no more items are made, and `items` is closed before this returns.
-    """
-    pool = ThreadPoolExecutor(max_workers=1)
-    pending: deque[Future[Item | None]] = deque(pool.submit(next, items, None) for _ in range(depth))
-    try:
-        while (item := pending.popleft().result()) is not None:
-            pending.append(pool.submit(next, items, None))
-            yield item
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-        items.close()

@@ -16,13 +16,14 @@ from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from kinodex.pipeline.child_limits import end_with_parent, watch_memory
 from kinodex.pipeline.cuts import find_cuts
-from kinodex.pipeline.decoding.open import split_video
-from kinodex.pipeline.decoding.stream import SpanDamaged
+from kinodex.pipeline.decoding.readers import SpanDamaged
+from kinodex.pipeline.decoding.spans import split_video
 from kinodex.pipeline.errors import DecoderOutOfMemory, PipelineError
-from kinodex.pipeline.live import live_beats
+from kinodex.pipeline.live.beats import live_beats
 from kinodex.pipeline.sample import ChunkSummary, SampledFrame, sample_frames, with_subtitles
-from kinodex.pipeline.sandbox import Message, Request, end_with_parent, watch_memory
+from kinodex.pipeline.sandbox import Message, Request
 
 NO_ADDRESSES = re.compile("can't start new thread|failed to map segment|[Cc]annot allocate memory")
 MAX_HOLD_S = 2.0

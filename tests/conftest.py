@@ -180,8 +180,8 @@ def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 @pytest.fixture
 def quick_tries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let an endpoint be tried again at once, where how often it is tried counts, and not how long it takes."""
-    monkeypatch.setattr("kinodex.agent.models.endpoint.FIRST_WAIT_S", 0.01)
-    monkeypatch.setattr("kinodex.agent.models.endpoint.JITTER_S", 0.01)
+    monkeypatch.setattr("kinodex.agent.models.retries.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("kinodex.agent.models.retries.JITTER_S", 0.01)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,5 @@
-"""Models that answer requests: a language model behind an endpoint or in this process, and a few rules (`rules`).
+"""Language models behind endpoints, as models that answer requests: roles, the wire, and what servers do to it.
 
-Uses requests and prompts; knows no agent but in `rules`.
+Uses requests and prompts, and knows no agent. `kinodex.agent.local` has models in this process, `kinodex.agent.builtin`
+one of a few rules.
 """

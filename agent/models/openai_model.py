@@ -1,7 +1,7 @@
 """A language model behind an OpenAI-compatible endpoint: it answers the requests of agents.
 
-The way of a request: messages (`agent.prompts.render`), the cache (`roles.ResponseCache`), the endpoint (`endpoint`,
-with `provider_errors`), the completion and the reply in it (`completion`).
+The way of a request: messages (`agent.prompts.rendering`), the cache (`response_cache`), the endpoint (`endpoint`, with
+`provider_errors`), the completion and the reply in it (`completion`, `reply_parser`).
 """
 
 from __future__ import annotations
@@ -17,33 +17,21 @@ from typing import Any, Generic
 from pydantic import TypeAdapter, ValidationError
 
 from kinodex.agent.errors import ContextSpent, TakesNoPictures
-from kinodex.agent.limits import held
-from kinodex.agent.models.completion import (
-    Completion,
-    parse_reply,
-    parse_whole_parts,
-    repair_messages,
-    reply_schema,
-    tool_parameters,
-    with_end,
-)
-from kinodex.agent.models.endpoint import CompletionRequest, Endpoint, Send
-from kinodex.agent.models.roles import ResponseCache, Role, cache_key
+from kinodex.agent.limits.work_clock import held
+from kinodex.agent.models.accepted_form import CompletionRequest
+from kinodex.agent.models.completion import Completion
+from kinodex.agent.models.endpoint import Endpoint, Send
+from kinodex.agent.models.reply_parser import parse_reply, parse_whole_parts, with_end
+from kinodex.agent.models.response_cache import ResponseCache, cache_key
+from kinodex.agent.models.roles import Role
+from kinodex.agent.models.schema_ladder import repair_messages, reply_schema, tool_parameters
 from kinodex.agent.models.sight import Look, Sight, which_colour
-from kinodex.agent.prompts import (
-    Message,
-    estimate_tokens,
-    fit_context,
-    fit_pictures,
-    hash_pictures,
-    join_turns,
-    quoted_characters,
-    request_message,
-    text_tokens,
-    turn_messages,
-)
+from kinodex.agent.prompts.messages import Message, hash_pictures, join_turns, turn_messages
+from kinodex.agent.prompts.rendering import request_message
+from kinodex.agent.prompts.shortening import fit_context, fit_pictures, quoted_characters
+from kinodex.agent.prompts.tokens import estimate_tokens, text_tokens
 from kinodex.agent.protocol import Detail, Exchange, R, Request, Usage
-from kinodex.agent.replies import TITLE as JOINT_NAME
+from kinodex.agent.replies.joint import TITLE as JOINT_NAME
 
 STORED = TypeAdapter(Completion)
 LONG_CHARACTERS = 12_000

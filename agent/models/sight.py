@@ -16,10 +16,12 @@ from pydantic import BaseModel
 
 from kinodex.agent.errors import ModelError, TakesNoPictures
 from kinodex.agent.models import provider_errors
+from kinodex.agent.models.accepted_form import CompletionRequest
 from kinodex.agent.models.completion import Completion
-from kinodex.agent.models.endpoint import CompletionRequest, Endpoint
-from kinodex.agent.models.roles import ResponseCache, Role, cache_key
-from kinodex.agent.prompts import user_message
+from kinodex.agent.models.endpoint import Endpoint
+from kinodex.agent.models.response_cache import ResponseCache, cache_key
+from kinodex.agent.models.roles import Role
+from kinodex.agent.prompts.messages import user_message
 from kinodex.agent.protocol import ShownFrame
 
 SIDE_PX = 64

@@ -10,8 +10,9 @@ from pydantic import Field, field_validator
 
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol import Note, Question, Reasoned, Reply, Request, described
-from kinodex.agent.replies import NOTHING, Numbers
-from kinodex.agent.requests.answer import check_not_looping, check_not_refused
+from kinodex.agent.replies.values import NOTHING, Numbers
+from kinodex.agent.requests.refusals import check_not_refused
+from kinodex.agent.requests.repetition import check_not_looping
 
 FOUND = "found"
 """The name of the table of rows in a plan's SQL."""

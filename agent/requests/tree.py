@@ -31,22 +31,11 @@ from kinodex.agent.protocol import (
     read_as,
     with_reasoning,
 )
-from kinodex.agent.replies import (
-    NAMED,
-    NULL,
-    Bounds,
-    Joint,
-    Schema,
-    Score,
-    WholeNumber,
-    bound_schema,
-    one_of,
-    strict_schema,
-)
+from kinodex.agent.replies.joint import Joint
+from kinodex.agent.replies.schema import NAMED, NULL, Bounds, Schema, bound_schema, one_of, strict_schema
+from kinodex.agent.replies.values import Score, WholeNumber
 from kinodex.agent.requests.answer import (
     Answered,
-    InParts,
-    OfRun,
     answer_in_words,
     check_answer,
     cited_frames,
@@ -54,6 +43,8 @@ from kinodex.agent.requests.answer import (
     read_decision,
     weighed,
 )
+from kinodex.agent.requests.in_parts import InParts
+from kinodex.agent.requests.run_request import RunRequest
 
 MAX_QUERY_CHARACTERS = 300
 MAX_QUERIES = 5
@@ -205,7 +196,7 @@ class ProposeQueries(Request[Queries]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreSegments(OfRun[SegmentScores], InParts[SegmentScores]):
+class ScoreSegments(RunRequest[SegmentScores], InParts[SegmentScores]):
     """Score how promising each of `segments` is, by the frames at its borders (EEA 3.2, Tables 7 and 8).
 
     In later rounds `history` holds all scores so far (0 to 100) and `parent` the segment that is now divided.
@@ -284,7 +275,7 @@ class ScoreSegments(OfRun[SegmentScores], InParts[SegmentScores]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decide(OfRun[Decision]):
+class Decide(RunRequest[Decision]):
     """Explore one of `candidates`, answer, or give up (EEA section 3.3, Table 9; VCA section 3.3).
 
     Candidate scores are fused, 0 to 1, or bare rewards, 0 to 100, or there are none; `frames` are the memory.

@@ -18,22 +18,22 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from kinodex.agent.anchors import spread
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import AllRejected, ModelRejected, OutOfBudget
-from kinodex.agent.limits import Account, Ledger, gather_all
-from kinodex.agent.protocol import EXACT_S, Note, Segment, ShownFrame, Video, request_key
+from kinodex.agent.limits.account import Account
+from kinodex.agent.limits.ledger import Ledger
+from kinodex.agent.limits.parallel_calls import gather_all
+from kinodex.agent.protocol import EXACT_S, Note, Segment, Video, request_key
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.session import Session
-from kinodex.agent.trace import Acted
-from kinodex.index.errors import LibraryBusy, StorageError, StorageFull
+from kinodex.agent.tools.stored_captions import StoredCaptions, as_note, store_captions, stored_captions, stored_clips
+from kinodex.agent.traces.events import Acted
 from kinodex.index.rows import NoteRow, part_name
 
 CLIP_S = 4.0
@@ -313,69 +313,3 @@ def _report_problems(session: Session, video_id: str, problems: Sequence[str]) -
     if any(problems):
         problem = "; ".join(filter(None, problems))
         session.emit(Acted(session.account.rounds, "captions", {"video": video_id}, problem=problem))
-
-
-# Stored captions of parts of videos: in the library, else in memory until this process ends.
-
-StoredCaptions = dict[str, Note | None]
-"""Captions by the name of their part; None where the model gave no valid one."""
-
-
-def stored_captions(environment: Environment, video_id: str, model: str) -> StoredCaptions:
-    """Captions of a video's parts that `model` wrote for agents, or any model for `kinodex add captions`."""
-    added = {part_name(note.start_s, note.end_s): note for note in environment.captions(video_id)}
-    return added | stored_clips(environment, video_id, model)
-
-
-def stored_clips(environment: Environment, video_id: str, model: str) -> StoredCaptions:
-    rows = environment.source.clips(video_id, model) if environment.keep_captions else []
-    kept: StoredCaptions = {row.part: as_note(row) for row in rows}
-    for (of, by, part), row in environment.unsaved_captions.items():
-        if (of, by) == (video_id, model) and part not in kept:
-            kept[part] = None if row is None else as_note(row)
-    return kept
-
-
-def store_captions(environment: Environment, rows: Sequence[NoteRow]) -> str:
-    """Store new captions, in memory while the library cannot be written to; the reason is returned the first time.
-
-    In memory alone for an environment `without_shared_captions`.
-    """
-    if not environment.keep_captions:
-        environment.unsaved_captions |= {(row.video_id, row.model, row.part): row for row in rows}
-        return ""
-    unwritten = {key: row for key, row in environment.unsaved_captions.items() if row is not None}
-    try:
-        environment.source.add_clips([*unwritten.values(), *rows])
-    except (StorageError, StorageFull, LibraryBusy) as error:
-        environment.unsaved_captions |= {(row.video_id, row.model, row.part): row for row in rows}
-        return "" if unwritten else f"captions are not kept beyond this run: {error}"
-    for key in unwritten:
-        del environment.unsaved_captions[key]
-    return ""
-
-
-def as_note(row: NoteRow) -> Note:
-    return Note(row.video_id, row.start_s, row.end_s, "captions", row.text, row.confidence)
-
-
-# Equally spaced frames of one video or of several, or what stands in their place.
-
-
-def uniform_times(environment: Environment, count: int) -> dict[str, list[float]]:
-    """The times of `count` stored frames by video, shared out among the videos by duration."""
-    total_s = sum(video.duration_s for video in environment.videos)
-    times_s: dict[str, list[float]] = {}
-    passed_s = 0.0
-    for video in environment.videos:
-        upto = round(count * (passed_s + video.duration_s) / total_s)
-        share = upto - round(count * passed_s / total_s)
-        spaced_s = spread(video.start_s, video.end_s, environment.times(video.video_id), share)
-        times_s[video.video_id] = [float(time_s) for time_s in spaced_s]
-        passed_s += video.duration_s
-    return times_s
-
-
-def uniform_frames(environment: Environment, times_s: Mapping[str, Sequence[float]]) -> tuple[ShownFrame, ...]:
-    pictured = {video_id: times for video_id, times in times_s.items() if environment.pictured(video_id)}
-    return tuple(frame for video_id, times in pictured.items() for frame in environment.frames(video_id, times))

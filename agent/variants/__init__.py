@@ -1,4 +1,4 @@
-"""The agents: a file or two for each paper, with its algorithm, its requests and its tools, and one for the controls.
+"""The agents: a folder for each paper, with its algorithm, its requests and its tools, and one for the controls.
 
-`agent.ask` lists them; a user's own is a file of its own (`--agent FILE.py:NAME`).
+`agent.catalogue` lists them; a user's own is a file of its own (`--agent FILE.py:NAME`).
 """

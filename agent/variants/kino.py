@@ -3,8 +3,8 @@
 1. *Plan.* The question alone gives search texts and a route: the answer is at one moment, in what is said, or in the
    whole of the film. A time that the question names is a moment that no search has to find.
 2. *First look.* Pictures and lines are searched together. The best match of each of some places is looked at, and if
-   there are few, the frames that cover the rest best (`agent.anchors`). By the route "words" these are the places
-   whose lines match; by "whole film" the frames are spread over all of it, and the answer follows at once.
+   there are few, the frames that cover the rest best (`agent.search.coverage`). By the route "words" these are the
+   places whose lines match; by "whole film" the frames are spread over all of it, and the answer follows at once.
 3. *Tree.* Frames divide the video into segments. A model rates the new ones, 0 to 100, and notes in a log what the new
    frames show. A frame is worth, in a segment with n frames unseen,
 
@@ -33,25 +33,22 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from kinodex.agent.anchors import (
-    Times,
-    add_video_roots,
-    cover,
-    drawing_order,
-    limit_videos,
-    new_queries,
-    question_anchors,
-)
 from kinodex.agent.answer import Answer
+from kinodex.agent.builtin.quoted_lines import is_talk
+from kinodex.agent.builtin.rules import new_statements, rule
 from kinodex.agent.environment import AnchorsFrom
-from kinodex.agent.models.rules import is_talk, new_statements, rule
 from kinodex.agent.protocol import Segment, ShownFrame
 from kinodex.agent.requests.tree import DiscoverQueries, Queries
+from kinodex.agent.search.anchors import drawing_order
+from kinodex.agent.search.coverage import Times, cover
+from kinodex.agent.search.memory import Pictures, remember
+from kinodex.agent.search.named_times import question_anchors
+from kinodex.agent.search.tree import Candidate, affordable, border_rewards, unseen_times
+from kinodex.agent.search.video_choice import add_video_roots, limit_videos, new_queries
 from kinodex.agent.session import Session
-from kinodex.agent.trace import Acted, Expanded
-from kinodex.agent.tree import Candidate, Pictures, affordable, border_rewards, remember, unseen_times
+from kinodex.agent.traces.events import Acted, Expanded
 from kinodex.agent.variants.base import Step, Variant, check_at_least
-from kinodex.agent.variants.eea import EEASearch
+from kinodex.agent.variants.eea.agent import EEASearch
 from kinodex.index.kinds import LINE_KINDS
 
 Route = Literal["moment", "words", "whole film"]

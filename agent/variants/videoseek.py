@@ -13,12 +13,13 @@ from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
 
 from pydantic import BaseModel, Field, TypeAdapter, model_validator
 
-from kinodex.agent.anchors import limit_videos
 from kinodex.agent.answer import Answer
 from kinodex.agent.answer_rules import Declining
+from kinodex.agent.builtin.descriptions import describe_each
+from kinodex.agent.builtin.notes import is_relevant
+from kinodex.agent.builtin.rules import rule
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.models.rules import describe_each, is_relevant, rule
 from kinodex.agent.protocol import (
     VIDEO_ID_LENGTH,
     Note,
@@ -35,31 +36,17 @@ from kinodex.agent.protocol import (
     described,
     read_as,
 )
-from kinodex.agent.replies import (
-    Bounds,
-    Numbers,
-    Schema,
-    Seconds,
-    WholeNumber,
-    bound_schema,
-    is_blank,
-    says_nothing,
-    strict_schema,
-)
-from kinodex.agent.requests.answer import (
-    Answered,
-    AnswerNotes,
-    Conclusion,
-    InParts,
-    OfRun,
-    check_answer,
-    check_not_refused,
-    check_numbers,
-    letters,
-)
+from kinodex.agent.replies.schema import Bounds, Schema, bound_schema, strict_schema
+from kinodex.agent.replies.values import Numbers, Seconds, WholeNumber, is_blank, says_nothing
+from kinodex.agent.requests.answer import Answered, AnswerNotes, Conclusion, check_answer, letters
+from kinodex.agent.requests.in_parts import InParts, check_numbers
+from kinodex.agent.requests.refusals import check_not_refused
+from kinodex.agent.requests.run_request import RunRequest
+from kinodex.agent.search.chapters import show_chapters
+from kinodex.agent.search.tree_search import Form
+from kinodex.agent.search.video_choice import limit_videos
 from kinodex.agent.session import LastWord, Session
-from kinodex.agent.trace import Acted
-from kinodex.agent.tree import Form, show_chapters
+from kinodex.agent.traces.events import Acted
 from kinodex.agent.variants.base import PAPER_FORM, THOUGHT, Variant, check_at_least, for_query, no_step, span
 from kinodex.index.kinds import QUOTED_KINDS, KindName
 
@@ -604,7 +591,7 @@ class FinalAnswer(Conclusion):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeekRequest(OfRun[R]):
+class SeekRequest(RunRequest[R]):
     """A request of the conversation, whose `turns` are the steps so far.
 
     `known` is what is known at the beginning: the subtitles of the whole video (none if there are several videos).

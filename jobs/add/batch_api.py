@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kinodex.agent.checked import Outcome
+from kinodex.agent.attempts import Outcome
 from kinodex.agent.errors import ModelRejected
 from kinodex.index.library import Library
 from kinodex.index.nesting import parse_json
@@ -169,7 +169,8 @@ def _explained(role: Role, folder: JobFolder) -> Iterator[None]:
     """Turn errors of the client into errors for the user."""
     import openai
 
-    from kinodex.agent.models.provider_errors import clip, connection_error, server_message, status_error
+    from kinodex.agent.models.provider_errors import clip, connection_error, status_error
+    from kinodex.agent.models.refusal_causes import server_message
 
     try:
         yield

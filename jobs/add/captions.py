@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.checked import Outcome
+from kinodex.agent.attempts import Outcome
 from kinodex.agent.protocol import Request, Segment
 from kinodex.agent.requests.describe import DescribeSegment, Description
 from kinodex.index.library import Library

@@ -18,11 +18,11 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.checked import Outcome
+from kinodex.agent.attempts import Outcome
 from kinodex.agent.errors import InvalidReply, NoUsableReply
 from kinodex.agent.protocol import Note, Request, Segment
-from kinodex.agent.requests.answer import check_not_echoed
-from kinodex.agent.requests.describe import PartSummary, SummarizePart
+from kinodex.agent.requests.repetition import check_not_echoed
+from kinodex.agent.requests.summarize_part import PartSummary, SummarizePart
 from kinodex.index.kinds import LINE_KINDS
 from kinodex.index.library import Library
 from kinodex.index.rows import ChapterRow, SegmentRow, TextLine, VideoRow
@@ -31,7 +31,7 @@ from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.stages import Chapters
 from kinodex.jobs.library import picture_of, shown_between
 from kinodex.jobs.models import hub_for
-from kinodex.pipeline.scenes import find_structure
+from kinodex.pipeline.scenes.structure import find_structure
 
 
 class ChapterWriter(Writer[Chapters]):
@@ -71,7 +71,7 @@ class ChapterWriter(Writer[Chapters]):
 
     def load(self) -> Callable[[Sequence[Request[Any]]], list[Outcome[Any]]]:
         """Load the local model; one that reads no pictures has nothing to say of a part without words."""
-        from kinodex.pipeline.scenes import PROMPT, PartLines, load_writer
+        from kinodex.pipeline.scenes.writer import PROMPT, PartLines, load_writer
 
         with hub_for(self.stage.model):
             writer = load_writer(self.stage.model, self.stage.device, self.stage.max_new_tokens)

@@ -15,10 +15,11 @@ from kinodex.jobs.add.stages import Detections
 from kinodex.jobs.errors import check_packages
 from kinodex.jobs.library import BATCHES_AHEAD, stored_pictures
 from kinodex.jobs.models import hub_for
-from kinodex.pipeline.sample import prefetch
+from kinodex.pipeline.prefetch import prefetch
 
 if TYPE_CHECKING:
-    from kinodex.pipeline.models.detector import Box, Detector
+    from kinodex.pipeline.models.boxes import Box
+    from kinodex.pipeline.models.detector import Detector
 
 
 class NewDetection(NamedTuple):
@@ -50,7 +51,7 @@ class DetectionFinder(StageWork[Detections]):
         yield cls(stage, library, detector)
 
     def rows_of(self, video: VideoRow) -> AddedRows:
-        from kinodex.pipeline.models.detector import find_tracks
+        from kinodex.pipeline.models.tracks import find_tracks
 
         frames, found = [], []
         with closing(prefetch(stored_pictures(self.library, video, self.stage.batch), BATCHES_AHEAD)) as batches:

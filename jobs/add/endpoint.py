@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from kinodex.agent.checked import Outcome, ask_checked
+from kinodex.agent.attempts import Outcome, ask_checked
 from kinodex.agent.errors import ModelRejected
 from kinodex.agent.protocol import Request
 from kinodex.index.library import Library
@@ -288,7 +288,7 @@ class Served:
 
     async def _ask_all(self, requests: Sequence[Request[Any]]) -> list[Outcome[Any]]:
         """Ask all of some requests at once, but for those that would begin when too much is spent."""
-        from kinodex.agent.limits import gather_all
+        from kinodex.agent.limits.parallel_calls import gather_all
 
         return await gather_all([self._ask(request) for request in requests])
 

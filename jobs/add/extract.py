@@ -14,10 +14,11 @@ from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
-from kinodex.agent.checked import Outcome, ask_checked
+from kinodex.agent.attempts import Outcome, ask_checked
 from kinodex.agent.protocol import Note, Request, Segment
-from kinodex.agent.replies import NAMED, Schema
-from kinodex.agent.requests.extract import EVIDENCE, ExtractRows, RowSchema, read_schema, rows_of_reply, texts_in
+from kinodex.agent.replies.schema import NAMED, Schema
+from kinodex.agent.requests.extract import ExtractRows, rows_of_reply, texts_in
+from kinodex.agent.requests.row_schema import EVIDENCE, RowSchema, read_schema
 from kinodex.index.extracts import ExtractVersion, made_now
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import Scope, VideoRow

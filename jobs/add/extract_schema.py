@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from kinodex.agent.errors import BadSettings
-from kinodex.agent.prompts import FOLDER
-from kinodex.agent.requests.extract import ExtractRows, read_schema
+from kinodex.agent.prompts.rendering import FOLDER
+from kinodex.agent.requests.extract import ExtractRows
+from kinodex.agent.requests.row_schema import read_schema
 from kinodex.index.extracts import NAME
 from kinodex.index.kinds import PLACES
 from kinodex.index.named_files import read_bytes

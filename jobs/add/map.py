@@ -24,7 +24,7 @@ from kinodex.jobs.add.stage import StageWork
 from kinodex.jobs.add.stages import Map
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.library import BATCHES_AHEAD, batched, frames_between, picture_of
-from kinodex.pipeline.sample import prefetch
+from kinodex.pipeline.prefetch import prefetch
 
 Over = Literal["frames", "segments", "videos"]
 OVERS: tuple[Over, ...] = get_args(Over)

@@ -13,13 +13,13 @@ from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.stage import StageWork
 from kinodex.jobs.add.stages import ScreenText
 from kinodex.jobs.library import BATCHES_AHEAD, picture_of, source_frames, stored_pictures
-from kinodex.pipeline.models.detector import Box
-from kinodex.pipeline.sample import prefetch
+from kinodex.pipeline.models.boxes import Box
+from kinodex.pipeline.prefetch import prefetch
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from kinodex.pipeline.models.screen_text import TextReader
+    from kinodex.pipeline.models.screen_text.reader import TextReader
 
 FRAMES_AT_ONCE = 4
 FULL_SIDE_PX = 1920
@@ -50,12 +50,12 @@ class TextFinder(StageWork[ScreenText]):
     @contextmanager
     def open(cls, stage: ScreenText, library: Library) -> Iterator[TextFinder]:
         """Load the reader."""
-        from kinodex.pipeline.models.screen_text import load_text_reader
+        from kinodex.pipeline.models.screen_text.reader import load_text_reader
 
         yield cls(stage, library, load_text_reader(stage.model, stage.language, stage.min_confidence))
 
     def rows_of(self, video: VideoRow) -> AddedRows:
-        from kinodex.pipeline.models.screen_text import join_readings
+        from kinodex.pipeline.models.screen_text.lines import join_readings
 
         pictures = _source_pictures(self.library, video) if self.stage.full else _stored_pictures(self.library, video)
         times_s, readings = [], []

@@ -20,8 +20,9 @@ from kinodex.jobs.library import source_of
 from kinodex.pipeline.cuts import Cut, cut_windows
 from kinodex.pipeline.fetch import check_unchanged
 from kinodex.pipeline.images import ModelInput
-from kinodex.pipeline.sample import Chunk, IngestSettings, SamplingSettings, segments_between
+from kinodex.pipeline.sample import Chunk, IngestSettings, SamplingSettings
 from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler
+from kinodex.pipeline.segments import segments_between
 
 SETTINGS = SamplingSettings(1.0, 16, 85, "pyav", ModelInput(1, 1))
 """Of the sampler, which makes no samples here."""

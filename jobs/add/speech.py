@@ -21,8 +21,9 @@ from kinodex.pipeline.fetch import check_unchanged
 
 if TYPE_CHECKING:
     from kinodex.pipeline.fetch import FetchedVideo
-    from kinodex.pipeline.models.audio import Sound, VoiceDetector
-    from kinodex.pipeline.models.speech import Recogniser, SpeechLine
+    from kinodex.pipeline.models.audio import Sound
+    from kinodex.pipeline.models.speech.recogniser import Recogniser, SpeechLine
+    from kinodex.pipeline.models.speech.windows import VoiceDetector
     from kinodex.pipeline.models.voices import Voice, VoiceEncoder
 
 
@@ -48,8 +49,8 @@ class SpeechHearer(StageWork[Speech]):
     @contextmanager
     def open(cls, stage: Speech, library: Library) -> Iterator[SpeechHearer]:
         """Load the models of speech and of voices."""
-        from kinodex.pipeline.models.audio import load_voice_detector
-        from kinodex.pipeline.models.speech import load_recogniser
+        from kinodex.pipeline.models.speech.recogniser import load_recogniser
+        from kinodex.pipeline.models.speech.windows import load_voice_detector
         from kinodex.pipeline.models.voices import load_voice_encoder
 
         with hub_for(stage.model):
@@ -76,7 +77,8 @@ class SpeechHearer(StageWork[Speech]):
         self.library.additions.add_speech(lines, self.model)
 
     def _windows(self, found: FetchedVideo, name: str) -> Iterator[Sound]:
-        from kinodex.pipeline.models.audio import sound_pieces, sound_windows, voice_windows
+        from kinodex.pipeline.models.audio import sound_pieces, sound_windows
+        from kinodex.pipeline.models.speech.windows import voice_windows
 
         source = Path(found.path), name, found.is_playlist, self.stage.audio_track
         return voice_windows(sound_pieces(*source), self.detector) if self.detector else sound_windows(*source)

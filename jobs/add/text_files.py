@@ -19,7 +19,7 @@ from kinodex.jobs.errors import UnreadableText, UsageError
 from kinodex.jobs.json_files import first_defect, parse_json
 from kinodex.pipeline.errors import SubtitleError
 from kinodex.pipeline.sources import SUBTITLE_SUFFIXES, sidecar_tags, walk
-from kinodex.pipeline.subtitles import subtitle_lines
+from kinodex.pipeline.subtitles.lines import subtitle_lines
 
 WINDOW_S = 10.0
 """Length of the segments of a video that has only a transcript; as in an ingest without shots."""

@@ -18,7 +18,7 @@ from kinodex.jobs.add.stage import StageWork
 from kinodex.jobs.add.stages import Sentences, Vectors
 from kinodex.jobs.library import BATCHES_AHEAD, fetch_or_note, none_drawn, stored_pictures, undrawn_videos
 from kinodex.jobs.towers import carry_or_note, carry_sentences, load_embedder, log_notes
-from kinodex.pipeline.sample import prefetch
+from kinodex.pipeline.prefetch import prefetch
 
 if TYPE_CHECKING:
     from kinodex.index.spaces.embedders import ImageEmbedder

@@ -9,11 +9,13 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kinodex.agent.answer import Evidence, Status
+from kinodex.agent.answer import Status
 from kinodex.agent.answer_rules import USUAL, AnswerRules
-from kinodex.agent.ask import VARIANTS, find_variant, is_plugin, plugin_source
-from kinodex.agent.budget import Budget
-from kinodex.agent.limits import Ledger
+from kinodex.agent.catalogue import VARIANTS, find_variant, is_plugin
+from kinodex.agent.evidence import Evidence
+from kinodex.agent.limits.budget import Budget
+from kinodex.agent.limits.ledger import Ledger
+from kinodex.agent.plugins import plugin_source
 from kinodex.agent.protocol import Question
 from kinodex.agent.variants.base import Variant
 from kinodex.index.kinds import KindName
@@ -38,7 +40,7 @@ class Contender:
     source: str | None = None
 
     def find_variant(self) -> Variant:
-        """Look the agent up; raise as `kinodex.agent.ask.find_variant` does."""
+        """Look the agent up; raise as `kinodex.agent.catalogue.find_variant` does."""
         return find_variant(self.agent, self.source)
 
     @property

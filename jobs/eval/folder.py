@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from kinodex.agent.answer_rules import AnswerRules
-from kinodex.agent.budget import Budget
+from kinodex.agent.limits.budget import Budget
 from kinodex.index.kinds import KindName
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kinodex.agent.answer import Status
-from kinodex.agent.limits import Ledger
+from kinodex.agent.limits.ledger import Ledger
 from kinodex.agent.requests.named_option import named_option
 from kinodex.index.text import composed
 from kinodex.jobs.errors import UsageError

@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from kinodex.agent.ask import find_variant, is_plugin, plugin_source
+from kinodex.agent.catalogue import find_variant, is_plugin
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import ModelUnreachable
+from kinodex.agent.plugins import plugin_source
 from kinodex.errors import KinodexError
 from kinodex.index.errors import SpaceError
 from kinodex.index.library import Library

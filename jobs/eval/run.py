@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
 
-from kinodex.agent.ask import check_fit
+from kinodex.agent.catalogue import check_fit
 from kinodex.agent.errors import ModelRejected, NoUsableReply
 from kinodex.agent.variants.base import with_settings
 from kinodex.index.durations import duration

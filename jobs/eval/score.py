@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from kinodex.agent.answer import Evidence
-from kinodex.agent.checked import ask_checked
+from kinodex.agent.attempts import ask_checked
 from kinodex.agent.errors import ModelError, ModelUnreachable
-from kinodex.agent.prompts import render
+from kinodex.agent.evidence import Evidence
+from kinodex.agent.prompts.rendering import render
 from kinodex.agent.protocol import Model
-from kinodex.agent.requests.describe import JudgeAnswer
+from kinodex.agent.requests.judge_answer import JudgeAnswer
 from kinodex.jobs.batch import Batch, Limits
 from kinodex.jobs.errors import UsageError, check_packages
 from kinodex.jobs.eval.contenders import ItemResult, Judgement

@@ -16,10 +16,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.answer import Answer, Evidence, evidence_ranges
+from kinodex.agent.answer import Answer
 from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.ask import ask, spent_until
-from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Detect, EmbedText, Environment
 from kinodex.agent.errors import (
     ENDS_ALL,
@@ -29,10 +28,12 @@ from kinodex.agent.errors import (
     TraceError,
     UnknownAgent,
 )
+from kinodex.agent.evidence import Evidence, evidence_ranges
+from kinodex.agent.limits.budget import Budget
 from kinodex.agent.protocol import Note, Segment, ShownFrame
-from kinodex.agent.trace import Acted, Decided, Event, Exchanged, Expanded, Ranked, Scored
-from kinodex.agent.trace import record as trace_line
-from kinodex.agent.variants.eea import reward_entropy
+from kinodex.agent.traces.events import Acted, Decided, Event, Exchanged, Expanded, Ranked, Scored
+from kinodex.agent.traces.trace import record as trace_line
+from kinodex.agent.variants.eea.scores import reward_entropy
 from kinodex.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.shared_switch import SharedSwitch

@@ -23,18 +23,17 @@ from kinodex.jobs.export.moments import Moment, Target, by_video, digest, in_tim
 from kinodex.jobs.export.texts import check_free, distinct, file_stem, table_text, time_stem, video_stems
 from kinodex.jobs.library import picture_of
 from kinodex.pipeline.errors import PipelineError, SourceChanged, SourceError, SourceMissing, VideoError, WrongClip
-from kinodex.pipeline.fetch import Source, content_id, is_remote, local_copy, stamp
-from kinodex.pipeline.media.clips import (
-    INSIDE_S,
-    add_subtitles,
-    check_clip,
-    copy_clip,
-    copy_suffix,
-    encode_ranges,
-    small_picture,
-)
-from kinodex.pipeline.media.source import ClipFile, EditFacts, Expected, read_edit_facts, removed_on_error
-from kinodex.pipeline.subtitles import Cue
+from kinodex.pipeline.fetch import content_id, local_copy
+from kinodex.pipeline.filesystems import is_remote
+from kinodex.pipeline.media.clip_check import INSIDE_S, check_clip, small_picture
+from kinodex.pipeline.media.clip_copy import copy_clip, copy_suffix
+from kinodex.pipeline.media.clip_encoding import encode_ranges
+from kinodex.pipeline.media.clip_file import ClipFile, Expected, removed_on_error
+from kinodex.pipeline.media.clip_subtitles import add_subtitles
+from kinodex.pipeline.media.facts import EditFacts, read_edit_facts
+from kinodex.pipeline.source import Source
+from kinodex.pipeline.stamps import stamp
+from kinodex.pipeline.subtitles.cues import Cue
 from kinodex.redaction import redact, redact_uri
 
 # `kinodex export clips`: moments cut out of the videos' files, a file each, and a manifest.

@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from kinodex.agent.trace import read_trace
+from kinodex.agent.traces.trace import read_trace
 from kinodex.index.clocks import presentation_s
 from kinodex.index.errors import QueryError, UnknownVideo
 from kinodex.index.kinds import LINE_KINDS, KindName

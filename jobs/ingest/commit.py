@@ -19,11 +19,14 @@ from kinodex.index.rows import FailureRow, SourceRow, VideoRow
 from kinodex.index.spaces.model_names import BUILTIN_SPACE
 from kinodex.jobs.addresses import READING_STAGES, settle
 from kinodex.jobs.ingest.messages import ChunkRead
-from kinodex.pipeline.decoding.stream import OTHER_STREAMS
-from kinodex.pipeline.fetch import FetchedVideo, Source, is_remote, mount_of
-from kinodex.pipeline.sample import IngestSettings, Segment, find_segments
+from kinodex.pipeline.decoding.tags import OTHER_STREAMS
+from kinodex.pipeline.fetch import FetchedVideo
+from kinodex.pipeline.filesystems import is_remote, mount_of
+from kinodex.pipeline.sample import IngestSettings
+from kinodex.pipeline.segments import Segment, find_segments
+from kinodex.pipeline.source import Source
 from kinodex.pipeline.sources import download_info
-from kinodex.pipeline.subtitles import Line
+from kinodex.pipeline.subtitles.lines import Line
 
 if TYPE_CHECKING:
     from kinodex.jobs.ingest.messages import Executor, WorkQueue

@@ -44,8 +44,10 @@ from kinodex.jobs.ingest.commit import ProgressReports, SourceOutcome, Totals, V
 from kinodex.jobs.ingest.sources import IdSet
 from kinodex.jobs.ingest.worker import discard, not_kept
 from kinodex.pipeline.errors import DecoderDied, SourceChanged
-from kinodex.pipeline.fetch import FetchedVideo, Source, is_remote
+from kinodex.pipeline.fetch import FetchedVideo
+from kinodex.pipeline.filesystems import is_remote
 from kinodex.pipeline.sample import Chunk, IngestSettings
+from kinodex.pipeline.source import Source
 
 LOSSES = 3
 """Times that a worker may be lost over one source alone, before the source is taken for the cause."""

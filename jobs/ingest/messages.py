@@ -10,10 +10,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kinodex.pipeline.decoding.stream import Span
-from kinodex.pipeline.fetch import FetchedVideo, Source
+from kinodex.pipeline.decoding.readers import Span
+from kinodex.pipeline.fetch import FetchedVideo
 from kinodex.pipeline.sample import Chunk, ChunkSummary, SamplingSettings
 from kinodex.pipeline.sandbox import SandboxLimits
+from kinodex.pipeline.source import Source
 
 
 @dataclass(frozen=True, slots=True)

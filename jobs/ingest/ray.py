@@ -25,8 +25,10 @@ from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.messages import Assignment, FinishedTask, Identify, IdentifyDone, IdleWorkers, Task, WorkDone
 from kinodex.jobs.ingest.worker import Worker
 from kinodex.jobs.workers import Actor, Crew, actor_of, reraise, total_resources
-from kinodex.pipeline.fetch import FetchedVideo, Source, scratch_folder
+from kinodex.pipeline.fetch import FetchedVideo
 from kinodex.pipeline.sample import Chunk
+from kinodex.pipeline.scratch import scratch_folder
+from kinodex.pipeline.source import Source
 
 if TYPE_CHECKING:
     from kinodex.index.spaces.embedders import ImageEmbedder

@@ -37,9 +37,11 @@ from kinodex.jobs.ingest.sources import IdSet, NewSources, complete_ids, new_sou
 from kinodex.jobs.library import fetch_or_note, none_drawn
 from kinodex.jobs.towers import begin_carrying, lacks_towers, load_embedder, log_notes
 from kinodex.pipeline.errors import NotDrawn, SourceError, SourceMissing
-from kinodex.pipeline.fetch import SILENCE_S, Source, Stamp, is_remote, stamp
+from kinodex.pipeline.filesystems import is_remote
 from kinodex.pipeline.sandbox import SandboxLimits
-from kinodex.pipeline.sources import SourceList
+from kinodex.pipeline.source import SILENCE_S, Source, Stamp
+from kinodex.pipeline.source_list import SourceList
+from kinodex.pipeline.stamps import stamp
 
 LEASE = "ingest"
 RUNNING = "running"

@@ -21,8 +21,11 @@ from kinodex.index.store.filters import equal
 from kinodex.jobs.addresses import address_states, latest, videos_by_id
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import SourceError
-from kinodex.pipeline.fetch import Source, Stamp, is_remote, local_copy, stamp
-from kinodex.pipeline.sources import ChosenSources
+from kinodex.pipeline.fetch import local_copy
+from kinodex.pipeline.filesystems import is_remote
+from kinodex.pipeline.source import Source, Stamp
+from kinodex.pipeline.source_list import ChosenSources
+from kinodex.pipeline.stamps import stamp
 from kinodex.redaction import redact_uri
 
 # Videos and sources that a library knows already: tables of millions of rows are read once, in little memory.

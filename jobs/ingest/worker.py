@@ -23,20 +23,16 @@ from numpy.typing import NDArray
 
 from kinodex.index.library import Library
 from kinodex.jobs.ingest import messages
-from kinodex.pipeline.decoding.stream import Span, SpanDamaged
+from kinodex.pipeline.decoding.readers import Span, SpanDamaged
 from kinodex.pipeline.errors import PipelineError, SourceChanged, SourceError
-from kinodex.pipeline.fetch import (
-    FetchedVideo,
-    Interrupted,
-    Source,
-    check_unchanged,
-    identify,
-    is_remote,
-    scratch_folder,
-)
-from kinodex.pipeline.gpu import GpuSampler
-from kinodex.pipeline.sample import Chunk, ChunkSummary, FrameRow, SampledFrame, Sampler, frame_row, prefetch, stopwatch
+from kinodex.pipeline.fetch import FetchedVideo, check_unchanged, identify
+from kinodex.pipeline.filesystems import Interrupted, is_remote
+from kinodex.pipeline.gpu_sampler import GpuSampler
+from kinodex.pipeline.prefetch import prefetch
+from kinodex.pipeline.sample import Chunk, ChunkSummary, FrameRow, SampledFrame, Sampler, frame_row, stopwatch
 from kinodex.pipeline.sandbox import SandboxSampler
+from kinodex.pipeline.scratch import scratch_folder
+from kinodex.pipeline.source import Source
 
 EMBEDDED_AHEAD = 2
 """Batches that wait to be embedded or appended; together with those in the child's pipe they bound the memory."""

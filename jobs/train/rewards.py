@@ -24,8 +24,9 @@ from typing import Any
 from kinodex.agent.errors import InvalidReply, NotATrace
 from kinodex.agent.protocol import Question, Turn
 from kinodex.agent.requests.answer import chosen_option
-from kinodex.agent.trace import Record
-from kinodex.agent.variants.longvideoagent import MASTER_REQUESTS, Action, until_action
+from kinodex.agent.traces.trace import Record
+from kinodex.agent.variants.longvideoagent.requests import MASTER_REQUESTS, Action
+from kinodex.agent.variants.longvideoagent.turns import until_action
 
 ALPHA = 0.02
 

@@ -26,11 +26,14 @@ from pydantic import (
 )
 
 from kinodex.agent.environment import Environment
-from kinodex.agent.models.local import Generator, first_tokens, generate_reply, message_tokens, opens_thinking
-from kinodex.agent.prompts import fit_context, render
+from kinodex.agent.local.generator import Generator
+from kinodex.agent.local.model import generate_reply
+from kinodex.agent.local.tokens import first_tokens, message_tokens, opens_thinking
+from kinodex.agent.prompts.rendering import render
+from kinodex.agent.prompts.shortening import fit_context
 from kinodex.agent.protocol import Exchange, R, Request
-from kinodex.agent.trace import Record, record
-from kinodex.agent.variants.longvideoagent import MASTER_REQUESTS
+from kinodex.agent.traces.trace import Record, record
+from kinodex.agent.variants.longvideoagent.requests import MASTER_REQUESTS
 from kinodex.index.named_files import read_toml
 from kinodex.jobs.ask_many import Task, ask_many
 from kinodex.jobs.errors import UsageError

@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from kinodex.agent.environment import Environment
-from kinodex.agent.models.local import Generator, Sample, known_model
-from kinodex.agent.variants.longvideoagent import ENDS
+from kinodex.agent.local.generator import Generator, Sample
+from kinodex.agent.local.model import known_model
+from kinodex.agent.variants.longvideoagent.turns import ENDS
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.index.spaces.import_torch import import_torchvision

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kinodex.agent.answer import Answer
-    from kinodex.agent.trace import Event
+    from kinodex.agent.traces.events import Event
     from kinodex.agent.variants.base import Variant
     from kinodex.desk import Desk
     from kinodex.index.library import LibraryReader
@@ -158,7 +158,7 @@ FILMS_SHOWN = 50
 
 def _steps() -> Callable[[Event], None]:
     """Show the steps of a question to all films; of the films one line in a while."""
-    from kinodex.agent.trace import Acted
+    from kinodex.agent.traces.events import Acted
 
     offer = print_every(error_console())
 
@@ -207,7 +207,7 @@ def _check_files(trace: Path | None, earlier: str | None, clip: Path | None) -> 
 
 
 def _show_forecast(desk: Desk, request: Ask, trace: Path | None, as_json: bool) -> None:
-    from kinodex.agent.trace import ReplayModel
+    from kinodex.agent.traces.replay import ReplayModel
     from kinodex.jobs.costs import table
     from kinodex.jobs.models import REPLAY, ModelChoice
 
@@ -252,7 +252,7 @@ def agents(
     json: JsonOption = False,
 ) -> None:
     """List the agents with the model roles that they ask, the tables that they read, and their parameters."""
-    from kinodex.agent.ask import VARIANTS, find_variant
+    from kinodex.agent.catalogue import VARIANTS, find_variant
 
     chosen = VARIANTS if name is None else (find_variant(name),)
     if json:

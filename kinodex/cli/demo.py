@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
-from kinodex.agent.answer import Evidence
-from kinodex.agent.trace import read_trace
+from kinodex.agent.evidence import Evidence
+from kinodex.agent.traces.trace import read_trace
 from kinodex.index.library import Library
 from kinodex.index.times import clock
 from kinodex.jobs.known_answers import KnownQuestion, read_known

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kinodex.agent.answer_rules import USUAL, AnswerRules
-from kinodex.agent.budget import UNLIMITED, Budget
+from kinodex.agent.limits.budget import UNLIMITED, Budget
 from kinodex.cli import options
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.meant import Group

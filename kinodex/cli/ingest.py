@@ -23,7 +23,7 @@ from kinodex.output import console, error_console, say
 if TYPE_CHECKING:
     from kinodex.jobs.ingest.commit import Progress, Watch
     from kinodex.jobs.ingest.config import IngestConfig
-    from kinodex.pipeline.fetch import Source
+    from kinodex.pipeline.source import Source
 
 LEAST_ADDRESSES_BYTES = 2_500_000_000
 """With 2.0 GB torch cannot be mapped, with 1.5 GB Lance aborts; most of it is never resident."""
@@ -151,7 +151,8 @@ def _check_addresses() -> None:
 
 def _listed(arguments: list[str], manifests: list[str]) -> Sequence[Source]:
     from kinodex.jobs.ingest.sources import is_manifest, read_manifest
-    from kinodex.pipeline.sources import SourceList, list_sources
+    from kinodex.pipeline.source_list import SourceList
+    from kinodex.pipeline.sources import list_sources
 
     manifests = [*filter(is_manifest, arguments), *manifests]
     found = {source.uri: source for source in list_sources([each for each in arguments if not is_manifest(each)])}
@@ -161,7 +162,8 @@ def _listed(arguments: list[str], manifests: list[str]) -> Sequence[Source]:
 
 def _failed(library: str) -> Sequence[Source]:
     from kinodex.jobs.addresses import READING_STAGES
-    from kinodex.pipeline.sources import SourceList, named_sources
+    from kinodex.pipeline.source_list import SourceList
+    from kinodex.pipeline.sources import named_sources
 
     failures = open_library(library).ingest_log.failures()
     return SourceList(named_sources(dict.fromkeys(row.uri for row in failures if row.stage in READING_STAGES)))

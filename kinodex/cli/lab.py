@@ -74,7 +74,7 @@ def rollouts(
     ] = False,
 ) -> None:
     """Write runs as conversations to train on: one JSON line for each run, with the reward of each turn."""
-    from kinodex.agent.trace import read_trace
+    from kinodex.agent.traces.trace import read_trace
     from kinodex.jobs.known_answers import read_known, true_option
     from kinodex.jobs.train.rewards import ALPHA, as_line, read_question, rollout
 

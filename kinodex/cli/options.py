@@ -20,7 +20,7 @@ from kinodex.index.times import parse_time
 from kinodex.output import tell
 
 if TYPE_CHECKING:
-    from kinodex.agent.budget import Budget
+    from kinodex.agent.limits.budget import Budget
     from kinodex.index.library import Library
     from kinodex.jobs.models import ModelChoice
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kinodex.agent.budget import Budget
+from kinodex.agent.limits.budget import Budget
 from kinodex.cli import options
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.options import LibraryArgument, OtlpOption, open_library
@@ -76,7 +76,7 @@ def serve(
     """
     from contextlib import ExitStack, closing
 
-    from kinodex.agent.ask import find_variant
+    from kinodex.agent.catalogue import find_variant
     from kinodex.guards import Guard, check_host, check_token, listen
     from kinodex.jobs.telemetry import spans_to
     from kinodex.web.app import Site
@@ -143,7 +143,7 @@ def mcp(
     """Serve a library to an assistant over the Model Context Protocol, until the client leaves or Ctrl-C."""
     import asyncio
 
-    from kinodex.agent.ask import find_variant
+    from kinodex.agent.catalogue import find_variant
     from kinodex.desk import Desk
     from kinodex.guards import listen
     from kinodex.jobs.models import knows_world

@@ -8,10 +8,10 @@ from functools import partial
 from rich.console import Console
 from rich.markup import escape
 
-from kinodex.agent import trace
 from kinodex.agent.answer import Answer
 from kinodex.agent.protocol import Segment, Video
-from kinodex.agent.trace import Event
+from kinodex.agent.traces import events
+from kinodex.agent.traces.events import Event
 from kinodex.index.durations import counted
 from kinodex.index.terminal_text import visible, visible_lines
 from kinodex.index.times import clock
@@ -40,25 +40,25 @@ class TreeView:
     def _say(self, text: str) -> None:
         self._out.print(text, soft_wrap=True, highlight=False)
 
-    def _runstarted(self, event: trace.RunStarted) -> None:
+    def _runstarted(self, event: events.RunStarted) -> None:
         self._titles = {video.video_id: video.title for video in event.videos}
         names = ", ".join(sorted(set(event.models.values())))
         what = f"{len(event.videos)} videos" if len(event.videos) > 1 else escape(visible(event.videos[0].title))
         self._say(f"[bold]{event.agent}[/] with {escape(names)} on {what}, {event.index_frames} frames in the index")
 
-    def _queriesadded(self, event: trace.QueriesAdded) -> None:
+    def _queriesadded(self, event: events.QueriesAdded) -> None:
         if event.queries:
             found = f"; {len(event.anchors)} anchors"
             self._say("  looks for " + ", ".join(f'"{escape(query)}"' for query in event.queries) + found)
 
-    def _ranked(self, event: trace.Ranked) -> None:
+    def _ranked(self, event: events.Ranked) -> None:
         self._segments |= {segment.number: segment for segment in event.segments}
         for segment, similarity in zip(event.segments[:SHOWN_VIDEOS], event.similarities, strict=False):
             self._say(f"  {self._name(segment.number)}  best anchor {similarity:.2f}")
         if len(event.segments) > SHOWN_VIDEOS:
             self._say(f"  and {len(event.segments) - SHOWN_VIDEOS} videos more")
 
-    def _expanded(self, event: trace.Expanded) -> None:
+    def _expanded(self, event: events.Expanded) -> None:
         self._segments |= {segment.number: segment for segment in (event.parent, *event.children)}
         depth = self._depth.setdefault(event.parent.number, 0)
         self._depth |= {segment.number: depth + 1 for segment in event.children}
@@ -69,7 +69,7 @@ class TreeView:
         legend = "   (* anchors)" if event.anchor_frame_nos else ""
         self._say(f"[bold]round {event.round}[/] opens {self._name(event.parent.number)}, sees {at}{legend}")
 
-    def _scored(self, event: trace.Scored) -> None:
+    def _scored(self, event: events.Scored) -> None:
         if event.entropy is not None:
             self._say(f"  entropy of rewards {event.entropy:.2f}")
         best = max(candidate.fused for candidate in event.candidates)
@@ -84,7 +84,7 @@ class TreeView:
         line = f"{indent}{self._name(number):<28} reward {points}{fusion}"
         self._say(f"[green]{line}[/]" if best else line)
 
-    def _acted(self, event: trace.Acted) -> None:
+    def _acted(self, event: events.Acted) -> None:
         arguments = ", ".join(f"{name} {value}" for name, value in event.arguments.items() if value is not None)
         self._say(f"[bold]round {event.round}[/] {event.action} {escape(_clipped(arguments))}".rstrip())
         if event.thought:
@@ -98,16 +98,16 @@ class TreeView:
         if len(event.notes) > SHOWN_NOTES:
             self._say(f"   and {len(event.notes) - SHOWN_NOTES} more")
 
-    def _assessed(self, event: trace.Assessed) -> None:
+    def _assessed(self, event: events.Assessed) -> None:
         self._say(f"  confidence {event.confidence:g} of {event.most:g}  {escape(_clipped(event.thought))}".rstrip())
 
-    def _decided(self, event: trace.Decided) -> None:
+    def _decided(self, event: events.Decided) -> None:
         if event.action == "explore" and event.segment is not None:
             self._say(f"  continues with {self._name(event.segment)}")
         else:
             self._say(f"  {event.action.replace('_', ' ')}" + (" (no further round allowed)" if event.forced else ""))
 
-    def _exchanged(self, event: trace.Exchanged) -> None:
+    def _exchanged(self, event: events.Exchanged) -> None:
         if event.exchange.reply is None:
             kind = type(event.request).__name__
             self._say(f"  [yellow]invalid reply[/] to {kind}: {escape(event.exchange.invalid or '')}")

@@ -18,8 +18,8 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.budget import Budget
-from kinodex.agent.trace import Acted, Event, Exchanged
+from kinodex.agent.limits.budget import Budget
+from kinodex.agent.traces.events import Acted, Event, Exchanged
 from kinodex.desk import ALL_FILMS, Desk
 from kinodex.jobs.models import ModelsFor
 from kinodex.mcp.replies import EVIDENCE, AskReply, EvidenceLine, first_fitting, tool_result

@@ -15,7 +15,7 @@ import anyio
 from mcp.server import MCPServer
 from mcp.types import ToolAnnotations
 
-from kinodex.agent.ask import VARIANTS, find_variant
+from kinodex.agent.catalogue import VARIANTS, find_variant
 from kinodex.desk import Desk
 from kinodex.mcp.ask_tool import Answering, AskOptions, ask_tool
 from kinodex.mcp.library_tools import LibraryTools

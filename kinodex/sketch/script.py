@@ -19,7 +19,7 @@ from PIL import Image
 
 from kinodex.index.times import cue_clock
 from kinodex.pipeline.decoding.stream import COMMENT, DRAWN
-from kinodex.pipeline.images import encode_video
+from kinodex.pipeline.video_writer import encode_video
 from kinodex.sketch import scenes
 from kinodex.sketch.drawings import draw_place
 

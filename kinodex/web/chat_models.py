@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
-from kinodex.agent.ask import VARIANTS
+from kinodex.agent.catalogue import VARIANTS
 from kinodex.agent.variants.base import Variant
 from kinodex.web.openai_messages import RequestRefused
 

@@ -14,7 +14,7 @@ from kinodex.agent.errors import (
     NeedsPictures,
     TakesNoPictures,
 )
-from kinodex.agent.trace import Record
+from kinodex.agent.traces.trace import Record
 from kinodex.errors import KinodexError
 from kinodex.web.sentences import latest_sentence
 

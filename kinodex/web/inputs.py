@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kinodex.agent.environment import Environment
 from kinodex.agent.protocol import ShownFrame, plain
-from kinodex.agent.trace import Record, read_trace
+from kinodex.agent.traces.trace import Record, read_trace
 from kinodex.finder import known_place
 from kinodex.guards import NotGiven, numbered
 from kinodex.index.conditions import quoted

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from kinodex.agent.ask import VARIANTS
+from kinodex.agent.catalogue import VARIANTS
 from kinodex.index.library import Library
 from kinodex.jobs.collection import ALL
 from kinodex.jobs.errors import UsageError

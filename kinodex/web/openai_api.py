@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.errors import ModelError, TraceError
-from kinodex.agent.limits import Ledger
+from kinodex.agent.limits.ledger import Ledger
 from kinodex.errors import KinodexError
 from kinodex.guards import NotGiven, json_response, say_when
 from kinodex.index.errors import LibraryError, QueryError, UnknownVideo

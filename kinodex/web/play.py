@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Route
 
-    from kinodex.pipeline.media.source import MediaFacts
+    from kinodex.pipeline.media.facts import MediaFacts
 
 HEADERS = SAFE | {"content-security-policy": FORBIDDEN_ELSEWHERE}
 FILE_HEADERS = HEADERS | {"cache-control": "private, no-cache", "accept-ranges": "bytes"}
@@ -191,7 +191,7 @@ class PlayedVideos:
 
     async def file(self, number: int, video_id: str) -> PlayFile:
         """The file of a video as it is now. Raises NotGiven, UnknownVideo, SourceError."""
-        from kinodex.pipeline.fetch import is_remote
+        from kinodex.pipeline.filesystems import is_remote
 
         library = self.library(number)
         video = library.video(video_id)
@@ -250,7 +250,7 @@ class PlayedVideos:
         return replace(whole, way=choice.way, url=url, offset_s=from_s)
 
     async def facts(self, file: PlayFile) -> MediaFacts:
-        from kinodex.pipeline.media.source import MediaFacts
+        from kinodex.pipeline.media.facts import MediaFacts
 
         key = file.uri, file.etag
         if key not in self._facts:
@@ -309,8 +309,10 @@ def known_sources(library: Library, video: VideoRow) -> list[tuple[str, tuple[in
 
 def find_file(uri: str, known: tuple[int | None, str] | None) -> PlayFile:
     """Look at a source: its state, its first bytes. Blocks; for a thread. Raises a SourceError or PlaylistRefused."""
-    from kinodex.pipeline.fetch import Source, attempt, is_remote, stamp
+    from kinodex.pipeline.filesystems import attempt, is_remote
     from kinodex.pipeline.playlists import kind_by_head, refusal
+    from kinodex.pipeline.source import Source
+    from kinodex.pipeline.stamps import stamp
 
     now = stamp(Source(uri, title=""))
     with open_source(uri) as file:
@@ -389,14 +391,16 @@ async def read_part(uri: str, part: Part) -> AsyncGenerator[bytes]:
 
 
 def open_source(uri: str) -> AbstractContextManager[IO[bytes]]:
-    from kinodex.pipeline.fetch import is_remote, open_parts
+    from kinodex.pipeline.filesystems import is_remote
+    from kinodex.pipeline.remote_parts import open_parts
 
     return open_parts(uri) if is_remote(uri) else open_local(uri)
 
 
 def open_local(uri: str) -> IO[bytes]:
     """Open a regular file, never waiting for a pipe's other end; raises SourceMissing or SourceForbidden."""
-    from kinodex.pipeline.fetch import attempt, local_file
+    from kinodex.pipeline.fetch import local_file
+    from kinodex.pipeline.filesystems import attempt
 
     path = local_file(uri)
     file = attempt(uri, lambda: os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb"))
@@ -515,8 +519,8 @@ async def _read_all(child: Process) -> tuple[bytes, bytes]:
 
 def _reason(child: Process, errors: bytes) -> str:
     """Say why a child failed; a mistake in this program is raised as one, with its traceback."""
+    from kinodex.pipeline.child_limits import OUT_OF_MEMORY
     from kinodex.pipeline.media.stream_child import BROKEN_FILE
-    from kinodex.pipeline.sandbox import OUT_OF_MEMORY
 
     if child.returncode == BROKEN_FILE:
         message: str = json.loads(errors.splitlines()[-1])["message"]

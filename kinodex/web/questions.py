@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.budget import Budget
-from kinodex.agent.trace import Record
+from kinodex.agent.limits.budget import Budget
+from kinodex.agent.traces.trace import Record
 from kinodex.agent.variants.base import Variant
 from kinodex.desk import ALL_FILMS, Desk
 from kinodex.errors import KinodexError

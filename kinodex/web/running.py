@@ -11,9 +11,10 @@ from datetime import datetime
 from typing import Any, Literal
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.limits import STOPPED, StopSignal
+from kinodex.agent.limits.stop import STOPPED, StopSignal
 from kinodex.agent.protocol import Exchange, Model, Models, R, Request, ShownFrame
-from kinodex.agent.trace import Record, ReplayModel
+from kinodex.agent.traces.replay import ReplayModel
+from kinodex.agent.traces.trace import Record
 from kinodex.requests import Ask
 
 State = Literal["running", "stopping", "done", "failed"]

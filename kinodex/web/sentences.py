@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kinodex.agent.ask import VARIANTS
-from kinodex.agent.trace import Record
+from kinodex.agent.catalogue import VARIANTS
+from kinodex.agent.traces.trace import Record
 from kinodex.agent.variants.base import joined, quoted, span
 
 Words = Mapping[str, Callable[[Record], str]]

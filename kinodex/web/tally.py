@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, field
 
-from kinodex.agent.limits import Ledger
+from kinodex.agent.limits.ledger import Ledger
 
 METHODS = ("GET", "POST", "HEAD", "DELETE", "OPTIONS", "PUT", "PATCH")
 

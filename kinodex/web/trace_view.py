@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.environment import Environment, calibrate
-from kinodex.agent.trace import Record
+from kinodex.agent.traces.trace import Record
 from kinodex.index.kinds import QUOTED_KINDS
 from kinodex.index.library import Library
 from kinodex.web.sentences import end_sentence, round_sentences
@@ -21,7 +21,7 @@ from kinodex.web.sentences import end_sentence, round_sentences
 
 @dataclass(frozen=True, slots=True)
 class CallCost:
-    """Costs under the names of `kinodex.agent.limits.Ledger`; `frames` counts those that were not shown before."""
+    """Costs under the names of `agent.limits.ledger.Ledger`; `frames` counts those that were not shown before."""
 
     calls: int = 0
     cached_calls: int = 0

@@ -17,15 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from kinodex.pipeline.decoding.stream import (
-    BACK_TO_BELIEVE_S,
-    GAP_TO_BELIEVE_S,
-    choose_stream,
-    duration_s,
-    open_container,
-    packets_to_end,
-    time_base,
-)
+from kinodex.pipeline.decoding.frame_times import BACK_TO_BELIEVE_S, GAP_TO_BELIEVE_S, duration_s, time_base
+from kinodex.pipeline.decoding.stream import choose_stream, open_container, packets_to_end
 from kinodex.pipeline.errors import NothingDecodes, NoVideoStream
 from kinodex.pipeline.playlists import PLAYLIST_DEMUXERS
 

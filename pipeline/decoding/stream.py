@@ -1,35 +1,20 @@
-"""The video stream of a media file: open it, read its metadata, and time its frames.
-
-A frame's time is FFmpeg's best-effort timestamp, the one that ffprobe prints: the presentation timestamp, or
-the decoding timestamp where the former is missing or wrong more often. FFmpeg's decoders give frames in the
-order of presentation, so that order is believed over the timestamps:
-
-- no timestamp: the previous time plus the frame duration;
-- the same time as the previous frame: it takes that frame's place;
-- up to a second earlier than the previous frame: it was due in the past, is never shown, and is left out;
-- more than a second earlier, or more than a day later: the clock was reset (a damaged stream; of a joined one
-  `clock` beside this file repairs the packets), so time goes on from the previous frame by one frame duration.
-"""
+"""The video stream of a media file: open it, choose it, read its metadata and its packets."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from kinodex.pipeline.decoding.frame_times import time_base
+from kinodex.pipeline.decoding.tags import OTHER_STREAMS, known_tags
 from kinodex.pipeline.errors import EmptyFile, NotAVideo, NothingDecodes, NoVideoStream, SourceForbidden, SourceMissing
-from kinodex.pipeline.images import display_size, is_hdr
+from kinodex.pipeline.images import display_size
 from kinodex.pipeline.playlists import DEVICES, PLAYLIST_DEMUXERS, REFERRING_DEMUXERS, playlist_kind, refusal
+from kinodex.pipeline.tone_mapping import is_hdr
 
 if TYPE_CHECKING:
     from av import Packet, VideoFrame
@@ -41,9 +26,6 @@ if TYPE_CHECKING:
 OPEN_OPTIONS = {"protocol_whitelist": "file", "fflags": "-genpts"}
 # FFmpeg opens these for almost any bytes or for one still picture; none of them is a video.
 NO_VIDEO_FORMATS = frozenset({"tty", "image2", "bin", "xbin", "adf", "idf", "rawvideo"})
-BACK_TO_BELIEVE_S = 1
-GAP_TO_BELIEVE_S = 24 * 3600
-NOMINAL_FRAME_S = Fraction(1, 25)  # where neither the frame nor the stream says how long a frame lasts
 DRAWN, COMMENT = "drawn by kinodex", "comment"
 """Tag of the container of a film that kinodex drew, and its name."""
 SCRIPT = ".script.json"
@@ -220,61 +202,6 @@ def is_drawn(container: InputContainer) -> bool:
     return tags.get(COMMENT) == DRAWN or (path is not None and path.with_suffix(SCRIPT).is_file())
 
 
-# Tags of a container, as cameras, editors and downloads write them, under one name each.
-
-TAGS: Mapping[str, tuple[str, ...]] = {
-    "recorded_at": ("com.apple.quicktime.creationdate", "creation_time", "date"),
-    "place": ("com.apple.quicktime.location.iso6709", "location", "location-eng"),
-    "work_title": ("title",),
-    "artist": ("artist", "author"),
-    "device": ("com.apple.quicktime.model", "com.android.model", "model", "encoded_by"),
-}
-"""Columns, and the tags that say it, the surest first."""
-OTHER_STREAMS = "other_streams"
-ISO_6709 = re.compile(r"([+-]\d+(?:\.\d+)?)([+-]\d+(?:\.\d+)?)(?![.\d])")
-LATITUDE_DIGITS, LONGITUDE_DIGITS = 2, 3
-"""Of whole degrees (ISO 6709, annex H); minutes and then seconds follow with two digits each."""
-YEAR_ZERO = 1970
-"""Cameras whose clock was never set write the beginning of their count."""
-
-
-def known_tags(tags: Mapping[str, str]) -> dict[str, Any]:
-    """The columns that a container's tags fill: time in UTC, texts, degrees; a time that cannot be is left out."""
-    held = {name.lower(): value.strip() for name, value in tags.items() if value.strip()}
-    found: dict[str, Any] = {}
-    for column, names in TAGS.items():
-        if text := next((held[name] for name in names if name in held), None):
-            found[column] = text
-    if "recorded_at" in found:
-        moment = _moment(found.pop("recorded_at"))
-        found |= {} if moment is None else {"recorded_at": moment}
-    if place := ISO_6709.match(found.get("place", "")):
-        latitude, longitude = _degrees(place[1], LATITUDE_DIGITS, 90), _degrees(place[2], LONGITUDE_DIGITS, 180)
-        if latitude is not None and longitude is not None:
-            found |= {"latitude": latitude, "longitude": longitude}
-    return found
-
-
-def _degrees(text: str, digits: int, most: int) -> float | None:
-    """Read an angle of ISO 6709: degrees of so many digits or fewer, or with minutes, or with these and seconds too."""
-    whole, _, fraction = text[1:].partition(".")
-    more = max(0, len(whole) - digits)
-    parts = [whole[: len(whole) - more], *(whole[at : at + 2] for at in range(len(whole) - more, len(whole), 2))]
-    values = [*map(float, parts[:-1]), float(f"{parts[-1]}.{fraction or 0}")]
-    angle: float = sum(value / 60**power for power, value in enumerate(values))
-    if more not in (0, 2, 4) or max(values[1:], default=0.0) >= 60 or angle > most:
-        return None
-    return -angle if text.startswith("-") else angle
-
-
-def _moment(text: str) -> datetime | None:
-    with suppress(ValueError):
-        moment = datetime.fromisoformat(text)
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-        return moment if moment.year > YEAR_ZERO else None
-    return None
-
-
 FRUITLESS_READS = 32
 """Errors of a demuxer in a row before the rest of a file is given up."""
 
@@ -295,198 +222,3 @@ def packets_to_end(
         except FFmpegError:
             on_error()
             fruitless += 1
-
-
-def monotonic_frames(
-    frames: Iterable[VideoFrame], stream: VideoStream
-) -> Generator[tuple[Fraction, VideoFrame], None, None]:
-    """Give each frame, in the order of decoding, its time in seconds; the times never fall."""
-    best_effort, shift, base = _BestEffort(), Fraction(0), time_base(stream)
-    last: tuple[Fraction, VideoFrame] | None = None
-    for frame in frames:
-        stamp = best_effort(frame.pts, frame.dts)
-        if last is None:
-            time = (stamp or 0) * base
-        else:
-            follow_on = last[0] + duration_s(last[1].duration, base, stream.average_rate)
-            time = follow_on if stamp is None else stamp * base + shift
-            if not -BACK_TO_BELIEVE_S <= time - last[0] <= GAP_TO_BELIEVE_S:
-                shift += follow_on - time
-                time = follow_on
-            if time < last[0]:
-                continue
-        last = (time, frame)
-        yield last
-
-
-def time_base(stream: VideoStream) -> Fraction:
-    return stream.time_base or Fraction(1, 1_000_000)
-
-
-def duration_s(ticks: int, base: Fraction, average_rate: Fraction | None) -> Fraction:
-    """Return the duration of a frame: `ticks` of the time base as it claims, else by the stream's rate."""
-    claimed = ticks * base
-    if 0 < claimed <= GAP_TO_BELIEVE_S:
-        return claimed
-    return 1 / average_rate if average_rate else NOMINAL_FRAME_S
-
-
-@dataclass(slots=True)
-class SentTimes:
-    """Presentation times of packets: of the one sent last, and the two latest."""
-
-    last: int | None = None
-    latest: int | None = None
-    before_latest: int | None = None
-
-    def add(self, pts: int | None) -> None:
-        if pts is None:
-            return
-        self.last = pts
-        if self.latest is None or pts > self.latest:
-            self.before_latest, self.latest = self.latest, pts
-        elif self.before_latest is None or self.before_latest < pts < self.latest:
-            self.before_latest = pts
-
-
-def last_duration(stream: VideoStream, pts: int | None, claimed: int, sent: SentTimes) -> int:
-    """Choose how long the last frame is shown, in units of the time base; `pts` is its time, `claimed` what it claims.
-
-    MP4 and QuickTime keep the steps between decoding times (box `stts`, ISO/IEC 14496-12, 8.6.1.2), which FFmpeg gives
-    out as durations. A frame that is sent before others and shown after them so has the duration of another frame; it
-    is given that of the frame before it.
-    """
-    is_step = "mp4" in stream.container.format.name.split(",")
-    if not is_step or pts in (None, sent.last) or pts != sent.latest or sent.before_latest is None:
-        return claimed
-    return pts - sent.before_latest
-
-
-class _BestEffort:
-    """FFmpeg's choice of a timestamp for each frame: of pts and dts, the one that ran backwards less often so far."""
-
-    def __init__(self) -> None:
-        self.last_pts = self.last_dts = -math.inf
-        self.faulty_pts = self.faulty_dts = 0
-
-    def __call__(self, pts: int | None, dts: int | None) -> int | None:
-        if dts is not None:
-            self.faulty_dts += dts <= self.last_dts
-            self.last_dts = dts
-        elif pts is not None:
-            self.last_dts = pts
-        if pts is not None:
-            self.faulty_pts += pts <= self.last_pts
-            self.last_pts = pts
-        elif dts is not None:
-            self.last_pts = dts
-        use_pts = pts is not None and (self.faulty_pts <= self.faulty_dts or dts is None)
-        return pts if use_pts else dts
-
-
-# The shape of pixels where it changes on the way, as broadcasts change from 4:3 to 16:9 at one size.
-
-OWN_ASPECT = frozenset({"mpegts", "mpeg", "mpegvideo", "m4v", "h264", "hevc"})
-"""Containers that say nothing of the shape of pixels: only the stream does, again in each of its headers."""
-
-
-class PixelAspects:
-    """The shapes of pixels that a decoder has met, by the times from which they hold.
-
-    A decoder knows the shape of the packet that it was sent last, and frames come out later.
-    """
-
-    def __init__(self, stream: VideoStream) -> None:
-        self._context = stream.codec_context if stream.container.format.name in OWN_ASPECT else None
-        self._met: list[tuple[int | None, Fraction]] = []
-
-    def sent(self, packet: Packet[Any] | None) -> None:
-        """Take note of what the decoder says after it was sent a packet."""
-        aspect = self._context.sample_aspect_ratio if self._context is not None and packet is not None else None
-        if packet is not None and aspect and (not self._met or self._met[-1][1] != aspect):
-            self._met.append((packet.pts, aspect))
-
-    def of(self, frame: VideoFrame) -> Fraction | None:
-        """Return the shape of a frame's pixels; None if the container says it for all of them."""
-        pts = frame.pts
-        held = [aspect for since, aspect in self._met if pts is None or since is None or since <= pts]
-        return held[-1] if held else self._met[0][1] if self._met else None
-
-
-# Types that all decoders share: a sample, a span of a video, an open video, a source of frames by number.
-
-
-class PickError(Exception):
-    """A decoder other than PyAV cannot read a video, or reads it otherwise. Never leaves the room."""
-
-
-class SpanDamaged(Exception):
-    """A span that cannot be read as a pass over the whole video would read it; read the video whole."""
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The part `[first_pts, until_pts)` of one video, in units of its stream's time base.
-
-    Both are times of key frames, except that the first span begins with the first frame, and that the last one ends
-    with the video (None). The samples in it have the numbers `[first_number, until_number)`.
-    """
-
-    first_pts: int
-    until_pts: int | None
-    first_number: int
-    until_number: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class TimedFrame:
-    """The frame shown at instant `number / fps` after the start, at presentation time `time_s`.
-
-    `aspect` is the shape of its pixels, if the stream says it for each frame; None: that of the metadata.
-    """
-
-    number: int
-    time_s: float
-    frame: VideoFrame
-    aspect: Fraction | None = None
-
-
-class Pass(Protocol):
-    """A pass over a video: a `VideoReader`, or a `kinodex.pipeline.gpu.GpuReader`.
-
-    `start_s` is the time of its first frame. `end_s`, `decode_errors`, `decoder` (the one that decoded the last
-    sample) and `fell_back` (why PyAV replaced the requested decoder) are final when it has ended.
-    `end_s` is that of the video only if its end was read.
-    """
-
-    metadata: VideoMetadata
-    start_s: float
-    end_s: float
-    decode_errors: int
-    decoder: str
-    fell_back: str | None
-
-
-class VideoReader(Pass, Protocol):
-    """One video, open for reading."""
-
-    def samples(self, fps: float, span: Span | None = None) -> Generator[TimedFrame, None, None]:
-        """Yield each distinct frame that is shown at one of the instants `start + k / fps`, in order, once.
-
-        The frame of an instant is the last one whose time is not after it; the last frame is shown for its own
-        duration. `number` is the first `k` that shows the frame. Costs nothing per instant, so gaps of any length are
-        free. With `span`, the samples of one part of the video; numbers and times count from the video's start all the
-        same.
-
-        Raises SpanDamaged: a span cannot be read by itself; read the whole video.
-        """
-
-    def close(self) -> None:
-        """Free what was opened; frames already returned stay valid."""
-
-
-FrameSource = tuple[int, Callable[[Sequence[int]], tuple[NDArray[np.float64], NDArray[np.uint8]]]]
-"""A video as a list of frames in the order of presentation: their number, and a function of rising indices.
-
-It gives times `[n]` in seconds after the first frame and upright RGB `[n, height, width, 3]`, or raises PickError.
-"""

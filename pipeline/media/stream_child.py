@@ -17,8 +17,8 @@ from dataclasses import asdict
 from io import RawIOBase
 from typing import Any
 
+from kinodex.pipeline.child_limits import end_with_parent, watch_memory
 from kinodex.pipeline.errors import PipelineError
-from kinodex.pipeline.sandbox import end_with_parent, watch_memory
 
 BROKEN_FILE = 3
 """Exit status of a child whose file cannot be read or streamed."""
@@ -59,8 +59,9 @@ def main() -> None:
 
 
 def run_task(task: dict[str, Any], out: RawIOBase) -> dict[str, Any] | None:
-    from kinodex.pipeline.media.play import write_stream
-    from kinodex.pipeline.media.source import open_source, read_facts
+    from kinodex.pipeline.media.facts import read_facts
+    from kinodex.pipeline.media.play_stream import write_stream
+    from kinodex.pipeline.media.source import open_source
 
     match task:
         case {"task": "facts", "uri": uri}:

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from kinodex.pipeline.errors import WrongModel
+from kinodex.pipeline.models.boxes import Box, Detection, has_area, suppress_overlaps
 from kinodex.pipeline.models.hub import Loaded, inference, load_model
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-DUPLICATE_IOU = 0.7
-"""Two boxes of one label that overlap more than this are one object found twice."""
 
 TEXT_THRESHOLD = 0.25
 """Grounding DINO's own least score for a word to be part of a label."""
@@ -118,129 +111,3 @@ def _label(words: str | None, labels: Sequence[str]) -> str | None:
     shared = {label: len(matched & set(label.lower().split())) for label in labels}
     best = max(labels, key=lambda label: shared[label])
     return best if shared[best] else None
-
-
-# Boxes in an image: `x0, y0, x1, y1`, each a fraction of the width or height, 0 to 1.
-
-Box = tuple[float, float, float, float]
-
-
-class Detection(NamedTuple):
-    """One object found in one image; `score` is the model's, 0 to 1."""
-
-    label: str
-    score: float
-    box: Box
-
-
-def has_area(box: Box) -> bool:
-    return box[2] > box[0] and box[3] > box[1]
-
-
-def box_ious(some: Sequence[Box], others: Sequence[Box]) -> NDArray[np.float64]:
-    """Compute the intersection over union of every pair, `[some, others]`; 0 where both are without area."""
-    one = np.asarray(some, np.float64).reshape(-1, 1, 4)
-    two = np.asarray(others, np.float64).reshape(1, -1, 4)
-    sides = np.minimum(one[..., 2:], two[..., 2:]) - np.maximum(one[..., :2], two[..., :2])
-    common = sides.clip(0).prod(-1)
-    union = (one[..., 2:] - one[..., :2]).prod(-1) + (two[..., 2:] - two[..., :2]).prod(-1) - common
-    shared: NDArray[np.float64] = np.divide(common, union, out=np.zeros_like(common), where=union > 0)
-    return shared
-
-
-def suppress_overlaps(found: Sequence[Detection]) -> list[Detection]:
-    """Drop each detection that overlaps a better one of its label by more than `DUPLICATE_IOU`; the best come first.
-
-    Greedy non-maximum suppression, as detectors without a set loss need it (OWLv2, Minderer et al. 2023).
-    """
-    kept: list[Detection] = []
-    for each in sorted(found, key=lambda detection: -detection.score):
-        rivals = [other.box for other in kept if other.label == each.label]
-        if not (box_ious([each.box], rivals) > DUPLICATE_IOU).any():
-            kept.append(each)
-    return kept
-
-
-# Join detections of the same object in the frames of one video to tracks.
-#
-# After SORT (Bewley et al. 2016, arXiv 1602.00763, section 3): each track's box is moved on at constant velocity,
-# the detections of a frame are assigned to tracks so that the sum of overlaps is largest (Hungarian algorithm),
-# pairs that overlap too little stay apart, and a track missing for some frames ends. Unlike SORT, the velocity is
-# that between the last two sightings instead of a Kalman filter's, since frames are sampled about once a second;
-# an object that stopped is found where it was last; labels never mix; and no track continues over a cut.
-
-MIN_OVERLAP = 0.3
-MAX_MISSED = 2
-"""Frames in a row. Frames, not seconds: of a still picture a library stores only one."""
-
-
-@dataclass(slots=True)
-class _Track:
-    """An object that may still be visible: its boxes so far."""
-
-    number: int
-    label: str
-    sightings: list[tuple[float, Box]] = field(default_factory=list)
-    missed: int = 0
-
-    def expected(self, time_s: float) -> Box:
-        """Extrapolate the box to a time at the velocity between the last two sightings."""
-        (before_s, before), (last_s, last) = self.sightings[-2:] if len(self.sightings) > 1 else self.sightings * 2
-        part = (time_s - last_s) / (last_s - before_s) if last_s > before_s else 0.0
-        shifts = [part * (_middle(last, axis) - _middle(before, axis)) for axis in (0, 1)]
-        return last[0] + shifts[0], last[1] + shifts[1], last[2] + shifts[0], last[3] + shifts[1]
-
-
-def find_tracks(
-    frames: Sequence[Sequence[Detection]],
-    times_s: Sequence[float],
-    cuts_s: Sequence[float] = (),
-) -> list[list[int]]:
-    """Number, from 0, the track of every detection of frames in time order; a shot begins at each of `cuts_s`."""
-    tracks: list[_Track] = []
-    numbers = []
-    count, shot = 0, 0
-    for found, time_s in zip(frames, times_s, strict=True):
-        now = bisect_right(cuts_s, time_s)
-        tracks = [track for track in tracks if track.missed <= MAX_MISSED] if now == shot else []
-        shot = now
-        continued = dict(_match(found, tracks, time_s))
-        for each in tracks:
-            each.missed += 1
-        assigned = []
-        for place, detection in enumerate(found):
-            track = continued.get(place)
-            if track is None:
-                track = _Track(count, detection.label)
-                tracks.append(track)
-                count += 1
-            track.sightings.append((time_s, detection.box))
-            track.missed = 0
-            assigned.append(track.number)
-        numbers.append(assigned)
-    return numbers
-
-
-def _match(found: Sequence[Detection], tracks: Sequence[_Track], time_s: float) -> Iterator[tuple[int, _Track]]:
-    if not found or not tracks:
-        return
-    from scipy.optimize import linear_sum_assignment
-
-    fits = _match_scores(found, tracks, time_s)
-    fits[fits < MIN_OVERLAP] = 0.0
-    for place, number in zip(*linear_sum_assignment(fits, maximize=True), strict=True):
-        if fits[place, number] > 0:
-            yield int(place), tracks[number]
-
-
-def _match_scores(found: Sequence[Detection], tracks: Sequence[_Track], time_s: float) -> NDArray[np.float64]:
-    """Compute the overlap of every detection with every track `[found, tracks]`: as extrapolated, or as last seen."""
-    boxes = [detection.box for detection in found]
-    moved = box_ious(boxes, [track.expected(time_s) for track in tracks])
-    stayed = box_ious(boxes, [track.sightings[-1][1] for track in tracks])
-    same = np.array([[detection.label == track.label for track in tracks] for detection in found])
-    return np.where(same, np.maximum(moved, stayed), 0.0)
-
-
-def _middle(box: Box, axis: int) -> float:
-    return (box[axis] + box[axis + 2]) / 2

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from kinodex.pipeline.errors import ModelMissing, ModelTooLarge, NoSuchDevice, WrongModel
+from kinodex.pipeline.errors import ModelMissing, ModelTooLarge, NoSuchDevice, WrongModel, first_line
 
 if TYPE_CHECKING:
     import torch
@@ -99,7 +99,7 @@ def inference() -> Iterator[None]:
             yield
     except torch.OutOfMemoryError as error:
         raise ModelTooLarge(
-            f"the device's memory is full ({_first_line(error)}); lower --batch, or take a smaller model"
+            f"the device's memory is full ({first_line(error)}); lower --batch, or take a smaller model"
         ) from error
 
 
@@ -177,14 +177,14 @@ def _explain_errors(name: str, kind: Kind) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise ModelMissing(f"{name} needs a package that is missing: {_first_line(error)}; install it") from error
+        raise ModelMissing(f"{name} needs a package that is missing: {first_line(error)}; install it") from error
     except OSError as error:
         raise ModelMissing(
-            f"cannot get the model {name}: {_first_line(error)}; give a hub id that exists while the hub can be "
+            f"cannot get the model {name}: {first_line(error)}; give a hub id that exists while the hub can be "
             f"reached, or a local folder with config, weights and processor"
         ) from error
     except Exception as error:  # the errors of loaders for foreign or damaged files cannot be listed
-        reason = f"it is no model for AutoModelFor{kind}" if NOT_FOR_TASK in str(error) else _first_line(error)
+        reason = f"it is no model for AutoModelFor{kind}" if NOT_FOR_TASK in str(error) else first_line(error)
         raise WrongModel(f"cannot use {name}{_architecture(name)}: {reason}; give a model for that task") from error
 
 
@@ -195,7 +195,3 @@ def _architecture(name: str) -> str:
         return ""
     names = config.get("architectures") or [config.get("model_type", "")]
     return f" ({names[0]})" if names[0] else ""
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".: ")

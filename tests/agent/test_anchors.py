@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kinodex.agent.anchors import anchors, chains, find_matches, named_times_s, per_video, question_anchors
 from kinodex.agent.protocol import Anchor, Question
+from kinodex.agent.search.anchors import anchors, chains, find_matches, per_video
+from kinodex.agent.search.named_times import named_times_s, question_anchors
 from tests.support.libraries.agent_library import add_film, environment_of, film, make_library
 
 LENGTH_S = {"v": 8.0, "w": 8.0}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kinodex.agent.answer import Answer, Evidence
+from kinodex.agent.answer import Answer
 from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.ask import spent_until
 from kinodex.agent.environment import Environment
@@ -22,24 +22,26 @@ from kinodex.agent.errors import (
     ModelRejected,
     UnknownAgent,
 )
-from kinodex.agent.limits import Ledger
-from kinodex.agent.prompts import render
+from kinodex.agent.evidence import Evidence
+from kinodex.agent.limits.ledger import Ledger
+from kinodex.agent.prompts.rendering import render
 from kinodex.agent.protocol import Note, Question, Segment, Usage, request_fields
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Guess
-from kinodex.agent.requests.describe import DescribeSegment, Verify, VerifyNotes
+from kinodex.agent.requests.describe import DescribeSegment
 from kinodex.agent.requests.tree import Decide, ScoreSegments
+from kinodex.agent.requests.verify import Verify, VerifyNotes
+from kinodex.agent.search.chapters import first_level_cuts_s, first_level_s
 from kinodex.agent.session import Session
-from kinodex.agent.trace import Expanded, RunStarted
-from kinodex.agent.tree import first_level_cuts_s, first_level_s
+from kinodex.agent.traces.events import Expanded, RunStarted
 from kinodex.agent.variants.base import Variant
-from kinodex.agent.variants.baselines import UNIFORM, UniformParameters
-from kinodex.agent.variants.eea import ScoreAndPropose
-from kinodex.agent.variants.longvideoagent import ChooseAction
-from kinodex.agent.variants.vca import ChooseFrames
-from kinodex.agent.variants.videoagent import FindMissing, ReflectOnAnswer
-from kinodex.agent.variants.videoagent2 import Assess
+from kinodex.agent.variants.baselines.uniform import UNIFORM, UniformParameters
+from kinodex.agent.variants.eea.requests import ScoreAndPropose
+from kinodex.agent.variants.longvideoagent.requests import ChooseAction
+from kinodex.agent.variants.vca.frame_choice import ChooseFrames
+from kinodex.agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
+from kinodex.agent.variants.videoagent2.requests import Assess
 from kinodex.agent.variants.videoseek import Act, OverviewVideo, Think
-from kinodex.agent.variants.videotree import JudgeRelevance
+from kinodex.agent.variants.videotree.requests import JudgeRelevance
 from kinodex.index.library import Library
 from kinodex.index.rows import ChapterRow
 from tests.support.every_request import field_names, kinds, of_full_size

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kinodex.agent.checked import Outcome, ask_checked
+from kinodex.agent.attempts import Outcome, ask_checked
 from kinodex.agent.errors import AllRejected, ModelRejected, ModelUnreachable
 from kinodex.agent.protocol import Usage
-from kinodex.agent.requests.describe import FoundMoment, JudgeMoments
+from kinodex.agent.requests.judge_moments import FoundMoment, JudgeMoments
 from tests.support.libraries.agent_library import ScriptedModel
 
 COST = Usage(input_tokens=10, cost=0.5)

@@ -12,26 +12,17 @@ from typing import Any, cast
 
 import pytest
 
-from kinodex.agent.models.completion import parse_json, parse_reply, tool_parameters
 from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.reply_parser import parse_json, parse_reply
 from kinodex.agent.models.roles import ROLES
-from kinodex.agent.prompts import (
-    FORM,
-    IN_FULL,
-    MESSAGE_TOKENS,
-    REASON_CHARACTERS,
-    candidate_lines,
-    estimate_tokens,
-    picture_tokens,
-    render,
-    reply_form,
-    reply_line,
-    request_message,
-    text_tokens,
-    user_message,
-)
+from kinodex.agent.models.schema_ladder import tool_parameters
+from kinodex.agent.prompts.messages import user_message
+from kinodex.agent.prompts.rendering import render, request_message
+from kinodex.agent.prompts.reply_form import FORM, reply_form, reply_line
+from kinodex.agent.prompts.segments import IN_FULL, REASON_CHARACTERS, candidate_lines
+from kinodex.agent.prompts.tokens import MESSAGE_TOKENS, estimate_tokens, picture_tokens, text_tokens
 from kinodex.agent.protocol import LISTED, Question, Request, ScoredSegment, Segment, ShownFrame, Video
-from kinodex.agent.replies import REASONING
+from kinodex.agent.replies.schema import REASONING
 from kinodex.agent.requests.tree import Decide, ScoreSegments
 from tests.support.every_request import (
     STORED,

@@ -12,28 +12,17 @@ import pytest
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.models.completion import parse_json, parse_reply, reply_schema
-from kinodex.agent.prompts import reply_line
+from kinodex.agent.models.reply_parser import parse_json, parse_reply
+from kinodex.agent.models.schema_ladder import reply_schema
+from kinodex.agent.prompts.reply_form import reply_line
 from kinodex.agent.protocol import Request
-from kinodex.agent.replies import (
-    NULL,
-    STEP,
-    Confidence,
-    Numbers,
-    Score,
-    Seconds,
-    WholeNumber,
-    bound_schema,
-    exactly,
-    flat_call,
-    one_of,
-    plainest,
-    strict_schema,
-    without_reasoning,
-)
+from kinodex.agent.replies.calls import flat_call
+from kinodex.agent.replies.joint import STEP
+from kinodex.agent.replies.schema import NULL, bound_schema, exactly, one_of, plainest, strict_schema, without_reasoning
+from kinodex.agent.replies.values import Confidence, Numbers, Score, Seconds, WholeNumber
 from kinodex.agent.requests.tree import Decide, ScoreSegments, SegmentScores
-from kinodex.agent.variants.eea import ScoreAndPropose
-from kinodex.agent.variants.videoagent2 import AdjustPlan, AnswerBank, Assess, CallTool, CreatePlan
+from kinodex.agent.variants.eea.requests import ScoreAndPropose
+from kinodex.agent.variants.videoagent2.requests import AdjustPlan, AnswerBank, Assess, CallTool, CreatePlan
 from tests.support.every_request import example_text, of_full_size, variations
 from tests.support.models.constrained_decoders import ENGINES, is_installed, llguidance_accepts, written
 from tests.support.servers.wire import GO, HOME, Walk

@@ -8,12 +8,14 @@ from dataclasses import replace
 
 import pytest
 
+from kinodex.agent.builtin.model import RuleBasedModel
 from kinodex.agent.errors import NeedsLanguage, NotATrace, NotInTrace
-from kinodex.agent.models.rules import RuleBasedModel
 from kinodex.agent.protocol import Question, Usage
 from kinodex.agent.requests.answer import Recall
 from kinodex.agent.requests.tree import Decide
-from kinodex.agent.trace import ReplayModel, read_prior_evidence, read_trace
+from kinodex.agent.traces.prior_evidence import read_prior_evidence
+from kinodex.agent.traces.replay import ReplayModel
+from kinodex.agent.traces.trace import read_trace
 from tests.support.libraries.agent_library import explorer
 from tests.support.runs.kite_runs import asked
 

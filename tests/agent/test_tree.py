@@ -9,27 +9,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinodex.agent.anchors import cover, new_queries, spread
 from kinodex.agent.ask import ask
-from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
-from kinodex.agent.limits import Account
+from kinodex.agent.limits.account import Account
+from kinodex.agent.limits.budget import Budget
 from kinodex.agent.protocol import Earlier, Question, ScoredSegment, Segment, ShownFrame
 from kinodex.agent.requests.answer import Recall
 from kinodex.agent.requests.tree import Decide
-from kinodex.agent.trace import Event, PriorEvidence, Ranked, Remembered
-from kinodex.agent.tree import (
-    Memory,
-    Pictures,
-    Tree,
-    border_rewards,
-    live_history,
-    shown_candidates,
-    shown_frames,
-    unseen_times,
-)
-from kinodex.agent.variants.eea import EEAParameters
-from kinodex.agent.variants.vca import VCAParameters
+from kinodex.agent.search.coverage import cover, spread
+from kinodex.agent.search.memory import Memory, Pictures, shown_frames
+from kinodex.agent.search.tree import Tree, border_rewards, live_history, shown_candidates, unseen_times
+from kinodex.agent.search.video_choice import new_queries
+from kinodex.agent.traces.events import Event, Ranked, Remembered
+from kinodex.agent.traces.prior_evidence import PriorEvidence
+from kinodex.agent.variants.eea.agent import EEAParameters
+from kinodex.agent.variants.vca.parameters import VCAParameters
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 

@@ -24,7 +24,8 @@ from kinodex.doctor.alone import Lost, run_alone_within
 from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.decoding.open import DECODERS, open_video, probe
-from kinodex.pipeline.decoding.stream import VideoMetadata, VideoReader
+from kinodex.pipeline.decoding.readers import VideoReader
+from kinodex.pipeline.decoding.stream import VideoMetadata
 from kinodex.pipeline.errors import PipelineError
 from kinodex.pipeline.images import rgb_scaler
 from kinodex.pipeline.sources import list_sources

@@ -33,7 +33,7 @@ from kinodex.doctor.alone import Lost
 from kinodex.index.spaces.arithmetic import processor_facts
 from kinodex.output import tell
 from kinodex.pipeline.decoding.open import probe
-from kinodex.pipeline.fetch import Source
+from kinodex.pipeline.source import Source
 from tests.bench.figures import FpsOption, JsonOption, RoundsOption, show
 from tests.bench.random_space import make_random_space
 

@@ -17,7 +17,8 @@ from statistics import median
 from kinodex.index.library import Library
 from kinodex.index.rows import ScreenTextRow
 from kinodex.jobs.library import stored_pictures
-from kinodex.pipeline.models.screen_text import TextReader, edit_distance, load_text_reader, similarity
+from kinodex.pipeline.models.screen_text.lines import edit_distance, similarity
+from kinodex.pipeline.models.screen_text.reader import TextReader, load_text_reader
 
 FRAMES_TIMED = 60
 SAME_S = 0.05

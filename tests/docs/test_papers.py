@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.agent.ask import VARIANTS
+from kinodex.agent.catalogue import VARIANTS
 from kinodex.agent.variants.base import Variant, with_settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "papers.md"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kinodex.agent.ask import find_variant
+from kinodex.agent.catalogue import find_variant
 from kinodex.jobs.eval.contenders import parse_contenders
 from tests.support.servers.chat_server import ChatServer
 

@@ -14,14 +14,15 @@ from typing import Any
 import pytest
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.ask import VARIANTS, ask
-from kinodex.agent.budget import Budget
+from kinodex.agent.ask import ask
+from kinodex.agent.catalogue import VARIANTS
 from kinodex.agent.environment import Environment
+from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
-from kinodex.agent.prompts import render
+from kinodex.agent.prompts.rendering import render
 from kinodex.agent.protocol import Question
-from kinodex.agent.trace import Event, Exchanged
+from kinodex.agent.traces.events import Event, Exchanged
 from kinodex.agent.variants.base import Variant
 from kinodex.index.library import Library
 from kinodex.index.rows import SegmentRow, SpeechRow

@@ -21,20 +21,22 @@ from typing import Any
 import pytest
 
 from kinodex.agent.answer_rules import USUAL, AnswerRules
-from kinodex.agent.ask import VARIANTS
-from kinodex.agent.budget import Budget
+from kinodex.agent.catalogue import VARIANTS
 from kinodex.agent.environment import Environment
+from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
 from kinodex.agent.protocol import Exchange, Model, Question, R, Request, request_key
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Guess
-from kinodex.agent.requests.describe import DescribeSegment, Summarize, Verify
+from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from kinodex.agent.requests.verify import Verify
 from kinodex.agent.session import Session
-from kinodex.agent.variants import longvideoagent, videoseek
-from kinodex.agent.variants.vca import ChooseFrames
-from kinodex.agent.variants.videoagent import FindMissing, ReflectOnAnswer
-from kinodex.agent.variants.videoagent2 import (
+from kinodex.agent.variants import videoseek
+from kinodex.agent.variants.longvideoagent import requests as longvideoagent
+from kinodex.agent.variants.vca.frame_choice import ChooseFrames
+from kinodex.agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
+from kinodex.agent.variants.videoagent2.requests import (
     AdjustPlan,
     AnswerBank,
     Assess,
@@ -42,7 +44,7 @@ from kinodex.agent.variants.videoagent2 import (
     CaptionFrames,
     CreatePlan,
 )
-from kinodex.agent.variants.videotree import JudgeRelevance
+from kinodex.agent.variants.videotree.requests import JudgeRelevance
 from kinodex.index.library import Library
 from kinodex.index.rows import SpeechRow
 from kinodex.jobs.eval.benchmarks import BENCHMARKS, read_benchmark

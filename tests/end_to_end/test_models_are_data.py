@@ -40,7 +40,7 @@ def test_nothing_unpickles_what_is_not_its_own(root: Path) -> None:
                 files.add(str(source.path))
         assert "allow_pickle" not in source.text, source.path
     assert users == {
-        "pickle": {"jobs/eval/processes.py", "pipeline/sources.py"},
+        "pickle": {"jobs/eval/processes.py", "pipeline/source_list.py"},
         "torch.load": {"pipeline/models/voices.py"},
         "joblib": set(),
     }

@@ -9,19 +9,21 @@ from typing import Any
 import pytest
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.ask import VARIANTS, ask
+from kinodex.agent.ask import ask
+from kinodex.agent.builtin.model import RuleBasedModel
+from kinodex.agent.catalogue import VARIANTS
 from kinodex.agent.environment import Environment
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
-from kinodex.agent.models.rules import RuleBasedModel
-from kinodex.agent.prompts import render
+from kinodex.agent.prompts.rendering import render
 from kinodex.agent.protocol import Models, Question, request_fields
 from kinodex.agent.requests.answer import AnswerNotes, Guess
 from kinodex.agent.requests.describe import DescribeSegment
-from kinodex.agent.trace import Acted, Event, Exchanged, RunStarted, record
+from kinodex.agent.traces.events import Acted, Event, Exchanged, RunStarted
+from kinodex.agent.traces.trace import record
 from kinodex.agent.variants.base import Variant
-from kinodex.agent.variants.longvideoagent import AnswerNow, ChooseAction, LocateClips
-from kinodex.agent.variants.videoagent2 import Assess, CreatePlan
+from kinodex.agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, LocateClips
+from kinodex.agent.variants.videoagent2.requests import Assess, CreatePlan
 from kinodex.index.library import Library
 from tests.support.libraries import text_library
 from tests.support.libraries.agent_library import ScriptedModel, environment_of

@@ -19,7 +19,7 @@ from kinodex.index.rows import RunRow, SourceRow
 from kinodex.index.store.database import Tables
 from kinodex.index.store.filters import equal
 from kinodex.index.sweep import audit, sweep
-from kinodex.pipeline.sample import Segment
+from kinodex.pipeline.segments import Segment
 from tests.support.libraries.random_library import (
     SETTINGS,
     WHEN,

@@ -15,8 +15,8 @@ from kinodex.jobs.export.media import video_file
 from kinodex.jobs.ingest.commit import IngestReport
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
-from kinodex.pipeline.fetch import Source
 from kinodex.pipeline.places import Place, look
+from kinodex.pipeline.source import Source
 from kinodex.pipeline.sources import list_sources
 from tests.support.command import bad, json_of
 from tests.support.servers.files import serve_folder

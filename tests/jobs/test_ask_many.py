@@ -14,9 +14,9 @@ from kinodex.agent.errors import AllRejected, BadAnswer, ModelRejected, ModelUnr
 from kinodex.agent.protocol import Question
 from kinodex.agent.questions_failed import QuestionsFailed
 from kinodex.agent.session import Session
-from kinodex.agent.trace import Event, RunStarted
+from kinodex.agent.traces.events import Event, RunStarted
 from kinodex.agent.variants.base import Variant
-from kinodex.agent.variants.baselines import UNIFORM
+from kinodex.agent.variants.baselines.uniform import UNIFORM
 from kinodex.jobs.ask_many import Task, ask_many
 from tests.support.libraries.agent_library import ScriptedModel, explorer
 from tests.support.runs.kite_runs import kite_environment

@@ -11,11 +11,12 @@ from typing import Any, cast
 
 import pytest
 
-from kinodex.agent.ask import find_variant
-from kinodex.agent.budget import Budget
+from kinodex.agent.catalogue import find_variant
 from kinodex.agent.errors import BadSettings
-from kinodex.agent.limits import StopSignal
-from kinodex.agent.trace import Acted, Event, read_trace
+from kinodex.agent.limits.budget import Budget
+from kinodex.agent.limits.stop import StopSignal
+from kinodex.agent.traces.events import Acted, Event
+from kinodex.agent.traces.trace import read_trace
 from kinodex.desk import videos_left_out
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit

@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 
 from kinodex.agent.answer_rules import AnswerRules
-from kinodex.agent.ask import VARIANTS, ask, find_variant
-from kinodex.agent.budget import Budget
+from kinodex.agent.ask import ask
+from kinodex.agent.catalogue import VARIANTS, find_variant
 from kinodex.agent.errors import NeedsLanguage
-from kinodex.agent.limits import Ledger
+from kinodex.agent.limits.budget import Budget
+from kinodex.agent.limits.ledger import Ledger
 from kinodex.agent.models.openai_model import OpenAIModel
-from kinodex.agent.prompts import estimate_tokens, text_tokens
+from kinodex.agent.prompts.tokens import estimate_tokens, text_tokens
 from kinodex.index.library import Library
 from kinodex.jobs.add.run import add, pending_videos
 from kinodex.jobs.add.stages import Captions, Chapters

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.agent.models.roles import DAY_S, ResponseCache
+from kinodex.agent.models.response_cache import DAY_S, ResponseCache
 from kinodex.index.spaces.tower_cache import cache_folder
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.kept_files import KeepLimits, keep_limits, keep_replies, keep_traces

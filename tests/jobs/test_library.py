@@ -17,7 +17,8 @@ from kinodex.index.spaces.export import export_to_cache
 from kinodex.jobs.library import read_facts, source_of
 from kinodex.pipeline.decoding.open import probe
 from kinodex.pipeline.errors import SourceMissing
-from kinodex.pipeline.fetch import Source, identify
+from kinodex.pipeline.fetch import identify
+from kinodex.pipeline.source import Source
 from tests.support.command import Kinodex
 from tests.support.libraries.agent_library import make_library
 from tests.support.models.stage_models import library_of, tiny_film

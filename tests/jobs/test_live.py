@@ -34,7 +34,7 @@ from kinodex.jobs.live import LiveSource, NewRows, watch_live
 from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.standing_queries import StandingQueries
 from kinodex.pipeline.errors import PlaylistRefused, SourceForbidden, SourceMissing, SourceUnreachable
-from kinodex.pipeline.live import read_playlist
+from kinodex.pipeline.live.playlist import read_playlist
 from kinodex.pipeline.sample import FrameRow
 from kinodex.requests import Find
 from tests.support.house.once import made_once

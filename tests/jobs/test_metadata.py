@@ -16,7 +16,7 @@ from kinodex.index.library import Library
 from kinodex.index.metadata import MOST_COLUMNS
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.metadata import read_metadata, set_metadata
-from kinodex.pipeline.decoding.stream import known_tags
+from kinodex.pipeline.decoding.tags import known_tags
 from tests.support.command import bad
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.libraries.random_library import SETTINGS, empty_library, fingerprint, made, write

@@ -13,8 +13,8 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from kinodex.agent.models.endpoint import draw_sheet
-from kinodex.agent.prompts import scaled_jpeg
+from kinodex.agent.models.contact_sheets import draw_sheet
+from kinodex.agent.prompts.parts import scaled_jpeg
 from kinodex.agent.protocol import ShownFrame
 from kinodex.agent.tools.detection import zoom
 from kinodex.index.errors import LibraryDamaged

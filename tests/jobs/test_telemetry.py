@@ -15,7 +15,8 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from kinodex.agent.ask import ask
-from kinodex.agent.trace import Event, trace_to
+from kinodex.agent.traces.events import Event
+from kinodex.agent.traces.trace import trace_to
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice, chosen_models
 from kinodex.jobs.open import open_environment

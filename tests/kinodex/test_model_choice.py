@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from kinodex.agent.builtin.model import RuleBasedModel
 from kinodex.agent.models.openai_model import OpenAIModel
-from kinodex.agent.models.rules import RuleBasedModel
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice, cache_file, chosen_models, describe_models, has_prices
 from tests.support.servers.chat_server import ChatServer

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kinodex.pipeline import fetch
-from kinodex.pipeline.images import encode_video
+from kinodex.pipeline import filesystems
+from kinodex.pipeline.video_writer import encode_video
 from tests.support.servers.files import film_server
 
 FILM_S, FILM_FPS = 12, 10
@@ -53,5 +53,5 @@ def address() -> Iterator[str]:
 @pytest.fixture
 def quick_fetches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a source be tried again at once, where how often it is tried counts, and not how long it takes."""
-    monkeypatch.setattr(fetch, "FIRST_WAIT_S", 0.01)
-    monkeypatch.setattr(fetch, "JITTER_S", 0.01)
+    monkeypatch.setattr(filesystems, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(filesystems, "JITTER_S", 0.01)

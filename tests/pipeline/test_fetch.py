@@ -21,22 +21,14 @@ import pytest
 
 from kinodex.pipeline.decoding.open import probe
 from kinodex.pipeline.errors import SourceChanged, SourceForbidden, SourceMissing, SourceUnreachable
-from kinodex.pipeline.fetch import (
-    Interrupted,
-    Source,
-    Stamp,
-    attempt,
-    check_unchanged,
-    content_id,
-    differ_by_inode_alone,
-    file_state,
-    identify,
-    local_copy,
-    scratch_folder,
-    stamp,
-)
+from kinodex.pipeline.fetch import check_unchanged, content_id, identify, local_copy
+from kinodex.pipeline.file_state import differ_by_inode_alone, file_state
+from kinodex.pipeline.filesystems import Interrupted, attempt
+from kinodex.pipeline.scratch import scratch_folder
+from kinodex.pipeline.source import Source, Stamp
 from kinodex.pipeline.sources import list_sources
 from tests.support.processes import ending_process
+from kinodex.pipeline.stamps import stamp
 from tests.support.servers import s3_server as s3_kit
 from tests.support.servers.files import FilmHandler
 
@@ -174,7 +166,7 @@ def test_a_web_address_that_refuses(address: str, tmp_path: Path) -> None:
 
 
 HOLD = """
-from kinodex.pipeline.fetch import scratch_folder
+from kinodex.pipeline.scratch import scratch_folder
 with scratch_folder() as folder:
     (folder / "film.mp4").write_bytes(b"fetched")
     print(folder, flush=True)

@@ -14,7 +14,8 @@ import pytest
 
 from kinodex.pipeline.decoding.pyav_reader import PyavReader
 from kinodex.pipeline.errors import NotAVideo
-from kinodex.pipeline.gpu import GpuReader, GpuSampler, fit_to_input, scale
+from kinodex.pipeline.gpu import GpuReader, fit_to_input, scale
+from kinodex.pipeline.gpu_sampler import GpuSampler
 from kinodex.pipeline.images import ModelInput, rgb_scaler
 from kinodex.pipeline.sample import Chunk, ChunkSummary, SampledFrame
 from tests.support.ffmpeg import READING, needs_decoder, psnr_db, read_whole, whole

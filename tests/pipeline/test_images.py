@@ -16,7 +16,9 @@ from PIL import Image
 
 from kinodex.index.spaces.import_torch import import_open_clip
 from kinodex.pipeline.decoding.open import open_video, probe
-from kinodex.pipeline.images import HLG, PQ, ModelInput, encode_video, repeat_video, rgb_scaler, tone_map
+from kinodex.pipeline.images import ModelInput, rgb_scaler
+from kinodex.pipeline.tone_mapping import HLG, PQ, tone_map
+from kinodex.pipeline.video_writer import encode_video, repeat_video
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg, read_whole
 from tests.support.late import late
 

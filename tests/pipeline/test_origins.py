@@ -12,11 +12,15 @@ import pytest
 from fsspec.config import conf
 
 from kinodex.pipeline.errors import SourceForbidden, SubtitleError
-from kinodex.pipeline.fetch import Source, identify, local_copy, open_parts, stamp
+from kinodex.pipeline.fetch import identify, local_copy
 from kinodex.pipeline.origins import origin_of
 from kinodex.pipeline.places import Place, look
-from kinodex.pipeline.sources import SourceList, list_sources, named_sources
-from kinodex.pipeline.subtitles import sidecar_lines
+from kinodex.pipeline.remote_parts import open_parts
+from kinodex.pipeline.source import Source
+from kinodex.pipeline.source_list import SourceList
+from kinodex.pipeline.sources import list_sources, named_sources
+from kinodex.pipeline.stamps import stamp
+from kinodex.pipeline.subtitles.lines import sidecar_lines
 
 TOKEN = "Bearer of-the-user"
 Seen = list[tuple[str, str, str, str]]

@@ -8,9 +8,10 @@ import pytest
 
 from kinodex.pipeline.decoding.open import open_video
 from kinodex.pipeline.errors import PlaylistRefused
-from kinodex.pipeline.fetch import Source, check_unchanged, content_id, identify
+from kinodex.pipeline.fetch import check_unchanged, content_id, identify
 from kinodex.pipeline.playlists import PLAYLIST_DEMUXERS, playlist_kind, playlist_members
-from kinodex.pipeline.subtitles import embedded_lines
+from kinodex.pipeline.source import Source
+from kinodex.pipeline.subtitles.lines import embedded_lines
 from tests.support.playlists import FILM_S, ffconcat, m3u8, make_films, mpd
 
 CPL = '<?xml version="1.0"?><CompositionPlaylist xmlns="http://www.smpte-ra.org/schemas/2067-3/2016"/>'

@@ -15,12 +15,9 @@ import pytest
 
 from kinodex.pipeline.decoding.open import open_video
 from kinodex.pipeline.images import ModelInput
-from kinodex.pipeline.sample import (
-    SampledFrame,
-    find_segments,
-    prefetch,
-    sample_frames,
-)
+from kinodex.pipeline.prefetch import prefetch
+from kinodex.pipeline.sample import SampledFrame, sample_frames
+from kinodex.pipeline.segments import find_segments
 from kinodex.pipeline.sources import list_sources
 from tests.support.ffmpeg import COLOURS, READING, ColourTower, ffmpeg, needs_ffmpeg, read_whole, whole
 

@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kinodex.pipeline.decoding.stream import Span
+from kinodex.pipeline.decoding.readers import Span
 from kinodex.pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory, NotAVideo, PipelineError
 from kinodex.pipeline.fetch import FetchedVideo
-from kinodex.pipeline.images import encode_video
 from kinodex.pipeline.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings, sample_frames
 from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler, _Timer
 from kinodex.pipeline.sandbox_child import _batches, _reply
+from kinodex.pipeline.video_writer import encode_video
 from tests.support.ffmpeg import READING, sample_chunk, whole
 from tests.support.processes import ending_process
 from tests.support.reader_children import child, children, open_fds, running

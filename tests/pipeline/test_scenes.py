@@ -8,16 +8,9 @@ import numpy as np
 import pytest
 
 from kinodex.pipeline.errors import ModelMissing, WrongModel
-from kinodex.pipeline.scenes import (
-    DIMENSIONS,
-    FilmStructure,
-    PartLines,
-    chapter_limits,
-    find_structure,
-    load_writer,
-    scene_limits,
-    word_vectors,
-)
+from kinodex.pipeline.scenes.structure import FilmStructure, chapter_limits, find_structure, scene_limits
+from kinodex.pipeline.scenes.word_vectors import DIMENSIONS, word_vectors
+from kinodex.pipeline.scenes.writer import PartLines, load_writer
 from tests.pipeline.models.test_captioner import pictures
 from tests.support.models import stage_models as stage_kit
 

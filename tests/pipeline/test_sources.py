@@ -8,8 +8,10 @@ import fsspec
 import pytest
 
 from kinodex.pipeline.errors import SourceMissing
-from kinodex.pipeline.fetch import Source, local_copy, stamp
+from kinodex.pipeline.fetch import local_copy
+from kinodex.pipeline.source import Source
 from kinodex.pipeline.sources import list_sources, named_sources, sidecar_tags
+from kinodex.pipeline.stamps import stamp
 
 
 def names(sources: list[Source]) -> list[str]:

@@ -11,21 +11,12 @@ import pytest
 from kinodex.index.library import Library
 from kinodex.pipeline.decoding.open import probe
 from kinodex.pipeline.errors import SubtitleError
-from kinodex.pipeline.fetch import Source
-from kinodex.pipeline.subtitles import (
-    Cue,
-    Line,
-    ass_text,
-    decode_text,
-    embedded_lines,
-    parse_cues,
-    read_subtitles,
-    sidecar_lines,
-    split_voices,
-    srt_voices,
-    subtitle_lines,
-    unrolled,
-)
+from kinodex.pipeline.source import Source
+from kinodex.pipeline.subtitles.cues import Cue, parse_cues
+from kinodex.pipeline.subtitles.encodings import decode_text
+from kinodex.pipeline.subtitles.lines import Line, embedded_lines, read_subtitles, sidecar_lines, subtitle_lines
+from kinodex.pipeline.subtitles.markup import ass_text, split_voices, srt_voices
+from kinodex.pipeline.subtitles.repeated_cues import unrolled
 from tests.support.command import Kinodex
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.models.stage_models import tiny_film

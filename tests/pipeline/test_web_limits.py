@@ -16,7 +16,10 @@ import pytest
 from kinodex.index.spaces.quick_hub import quick_hub
 from kinodex.pipeline import web_limits
 from kinodex.pipeline.errors import SourceError, SourceUnreachable
-from kinodex.pipeline.fetch import Source, identify, local_copy, open_parts, stamp
+from kinodex.pipeline.fetch import identify, local_copy
+from kinodex.pipeline.remote_parts import open_parts
+from kinodex.pipeline.source import Source
+from kinodex.pipeline.stamps import stamp
 from tests.support.servers.model_hub import hub_at
 
 pytestmark = pytest.mark.usefixtures("quick_fetches")

@@ -23,7 +23,7 @@ from kinodex.index.library import Library
 from kinodex.jobs.collection import CollectionAnswer
 from kinodex.jobs.models import ModelChoice
 from kinodex.pipeline.decoding.stream import COMMENT, DRAWN
-from kinodex.pipeline.images import encode_video
+from kinodex.pipeline.video_writer import encode_video
 from kinodex.requests import Ask
 from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX
 from tests.support.extracts import EYES, LEAST_S, STEP_S, sights_of

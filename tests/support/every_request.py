@@ -18,11 +18,11 @@ from typing import Any, Literal, Union
 from PIL import Image
 
 from kinodex import agent
-from kinodex.agent.prompts import render
+from kinodex.agent.prompts.rendering import render
 from kinodex.agent.protocol import Note, Question, Request, ScoredSegment, Segment, ShownFrame, Video
-from kinodex.agent.replies import NAMED
-from kinodex.agent.requests.describe import FoundMoment
-from kinodex.agent.variants.videoagent2 import Toolbox
+from kinodex.agent.replies.schema import NAMED
+from kinodex.agent.requests.judge_moments import FoundMoment
+from kinodex.agent.variants.videoagent2.requests import Toolbox
 from kinodex.index.kinds import LINE_KINDS
 
 STORED = (640, 360)

@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kinodex.pipeline.fetch import FetchedVideo, Source, content_id
+from kinodex.pipeline.fetch import FetchedVideo, content_id
 from kinodex.pipeline.images import ModelInput
 from kinodex.pipeline.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings, sample_frames, with_subtitles
+from kinodex.pipeline.source import Source
 
 needs_ffmpeg = pytest.mark.skipif(
     not (shutil.which("ffmpeg") and shutil.which("ffprobe")), reason="needs ffmpeg and ffprobe"

@@ -14,22 +14,16 @@ import regex
 from PIL import Image
 
 from kinodex.agent.errors import ContextSpent, InvalidReply
-from kinodex.agent.models.completion import parse_json, parse_reply
-from kinodex.agent.models.endpoint import (
-    MAX_TILES,
-    count_pictures,
-    fit_pictures,
-)
-from kinodex.agent.prompts import (
-    fit_request,
-    render,
-    shorten_texts,
-    user_message,
-)
+from kinodex.agent.models.contact_sheets import MAX_TILES, count_pictures, fit_pictures
+from kinodex.agent.models.reply_parser import parse_json, parse_reply
+from kinodex.agent.prompts.messages import user_message
+from kinodex.agent.prompts.rendering import render
+from kinodex.agent.prompts.shortening import fit_request, shorten_texts
 from kinodex.agent.protocol import Question, Turn, Video
 from kinodex.agent.requests.answer import AnswerFrames, Guess
 from kinodex.agent.requests.tree import Queries
-from kinodex.agent.variants.longvideoagent import ChooseAction, Clip
+from kinodex.agent.variants.longvideoagent.clips import Clip
+from kinodex.agent.variants.longvideoagent.requests import ChooseAction
 from tests.support.scripts import SCRIPTS
 from tests.support.servers.chat_server import Behaviour, ChatServer, calling, failing, in_turn
 from tests.support.servers.wire import ANSWER, GO, HOME, QUERIES, Walk, ask, decide, discover, frame

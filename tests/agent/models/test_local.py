@@ -9,22 +9,15 @@ from typing import Any
 import pytest
 
 from kinodex.agent.errors import ModelRejected, ModelUnknown
-from kinodex.agent.models.local import (
-    LocalModel,
-    TokenMasks,
-    bound,
-    conversation,
-    conversation_tokens,
-    first_tokens,
-    load_local_model,
-    message_tokens,
-    opens_thinking,
-)
-from kinodex.agent.prompts import Message
+from kinodex.agent.local.grammar import TokenMasks, bound
+from kinodex.agent.local.model import LocalModel, conversation, load_local_model
+from kinodex.agent.local.tokens import conversation_tokens, first_tokens, message_tokens, opens_thinking
+from kinodex.agent.prompts.messages import Message
 from kinodex.agent.protocol import Exchange, Question, ShownFrame, Turn, Video
 from kinodex.agent.requests.answer import AnswerFrames, Guess
 from kinodex.agent.requests.tree import DiscoverQueries
-from kinodex.agent.variants.longvideoagent import AnswerNow, ChooseAction, Clip
+from kinodex.agent.variants.longvideoagent.clips import Clip
+from kinodex.agent.variants.longvideoagent.requests import AnswerNow, ChooseAction
 from kinodex.jobs.models import ModelChoice, chosen_models
 from tests.support.models.training_model import TEMPLATE, letters_model, tiny_master, words_tokenizer
 

@@ -22,7 +22,7 @@ from kinodex.agent.errors import (
     ModelUnreachable,
     TakesNoPictures,
 )
-from kinodex.agent.models import provider_errors
+from kinodex.agent.models import provider_errors, refusal_causes
 from kinodex.agent.models.roles import Role
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing
 from tests.support.servers.wire import QUERIES, SCORES, ask, discover, frame, one_line, score
@@ -116,15 +116,15 @@ RECORDED = json.loads((Path(__file__).parents[2] / "data" / "server_refusals.jso
 """Bodies of refusals that users of real servers reported, each with its source, and the words that it is known by."""
 PARAMETERS = ("max_tokens", "max_completion_tokens", "temperature", "seed", "parallel_tool_calls")
 CAUSES = {
-    "limit": provider_errors.LIMIT_WORDS,
-    "format": provider_errors.FORMAT_WORDS,
-    "tools": provider_errors.TOOL_WORDS,
-    "model": provider_errors.NO_MODEL_WORDS,
-    "quota": provider_errors.NO_MONEY,
-    "images": provider_errors.FEWER_IMAGES_WORDS,
-    "pictures": provider_errors.NO_IMAGE_WORDS,
-    "context": provider_errors.CONTEXT_WORDS,
-    "filter": provider_errors.FILTER_WORDS,
+    "limit": refusal_causes.LIMIT_WORDS,
+    "format": refusal_causes.FORMAT_WORDS,
+    "tools": refusal_causes.TOOL_WORDS,
+    "model": refusal_causes.NO_MODEL_WORDS,
+    "quota": refusal_causes.NO_MONEY,
+    "images": refusal_causes.FEWER_IMAGES_WORDS,
+    "pictures": refusal_causes.NO_IMAGE_WORDS,
+    "context": refusal_causes.CONTEXT_WORDS,
+    "filter": refusal_causes.FILTER_WORDS,
 }
 
 
@@ -153,20 +153,20 @@ def test_what_a_real_server_objects_to_is_recognised() -> None:
         error, why = refusal(recorded["status"], recorded["body"]), causes(recorded)
         text = json.dumps(recorded["body"]).lower()
         assert all(word in text for words in why.values() for word in words), recorded
-        rejected = provider_errors.rejected_parameter(error, PARAMETERS)
+        rejected = refusal_causes.rejected_parameter(error, PARAMETERS)
         assert (rejected is not None) == ("parameter" in why), recorded
         assert rejected is None or rejected in recorded["words"], recorded
-        assert provider_errors.rejects_format(error) == ("format" in why), recorded
-        assert provider_errors.rejects_tools(error) or "tools" not in why, recorded
-        assert provider_errors.may_reject_model(error) or "model" not in why, recorded
-        assert provider_errors.is_money_spent(error) == ("quota" in why), recorded
-        assert provider_errors.is_context_spent(error) == ("context" in why), recorded
-        assert provider_errors.context_limit(error) == recorded.get("context_limit"), recorded
-        assert provider_errors.is_filtered(error) == ("filter" in why), recorded
-        assert provider_errors.most_images(error, 30) == (0 if "pictures" in why else recorded.get("most_images")), (
+        assert refusal_causes.rejects_format(error) == ("format" in why), recorded
+        assert refusal_causes.rejects_tools(error) or "tools" not in why, recorded
+        assert refusal_causes.may_reject_model(error) or "model" not in why, recorded
+        assert refusal_causes.is_money_spent(error) == ("quota" in why), recorded
+        assert refusal_causes.is_context_spent(error) == ("context" in why), recorded
+        assert refusal_causes.context_limit(error) == recorded.get("context_limit"), recorded
+        assert refusal_causes.is_filtered(error) == ("filter" in why), recorded
+        assert refusal_causes.most_images(error, 30) == (0 if "pictures" in why else recorded.get("most_images")), (
             recorded
         )
-        assert provider_errors.most_images(error, 0) is None, "a request without pictures is not refused for them"
+        assert refusal_causes.most_images(error, 0) is None, "a request without pictures is not refused for them"
 
 
 TOKENS_A_PICTURE = 700
@@ -213,10 +213,10 @@ def test_each_word_of_the_tables_comes_from_a_recorded_refusal() -> None:
 
 def test_an_error_sent_with_success_is_a_refusal() -> None:
     answer = {"error": {"code": 400, "message": "the request exceeds the available context size."}}
-    error = provider_errors.hidden_error(answer, "http://nowhere/v1")
+    error = refusal_causes.hidden_error(answer, "http://nowhere/v1")
     assert error is not None
     assert error.status_code == 400
-    assert provider_errors.is_context_spent(error)
+    assert refusal_causes.is_context_spent(error)
     others: list[object] = [{"error": {"message": "odd", "code": "x"}}, {"error": {"code": 7}}, {"error": "no"}, "page"]
     for other in others:
-        assert provider_errors.hidden_error(other, "http://nowhere/v1") is None
+        assert refusal_causes.hidden_error(other, "http://nowhere/v1") is None

@@ -18,7 +18,8 @@ from pydantic import BaseModel
 
 from kinodex.agent.errors import CacheDamaged, ModelRejected
 from kinodex.agent.models.openai_model import OpenAIModel
-from kinodex.agent.models.roles import ResponseCache, Role
+from kinodex.agent.models.response_cache import ResponseCache
+from kinodex.agent.models.roles import Role
 from kinodex.agent.protocol import Question, Reply, Turn
 from kinodex.agent.requests.tree import ScoreSegments
 from kinodex.jobs.models import REPLY_SETTINGS
@@ -156,7 +157,7 @@ def test_what_is_under_way_already_is_waited_for_and_asked_by_the_next_where_it_
 WRITER = """
 import sys, time
 from pathlib import Path
-from kinodex.agent.models.roles import ResponseCache
+from kinodex.agent.models.response_cache import ResponseCache
 folder, begin, name = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
 for number in range(30):
     time.sleep(max(0.0, begin + 0.02 * number - time.time()))

@@ -10,18 +10,13 @@ from typing import Any
 import pytest
 
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.models.completion import parse_reply
+from kinodex.agent.models.reply_parser import parse_reply
 from kinodex.agent.protocol import Question, Request, Video
-from kinodex.agent.requests.answer import (
-    AnswerNotes,
-    Conclusion,
-    Guess,
-    check_not_refused,
-    chosen_option,
-)
-from kinodex.agent.requests.describe import Verdict
+from kinodex.agent.requests.answer import AnswerNotes, Conclusion, Guess, chosen_option
+from kinodex.agent.requests.judge_answer import Verdict
+from kinodex.agent.requests.refusals import check_not_refused
 from kinodex.agent.requests.tree import Decide
-from kinodex.agent.variants.longvideoagent import ChooseAction
+from kinodex.agent.variants.longvideoagent.requests import ChooseAction
 from kinodex.agent.variants.videoseek import Act, Limits
 
 VIDEO = Video("a" * 32, "kites", 0.0, 60.0)

@@ -6,8 +6,9 @@ import pytest
 
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol import Note, Segment, Video
-from kinodex.agent.requests.answer import check_not_echoed, check_not_looping
-from kinodex.agent.requests.describe import DescribeSegment, Description, PartSummary, Summarize, SummarizePart, Summary
+from kinodex.agent.requests.describe import DescribeSegment, Description, Summarize, Summary
+from kinodex.agent.requests.repetition import check_not_echoed, check_not_looping
+from kinodex.agent.requests.summarize_part import PartSummary, SummarizePart
 from tests.support.scripts import SCRIPTS
 
 VIDEO = "a" * 32

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from kinodex.agent.budget import Budget
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.models.completion import parse_reply
-from kinodex.agent.prompts import estimate_request, render
+from kinodex.agent.limits.budget import Budget
+from kinodex.agent.models.reply_parser import parse_reply
+from kinodex.agent.prompts.rendering import render
+from kinodex.agent.prompts.tokens import estimate_request
 from kinodex.agent.protocol import LISTED, Exchange, Question, Request, ScoredSegment, Segment, ShownFrame, Usage, Video
 from kinodex.agent.requests.answer import chosen_option
 from kinodex.agent.requests.tree import (
@@ -26,10 +27,10 @@ from kinodex.agent.requests.tree import (
     SegmentScores,
 )
 from kinodex.agent.session import Session
-from kinodex.agent.variants.eea import ScoreAndPropose
-from kinodex.agent.variants.videoagent2 import CaptionFrames
+from kinodex.agent.variants.eea.requests import ScoreAndPropose
+from kinodex.agent.variants.videoagent2.requests import CaptionFrames
 from kinodex.agent.variants.videoseek import OverviewVideo, SkimRange
-from kinodex.agent.variants.videotree import JudgeRelevance
+from kinodex.agent.variants.videotree.requests import JudgeRelevance
 from kinodex.index.library import Library
 from tests.support.every_request import QUESTION as QUESTION_OF_PARTS
 from tests.support.every_request import of_full_size

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from kinodex.agent.budget import Budget
 from kinodex.agent.errors import ModelRejected, ModelUnreachable
+from kinodex.agent.limits.budget import Budget
 from kinodex.agent.protocol import Question, Usage
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.session import Session
@@ -19,7 +19,9 @@ from kinodex.agent.tools.captions import (
     summarize_video,
     windows,
 )
-from kinodex.agent.trace import Acted, ReplayModel, RunStarted, trace_to
+from kinodex.agent.traces.events import Acted, RunStarted
+from kinodex.agent.traces.replay import ReplayModel
+from kinodex.agent.traces.trace import trace_to
 from kinodex.index.library import Library
 from kinodex.jobs.add.captions import Caption
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library

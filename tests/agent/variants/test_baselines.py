@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kinodex.agent.answer import Answer
+from kinodex.agent.builtin.model import RuleBasedModel
 from kinodex.agent.environment import Environment
-from kinodex.agent.models.rules import RuleBasedModel
 from kinodex.agent.protocol import Question
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes
 from kinodex.index.library import Library

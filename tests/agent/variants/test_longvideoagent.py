@@ -10,28 +10,23 @@ from types import SimpleNamespace
 import pytest
 
 from kinodex.agent.ask import ask
-from kinodex.agent.budget import Budget
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.models.completion import parse_reply as reply_in
+from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
-from kinodex.agent.prompts import render
+from kinodex.agent.models.reply_parser import parse_reply as reply_in
+from kinodex.agent.prompts.rendering import render
 from kinodex.agent.protocol import Exchange, Question, Turn, Video
 from kinodex.agent.session import Session
-from kinodex.agent.variants.longvideoagent import (
+from kinodex.agent.variants.longvideoagent.clips import Clip, best_matching_clips, tagged_clips
+from kinodex.agent.variants.longvideoagent.episode import answer_now, begin_episode, next_action, take_step
+from kinodex.agent.variants.longvideoagent.parameters import LongVideoAgentParameters
+from kinodex.agent.variants.longvideoagent.requests import (
     Action,
     AnswerNow,
     ChooseAction,
-    Clip,
     LastAction,
     LocateClips,
-    LongVideoAgentParameters,
     ReadFrames,
-    answer_now,
-    begin_episode,
-    best_matching_clips,
-    next_action,
-    tagged_clips,
-    take_step,
 )
 from kinodex.index.rows import SegmentRow, SpeechRow
 from kinodex.jobs.train.rewards import ALPHA, answer_correctness, rewards, structural_validity

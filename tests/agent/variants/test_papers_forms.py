@@ -17,13 +17,13 @@ import pytest
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.environment import Environment
-from kinodex.agent.prompts import render
+from kinodex.agent.prompts.rendering import render
 from kinodex.agent.protocol import Question, Request
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
-from kinodex.agent.trace import Acted, Assessed, Event, Expanded, Remembered, Scored
-from kinodex.agent.variants.longvideoagent import ChooseAction, LocateClips, ReadFrames
-from kinodex.agent.variants.videoagent2 import AdjustPlan, Assess, CaptionFrames, CreatePlan
+from kinodex.agent.traces.events import Acted, Assessed, Event, Expanded, Remembered, Scored
+from kinodex.agent.variants.longvideoagent.requests import ChooseAction, LocateClips, ReadFrames
+from kinodex.agent.variants.videoagent2.requests import AdjustPlan, Assess, CaptionFrames, CreatePlan
 from kinodex.agent.variants.videoseek import Act, FocusClip, OverviewVideo, SkimRange, Think
 from kinodex.index.rows import SpeechRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from kinodex.agent.ask import find_variant
-from kinodex.agent.budget import Budget
+from kinodex.agent.catalogue import find_variant
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import UnknownAgent
-from kinodex.agent.trace import read_trace
+from kinodex.agent.limits.budget import Budget
+from kinodex.agent.traces.trace import read_trace
 from kinodex.agent.variants.base import with_settings
-from kinodex.agent.variants.baselines import UNIFORM
+from kinodex.agent.variants.baselines.uniform import UNIFORM
 from kinodex.desk import Desk
 from kinodex.jobs.eval.folder import read_results
 from kinodex.mcp.ask_tool import AskOptions, answer_here
@@ -37,12 +37,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kinodex.agent.models.rules import relevances, rule
+from kinodex.agent.builtin.notes import relevances
+from kinodex.agent.builtin.rules import rule
 from kinodex.agent.protocol import Note, Question, Reasoned, Request
 from kinodex.agent.requests.answer import AnswerNotes
-from kinodex.agent.trace import Acted
+from kinodex.agent.traces.events import Acted
 from kinodex.agent.variants.base import Variant
-from kinodex.agent.variants.baselines import UNIFORM
+from kinodex.agent.variants.baselines.uniform import UNIFORM
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ import pytest
 from pydantic import ValidationError
 
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.prompts import render
+from kinodex.agent.prompts.rendering import render
 from kinodex.agent.protocol import Question, Video
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
-from kinodex.agent.trace import Expanded, Ranked, Remembered, Scored
-from kinodex.agent.variants.vca import ChooseFrames, FrameChoice
+from kinodex.agent.traces.events import Expanded, Ranked, Remembered, Scored
+from kinodex.agent.variants.vca.frame_choice import ChooseFrames, FrameChoice
 from tests.support.libraries.agent_library import environment_of, explorer, film, make_library
 from tests.support.runs.kite_runs import QUESTION, asked
 

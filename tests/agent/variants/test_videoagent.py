@@ -7,13 +7,13 @@ from itertools import pairwise
 
 import pytest
 
-from kinodex.agent.budget import Budget
 from kinodex.agent.errors import InvalidReply
+from kinodex.agent.limits.budget import Budget
 from kinodex.agent.protocol import Note, Segment, Video
 from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.requests.describe import DescribeSegment
-from kinodex.agent.trace import Assessed
-from kinodex.agent.variants.videoagent import FindMissing, Missing, Reflection, ReflectOnAnswer
+from kinodex.agent.traces.events import Assessed
+from kinodex.agent.variants.videoagent.requests import FindMissing, Missing, Reflection, ReflectOnAnswer
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 from tests.support.runs.kite_runs import QUESTION, asked
 

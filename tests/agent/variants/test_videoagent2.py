@@ -16,23 +16,19 @@ from pydantic import ValidationError
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
-from kinodex.agent.budget import Budget
 from kinodex.agent.errors import InvalidReply, ModelUnreachable
+from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.openai_model import OpenAIModel, wire_messages
-from kinodex.agent.prompts import estimate_tokens, render, text_tokens
+from kinodex.agent.prompts.rendering import render
+from kinodex.agent.prompts.tokens import estimate_tokens, text_tokens
 from kinodex.agent.protocol import Exchange, Note, Question, Request, ShownFrame, Usage, Video, named_video
 from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
-from kinodex.agent.trace import (
-    Acted,
-    Assessed,
-    Decided,
-    Event,
-    read_prior_evidence,
-    trace_to,
-)
-from kinodex.agent.variants.videoagent2 import (
-    VIDEOAGENT2,
+from kinodex.agent.traces.events import Acted, Assessed, Decided, Event
+from kinodex.agent.traces.prior_evidence import read_prior_evidence
+from kinodex.agent.traces.trace import trace_to
+from kinodex.agent.variants.videoagent2.agent import VIDEOAGENT2
+from kinodex.agent.variants.videoagent2.requests import (
     AdjustPlan,
     AnswerBank,
     Assess,

@@ -14,15 +14,15 @@ import pytest
 from pydantic import ValidationError
 
 from kinodex.agent.ask import ask
-from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.models.completion import parse_reply
+from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
-from kinodex.agent.prompts import render
+from kinodex.agent.models.reply_parser import parse_reply
+from kinodex.agent.prompts.rendering import render
 from kinodex.agent.protocol import Note, Question, Segment, ShownFrame, Turn, Video
 from kinodex.agent.session import Session
-from kinodex.agent.trace import Event
+from kinodex.agent.traces.events import Event
 from kinodex.agent.variants.videoseek import (
     Act,
     Action,

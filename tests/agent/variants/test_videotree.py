@@ -5,19 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinodex.agent.budget import Budget
 from kinodex.agent.errors import InvalidReply
+from kinodex.agent.limits.budget import Budget
 from kinodex.agent.protocol import Note, Video
 from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.requests.describe import DescribeSegment
 from kinodex.agent.requests.tree import DiscoverQueries
-from kinodex.agent.variants.videotree import (
-    JudgeRelevance,
-    Relevances,
-    chapter_clusters,
-    halve,
-    k_means,
-)
+from kinodex.agent.variants.videotree.chapter_clusters import chapter_clusters, halve
+from kinodex.agent.variants.videotree.k_means import k_means
+from kinodex.agent.variants.videotree.requests import JudgeRelevance, Relevances
 from kinodex.index.rows import ChapterRow
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.runs.kite_runs import QUESTION, asked

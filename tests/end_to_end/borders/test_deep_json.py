@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kinodex.agent.trace import read_trace
+from kinodex.agent.traces.trace import read_trace
 from kinodex.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.jobs.add.extract_schema import read_schema_file

@@ -21,7 +21,7 @@ from kinodex.index.store.schema import ADDED_DIGEST
 from kinodex.index.sweep import audit
 from kinodex.jobs.add.run import Addable, Addition, add
 from kinodex.jobs.add.stages import Captions, Chapters, Clips, Detections, ScreenText, Sentences, Speech, Vectors
-from kinodex.pipeline.models.screen_text import CARRIED
+from kinodex.pipeline.models.screen_text.reader import CARRIED
 from tests.support.libraries.random_library import caption, rows_held
 from tests.support.models.stage_models import beeps, library_of, tiny_film
 from tests.support.screen_text.film import text_film

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
+from kinodex.agent.limits.budget import Budget
 from kinodex.agent.protocol import Exchange, Request
 from kinodex.index.library import Library
 from kinodex.jobs.eval.contenders import ItemResult, RunContext, Solve, parse_contenders

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kinodex.agent.ask import VARIANTS
+from kinodex.agent.catalogue import VARIANTS
 from kinodex.agent.environment import Environment
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role

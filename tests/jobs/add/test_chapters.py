@@ -10,10 +10,10 @@ from typing import cast
 
 import pytest
 
-from kinodex.agent.checked import Outcome
+from kinodex.agent.attempts import Outcome
 from kinodex.agent.errors import ModelRejected
 from kinodex.agent.protocol import Note, Segment, Usage
-from kinodex.agent.requests.describe import PartSummary, SummarizePart
+from kinodex.agent.requests.summarize_part import PartSummary, SummarizePart
 from kinodex.index.library import Library
 from kinodex.jobs.add.chapters import Film, read_film
 from kinodex.jobs.add.endpoint import Round, open_served, run_rounds

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 
 import kinodex
 from kinodex.agent.errors import BadSettings
-from kinodex.agent.requests.extract import read_schema
+from kinodex.agent.requests.row_schema import read_schema
 from kinodex.index.errors import QueryError
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.agent.limits import Ledger
+from kinodex.agent.limits.ledger import Ledger
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_benchmark
 from kinodex.jobs.eval.folder import JUDGED, read_run

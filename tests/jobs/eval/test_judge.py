@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from kinodex.agent.limits import Ledger
-from kinodex.agent.prompts import render
+from kinodex.agent.limits.ledger import Ledger
+from kinodex.agent.prompts.rendering import render
 from kinodex.agent.protocol import Question
-from kinodex.agent.requests.describe import JudgeAnswer
+from kinodex.agent.requests.judge_answer import JudgeAnswer
 from kinodex.jobs.eval.contenders import ItemResult
 from kinodex.jobs.eval.folder import ANSWERS, JUDGED, begin_run, open_for_append, read_items, read_judgements, read_plan
 from kinodex.jobs.eval.items import Scoring, Target

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from kinodex.agent.answer_rules import AnswerRules
-from kinodex.agent.budget import Budget
 from kinodex.agent.errors import UnknownAgent
+from kinodex.agent.limits.budget import Budget
 from kinodex.index.library import Library
 from kinodex.jobs.add.run import add
 from kinodex.jobs.add.stages import Vectors

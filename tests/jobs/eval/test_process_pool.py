@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from kinodex.agent.budget import Budget
 from kinodex.agent.errors import ModelUnknown
+from kinodex.agent.limits.budget import Budget
 from kinodex.index.errors import NotALibrary
 from kinodex.index.library import Library
 from kinodex.index.spaces.space import load_space
@@ -166,7 +166,7 @@ import time
 from dataclasses import replace
 
 from kinodex.agent.errors import AllRejected
-from kinodex.agent.variants.baselines import UNIFORM
+from kinodex.agent.variants.baselines.uniform import UNIFORM
 
 class Odd(AllRejected):
     def __init__(self, one, other):

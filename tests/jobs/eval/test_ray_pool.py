@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.agent.budget import Budget
 from kinodex.agent.errors import ModelUnknown
+from kinodex.agent.limits.budget import Budget
 from kinodex.jobs.eval.contenders import Contender, ItemResult, RunContext
 from kinodex.jobs.eval.folder import read_results
 from kinodex.jobs.eval.run import RunOptions, RunRequest, make_plan, run

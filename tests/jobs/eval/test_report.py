@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.agent.limits import Ledger
+from kinodex.agent.limits.ledger import Ledger
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Judgement, Round
 from kinodex.jobs.eval.folder import adapter_of, read_run

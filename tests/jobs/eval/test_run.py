@@ -19,12 +19,12 @@ import pytest
 from rich.console import Console
 
 from kinodex.agent.ask import ask, default_parameters
-from kinodex.agent.budget import Budget
 from kinodex.agent.errors import ModelRejected
-from kinodex.agent.limits import Ledger
+from kinodex.agent.limits.budget import Budget
+from kinodex.agent.limits.ledger import Ledger
 from kinodex.agent.protocol import Question
-from kinodex.agent.trace import Decided, Event, Expanded, Scored
-from kinodex.agent.variants.eea import reward_entropy
+from kinodex.agent.traces.events import Decided, Event, Expanded, Scored
+from kinodex.agent.variants.eea.scores import reward_entropy
 from kinodex.evaluation import evaluate, show_progress
 from kinodex.index.spaces.thread_pools import thread_pools
 from kinodex.jobs import models_elsewhere
@@ -172,7 +172,7 @@ AGENT = """
 import asyncio
 from dataclasses import replace
 
-from kinodex.agent.variants.baselines import UNIFORM
+from kinodex.agent.variants.baselines.uniform import UNIFORM
 
 async def run(session, parameters):
     answer = await UNIFORM.run(session, parameters)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kinodex.agent.answer import Evidence
+from kinodex.agent.evidence import Evidence
 from kinodex.jobs.eval.score import (
     LEAST_VIDEOS,
     clustered_error,

@@ -27,7 +27,7 @@ from kinodex.jobs.export.media import (
 )
 from kinodex.jobs.export.moments import Moment
 from kinodex.pipeline.errors import VideoError, WrongClip
-from kinodex.pipeline.subtitles import embedded_lines
+from kinodex.pipeline.subtitles.lines import embedded_lines
 from tests.pipeline.media.test_clips import H264, pictures
 from tests.support.ffmpeg import grey_film, needs_ffmpeg
 from tests.support.models.stage_models import library_of, tiny_film

@@ -11,7 +11,7 @@ import webvtt
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment
 from kinodex.jobs.export.texts import distinct, file_stem, srt_text, time_stem, vtt_text, write_text
-from kinodex.pipeline.subtitles import parse_cues
+from kinodex.pipeline.subtitles.cues import parse_cues
 from tests.support.libraries.moments import moments, video
 
 HOSTILE = "1 < 2 & 3 --> 4\n\n\n  <b>next</b> line\r\n00:00:01.000 --> 00:00:02.000"

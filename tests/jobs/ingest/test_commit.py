@@ -25,8 +25,9 @@ from kinodex.jobs.ingest.commit import (
     summary,
 )
 from kinodex.jobs.ingest.messages import ChunkRead
-from kinodex.pipeline.fetch import FetchedVideo, Source
+from kinodex.pipeline.fetch import FetchedVideo
 from kinodex.pipeline.sample import Chunk, ChunkSummary, IngestSettings
+from kinodex.pipeline.source import Source
 from tests.support.ffmpeg import read_whole, whole
 from tests.support.libraries.random_library import made
 from tests.support.models.stage_models import tiny_film

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from kinodex.jobs.ingest.messages import BUNDLE_BYTES, Read, WorkQueue
-from kinodex.pipeline.decoding.stream import Span
-from kinodex.pipeline.fetch import FetchedVideo, Source
+from kinodex.pipeline.decoding.readers import Span
+from kinodex.pipeline.fetch import FetchedVideo
 from kinodex.pipeline.sample import Chunk
+from kinodex.pipeline.source import Source
 
 
 def source(name: str) -> Source:

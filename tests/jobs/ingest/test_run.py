@@ -23,7 +23,7 @@ from kinodex.index.sweep import audit
 from kinodex.jobs.ingest.commit import Progress
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
-from kinodex.pipeline.fetch import Source
+from kinodex.pipeline.source import Source
 from kinodex.pipeline.sources import list_sources
 from kinodex.sketch.script import render_film, write_script
 from tests.support.command import Kinodex, bad

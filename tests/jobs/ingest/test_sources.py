@@ -19,7 +19,7 @@ from kinodex.index.rows import SourceRow
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.sources import MERGE_FROM, IdSet, NewSources, complete_ids, new_sources, read_manifest
 from kinodex.pipeline.errors import SourceMissing
-from kinodex.pipeline.fetch import Source, Stamp
+from kinodex.pipeline.source import Source, Stamp
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 
 SEEN = datetime(2026, 1, 2, tzinfo=UTC)

@@ -17,7 +17,7 @@ from kinodex.jobs.ingest.commit import IngestReport
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import Arrivals, refreshing_indexes, watch_sources
 from kinodex.pipeline.errors import SourceUnreachable
-from kinodex.pipeline.fetch import Source
+from kinodex.pipeline.source import Source
 from kinodex.pipeline.sources import list_sources
 from tests.support.libraries.random_library import SETTINGS, fingerprint
 from tests.support.servers import s3_server as s3_kit

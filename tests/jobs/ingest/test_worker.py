@@ -21,9 +21,10 @@ from kinodex.index.store.filters import equal
 from kinodex.index.sweep import sweep
 from kinodex.jobs.ingest.messages import Assignment, ChunkFailed, ChunkRead
 from kinodex.jobs.ingest.worker import ChunkWriter, Worker, discard
-from kinodex.pipeline.fetch import FetchedVideo, Source
+from kinodex.pipeline.fetch import FetchedVideo
 from kinodex.pipeline.sample import Chunk, ChunkSummary, FrameRow
 from kinodex.pipeline.sandbox import SandboxLimits
+from kinodex.pipeline.source import Source
 from tests.support.ffmpeg import READING, ColourTower, read_whole, whole
 from tests.support.libraries.corpus import draw_film
 from tests.support.libraries.random_library import made

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from kinodex.agent.environment import Environment
-from kinodex.agent.models.local import first_tokens, load_local_model
+from kinodex.agent.local.model import load_local_model
+from kinodex.agent.local.tokens import first_tokens
 from kinodex.agent.protocol import Question
 from kinodex.index.spaces.space import load_space
 from kinodex.jobs.errors import UsageError

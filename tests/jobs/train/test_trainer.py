@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kinodex.agent.models.local import load_local_model
-from kinodex.agent.trace import read_trace
+from kinodex.agent.local.model import load_local_model
+from kinodex.agent.traces.trace import read_trace
 from kinodex.jobs.known_answers import read_known
 from kinodex.jobs.train.rewards import ALPHA
 from kinodex.jobs.train.rollouts import MasterSettings, static_memory

@@ -14,8 +14,8 @@ import pytest
 from rich.console import Console
 
 from kinodex.agent.ask import ask
-from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
+from kinodex.agent.limits.budget import Budget
 from kinodex.agent.protocol import Question
 from kinodex.cli.tree_view import TreeView, show_answer
 from kinodex.index.library import Library

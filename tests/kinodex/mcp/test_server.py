@@ -15,10 +15,10 @@ import pytest
 from mcp import Client
 
 from kinodex.agent.ask import ask
-from kinodex.agent.budget import Budget
+from kinodex.agent.builtin.model import RuleBasedModel
+from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
-from kinodex.agent.models.rules import RuleBasedModel
 from kinodex.agent.protocol import Question
 from kinodex.desk import Desk
 from kinodex.index.library import Library

@@ -14,8 +14,8 @@ import pytest
 from mcp import Client
 from PIL import Image
 
-from kinodex.agent.budget import Budget
-from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.agent.builtin.model import RuleBasedModel
+from kinodex.agent.limits.budget import Budget
 from kinodex.desk import Desk
 from kinodex.index.library import Library
 from kinodex.index.store.indexes import refresh

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.agent.trace import read_trace
+from kinodex.agent.traces.trace import read_trace
 from kinodex.cli.main import main
 from kinodex.index.library import Library
 from kinodex.jobs.models import ModelChoice

@@ -13,7 +13,7 @@ import pytest
 from mcp import Client as McpClient
 from starlette.routing import Route
 
-from kinodex.agent.limits import Ledger
+from kinodex.agent.limits.ledger import Ledger
 from kinodex.index.kinds import PLACES
 from kinodex.index.library import Library
 from kinodex.jobs.models import ModelChoice

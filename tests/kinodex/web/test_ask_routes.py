@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kinodex.agent.trace import read_trace
+from kinodex.agent.traces.trace import read_trace
 from kinodex.jobs.models import ModelChoice
 from tests.support.libraries.viewer_library import EVIL
 from tests.support.servers.chat_server import Behaviour, ChatServer

@@ -25,10 +25,11 @@ from PIL import Image
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from kinodex.agent.answer import Answer, Evidence, Status
-from kinodex.agent.ask import variant_named
+from kinodex.agent.answer import Answer, Status
+from kinodex.agent.catalogue import variant_named
 from kinodex.agent.errors import BadQuestion, ModelUnreachable
-from kinodex.agent.limits import Ledger
+from kinodex.agent.evidence import Evidence
+from kinodex.agent.limits.ledger import Ledger
 from kinodex.agent.protocol import Earlier
 from kinodex.guards import NotGiven
 from kinodex.index.errors import StorageError, UnknownVideo

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.ask import find_variant
-from kinodex.agent.budget import Budget
+from kinodex.agent.catalogue import find_variant
 from kinodex.agent.errors import BadSettings, KeyMissing, ModelUnreachable, UnknownAgent
-from kinodex.agent.limits import Ledger
+from kinodex.agent.limits.budget import Budget
+from kinodex.agent.limits.ledger import Ledger
 from kinodex.guards import NotGiven
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
@@ -147,7 +147,7 @@ def test_no_request_exceeds_the_limits_of_the_server(library, tmp_path):
 
 
 AGENT = """from kinodex.agent.variants.base import Variant
-from kinodex.agent.variants.baselines import UNIFORM
+from kinodex.agent.variants.baselines.uniform import UNIFORM
 async def broken(session, parameters):
     raise RuntimeError('inside')
 MINE = Variant('mine', 'mine', {run}, UNIFORM.parameters, ('vision',))
@@ -161,7 +161,7 @@ def test_agents_by_name_alone_but_the_own_one_of_the_server(library, tmp_path):
         assert (
             asyncio.run(questions.start(0, BIRD.model_copy(update={"agent": "mine"})).finished()).status == "answered"
         )
-        for name in (str(file), "mine.py", "kinodex.agent.variants.baselines:UNIFORM"):
+        for name in (str(file), "mine.py", "kinodex.agent.variants.baselines.uniform:UNIFORM"):
             with pytest.raises(UnknownAgent):
                 questions.start(0, BIRD.model_copy(update={"agent": name}))
 

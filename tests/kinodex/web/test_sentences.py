@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.agent.trace import Record, read_trace
+from kinodex.agent.traces.trace import Record, read_trace
 from kinodex.web.sentences import end_sentence, latest_sentence, round_sentences
 from tests.support.archives.read import TRACES, trace_name, unpack
 

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from kinodex.agent.trace import read_trace
+from kinodex.agent.traces.trace import read_trace
 from kinodex.web.trace_view import CallCost, Frame, evidence_frames, shown_frames, trace_view
 from tests.support.libraries.viewer_library import EVIL, SCENE_S, SECONDS
 

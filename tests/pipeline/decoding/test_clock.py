@@ -14,11 +14,13 @@ import pytest
 
 from kinodex.pipeline.decoding.clock import UNBROKEN, file_clock, find_clock
 from kinodex.pipeline.decoding.open import open_video
-from kinodex.pipeline.decoding.stream import VideoReader
+from kinodex.pipeline.decoding.readers import VideoReader
 from kinodex.pipeline.errors import VideoError
-from kinodex.pipeline.media.clips import copy_clip, encode_ranges
-from kinodex.pipeline.media.play import write_stream
-from kinodex.pipeline.media.source import open_source, read_edit_facts
+from kinodex.pipeline.media.clip_copy import copy_clip
+from kinodex.pipeline.media.clip_encoding import encode_ranges
+from kinodex.pipeline.media.facts import read_edit_facts
+from kinodex.pipeline.media.play_stream import write_stream
+from kinodex.pipeline.media.source import open_source
 from kinodex.pipeline.models.audio import RATE_HZ, sound_pieces
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 

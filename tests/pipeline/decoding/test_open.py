@@ -10,15 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinodex.pipeline.decoding.open import (
-    SHORTEST_SPAN_S,
-    SPANS_A_SHARER,
-    choose_decoder,
-    open_video,
-    span_count,
-    split_video,
-)
-from kinodex.pipeline.decoding.stream import Span, SpanDamaged, VideoReader
+from kinodex.pipeline.decoding.open import choose_decoder, open_video
+from kinodex.pipeline.decoding.readers import Span, SpanDamaged, VideoReader
+from kinodex.pipeline.decoding.spans import SHORTEST_SPAN_S, SPANS_A_SHARER, span_count, split_video
 from tests.support.ffmpeg import MADE, needs_ffmpeg
 
 

@@ -11,19 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kinodex.pipeline.decoding.open import (
-    DECODERS,
-    FrameIndex,
-    decord_frames,
-    index_frames,
-    open_video,
-    probe,
-    reason_unfit,
-    split_video,
-    torchcodec_frames,
-)
+from kinodex.pipeline.decoding.decord_reader import decord_frames
+from kinodex.pipeline.decoding.frame_index import FrameIndex, index_frames, reason_unfit
+from kinodex.pipeline.decoding.open import DECODERS, open_video, probe
 from kinodex.pipeline.decoding.pyav_reader import PyavReader
-from kinodex.pipeline.decoding.stream import PickError
+from kinodex.pipeline.decoding.readers import PickError
+from kinodex.pipeline.decoding.spans import split_video
+from kinodex.pipeline.decoding.torchcodec_reader import torchcodec_frames
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 
 

@@ -13,14 +13,8 @@ import numpy as np
 import pytest
 
 from kinodex.pipeline.decoding.open import open_video, probe
-from kinodex.pipeline.decoding.pyav_reader import (
-    PacketPlan,
-    Packets,
-    PlanViolated,
-    PyavReader,
-    list_packets,
-    plan_samples,
-)
+from kinodex.pipeline.decoding.packet_plan import PacketPlan, Packets, PlanViolated, list_packets, plan_samples
+from kinodex.pipeline.decoding.pyav_reader import PyavReader
 from kinodex.pipeline.errors import (
     NotAVideo,
     NothingDecodes,

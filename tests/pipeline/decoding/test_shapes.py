@@ -8,7 +8,7 @@ import av
 import pytest
 
 from kinodex.pipeline.decoding.open import open_video
-from kinodex.pipeline.media.clips import encode_ranges
+from kinodex.pipeline.media.clip_encoding import encode_ranges
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg, read_whole
 
 PART_S = 4

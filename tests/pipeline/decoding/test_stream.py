@@ -9,14 +9,9 @@ from pathlib import Path
 import pytest
 from PIL import Image, features
 
+from kinodex.pipeline.decoding.frame_times import NOMINAL_FRAME_S, duration_s, monotonic_frames
 from kinodex.pipeline.decoding.open import open_video, probe
-from kinodex.pipeline.decoding.stream import (
-    NOMINAL_FRAME_S,
-    choose_stream,
-    duration_s,
-    monotonic_frames,
-    open_container,
-)
+from kinodex.pipeline.decoding.stream import choose_stream, open_container
 from kinodex.pipeline.errors import (
     EmptyFile,
     NotAVideo,

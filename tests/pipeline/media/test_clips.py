@@ -12,10 +12,15 @@ from numpy.typing import NDArray
 
 from kinodex.pipeline.decoding.stream import choose_stream, open_container
 from kinodex.pipeline.errors import VideoError, WrongClip
-from kinodex.pipeline.images import encode_video
-from kinodex.pipeline.media.clips import add_subtitles, check_clip, copy_clip, copy_suffix, encode_ranges, small_picture
-from kinodex.pipeline.media.source import ClipFile, Expected, container_suffix, timed_frames
-from kinodex.pipeline.subtitles import Cue, embedded_lines
+from kinodex.pipeline.media.clip_check import check_clip, small_picture
+from kinodex.pipeline.media.clip_copy import copy_clip, copy_suffix
+from kinodex.pipeline.media.clip_encoding import encode_ranges
+from kinodex.pipeline.media.clip_file import ClipFile, Expected, container_suffix
+from kinodex.pipeline.media.clip_subtitles import add_subtitles
+from kinodex.pipeline.media.pictures import timed_frames
+from kinodex.pipeline.subtitles.cues import Cue
+from kinodex.pipeline.subtitles.lines import embedded_lines
+from kinodex.pipeline.video_writer import encode_video
 from tests.support.ffmpeg import ffmpeg, grey_film, needs_ffmpeg
 
 FPS = 10

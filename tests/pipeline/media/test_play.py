@@ -18,8 +18,12 @@ import pytest
 
 from kinodex.pipeline.decoding.clock import UNBROKEN
 from kinodex.pipeline.errors import NotAVideo, PlaylistRefused, VideoError
-from kinodex.pipeline.media.play import StreamWay, encoded_pictures, encoder_name, playable, write_stream
-from kinodex.pipeline.media.source import MediaFacts, frames_from, open_source, order_s
+from kinodex.pipeline.media.encoding import order_s
+from kinodex.pipeline.media.facts import MediaFacts
+from kinodex.pipeline.media.pictures import frames_from
+from kinodex.pipeline.media.play import playable
+from kinodex.pipeline.media.play_stream import StreamWay, encoded_pictures, encoder_name, write_stream
+from kinodex.pipeline.media.source import open_source
 from kinodex.pipeline.media.stream_child import BROKEN_FILE
 from tests.support.ffmpeg import grey_film, needs_ffmpeg
 from tests.support.libraries.play_library import FILM_S, FPS, KINDS, WIDTH_PX, film_frames, write_film, write_films

@@ -12,15 +12,10 @@ import pytest
 
 from kinodex.pipeline.decoding.clock import UNBROKEN
 from kinodex.pipeline.decoding.stream import choose_stream
-from kinodex.pipeline.media.source import (
-    TICK_S,
-    add_pictures,
-    choose_sound,
-    open_source,
-    player_frame,
-    timed_frames,
-    trimmed_sound,
-)
+from kinodex.pipeline.media.encoding import TICK_S, add_pictures, player_frame
+from kinodex.pipeline.media.pictures import timed_frames
+from kinodex.pipeline.media.sound import choose_sound, trimmed_sound
+from kinodex.pipeline.media.source import open_source
 from tests.support.libraries.play_library import FPS, SOUND_HZ, write_film
 
 

@@ -9,18 +9,8 @@ import numpy as np
 import pytest
 
 from kinodex.pipeline.errors import SoundError
-from kinodex.pipeline.models.audio import (
-    RATE_HZ,
-    STEP,
-    WINDOW_S,
-    Listener,
-    Sound,
-    VoiceDetector,
-    load_voice_detector,
-    sound_pieces,
-    sound_windows,
-    voice_windows,
-)
+from kinodex.pipeline.models.audio import RATE_HZ, WINDOW_S, Sound, sound_pieces, sound_windows
+from kinodex.pipeline.models.speech.windows import STEP, Listener, VoiceDetector, load_voice_detector, voice_windows
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.models.stage_models import beeps
 

@@ -10,7 +10,9 @@ import pytest
 from PIL import Image
 
 from kinodex.pipeline.errors import WrongModel
-from kinodex.pipeline.models.detector import Box, Detection, find_tracks, load_detector
+from kinodex.pipeline.models.boxes import Box, Detection
+from kinodex.pipeline.models.detector import load_detector
+from kinodex.pipeline.models.tracks import find_tracks
 from kinodex.sketch.scenes import Scene, lay_out
 from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, Script, _shift, write_script
 from tests.support.models import stage_models as stage_kit

@@ -9,7 +9,7 @@ import pytest
 from kinodex.pipeline.errors import ModelMissing, NoSuchDevice, WrongModel
 from kinodex.pipeline.models.captioner import load_captioner
 from kinodex.pipeline.models.hub import NOT_FOR_TASK, import_transformers
-from kinodex.pipeline.models.speech import load_recogniser
+from kinodex.pipeline.models.speech.recogniser import load_recogniser
 
 
 @pytest.mark.slow

@@ -10,18 +10,17 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from kinodex.pipeline.errors import ModelMissing, WrongModel
-from kinodex.pipeline.models.screen_text import (
+from kinodex.pipeline.models.screen_text.lines import join_readings
+from kinodex.pipeline.models.screen_text.reader import (
     BAND_PX,
     CARRIED,
-    LANGUAGES,
     OVERLAP_PX,
     Reading,
     bands,
-    check_languages,
     find_text_model,
-    join_readings,
     load_text_reader,
 )
+from kinodex.pipeline.models.screen_text.scripts import LANGUAGES, check_languages
 
 needs_rapidocr = pytest.mark.skipif(find_spec("rapidocr") is None, reason="the extra `text` is not installed")
 LATIN, RUSSIAN = "abcdefghijklmnopqrstuvwxyz", "абвгдежзийклмнопрст"

@@ -14,19 +14,11 @@ from numpy.typing import NDArray
 
 from kinodex.pipeline.errors import WrongModel
 from kinodex.pipeline.models.audio import Sound, sound_windows
-from kinodex.pipeline.models.speech import (
-    LONGEST_LINE_S,
-    Recogniser,
-    SpeechLine,
-    Word,
-    cut_lines,
-    follow_languages,
-    is_loop,
-    load_recogniser,
-    path_times,
-    tidy_words,
-    words_of,
-)
+from kinodex.pipeline.models.speech.languages import follow_languages
+from kinodex.pipeline.models.speech.lines import LONGEST_LINE_S, cut_lines, tidy_words
+from kinodex.pipeline.models.speech.loops import is_loop
+from kinodex.pipeline.models.speech.recogniser import Recogniser, SpeechLine, load_recogniser
+from kinodex.pipeline.models.speech.word_times import Word, path_times, words_of
 from tests.support.models import stage_models as stage_kit
 from tests.support.models.stage_models import beeps
 from tests.support.scripts import SCRIPTS

@@ -36,11 +36,13 @@ from kinodex.jobs.ingest.messages import (
 )
 from kinodex.jobs.ingest.sources import complete_ids
 from kinodex.jobs.ingest.worker import ChunkWriter, discard
-from kinodex.pipeline.decoding.stream import Span, VideoMetadata
-from kinodex.pipeline.fetch import FetchedVideo, Source
+from kinodex.pipeline.decoding.readers import Span
+from kinodex.pipeline.decoding.stream import VideoMetadata
+from kinodex.pipeline.fetch import FetchedVideo
 from kinodex.pipeline.sample import Chunk, ChunkSummary, FrameRow, SamplingSettings
 from kinodex.pipeline.sandbox import SandboxLimits
-from kinodex.pipeline.subtitles import Line
+from kinodex.pipeline.source import Source
+from kinodex.pipeline.subtitles.lines import Line
 from tests.support.ffmpeg import COLOURS
 
 JPEG = b"\xff\xd8 %s \xff\xd9"

@@ -33,7 +33,7 @@ def draw(folder: Path, count: int) -> None:
 
 def draw_lengths(folder: Path) -> None:
     """Draw a clip of a second, one of 20 s, and a film of five minutes that repeats it."""
-    from kinodex.pipeline.images import repeat_video
+    from kinodex.pipeline.video_writer import repeat_video
     from tests.bench.gpu import draw_film
 
     folder.mkdir()

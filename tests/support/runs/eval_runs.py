@@ -46,7 +46,7 @@ def row(question_id: str, film: str, text: str) -> Mapping[str, object]:
 OWN_AGENT = """
 from dataclasses import replace
 
-from kinodex.agent.variants.baselines import UNIFORM
+from kinodex.agent.variants.baselines.uniform import UNIFORM
 
 MINE = replace(UNIFORM, name="mine")
 """

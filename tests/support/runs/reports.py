@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kinodex.agent.limits import Ledger
+from kinodex.agent.limits.ledger import Ledger
 from kinodex.jobs.eval.contenders import Contender, ItemResult, Round
 from kinodex.jobs.eval.folder import IndexCost
 from kinodex.jobs.eval.items import Item, MissingVideo, Problem

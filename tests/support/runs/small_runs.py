@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kinodex.agent.limits import Ledger
+from kinodex.agent.limits.ledger import Ledger
 from tests.support.runs.solved_runs import answer, item, write_run
 
 ITEMS = [

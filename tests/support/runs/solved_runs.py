@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kinodex.agent.answer import Evidence
-from kinodex.agent.budget import Budget
-from kinodex.agent.limits import Ledger
+from kinodex.agent.evidence import Evidence
+from kinodex.agent.limits.budget import Budget
+from kinodex.agent.limits.ledger import Ledger
 from kinodex.agent.protocol import Question
 from kinodex.jobs.eval.contenders import ItemResult, Judgement, parse_contenders
 from kinodex.jobs.eval.folder import ANSWERS, JUDGED, IndexCost, RunPlan, begin_run, open_for_append

@@ -17,8 +17,8 @@ from mcp.server import MCPServer
 from mcp.types import CallToolResult
 from PIL import Image
 
-from kinodex.agent.budget import Budget
-from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.agent.builtin.model import RuleBasedModel
+from kinodex.agent.limits.budget import Budget
 from kinodex.desk import Desk
 from kinodex.index.library import Library
 from kinodex.index.rows import SpeechRow

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.models import rules as word_overlap
-from kinodex.agent.models.rules import is_talk, read_screen
+from kinodex.agent.builtin.notes import relevances as relevance_levels
+from kinodex.agent.builtin.quoted_lines import is_talk, read_screen
+from kinodex.agent.builtin.word_overlap import is_general, judge_by_overlap
 from kinodex.agent.protocol import Note, Question
 from tests.support.servers import rules_words
 from tests.support.servers.rules_judge import (
@@ -80,9 +81,9 @@ def read_notes(question: Question, notes: list[Part]) -> Verdict:
         text = question.options[written.choice] if question.options else first
         return Verdict(written.choice, text, 1.0, 1.0, tuple(notes[at - 1].number for at in written.evidence[:4]))
     verdict = judge(question, notes_view(notes))
-    if verdict.believable or is_talk(question) or not word_overlap.is_general(told):
+    if verdict.believable or is_talk(question) or not is_general(told):
         return verdict
-    weighed = word_overlap.judge_by_overlap(question, told)
+    weighed = judge_by_overlap(question, told)
     if weighed.choice is None:
         return verdict
     evidence = tuple(notes[number - 1].number for number in weighed.evidence)
@@ -92,8 +93,8 @@ def read_notes(question: Question, notes: list[Part]) -> Verdict:
 def likeness(question: Question, notes: list[Part]) -> NDArray[np.float64]:
     """The relevance of notes to a question, 0 to 1: from `HINT` on a little, from `PARTLY` on much."""
     told = _as_notes(notes)
-    if word_overlap.is_general(told):
-        return np.array([(0.0, HINT, PARTLY)[level - 1] for level in word_overlap.relevances(question, told)])
+    if is_general(told):
+        return np.array([(0.0, HINT, PARTLY)[level - 1] for level in relevance_levels(question, told)])
     matches: NDArray[np.float64] = notes_view(notes).strengths(texts_of(question)).max(axis=1, initial=0.0)
     return matches
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from kinodex.agent.ask import find_variant
-from kinodex.agent.budget import Budget
+from kinodex.agent.catalogue import find_variant
+from kinodex.agent.limits.budget import Budget
 from kinodex.guards import Guard
 from kinodex.jobs.models import ModelChoice
 from kinodex.web.app import Site, make_app

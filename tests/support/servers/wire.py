@@ -14,7 +14,8 @@ from pydantic import BaseModel, Field
 
 from kinodex.agent.errors import InvalidReply, ModelError
 from kinodex.agent.models.openai_model import OpenAIModel
-from kinodex.agent.models.roles import ResponseCache, Role
+from kinodex.agent.models.response_cache import ResponseCache
+from kinodex.agent.models.roles import Role
 from kinodex.agent.protocol import Exchange, Question, Reply, Request, Segment, ShownFrame, Turn, Video
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
 from tests.support.servers.chat_server import ChatServer

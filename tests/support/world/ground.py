@@ -28,14 +28,14 @@ import numpy as np
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
-from kinodex.agent.budget import Budget
 from kinodex.agent.environment import Environment
+from kinodex.agent.limits.budget import Budget
 from kinodex.agent.protocol import EXACT_S, Models, Note, Question
 from kinodex.agent.requests.answer import AnswerFrames
 from kinodex.agent.session import Session
-from kinodex.agent.trace import Event, Exchanged
+from kinodex.agent.traces.events import Event, Exchanged
 from kinodex.agent.variants.base import Variant
-from kinodex.agent.variants.baselines import UniformParameters
+from kinodex.agent.variants.baselines.uniform import UniformParameters
 from kinodex.index.kinds import QUOTED_KINDS
 from kinodex.index.library import Library
 from kinodex.index.rows import StoredFrame, VideoRow

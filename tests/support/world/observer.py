@@ -21,14 +21,11 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-from kinodex.agent.models.completion import parse_reply, repair_messages, reply_schema, response_format, tool_parameters
-from kinodex.agent.prompts import (
-    join_turns,
-    picture_tokens,
-    request_message,
-    text_tokens,
-    turn_messages,
-)
+from kinodex.agent.models.reply_parser import parse_reply
+from kinodex.agent.models.schema_ladder import repair_messages, reply_schema, response_format, tool_parameters
+from kinodex.agent.prompts.messages import join_turns, turn_messages
+from kinodex.agent.prompts.rendering import request_message
+from kinodex.agent.prompts.tokens import picture_tokens, text_tokens
 from kinodex.agent.protocol import Exchange, R, Request, ShownFrame, Usage
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import VideoRow

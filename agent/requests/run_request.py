@@ -1,0 +1,18 @@
+"""Requests about a question and its videos: the fields that they have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kinodex.agent.protocol import Note, Question, R, Request, Video
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest(Request[R]):
+    """A request about a question and its videos; it lists `chapters`, or scenes, if a run reads them."""
+
+    role: ClassVar[str] = "policy"
+    question: Question
+    videos: tuple[Video, ...]
+    chapters: tuple[Note, ...] = ()

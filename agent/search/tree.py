@@ -1,0 +1,108 @@
+"""The tree of a search: the segments that may be explored next.
+
+A segment is divided at the frames that were seen in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from kinodex.agent.environment import Environment, Floats
+from kinodex.agent.limits.account import Account
+from kinodex.agent.protocol import ScoredSegment, Segment, ShownFrame
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A segment that may be explored: its reward 0..100 (None: unknown), query score and fused score 0..1.
+
+    `divided`: it was explored before and stays a candidate beside its parts.
+    """
+
+    segment: Segment
+    reward: float | None = None
+    explanation: str = ""
+    query_score: float = 0.0
+    fused: float = 0.0
+    divided: bool = False
+
+
+@dataclass(slots=True)
+class Tree:
+    """The candidates by segment number; a number is never used twice. Several videos are several roots."""
+
+    candidates: dict[int, Candidate] = field(default_factory=dict)
+    sampled: set[tuple[str, int]] = field(default_factory=set)
+    """Frames at which segments were divided: they count as seen, even before a model is shown them."""
+    _next: int = 0
+
+    def divide(self, number: int, frames: Sequence[ShownFrame], *, keep: bool = False) -> list[Candidate]:
+        """Replace a candidate by the parts between `frames`, each of which begins a part; or `keep` it beside them."""
+        parent = self.candidates[number].segment
+        self.candidates[number].divided = True
+        if not keep:
+            del self.candidates[number]
+        self.sampled |= {(frame.video_id, frame.frame_no) for frame in frames}
+        cuts = [parent.start_s, *(frame.time_s for frame in frames), parent.end_s]
+        return [self.add(parent.video_id, start_s, end_s) for start_s, end_s in pairwise(cuts) if start_s < end_s]
+
+    def add(self, video_id: str, start_s: float, end_s: float) -> Candidate:
+        """Add a candidate with the next number."""
+        candidate = Candidate(Segment(self._next, video_id, start_s, end_s))
+        self.candidates[self._next] = candidate
+        self._next += 1
+        return candidate
+
+
+def unseen_times(tree: Tree, environment: Environment, account: Account, segment: Segment) -> Floats:
+    """Times of the stored frames in a segment that were not sampled, and that no model has seen yet."""
+    stored = environment.vectors(segment.video_id)
+    first, last = np.searchsorted(stored.time_s, [segment.start_s, segment.end_s])
+    seen = {*account.shown_frame_nos(segment.video_id)}
+    seen |= {frame_no for video_id, frame_no in tree.sampled if video_id == segment.video_id}
+    unseen = [frame_no not in seen for frame_no in stored.frame_no[first:last].tolist()]
+    times: Floats = stored.time_s[first:last][np.array(unseen, bool)]
+    return times
+
+
+def affordable(account: Account, count: int) -> int:
+    """The part of `count` frames that the budget still allows."""
+    return count if account.frames_left is None else min(count, account.frames_left)
+
+
+def shown_candidates(
+    tree: Tree, environment: Environment, account: Account, score: Callable[[Candidate], float | None]
+) -> tuple[ScoredSegment, ...]:
+    """The candidates as the policy sees them; those without unseen frames cannot be explored."""
+    return tuple(
+        ScoredSegment(
+            each.segment,
+            score(each),
+            each.explanation,
+            explorable=len(unseen_times(tree, environment, account, each.segment)) > 0,
+            divided=each.divided,
+            rated=each.reward is not None,
+        )
+        for each in tree.candidates.values()
+    )
+
+
+def live_history(history: Sequence[ScoredSegment], tree: Tree, parent: int | None) -> tuple[ScoredSegment, ...]:
+    """Of the rewards so far, those of segments that can still be chosen, and that of the one now divided."""
+    live = {*tree.candidates, parent}
+    return tuple(each for each in history if each.segment.number in live)
+
+
+def border_rewards(
+    frames: Sequence[ShownFrame], parts: Sequence[Candidate], parent: float | None = None
+) -> list[float | None]:
+    """The larger reward of the two parts that each frame borders; if neither has one, that of their `parent`."""
+    rewards: list[float | None] = []
+    for frame in frames:
+        beside = [part.reward for part in parts if frame.time_s in (part.segment.start_s, part.segment.end_s)]
+        rewards.append(max((reward for reward in beside if reward is not None), default=parent))
+    return rewards

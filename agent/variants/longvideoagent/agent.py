@@ -1,0 +1,90 @@
+"""LongVideoAgent (arXiv 2512.20618): Algorithm 1, section 3.1, Tables 1, 3 and 5.
+
+A master that only reads takes one action a turn, K turns at most: it has a clip located, has frames of that clip
+looked at, or answers. An `Episode` carries out its actions; `jobs.train.rewards` has the rewards that train it. Three
+models: the roles "policy" (the master), "grounding" and "vision". `docs/papers.md` says what the paper leaves open,
+what was decided, and where the published code departs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from kinodex.agent.answer import Answer
+from kinodex.agent.protocol import Request
+from kinodex.agent.session import Session
+from kinodex.agent.variants.base import PAPER_FORM, QUOTED, THOUGHT, Step, Variant, for_query, joined, no_step, span
+from kinodex.agent.variants.longvideoagent.episode import answer_now, begin_episode, next_action, take_step
+from kinodex.agent.variants.longvideoagent.parameters import LongVideoAgentParameters
+from kinodex.agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, LocateClips
+from kinodex.index.kinds import LINE_KINDS
+
+
+async def longvideoagent(session: Session, parameters: LongVideoAgentParameters) -> Answer:
+    """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends the run in the middle of a turn."""
+    episode = begin_episode(session, parameters)
+    session.last_resort = lambda: answer_now(episode) if episode.has_evidence else None
+    while True:  # line 3
+        session.account.begin_round()
+        over = session.over()
+        is_turn_k = episode.literal and over == "rounds" and not session.rules.force_choice
+        if over and not is_turn_k:
+            return await session.conclude(answer_now(episode), over)
+        request = next_action(episode)
+        exchange = await session.exchange(request)  # lines 4 to 11
+        if exchange.reply is not None and exchange.reply.declines and request.declining != "allowed":
+            session.account.count_declined()
+            exchange = replace(exchange, reply=None, invalid=request.refusal())
+        if exchange.reply is not None and not exchange.reply.acts:  # lines 20 to 23
+            sufficient = exchange.reply.action == "answer"
+            doubt = await session.doubt(exchange.reply, episode.basis) if sufficient else ""
+            if not doubt:
+                return session.accept(exchange.reply, episode.basis, sufficient=sufficient)
+            exchange = replace(exchange, reply=None, invalid=doubt)
+        episode = await take_step(session, episode, exchange)  # lines 12 to 19, 24 to 27
+        if is_turn_k:  # line 29
+            return session.answer(None, (), "budget_exhausted", "rounds")
+
+
+def _searched(step: Step) -> str:
+    found = joined([span(note) for note in step["notes"][:QUOTED]])
+    return f"searched what is said and described{for_query(step)}" + (f", which led to {found}" if found else "")
+
+
+def _assumed(request: Request[Any]) -> Mapping[str, Any] | str | None:
+    """One clip after the other is located and looked at; the last turn is the answer."""
+    match request:
+        case ChooseAction():
+            looks = request.vision and len(request.turns) // 2 % 2 == 1
+            tag = "visual_query" if looks else "request_grounding"
+            return f"<think>{THOUGHT}</think><{tag}>{request.question.text}</{tag}>"
+        case AnswerNow():
+            return f"<think>{THOUGHT}</think><answer>{'A' if request.question.options else THOUGHT}</answer>"
+        case LocateClips():
+            left = [clip.number for clip in request.clips if clip.number not in request.visited]
+            return {**request.example(), "clips": left[:1]}
+    return None
+
+
+LONGVIDEOAGENT = Variant(
+    "longvideoagent",
+    "a master that only reads has clips located and looked at by two other models (arXiv 2512.20618)",
+    longvideoagent,
+    lambda longest_s: LongVideoAgentParameters(),
+    roles=("policy", "grounding", "vision"),
+    uses=LINE_KINDS,
+    ablations={"no vision agent": {"vision": False}, "no agents": {"rounds": 1}, **PAPER_FORM},
+    needs_language=True,
+    plain=(
+        "Reads what is said and described, and has the pictures looked at only where that helps. Good for films with "
+        "speech."
+    ),
+    words={
+        "request_grounding": _searched,
+        "visual_query": lambda step: f"had the frames there searched{for_query(step)}",
+        "malformed": no_step,
+    },
+    assumes=_assumed,
+)

@@ -1,0 +1,213 @@
+"""The episode in which a LongVideoAgent master acts, whichever model it is: the agent's loop and training share it.
+
+    episode = begin_episode(session, LongVideoAgentParameters())
+    while len(episode.turns) < 2 * (episode.steps - 1):
+        request = next_action(episode)              # render(request) is the first message, request.turns the rest
+        exchange = await session.exchange(request)  # or any other master's; `reply` is None if it was malformed
+        if exchange.reply is not None and not exchange.reply.acts:
+            break                                   # it answered
+        episode = await take_step(session, episode, exchange)
+    request = answer_now(episode)                   # the last turn: an answer or nothing
+
+`take_step` appends two turns, the master's and the reply to it: the clip that was located with its words, what was
+seen, or what was wrong. It asks the models of the roles "grounding" and "vision" through the session, and raises
+`OutOfBudget` and `ModelError` as `Session.ask` does; the episode before it stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kinodex.agent.answer_rules import Declining
+from kinodex.agent.protocol import VIDEO_ID_LENGTH, Exchange, Note, Question, Turn, Video
+from kinodex.agent.search.chapters import show_chapters
+from kinodex.agent.session import Session
+from kinodex.agent.traces.events import Acted
+from kinodex.agent.variants.longvideoagent.clips import CLIP_S, Clip, best_matching_clips, tagged_clips
+from kinodex.agent.variants.longvideoagent.parameters import LongVideoAgentParameters
+from kinodex.agent.variants.longvideoagent.requests import Action, AnswerNow, ChooseAction, LocateClips, ReadFrames
+from kinodex.agent.variants.longvideoagent.turns import thought, until_action
+
+TURN = "This is turn {turn} of {turns}."
+LAST_TURN = "This is your last turn: answer now, as <answer>...</answer>."
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """The state of a master and a question; `current` are the clips located last, `visited` all so far."""
+
+    question: Question
+    videos: tuple[Video, ...]
+    clips: tuple[Clip, ...]
+    parameters: LongVideoAgentParameters
+    steps: int
+    vision: bool
+    declining: Declining
+    turns: tuple[Turn, ...] = ()
+    current: tuple[Clip, ...] = ()
+    visited: tuple[int, ...] = ()
+    notes: tuple[Note, ...] = ()
+    chapters: tuple[Note, ...] = ()
+
+    @property
+    def literal(self) -> bool:
+        return self.parameters.form == "paper"
+
+    @property
+    def has_evidence(self) -> bool:
+        return bool(self.notes) or any(clip.has_words for clip in self.clips)
+
+    @property
+    def basis(self) -> tuple[Note, ...]:
+        """Notes about the current clips: an answer that nothing forced rests on them."""
+        starts = {(clip.video_id, clip.start_s) for clip in self.current}
+        return tuple(note for note in self.notes if (note.video_id, note.start_s) in starts)
+
+
+def begin_episode(session: Session, parameters: LongVideoAgentParameters) -> Episode:
+    """An episode about the session's question, in the videos that match it best; the session is narrowed to these.
+
+    All videos are read if they have no more than `clips` clips of about `clip_s` seconds together, else those that
+    match best: `videos` of them, and more while there are no more than `clips`. There is no vision agent where no video
+    has pictures.
+    """
+    everything = session.environment.videos
+    length_s = parameters.clip_s or CLIP_S
+    clips_each = sum(max(1, round(video.duration_s / length_s)) for video in everything) / len(everything)
+    count = max(parameters.videos, int(parameters.clips / clips_each))
+    best = [session.question.text], count, session.known_videos, parameters.anchors_from
+    session.environment = environment = session.environment.nearest(*best)
+    literal = parameters.form == "paper"
+    for video in environment.videos if not literal else ():
+        session.account.count_screen_text(environment.quoted(video.video_id, video.start_s, video.end_s))
+    if parameters.chapters:
+        show_chapters(session, summaries=False)
+    return Episode(
+        session.question,
+        environment.videos,
+        tuple(tagged_clips(environment, parameters.clip_s, subtitles_alone=literal)),
+        parameters,
+        steps=session.account.budget.rounds or parameters.rounds,
+        vision=parameters.vision and any(video.has_pictures for video in environment.videos),
+        declining=session.rules.while_searching,
+        chapters=session.chapters,
+    )
+
+
+def next_action(episode: Episode) -> ChooseAction:
+    return ChooseAction(**_known(episode), turns=episode.turns, declining=episode.declining)
+
+
+def answer_now(episode: Episode) -> AnswerNow:
+    """The request for the master's last turn; its answer does not say on which of the visited clips it rests."""
+    turns = episode.turns
+    if turns:
+        said = turns[-1].text.rpartition("\n\n")[0] or turns[-1].text  # without the number of the turn
+        turns = (*turns[:-1], Turn("user", f"{said}\n\n{LAST_TURN}"))
+    return AnswerNow(**_known(episode), notes=episode.notes, turns=turns)
+
+
+def _known(episode: Episode) -> dict[str, Any]:
+    return {
+        "question": episode.question,
+        "videos": episode.videos,
+        "clips": tuple(clip for clip in episode.clips if clip.has_words),
+        "steps": episode.steps,
+        "vision": episode.vision,
+        "chapters": episode.chapters,
+        "counted": not episode.literal,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """The reply to an action of the master; `located` are the clips that are current from now on, if any."""
+
+    reply: str
+    notes: tuple[Note, ...] = ()
+    located: tuple[Clip, ...] = ()
+    problem: str = ""
+
+
+async def take_step(session: Session, episode: Episode, exchange: Exchange[Action]) -> Episode:
+    """Carry out the master's action, and reply to it (Algorithm 1, lines 12 to 19, 24 to 26)."""
+    action = exchange.reply
+    if action is None:
+        turn, invalid = exchange.raw.strip() or "(nothing)", exchange.invalid or ""
+        said = f"That was not a correct action: {invalid}. Think again, and take one action."  # line 25
+        outcome = _Outcome(said, problem=invalid)
+    else:
+        do = _look if action.action == "visual_query" else _ground
+        turn, outcome = until_action(exchange.raw), await do(session, episode, action.query)
+    name, arguments = (action.action, {"query": action.query}) if action else ("malformed", {})
+    thoughts = thought(exchange.raw)
+    session.emit(Acted(session.account.rounds, name, arguments, thoughts, outcome.notes, outcome.problem))
+    due = "" if episode.literal else f"\n\n{TURN.format(turn=len(episode.turns) // 2 + 2, turns=episode.steps)}"
+    return replace(
+        episode,
+        turns=(*episode.turns, Turn("assistant", turn), Turn("user", f"{outcome.reply}{due}")),
+        current=outcome.located or episode.current,
+        visited=tuple(dict.fromkeys((*episode.visited, *(clip.number for clip in outcome.located)))),
+        notes=(*episode.notes, *outcome.notes),
+    )
+
+
+async def _look(session: Session, episode: Episode, query: str) -> _Outcome:
+    """Have frames of the current clips read for the master's query: VISIONAGENT(q_vis, V), line 15."""
+    if not episode.current:
+        return _failed("No clip has been located yet, so nothing can be looked at; use <request_grounding> first.")
+    first, last = episode.current[0], episode.current[-1]
+    if not session.environment.pictured(first.video_id):
+        return _failed("There are no frames of this clip, so nothing can be looked at; only its words are known.")
+    left = session.account.frames_left
+    most = episode.parameters.frames
+    count = most if left is None else min(most, left)
+    frames = session.environment.frames_between(first.video_id, first.start_s, last.end_s, count)
+    reply = await session.ask(ReadFrames(query=query, clips=episode.current, frames=frames))
+    if reply is None:
+        return _failed("The assistant who looks gave no reply that can be used.")
+    note = Note(first.video_id, first.start_s, last.end_s, "vision", reply.observation.strip())
+    return _Outcome(f"Looked at {_tags(episode, episode.current)}: {note.text}", (note,))
+
+
+async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
+    """Locate clips by the words of all, else by their pictures: GROUNDINGAGENT(q, S), line 18.
+
+    By the paper it knows neither the master's `wish` nor what was located before.
+    """
+    located: Sequence[Clip] = ()
+    wish, visited = ("", ()) if episode.literal else (wish, episode.visited)
+    if any(clip.has_words for clip in episode.clips):
+        request = LocateClips(
+            question=episode.question,
+            videos=episode.videos,
+            clips=episode.clips,
+            window=episode.parameters.window,
+            wish=wish,
+            visited=visited,
+        )
+        reply = await session.ask(request)
+        if reply is None:
+            return _failed("The assistant who locates clips gave no reply that can be used.")
+        located = [episode.clips[number - 1] for number in reply.clips]
+    if not located:
+        text = wish or episode.question.text
+        limits = visited, episode.parameters.window, episode.parameters.anchors_from
+        located = best_matching_clips(session.environment, episode.clips, text, *limits)
+    if not located:
+        return _failed("Every clip has been located before; there is no other one.")
+    notes = tuple(Note(clip.video_id, clip.start_s, clip.end_s, "grounding", clip.words) for clip in located)
+    text = "\n".join(f"{_tags(episode, [clip])}: {clip.words}" for clip in located)
+    return _Outcome(f"Located:\n{text}", notes, tuple(located))
+
+
+def _failed(problem: str) -> _Outcome:
+    return _Outcome(problem, problem=problem)
+
+
+def _tags(episode: Episode, clips: Sequence[Clip]) -> str:
+    tags = " ".join(f"<clip_{clip.number}>" for clip in clips)
+    video = f" of video {clips[0].video_id[:VIDEO_ID_LENGTH]}" if len(episode.videos) > 1 else ""
+    return f"{tags} ({clips[0].start_s:.1f} s to {clips[-1].end_s:.1f} s{video})"

@@ -12,7 +12,6 @@ from pydantic import TypeAdapter, ValidationError
 from kinodex.agent.answer import Answer
 from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.catalogue import VARIANTS, check_fit, find_variant
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadAnswer, BadSettings, NoUsableReply, OutOfBudget, TakesNoPictures
 from kinodex.agent.gate import Gate
 from kinodex.agent.limits.account import Account
@@ -20,12 +19,15 @@ from kinodex.agent.limits.budget import UNLIMITED, Budget
 from kinodex.agent.limits.ledger import Ledger
 from kinodex.agent.limits.stop import StopSignal
 from kinodex.agent.limits.work_clock import time_limit
-from kinodex.agent.protocol import Models, Question, model_for
+from kinodex.agent.protocol.exchange import Models, model_for
+from kinodex.agent.protocol.question import Question
 from kinodex.agent.session import Session
 from kinodex.agent.traces.events import Acted, Event, Finished, RunStarted
 from kinodex.agent.traces.prior_evidence import PriorEvidence
 from kinodex.agent.traces.trace import record
-from kinodex.agent.variants.base import Variant, with_settings
+from kinodex.agent.variants.base import Variant
+from kinodex.agent.variants.settings import with_settings
+from kinodex.agent.videos.environment import Environment
 
 ANSWER = TypeAdapter(Answer)
 HANG_S = 600.0

@@ -11,7 +11,9 @@ from functools import partial
 from typing import Any, Generic, Protocol
 
 from kinodex.agent.errors import AllRejected, InvalidReply, ModelRejected, OutOfBudget
-from kinodex.agent.protocol import Exchange, Model, R, Request, Usage
+from kinodex.agent.protocol.exchange import Exchange, Model, Usage
+from kinodex.agent.protocol.reply import R
+from kinodex.agent.protocol.request import Request
 
 ATTEMPTS = 2
 NO_COST = Usage()

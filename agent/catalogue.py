@@ -17,7 +17,7 @@ from kinodex.agent.variants.longvideoagent.agent import LONGVIDEOAGENT
 from kinodex.agent.variants.vca.agent import VCA
 from kinodex.agent.variants.videoagent.agent import VIDEOAGENT
 from kinodex.agent.variants.videoagent2.agent import VIDEOAGENT2
-from kinodex.agent.variants.videoseek import VIDEOSEEK
+from kinodex.agent.variants.videoseek.agent import VIDEOSEEK
 from kinodex.agent.variants.videotree.agent import VIDEOTREE
 
 VARIANTS: tuple[Variant, ...] = (

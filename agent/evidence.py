@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from kinodex.agent.environment import Environment
-from kinodex.agent.protocol import Note, ShownFrame, citation_numbers
+from kinodex.agent.protocol.frames import ShownFrame, citation_numbers
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.videos.environment import Environment
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,9 @@ from dataclasses import replace
 from kinodex.agent.answer import Answer
 from kinodex.agent.errors import AllRejected, ModelRejected, OutOfBudget
 from kinodex.agent.evidence import Shown, cited_items
-from kinodex.agent.protocol import Note, ShownFrame, request_key
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.request_key import request_key
 from kinodex.agent.requests.answer import Answered, Conclusion
 from kinodex.agent.requests.verify import Verify, VerifyNotes
 from kinodex.agent.session import Session, answer_text

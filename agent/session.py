@@ -18,7 +18,6 @@ from typing import Any, TypeVar, cast
 from kinodex.agent.answer import Answer, Status
 from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.attempts import ATTEMPTS, ask_once, ask_until_usable
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings, NoUsableReply, OutOfBudget
 from kinodex.agent.evidence import Shown, evidence_ranges, shown_numbers
 from kinodex.agent.limits.account import Account
@@ -28,20 +27,13 @@ from kinodex.agent.limits.stop import StopSignal
 from kinodex.agent.limits.work_clock import time_limit
 from kinodex.agent.prompts.shortening import fit_pictures, fit_request
 from kinodex.agent.prompts.tokens import estimate_request
-from kinodex.agent.protocol import (
-    Exchange,
-    LogEntry,
-    Model,
-    Models,
-    Note,
-    Question,
-    R,
-    Reply,
-    Request,
-    ScoredSegment,
-    ShownFrame,
-    model_for,
-)
+from kinodex.agent.protocol.exchange import Exchange, Model, Models, model_for
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import LogEntry, Note
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.reply import R, Reply
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import ScoredSegment
 from kinodex.agent.requests.answer import (
     Answered,
     AnswerFrames,
@@ -55,6 +47,7 @@ from kinodex.agent.requests.tree import Decide, Decision, ScoreKind
 from kinodex.agent.traces.events import Decided, Event, Exchanged
 from kinodex.agent.traces.replay import ReplayModel
 from kinodex.agent.usable_replies import UsableReplies
+from kinodex.agent.videos.environment import Environment
 
 A = TypeVar("A")
 Emit = Callable[[Event], None]

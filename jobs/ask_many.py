@@ -10,13 +10,14 @@ from typing import Any
 from kinodex.agent.answer import Answer
 from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.ask import ask, spent_until
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import ENDS_ALL, BadSettings, ModelRejected, ModelUnreachable
 from kinodex.agent.limits.budget import UNLIMITED, Budget
-from kinodex.agent.protocol import Models, Question
+from kinodex.agent.protocol.exchange import Models
+from kinodex.agent.protocol.question import Question
 from kinodex.agent.questions_failed import QuestionsFailed
 from kinodex.agent.traces.events import Event
 from kinodex.agent.variants.base import Variant
+from kinodex.agent.videos.environment import Environment
 from kinodex.errors import KinodexError
 from kinodex.jobs.batch import Batch, Limits
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kinodex.agent.models.endpoint import Endpoint
     from kinodex.agent.models.response_cache import ResponseCache
     from kinodex.agent.models.roles import Role
-    from kinodex.agent.protocol import Usage
+    from kinodex.agent.protocol.exchange import Usage
     from kinodex.index.spaces.video_text import VideoTextModel
 
 INSTRUCTION = "Represent the user's input."
@@ -114,7 +114,7 @@ class ServedModel:
         from kinodex.agent.limits.parallel_calls import gather_all
         from kinodex.agent.models.endpoint import Endpoint
         from kinodex.agent.models.response_cache import ResponseCache
-        from kinodex.agent.protocol import Usage
+        from kinodex.agent.protocol.exchange import Usage
         from kinodex.jobs.models import cache_file
 
         endpoint = Endpoint(self.role)
@@ -131,7 +131,7 @@ class ServedModel:
         self, endpoint: Endpoint, kept: ResponseCache, words: str, jpegs: Sequence[bytes], dim: int | None
     ) -> tuple[list[float], Usage]:
         from kinodex.agent.models.provider_errors import other_dimensions
-        from kinodex.agent.protocol import Usage
+        from kinodex.agent.protocol.exchange import Usage
 
         body = self.body(words, jpegs)
         key = hashlib.sha256(json.dumps(["embeddings", self.role.place, body], sort_keys=True).encode()).hexdigest()

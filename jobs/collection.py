@@ -25,14 +25,18 @@ from pydantic import ValidationError
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.attempts import Outcome, ask_checked
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings, InvalidReply
 from kinodex.agent.evidence import Evidence
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.limits.ledger import Ledger
 from kinodex.agent.limits.stop import StopSignal
 from kinodex.agent.models.roles import DEFAULT_ROLE, Role
-from kinodex.agent.protocol import Note, Question, R, Request, Usage, Video
+from kinodex.agent.protocol.exchange import Usage
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.reply import R
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import Video
 from kinodex.agent.requests.collection import (
     FOUND,
     AnswerFromRows,
@@ -43,7 +47,9 @@ from kinodex.agent.requests.collection import (
 from kinodex.agent.requests.extract import ExtractRows
 from kinodex.agent.requests.row_schema import read_schema
 from kinodex.agent.traces.events import Acted, Event, Finished, RunStarted
-from kinodex.agent.variants.base import Variant, with_settings
+from kinodex.agent.variants.base import Variant
+from kinodex.agent.variants.settings import with_settings
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.durations import counted
 from kinodex.index.errors import LibraryBusy, QueryError
 from kinodex.index.library import Library

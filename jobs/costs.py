@@ -14,7 +14,8 @@ from kinodex.agent.models.assumed_model import expected_usage
 from kinodex.agent.models.response_cache import ResponseCache
 from kinodex.agent.models.roles import Role
 from kinodex.agent.models.sight import sight_key
-from kinodex.agent.protocol import Request, Usage
+from kinodex.agent.protocol.exchange import Usage
+from kinodex.agent.protocol.request import Request
 from kinodex.jobs.models import ModelChoice, cache_file, endpoint_roles
 
 AT_MOST = "at most"

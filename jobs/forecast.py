@@ -16,14 +16,15 @@ from typing import Any, cast
 from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.ask import ask
 from kinodex.agent.catalogue import check_fit, find_variant
-from kinodex.agent.environment import Environment, LibraryVideos
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.limits.ledger import Ledger
 from kinodex.agent.models.assumed_model import Assumed, Bill
 from kinodex.agent.models.roles import DEFAULT_ROLE, Role
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.agent.traces.prior_evidence import PriorEvidence
 from kinodex.agent.variants.base import Variant
+from kinodex.agent.videos.environment import Environment
+from kinodex.agent.videos.library_videos import LibraryVideos
 from kinodex.index.rows import NoteRow
 from kinodex.jobs.costs import COSTS, Forecast, sight_tries, spread
 from kinodex.jobs.models import ModelChoice, endpoint_roles

@@ -13,17 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.environment import (
-    FLAT,
-    NO_MATCH,
-    SAME_DISTANCE_SHARE,
-    AnchorsFrom,
-    Environment,
-    Floats,
-    calibrate,
-    line_deviations,
-)
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.videos.environment import Environment
+from kinodex.agent.videos.library_videos import AnchorsFrom
+from kinodex.agent.videos.line_matches import line_deviations
+from kinodex.agent.videos.scale import FLAT, NO_MATCH, SAME_DISTANCE_SHARE, Floats, calibrate
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import Basis, VideoRow
 from kinodex.index.search.fusion import shares_words
@@ -54,7 +48,7 @@ class Grounding:
 
     By search alone there is an order, or a probability of the space's own, and `present` is None. A model that looked
     (`kinodex.jobs.verdicts`) or an agent says that it is there or not, for the `reason`. `candidates` are the best
-    ranges in any case; their scores are `evidence` on the scale from 0 to 1 of `kinodex.agent.environment`, which
+    ranges in any case; their scores are `evidence` on the scale from 0 to 1 of `kinodex.agent.videos.scale`, which
     orders the ranges of one text and says nothing across texts. `evidence` is the greatest deviation found, in robust
     standard deviations; of an agent it is None.
     """

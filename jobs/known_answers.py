@@ -9,7 +9,7 @@ from pathlib import Path
 from kinodex.agent.answer import Answer
 from kinodex.agent.errors import BadQuestion
 from kinodex.agent.evidence import Evidence
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.index.named_files import read_bytes
 from kinodex.index.nesting import parse_json
 from kinodex.jobs.errors import UsageError

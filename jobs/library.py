@@ -33,7 +33,8 @@ from kinodex.pipeline.source import Source
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from kinodex.agent.protocol import Note, ShownFrame
+    from kinodex.agent.protocol.frames import ShownFrame
+    from kinodex.agent.protocol.notes import Note
 
 NAMED = 5
 """Films that an error names."""
@@ -73,7 +74,7 @@ def shown_between(
     library: LibraryReader, video: VideoRow, spans_s: Sequence[tuple[float, float]], count: int
 ) -> list[tuple[ShownFrame, ...]]:
     """The same frames as a request to a model has them; none for a `count` of 0."""
-    from kinodex.agent.protocol import ShownFrame
+    from kinodex.agent.protocol.frames import ShownFrame
 
     if not (count and spans_s):
         return [() for _ in spans_s]
@@ -85,7 +86,7 @@ def notes_between(
     library: LibraryReader, video_id: str, start_s: float, end_s: float, *, captions: bool = True
 ) -> list[Note]:
     """Quote the lines of a part, kind by kind; `captions` are left out on request."""
-    from kinodex.agent.protocol import Note
+    from kinodex.agent.protocol.notes import Note
 
     kinds = [kind for kind in LINE_KINDS if captions or kind != "captions"]
     lines = library.lines.rows(video_id, kinds, start_s, end_s)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kinodex.agent.environment import Environment
-from kinodex.agent.protocol import Model, Models
+from kinodex.agent.protocol.exchange import Model, Models
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.named_files import read_toml
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.model_loop import ModelLoop

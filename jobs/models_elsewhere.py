@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kinodex.agent.errors import TakesNoPictures
-from kinodex.agent.protocol import Exchange, Model, Models, R, Request, Usage
+from kinodex.agent.protocol.exchange import Exchange, Model, Models, Usage
+from kinodex.agent.protocol.reply import R
+from kinodex.agent.protocol.request import Request
 from kinodex.index.shared_switch import SharedSwitch
 from kinodex.jobs.model_loop import ModelLoop
 

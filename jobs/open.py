@@ -15,8 +15,8 @@ from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
-    from kinodex.agent.environment import Detect, Environment
-    from kinodex.agent.protocol import ShownFrame
+    from kinodex.agent.protocol.frames import ShownFrame
+    from kinodex.agent.videos.environment import Detect, Environment
     from kinodex.pipeline.models.detector import Detector
 
 
@@ -66,7 +66,7 @@ def open_environment(
     `space` is one of the library's spaces by name or digest, None being its own. `detector` is the hub id or folder of
     a model that looks into stored frames for things that the library's detections do not name.
     """
-    from kinodex.agent.environment import Environment
+    from kinodex.agent.videos.environment import Environment
 
     library = Library.open(place) if isinstance(place, str) else place
     detect = None

@@ -14,7 +14,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from kinodex.agent.protocol import Usage, plain
+from kinodex.agent.protocol.exchange import Usage
+from kinodex.agent.protocol.request_key import plain
 from kinodex.agent.traces.events import Acted, Event, Exchanged, Finished, RunStarted
 from kinodex.jobs.errors import UsageError
 from kinodex.redaction import redact, redact_uri

@@ -17,7 +17,9 @@ from kinodex.agent.errors import TakesNoPictures
 from kinodex.agent.limits.parallel_calls import gather_all
 from kinodex.agent.models.response_cache import ResponseCache, cache_key
 from kinodex.agent.models.roles import Role
-from kinodex.agent.protocol import Model, Models, Note, ShownFrame, Usage, model_for
+from kinodex.agent.protocol.exchange import Model, Models, Usage, model_for
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import Note
 from kinodex.agent.requests.judge_moments import FoundMoment, JudgeMoments, MomentVerdicts
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import Hit

@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.agent.answer_rules import AnswerRules as AnswerRules
     from kinodex.agent.ask import ask as ask
     from kinodex.agent.builtin.model import RuleBasedModel as RuleBasedModel
-    from kinodex.agent.environment import Environment as Environment
     from kinodex.agent.errors import AgentError as AgentError
     from kinodex.agent.errors import ModelError as ModelError
     from kinodex.agent.evidence import Evidence as Evidence
@@ -34,10 +33,11 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.agent.models.response_cache import ResponseCache as ResponseCache
     from kinodex.agent.models.roles import Price as Price
     from kinodex.agent.models.roles import Role as Role
-    from kinodex.agent.protocol import Question as Question
+    from kinodex.agent.protocol.question import Question as Question
     from kinodex.agent.questions_failed import QuestionsFailed as QuestionsFailed
     from kinodex.agent.traces.replay import ReplayModel as ReplayModel
     from kinodex.agent.variants.base import Variant as Variant
+    from kinodex.agent.videos.environment import Environment as Environment
     from kinodex.errors import KinodexError as KinodexError
     from kinodex.evaluation import evaluate as _evaluate
     from kinodex.frames import Frame as Frame
@@ -78,7 +78,6 @@ _HOMES = {
     "kinodex.agent.answer_rules": "AnswerRules",
     "kinodex.agent.ask": "ask",
     "kinodex.agent.builtin.model": "RuleBasedModel",
-    "kinodex.agent.environment": "Environment",
     "kinodex.agent.errors": "AgentError ModelError",
     "kinodex.agent.evidence": "Evidence",
     "kinodex.agent.limits.budget": "Budget",
@@ -87,10 +86,11 @@ _HOMES = {
     "kinodex.agent.models.openai_model": "OpenAIModel",
     "kinodex.agent.models.response_cache": "ResponseCache",
     "kinodex.agent.models.roles": "Price Role",
-    "kinodex.agent.protocol": "Question",
+    "kinodex.agent.protocol.question": "Question",
     "kinodex.agent.questions_failed": "QuestionsFailed",
     "kinodex.agent.traces.replay": "ReplayModel",
     "kinodex.agent.variants.base": "Variant",
+    "kinodex.agent.videos.environment": "Environment",
     "kinodex.errors": "KinodexError",
     "kinodex.evaluation": "eval",
     "kinodex.frames": "Frame ingest",

@@ -30,11 +30,13 @@ from kinodex.runs import RUN, Run, watched
 
 if TYPE_CHECKING:
     from kinodex.agent.answer import Answer
-    from kinodex.agent.environment import AnchorsFrom, Detect, Environment
-    from kinodex.agent.protocol import Models, Question
+    from kinodex.agent.protocol.exchange import Models
+    from kinodex.agent.protocol.question import Question
     from kinodex.agent.requests.collection import CollectionPlan
     from kinodex.agent.traces.prior_evidence import PriorEvidence
     from kinodex.agent.variants.base import Variant
+    from kinodex.agent.videos.environment import Detect, Environment
+    from kinodex.agent.videos.library_videos import AnchorsFrom
     from kinodex.index.library import Library, LibraryReader
     from kinodex.index.rows import VideoRow
     from kinodex.jobs.collection import CollectionAnswer, CollectionRequest
@@ -217,7 +219,7 @@ class Desk:
 
     def check(self, request: Ask) -> Variant:
         """Return the agent of a request; raises what asking it would raise before a model is asked."""
-        from kinodex.agent.variants.base import with_settings
+        from kinodex.agent.variants.settings import with_settings
 
         variant = self.variant(request)
         question_of(request)
@@ -260,7 +262,7 @@ class Desk:
         return videos_left_out(self.variant(request), request.settings, len(self.videos(request)))
 
     def _environment_of(self, among: LibraryReader, rows: Sequence[VideoRow]) -> Environment:
-        from kinodex.agent.environment import Environment
+        from kinodex.agent.videos.environment import Environment
 
         states = tuple(among.tables.version(name) for name in STATES if among.tables.has(name))
         key = tuple((row.video_id, row.ingested_at) for row in rows), states
@@ -350,14 +352,14 @@ class Desk:
 
 def question_of(request: Ask) -> Question:
     """Return the question of a request; raises BadQuestion for options that make no sense."""
-    from kinodex.agent.protocol import Question
+    from kinodex.agent.protocol.question import Question
 
     return Question(request.question, request.options, earlier=request.earlier)
 
 
 def videos_left_out(variant: Variant, settings: Mapping[str, Any], count: int) -> str | None:
     """Say that an agent looks at some of so many videos; None where it looks at all."""
-    from kinodex.agent.variants.base import with_settings
+    from kinodex.agent.variants.settings import with_settings
 
     most = getattr(with_settings(variant.parameters(0.0), settings), "videos", None)
     if not isinstance(most, int) or count <= most:

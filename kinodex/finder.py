@@ -20,7 +20,7 @@ from kinodex.query_pictures import Picture, is_vector, unit_vector, upright_pixe
 from kinodex.query_vectors import Floats, QueryVectors, embedder_key, plain_query
 
 if TYPE_CHECKING:
-    from kinodex.agent.environment import AnchorsFrom
+    from kinodex.agent.videos.library_videos import AnchorsFrom
     from kinodex.index.library import LibraryReader
     from kinodex.index.sentences import Meaning
     from kinodex.index.spaces.embedders import ImageEmbedder, TextEmbedder

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL.Image import Image
 
-    from kinodex.agent.protocol import Question
+    from kinodex.agent.protocol.question import Question
     from kinodex.index.torch_frames import Transform
     from kinodex.jobs.ingest.commit import IngestReport, Progress
 
@@ -38,7 +38,7 @@ VideoName = str | VideoRow
 
 def question_of(question: str | Question, options: Sequence[str]) -> Question:
     """The question of a text and its options, or the one given; raises UsageError for both."""
-    from kinodex.agent.protocol import Question
+    from kinodex.agent.protocol.question import Question
 
     if isinstance(question, str):
         return Question(question, tuple(options))

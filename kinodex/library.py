@@ -37,12 +37,13 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from kinodex.agent.answer_rules import AnswerRules
-    from kinodex.agent.environment import Environment
     from kinodex.agent.limits.budget import Budget
     from kinodex.agent.limits.stop import StopSignal
-    from kinodex.agent.protocol import Models, Question
+    from kinodex.agent.protocol.exchange import Models
+    from kinodex.agent.protocol.question import Question
     from kinodex.agent.traces.events import Event
     from kinodex.agent.variants.base import Variant
+    from kinodex.agent.videos.environment import Environment
     from kinodex.desk import Desk
     from kinodex.finder import Finder
     from kinodex.index.library import Library as Tables
@@ -610,7 +611,7 @@ class Library:
 
     def environment(self, *videos: VideoName) -> Environment:
         """Give these videos, or all, as agents may see them: the environment that `kinodex.ask` takes."""
-        from kinodex.agent.environment import Environment
+        from kinodex.agent.videos.environment import Environment
 
         return Environment.open(self._reader, *names_of(videos), space=self.space)
 

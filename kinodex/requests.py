@@ -20,7 +20,7 @@ from pydantic_core import ErrorDetails
 
 from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.limits.budget import Budget
-from kinodex.agent.protocol import MAX_OPTIONS, Earlier
+from kinodex.agent.protocol.question import MAX_OPTIONS, Earlier
 from kinodex.index.errors import QueryError
 from kinodex.index.flags import Flag, flag_of
 from kinodex.index.kinds import ALL, places_help

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.builtin.sketch_words import COLOURS, HOURS, NUMBERS, PLACES, THINGS, TITLES, counted, title_card
-from kinodex.agent.environment import Environment, LibraryVideos
 from kinodex.agent.errors import NeedsLanguage
-from kinodex.agent.protocol import ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.videos.environment import Environment
+from kinodex.agent.videos.library_videos import LibraryVideos
 
 SPACE = "builtin"
 SHARPNESS = 60.0

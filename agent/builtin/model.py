@@ -18,8 +18,12 @@ from typing import Any
 from kinodex.agent.builtin.frames import match_frames
 from kinodex.agent.builtin.rules import rule
 from kinodex.agent.builtin.statements import cloze_statements
-from kinodex.agent.environment import Environment
-from kinodex.agent.protocol import Exchange, Question, R, Request, citation_numbers
+from kinodex.agent.protocol.exchange import Exchange
+from kinodex.agent.protocol.frames import citation_numbers
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.reply import R
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.videos.environment import Environment
 
 
 class RuleBasedModel:

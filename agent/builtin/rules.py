@@ -15,13 +15,17 @@ from kinodex.agent.builtin.frames import find_moment, frames_settle, judge_frame
 from kinodex.agent.builtin.notes import is_settled, judge
 from kinodex.agent.builtin.quoted_lines import screen_reply
 from kinodex.agent.builtin.statements import Verdict, cloze_statements, to_reply
-from kinodex.agent.environment import Environment, calibrate
 from kinodex.agent.errors import NeedsLanguage
-from kinodex.agent.protocol import Question, Request, ScoredSegment, ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import ScoredSegment
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Recall
 from kinodex.agent.requests.describe import DescribeSegment
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from kinodex.agent.requests.verify import Verify
+from kinodex.agent.videos.environment import Environment
+from kinodex.agent.videos.scale import calibrate
 
 MAX_QUERIES = 5
 

@@ -18,7 +18,8 @@ from functools import cache, lru_cache
 
 from kinodex.agent.builtin.sketch_words import COLOURS, HOURS, NUMBERS, PLACES, THINGS, TITLES
 from kinodex.agent.builtin.statements import Verdict
-from kinodex.agent.protocol import Note, Question
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.question import Question
 
 MOST_EVIDENCE = 4
 WORD_FORMS = ("ing", "ied", "ies", "ed", "es", "s")

@@ -10,7 +10,9 @@ from typing import Any
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.limits.ledger import Ledger
 from kinodex.agent.limits.work_clock import WorkClock
-from kinodex.agent.protocol import Note, ShownFrame, Usage
+from kinodex.agent.protocol.exchange import Usage
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import Note
 
 GROWTH = 1.1
 """A call may cost this many times the largest call before it."""

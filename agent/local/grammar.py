@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.errors import ModelRejected
-from kinodex.agent.protocol import R, Request
+from kinodex.agent.protocol.reply import R
+from kinodex.agent.protocol.request import Request
 
 if TYPE_CHECKING:
     import torch

@@ -22,7 +22,9 @@ from kinodex.agent.models.schema_ladder import repair_messages, schema_request
 from kinodex.agent.prompts.messages import Message, turn_messages, user_message, without_calls
 from kinodex.agent.prompts.rendering import render
 from kinodex.agent.prompts.shortening import fit_context
-from kinodex.agent.protocol import Exchange, R, Request, Usage
+from kinodex.agent.protocol.exchange import Exchange, Usage
+from kinodex.agent.protocol.reply import R
+from kinodex.agent.protocol.request import Request
 from kinodex.index.spaces.import_torch import import_torchvision
 from kinodex.index.spaces.quick_hub import quick_hub
 

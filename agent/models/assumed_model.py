@@ -12,7 +12,9 @@ from kinodex.agent.models.openai_model import wire_messages
 from kinodex.agent.models.reply_parser import parse_reply
 from kinodex.agent.models.roles import Role
 from kinodex.agent.prompts.tokens import PictureRule, estimate_tokens, text_tokens
-from kinodex.agent.protocol import Exchange, R, Request, Usage
+from kinodex.agent.protocol.exchange import Exchange, Usage
+from kinodex.agent.protocol.reply import R
+from kinodex.agent.protocol.request import Request
 
 Kind = type[Request[Any]]
 Assumes = Callable[[Request[Any]], object]
@@ -65,7 +67,7 @@ class Assumed:
         return self.role.model
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
-        """Answer a request; see `kinodex.agent.protocol.Model`."""
+        """Answer a request; see `kinodex.agent.protocol.exchange.Model`."""
         text = assumed_reply(self.assumes, request)
         usage = expected_usage(request, self.role, text, self.pictures)
         self.bill.add(request, usage)

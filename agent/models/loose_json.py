@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol import after_thought
+from kinodex.agent.protocol.reply import after_thought
 from kinodex.index.nesting import MOST_DEPTH, is_deep_value
 
 

@@ -30,7 +30,10 @@ from kinodex.agent.prompts.messages import Message, hash_pictures, join_turns, t
 from kinodex.agent.prompts.rendering import request_message
 from kinodex.agent.prompts.shortening import fit_context, fit_pictures, quoted_characters
 from kinodex.agent.prompts.tokens import estimate_tokens, text_tokens
-from kinodex.agent.protocol import Detail, Exchange, R, Request, Usage
+from kinodex.agent.protocol.exchange import Exchange, Usage
+from kinodex.agent.protocol.frames import Detail
+from kinodex.agent.protocol.reply import R
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.replies.joint import TITLE as JOINT_NAME
 
 STORED = TypeAdapter(Completion)

@@ -14,7 +14,8 @@ from pydantic import ValidationError
 
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.loose_json import TOKEN, json_values
-from kinodex.agent.protocol import R, Reply, Request, after_thought
+from kinodex.agent.protocol.reply import R, Reply, after_thought
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.replies.calls import flat_call
 from kinodex.agent.replies.schema import DOTS, REASONING, filled_in, words_of_form
 

@@ -22,7 +22,8 @@ from pydantic import (
 )
 
 from kinodex.agent.errors import BadSettings, KeyMissing
-from kinodex.agent.protocol import Detail, Usage
+from kinodex.agent.protocol.exchange import Usage
+from kinodex.agent.protocol.frames import Detail
 
 DEFAULT_ROLE = "default"
 ROLES = (DEFAULT_ROLE, "policy", "reward", "vision", "grounding", "captioner", "judge")

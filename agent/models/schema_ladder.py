@@ -14,7 +14,8 @@ from typing import Literal, get_args
 from pydantic import BaseModel
 
 from kinodex.agent.prompts.messages import Message
-from kinodex.agent.protocol import R, Request
+from kinodex.agent.protocol.reply import R
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.replies.schema import Schema, strict_schema
 
 Rung = Literal["json_schema", "json_object", "text"]

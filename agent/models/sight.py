@@ -22,7 +22,7 @@ from kinodex.agent.models.endpoint import Endpoint
 from kinodex.agent.models.response_cache import ResponseCache, cache_key
 from kinodex.agent.models.roles import Role
 from kinodex.agent.prompts.messages import user_message
-from kinodex.agent.protocol import ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame
 
 SIDE_PX = 64
 COLOUR = "blue"

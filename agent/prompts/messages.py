@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from kinodex.agent.prompts.parts import frame_labels, frame_parts, text_part
-from kinodex.agent.protocol import Detail, ShownFrame, Turn
+from kinodex.agent.protocol.frames import Detail, ShownFrame
+from kinodex.agent.protocol.request import Turn
 
 Message = dict[str, object]
 

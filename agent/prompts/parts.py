@@ -7,7 +7,8 @@ import io
 from collections.abc import Sequence
 
 from kinodex.agent.prompts.times import beside
-from kinodex.agent.protocol import VIDEO_ID_LENGTH, Detail, ShownFrame, Video, citation_numbers
+from kinodex.agent.protocol.frames import Detail, ShownFrame, citation_numbers
+from kinodex.agent.protocol.videos import VIDEO_ID_LENGTH, Video
 from kinodex.index.pictures import stored_picture
 
 Part = dict[str, object]

@@ -24,7 +24,11 @@ from kinodex.agent.prompts.segments import (
     segment_line,
 )
 from kinodex.agent.prompts.times import beside_range
-from kinodex.agent.protocol import VIDEO_ID_LENGTH, Detail, R, Request, by_kind, citation_numbers
+from kinodex.agent.protocol.frames import Detail, citation_numbers
+from kinodex.agent.protocol.notes import by_kind
+from kinodex.agent.protocol.reply import R
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import VIDEO_ID_LENGTH
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template

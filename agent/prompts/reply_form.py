@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from kinodex.agent.protocol import Request
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.replies.joint import Joint
 from kinodex.agent.replies.schema import DOTS, NAMED, REASONING, Schema
 

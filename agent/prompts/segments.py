@@ -11,16 +11,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kinodex.agent.prompts.times import beside_range, seconds
-from kinodex.agent.protocol import (
-    VIDEO_ID_LENGTH,
-    Request,
-    ScoredSegment,
-    Segment,
-    ShownFrame,
-    Video,
-    citation_numbers,
-    listed_candidates,
-)
+from kinodex.agent.protocol.frames import ShownFrame, citation_numbers
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import VIDEO_ID_LENGTH, ScoredSegment, Segment, Video, listed_candidates
 from kinodex.index.text import beginning
 
 IN_FULL = 6
@@ -41,7 +34,7 @@ def candidate_lines(
 ) -> list[str]:
     """The best-scored segments that can be explored, or all, by number; `scores` are "fused", "reward" or "none".
 
-    Which are listed is said by `kinodex.agent.protocol.listed_candidates`.
+    Which are listed is said by `kinodex.agent.protocol.videos.listed_candidates`.
     """
     live = listed_candidates(candidates, scores, in_full)
     full = {each.segment.number for each in live[: None if in_full else IN_FULL]}

@@ -25,7 +25,8 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar, cast
 
 from kinodex.agent.prompts.parts import scaled_jpeg
-from kinodex.agent.protocol import Request, ShownFrame, citation_numbers
+from kinodex.agent.protocol.frames import ShownFrame, citation_numbers
+from kinodex.agent.protocol.request import Request
 from kinodex.index.text import beginning, end
 
 Q = TypeVar("Q", bound=Request[Any])

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from kinodex.agent.prompts.messages import Message
 from kinodex.agent.prompts.parts import JPEG_URL, text_part
 from kinodex.agent.prompts.rendering import render
-from kinodex.agent.protocol import Request
+from kinodex.agent.protocol.request import Request
 from kinodex.index.pictures import stored_picture
 
 PictureRule = Literal["openai", "qwen"]

@@ -14,18 +14,12 @@ from pydantic import Field
 
 from kinodex.agent.answer_rules import Declining
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol import (
-    INSUFFICIENT,
-    Note,
-    Question,
-    Reasoned,
-    Reply,
-    Request,
-    ShownFrame,
-    Video,
-    allowed_actions,
-    read_as,
-)
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.reply import INSUFFICIENT, Reasoned, Reply, allowed_actions, read_as
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import Video
 from kinodex.agent.replies.schema import NULL, Bounds, one_of
 from kinodex.agent.replies.values import Numbers, is_blank, says_nothing
 from kinodex.agent.requests.named_option import lone_letter, named_option, says_another

@@ -9,7 +9,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol import Note, Question, Reasoned, Reply, Request, described
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.reply import Reasoned, Reply, described
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.replies.values import NOTHING, Numbers
 from kinodex.agent.requests.refusals import check_not_refused
 from kinodex.agent.requests.repetition import check_not_looping

@@ -8,7 +8,11 @@ from typing import ClassVar
 from pydantic import Field
 
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol import Note, Reply, Request, Segment, ShownFrame, Video, described
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.reply import Reply, described
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import Segment, Video
 from kinodex.agent.replies.values import Score
 from kinodex.agent.requests.refusals import check_not_refused
 

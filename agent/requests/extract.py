@@ -18,7 +18,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, create_model
 
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol import Note, Reply, Request, Segment, ShownFrame, citation_numbers, described, read_alone
+from kinodex.agent.protocol.frames import ShownFrame, citation_numbers
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.reply import Reply, described, read_alone
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.replies.schema import NAMED, Schema
 from kinodex.agent.replies.values import Numbers, whole_number
 from kinodex.agent.requests.refusals import check_not_refused

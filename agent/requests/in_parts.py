@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self, cast
 
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol import R, Request, citation_numbers
+from kinodex.agent.protocol.frames import citation_numbers
+from kinodex.agent.protocol.reply import R
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.replies.schema import REASONING, Bounds, exactly
 
 

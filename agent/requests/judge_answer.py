@@ -8,7 +8,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from kinodex.agent.protocol import Reasoned, Request, read_alone
+from kinodex.agent.protocol.reply import Reasoned, read_alone
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.replies.values import whole_number
 
 _BARE = re.compile(r"[^\w-]*(?:(?:the\s+)?score(?:\s+is)?[^\w-]*)?([0-3])(?:\s*(?:/|out of)\s*3)?\W*", re.IGNORECASE)

@@ -9,7 +9,10 @@ from typing import ClassVar, Self
 from pydantic import Field
 
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol import Note, Reply, Request, ShownFrame, described, read_alone, read_as, with_reasoning
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.reply import Reply, described, read_alone, read_as, with_reasoning
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.replies.schema import Bounds, exactly
 from kinodex.agent.replies.values import WholeNumber
 from kinodex.agent.requests.refusals import check_not_refused

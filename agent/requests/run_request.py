@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kinodex.agent.protocol import Note, Question, R, Request, Video
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.reply import R
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import Video
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,11 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol import Note, Reply, Request, Segment, ShownFrame, described
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.reply import Reply, described
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.requests.refusals import check_not_refused
 from kinodex.agent.requests.repetition import check_not_echoed, check_not_looping
 

@@ -14,23 +14,20 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from kinodex.agent.answer_rules import Declining
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol import (
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import LogEntry, Note
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.reply import (
     REASONING_NAMES,
-    LogEntry,
-    Note,
-    Question,
     Reasoned,
     Reply,
-    Request,
-    ScoredSegment,
-    Segment,
-    ShownFrame,
     allowed_actions,
     described,
-    listed_candidates,
     read_as,
     with_reasoning,
 )
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import ScoredSegment, Segment, listed_candidates
 from kinodex.agent.replies.joint import Joint
 from kinodex.agent.replies.schema import NAMED, NULL, Bounds, Schema, bound_schema, one_of, strict_schema
 from kinodex.agent.replies.values import Score, WholeNumber

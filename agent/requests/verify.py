@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kinodex.agent.protocol import Note, ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import Note
 from kinodex.agent.requests.answer import AnswerRequest
 
 

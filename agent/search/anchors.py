@@ -5,8 +5,8 @@ of each cluster is an anchor. Left open by the paper and decided here: clip leng
 clips of one query keep a gap, so that one long shot does not take all the places; a similarity is calibrated to 0..1
 against the distribution of that query over that video (`Environment.search`); a frame that matches no better than the
 median is no match. What is said, written or captioned at a frame's time counts beside its picture, on the same scale
-(`agent.environment`): the paper searches pictures alone (`anchors_from`). A query keeps the scale that it was asked on,
-which is that of the question's own queries and it: with a scale for each batch, or each query, a weak match of one
+(`agent.videos.scale`): the paper searches pictures alone (`anchors_from`). A query keeps the scale that it was asked
+on, which is that of the question's own queries and it: with a scale for each batch, or each query, a weak match of one
 would beat a strong match of another.
 
 Clips that overlap hang together in a chain, as the paper has it. Without an end to that all matches of a video of three
@@ -19,8 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from kinodex.agent.environment import AnchorsFrom, Environment
-from kinodex.agent.protocol import Anchor, Video
+from kinodex.agent.protocol.videos import Anchor, Video
+from kinodex.agent.videos.environment import Environment
+from kinodex.agent.videos.library_videos import AnchorsFrom
 
 Cluster = list[Anchor]
 """Matches of one stretch of a video, the best first."""

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinodex.agent.environment import Environment, Floats
-from kinodex.agent.protocol import EXACT_S, Note, Segment
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.videos import EXACT_S, Segment
 from kinodex.agent.session import Session
 from kinodex.agent.traces.events import Acted
+from kinodex.agent.videos.environment import Environment
+from kinodex.agent.videos.scale import Floats
 
 if TYPE_CHECKING:
     from kinodex.index.rows import ChapterRow

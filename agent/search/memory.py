@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from kinodex.agent.protocol import ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.requests.tree import Decide
 from kinodex.agent.session import Session
 from kinodex.agent.traces.events import Remembered

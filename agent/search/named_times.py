@@ -11,8 +11,9 @@ import re
 
 import numpy as np
 
-from kinodex.agent.environment import Environment
-from kinodex.agent.protocol import EXACT_S, Anchor, Question
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.videos import EXACT_S, Anchor
+from kinodex.agent.videos.environment import Environment
 
 IN_QUESTION, IN_OPTION = 1.0, 0.5
 """Similarities of the frame at a time that the question, or an option of it, names."""

@@ -11,9 +11,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from kinodex.agent.environment import Environment, Floats
 from kinodex.agent.limits.account import Account
-from kinodex.agent.protocol import ScoredSegment, Segment, ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.videos import ScoredSegment, Segment
+from kinodex.agent.videos.environment import Environment
+from kinodex.agent.videos.scale import Floats
 
 
 @dataclass(slots=True)

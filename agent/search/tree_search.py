@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.environment import Environment
-from kinodex.agent.protocol import LogEntry, Note, ScoredSegment, ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import LogEntry, Note
+from kinodex.agent.protocol.videos import ScoredSegment
 from kinodex.agent.requests.tree import MOST_FINDINGS, Decide, Finding, ScoreKind, ScoreSegments, SegmentScores
 from kinodex.agent.search.memory import final_request, remember, shown_frames, start_memory
 from kinodex.agent.search.tree import Candidate, Tree, affordable, live_history, shown_candidates, unseen_times
 from kinodex.agent.session import Session
 from kinodex.agent.traces.events import CandidateScore, Scored
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.text import beginning
 
 FINDING_CHARACTERS = 160

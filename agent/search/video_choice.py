@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kinodex.agent.environment import AnchorsFrom
-from kinodex.agent.protocol import Anchor
+from kinodex.agent.protocol.videos import Anchor
 from kinodex.agent.requests.tree import DiscoverQueries
 from kinodex.agent.search.anchors import find_matches, per_video
 from kinodex.agent.search.tree import Tree
 from kinodex.agent.session import Session
 from kinodex.agent.traces.events import Ranked
+from kinodex.agent.videos.library_videos import AnchorsFrom
 
 MOST_QUERIES = 5
 CLIP_S = 8.0

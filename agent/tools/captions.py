@@ -29,7 +29,9 @@ from kinodex.agent.errors import AllRejected, ModelRejected, OutOfBudget
 from kinodex.agent.limits.account import Account
 from kinodex.agent.limits.ledger import Ledger
 from kinodex.agent.limits.parallel_calls import gather_all
-from kinodex.agent.protocol import EXACT_S, Note, Segment, Video, request_key
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.request_key import request_key
+from kinodex.agent.protocol.videos import EXACT_S, Segment, Video
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.session import Session
 from kinodex.agent.tools.stored_captions import StoredCaptions, as_note, store_captions, stored_captions, stored_clips

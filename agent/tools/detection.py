@@ -14,11 +14,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
-from kinodex.agent.environment import Environment, calibrate
 from kinodex.agent.errors import InvalidReply, OutOfBudget
-from kinodex.agent.protocol import ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.session import Session
 from kinodex.agent.tools.labels import Match, match_label
+from kinodex.agent.videos.environment import Environment
+from kinodex.agent.videos.scale import calibrate
 from kinodex.index.pictures import stored_picture
 
 if TYPE_CHECKING:

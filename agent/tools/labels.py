@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.environment import Environment
+from kinodex.agent.videos.environment import Environment
 
 MIN_DEVIATION = 5.2
 """The deviation from unrelated words that makes a word mean a label."""

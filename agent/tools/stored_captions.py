@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kinodex.agent.environment import Environment
-from kinodex.agent.protocol import Note
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.errors import LibraryBusy, StorageError, StorageFull
 from kinodex.index.rows import NoteRow, part_name
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kinodex.agent.environment import Environment
-from kinodex.agent.protocol import ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.search.coverage import spread
+from kinodex.agent.videos.environment import Environment
 
 
 def uniform_times(environment: Environment, count: int) -> dict[str, list[float]]:

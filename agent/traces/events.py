@@ -12,7 +12,12 @@ from typing import Any
 from kinodex.agent.answer import Answer
 from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.limits.budget import Budget
-from kinodex.agent.protocol import Anchor, Exchange, Note, Question, Request, Segment, ShownFrame, Video
+from kinodex.agent.protocol.exchange import Exchange
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import Anchor, Segment, Video
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import NotATrace
-from kinodex.agent.protocol import Earlier, Note, ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.question import Earlier
 from kinodex.agent.traces.trace import Record, read_trace
+from kinodex.agent.videos.environment import Environment
 
 MAX_FRAMES = 16
 MAX_NOTES = 64

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from kinodex.agent.errors import NotInTrace
-from kinodex.agent.protocol import Exchange, R, Request, Usage, request_fields, request_key
+from kinodex.agent.protocol.exchange import Exchange, Usage
+from kinodex.agent.protocol.reply import R
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.request_key import request_fields, request_key
 from kinodex.agent.traces.trace import read_trace
 
 SIMILARITY_NOISE = 1e-4

@@ -16,7 +16,7 @@ from typing import Any
 
 from kinodex.agent.errors import NotATrace
 from kinodex.agent.prompts.rendering import render
-from kinodex.agent.protocol import plain, request_fields, request_key
+from kinodex.agent.protocol.request_key import plain, request_fields, request_key
 from kinodex.agent.traces.events import Event, Exchanged, RunStarted
 from kinodex.index.named_files import open_named, read_bytes
 from kinodex.index.nesting import parse_json

@@ -36,8 +36,8 @@ from pydantic import Field
 from kinodex.agent.answer import Answer
 from kinodex.agent.builtin.quoted_lines import is_talk
 from kinodex.agent.builtin.rules import new_statements, rule
-from kinodex.agent.environment import AnchorsFrom
-from kinodex.agent.protocol import Segment, ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.requests.tree import DiscoverQueries, Queries
 from kinodex.agent.search.anchors import drawing_order
 from kinodex.agent.search.coverage import Times, cover
@@ -47,8 +47,10 @@ from kinodex.agent.search.tree import Candidate, affordable, border_rewards, uns
 from kinodex.agent.search.video_choice import add_video_roots, limit_videos, new_queries
 from kinodex.agent.session import Session
 from kinodex.agent.traces.events import Acted, Expanded
-from kinodex.agent.variants.base import Step, Variant, check_at_least
+from kinodex.agent.variants.base import Variant, check_at_least
 from kinodex.agent.variants.eea.agent import EEASearch
+from kinodex.agent.variants.words import Step
+from kinodex.agent.videos.library_videos import AnchorsFrom
 from kinodex.index.kinds import LINE_KINDS
 
 Route = Literal["moment", "words", "whole film"]

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.attempts import Outcome
-from kinodex.agent.protocol import Request, Segment
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.requests.describe import DescribeSegment, Description
 from kinodex.index.library import Library
 from kinodex.index.rows import SegmentRow, VideoRow

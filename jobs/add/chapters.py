@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 
 from kinodex.agent.attempts import Outcome
 from kinodex.agent.errors import InvalidReply, NoUsableReply
-from kinodex.agent.protocol import Note, Request, Segment
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.requests.repetition import check_not_echoed
 from kinodex.agent.requests.summarize_part import PartSummary, SummarizePart
 from kinodex.index.kinds import LINE_KINDS

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.protocol import Usage
+from kinodex.agent.protocol.exchange import Usage
 from kinodex.index.library import Library
 from kinodex.index.rows import ClipVectors, VideoRow
 from kinodex.index.spaces.named_models import note_model

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kinodex.agent.attempts import Outcome, ask_checked
 from kinodex.agent.errors import ModelRejected
-from kinodex.agent.protocol import Request
+from kinodex.agent.protocol.request import Request
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.run import NO_COST, AddedRows, pending_videos

@@ -15,7 +15,9 @@ from typing import Any, Literal, NamedTuple
 import pyarrow as pa
 
 from kinodex.agent.attempts import Outcome, ask_checked
-from kinodex.agent.protocol import Note, Request, Segment
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.replies.schema import NAMED, Schema
 from kinodex.agent.requests.extract import ExtractRows, rows_of_reply, texts_in
 from kinodex.agent.requests.row_schema import EVIDENCE, RowSchema, read_schema

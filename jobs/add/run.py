@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, Protocol, Self, runtime_checkable
 
 from kinodex.agent.errors import ENDS_ALL, ModelRejected, ModelUnreachable, NoCompletion, NoUsableReply
-from kinodex.agent.protocol import Usage
+from kinodex.agent.protocol.exchange import Usage
 from kinodex.errors import KinodexError
 from kinodex.index.errors import DamagedRows, UnknownVideo
 from kinodex.index.library import Library

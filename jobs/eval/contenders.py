@@ -16,7 +16,7 @@ from kinodex.agent.evidence import Evidence
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.limits.ledger import Ledger
 from kinodex.agent.plugins import plugin_source
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.agent.variants.base import Variant
 from kinodex.index.kinds import KindName
 from kinodex.jobs.errors import UsageError

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from kinodex.agent.errors import BadQuestion
-from kinodex.agent.protocol import MAX_OPTIONS, Question
+from kinodex.agent.protocol.question import MAX_OPTIONS, Question
 from kinodex.index.named_files import read_text
 from kinodex.index.rows import VideoRow
 from kinodex.index.text import composed

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from kinodex.agent.catalogue import find_variant, is_plugin
-from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import ModelUnreachable
 from kinodex.agent.plugins import plugin_source
+from kinodex.agent.videos.environment import Environment
+from kinodex.agent.videos.library_videos import AnchorsFrom
 from kinodex.errors import KinodexError
 from kinodex.index.errors import SpaceError
 from kinodex.index.library import Library

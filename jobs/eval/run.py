@@ -21,7 +21,7 @@ from statistics import fmean
 
 from kinodex.agent.catalogue import check_fit
 from kinodex.agent.errors import ModelRejected, NoUsableReply
-from kinodex.agent.variants.base import with_settings
+from kinodex.agent.variants.settings import with_settings
 from kinodex.index.durations import duration
 from kinodex.index.kinds import KindName
 from kinodex.index.library import Library

@@ -16,7 +16,7 @@ from kinodex.agent.attempts import ask_checked
 from kinodex.agent.errors import ModelError, ModelUnreachable
 from kinodex.agent.evidence import Evidence
 from kinodex.agent.prompts.rendering import render
-from kinodex.agent.protocol import Model
+from kinodex.agent.protocol.exchange import Model
 from kinodex.agent.requests.judge_answer import JudgeAnswer
 from kinodex.jobs.batch import Batch, Limits
 from kinodex.jobs.errors import UsageError, check_packages

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from kinodex.agent.answer import Answer
 from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.ask import ask, spent_until
-from kinodex.agent.environment import Detect, EmbedText, Environment
 from kinodex.agent.errors import (
     ENDS_ALL,
     BadSettings,
@@ -30,10 +29,14 @@ from kinodex.agent.errors import (
 )
 from kinodex.agent.evidence import Evidence, evidence_ranges
 from kinodex.agent.limits.budget import Budget
-from kinodex.agent.protocol import Note, Segment, ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.traces.events import Acted, Decided, Event, Exchanged, Expanded, Ranked, Scored
 from kinodex.agent.traces.trace import record as trace_line
 from kinodex.agent.variants.eea.scores import reward_entropy
+from kinodex.agent.videos.environment import Detect, Environment
+from kinodex.agent.videos.library_videos import EmbedText
 from kinodex.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.shared_switch import SharedSwitch

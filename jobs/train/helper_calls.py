@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from kinodex.agent.environment import Environment
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.variants.longvideoagent.requests import MASTER_REQUESTS
+from kinodex.agent.videos.environment import Environment
 from kinodex.jobs.costs import COSTS, spread
 from kinodex.jobs.forecast import DryRun, Task, run_dry
 from kinodex.jobs.known_answers import KnownQuestion

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kinodex.agent.errors import InvalidReply, NotATrace
-from kinodex.agent.protocol import Question, Turn
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request import Turn
 from kinodex.agent.requests.answer import chosen_option
 from kinodex.agent.traces.trace import Record
 from kinodex.agent.variants.longvideoagent.requests import MASTER_REQUESTS, Action

@@ -25,15 +25,17 @@ from pydantic import (
     ValidationError,
 )
 
-from kinodex.agent.environment import Environment
 from kinodex.agent.local.generator import Generator
 from kinodex.agent.local.model import generate_reply
 from kinodex.agent.local.tokens import first_tokens, message_tokens, opens_thinking
 from kinodex.agent.prompts.rendering import render
 from kinodex.agent.prompts.shortening import fit_context
-from kinodex.agent.protocol import Exchange, R, Request
+from kinodex.agent.protocol.exchange import Exchange
+from kinodex.agent.protocol.reply import R
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.traces.trace import Record, record
 from kinodex.agent.variants.longvideoagent.requests import MASTER_REQUESTS
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.named_files import read_toml
 from kinodex.jobs.ask_many import Task, ask_many
 from kinodex.jobs.errors import UsageError

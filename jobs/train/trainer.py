@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kinodex.agent.environment import Environment
 from kinodex.agent.local.generator import Generator, Sample
 from kinodex.agent.local.model import known_model
 from kinodex.agent.variants.longvideoagent.turns import ENDS
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.index.spaces.import_torch import import_torchvision

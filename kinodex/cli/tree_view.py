@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.protocol import Segment, Video
+from kinodex.agent.protocol.videos import Segment, Video
 from kinodex.agent.traces import events
 from kinodex.agent.traces.events import Event
 from kinodex.index.durations import counted

@@ -11,8 +11,8 @@ from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from typing import Any
 
-from kinodex.agent.environment import Environment
-from kinodex.agent.protocol import Models
+from kinodex.agent.protocol.exchange import Models
+from kinodex.agent.videos.environment import Environment
 from kinodex.jobs.model_loop import ModelLoop
 from kinodex.jobs.models import ModelChoice, chosen_models
 

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.environment import Environment
-from kinodex.agent.protocol import ShownFrame, plain
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.request_key import plain
 from kinodex.agent.traces.trace import Record, read_trace
+from kinodex.agent.videos.environment import Environment
 from kinodex.finder import known_place
 from kinodex.guards import NotGiven, numbered
 from kinodex.index.conditions import quoted

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from kinodex.agent.protocol import Earlier
+from kinodex.agent.protocol.question import Earlier
 from kinodex.jobs.errors import UsageError
 
 CHARACTERS = 200_000

@@ -24,7 +24,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_va
 from pydantic_core import PydanticCustomError
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.protocol import MAX_OPTIONS, Question
+from kinodex.agent.protocol.question import MAX_OPTIONS, Question
 from kinodex.errors import KinodexError
 from kinodex.guards import CLIENT_LEFT, disconnected, json_response, streamed
 from kinodex.index.errors import UnknownVideo

@@ -15,7 +15,7 @@ from kinodex.jobs.ground import Grounding, as_json
 from kinodex.web.reasons import excerpt, word_set
 
 if TYPE_CHECKING:
-    from kinodex.agent.environment import Environment
+    from kinodex.agent.videos.environment import Environment
 
 EXACT_S = 1e-6
 

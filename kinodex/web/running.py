@@ -12,7 +12,10 @@ from typing import Any, Literal
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.limits.stop import STOPPED, StopSignal
-from kinodex.agent.protocol import Exchange, Model, Models, R, Request, ShownFrame
+from kinodex.agent.protocol.exchange import Exchange, Model, Models
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.reply import R
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.traces.replay import ReplayModel
 from kinodex.agent.traces.trace import Record
 from kinodex.requests import Ask

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from kinodex.agent.catalogue import VARIANTS
 from kinodex.agent.traces.trace import Record
-from kinodex.agent.variants.base import joined, quoted, span
+from kinodex.agent.variants.words import joined, quoted, span
 
 Words = Mapping[str, Callable[[Record], str]]
 LIKELY = 60.0

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.environment import Environment, calibrate
 from kinodex.agent.traces.trace import Record
+from kinodex.agent.videos.environment import Environment
+from kinodex.agent.videos.scale import calibrate
 from kinodex.index.kinds import QUOTED_KINDS
 from kinodex.index.library import Library
 from kinodex.web.sentences import end_sentence, round_sentences

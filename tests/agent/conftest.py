@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinodex.agent.environment import Environment
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
 from tests.support.libraries import text_library
 from tests.support.runs.kite_runs import kite_environment

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kinodex.agent.protocol import Anchor, Question
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.videos import Anchor
 from kinodex.agent.search.anchors import anchors, chains, find_matches, per_video
 from kinodex.agent.search.named_times import named_times_s, question_anchors
 from tests.support.libraries.agent_library import add_film, environment_of, film, make_library

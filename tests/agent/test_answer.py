@@ -6,18 +6,20 @@ from dataclasses import replace
 from typing import Any
 
 from kinodex.agent.answer_rules import AnswerRules
-from kinodex.agent.environment import Environment
 from kinodex.agent.evidence import Evidence, evidence_ranges, shown_numbers
 from kinodex.agent.prompts.rendering import render
-from kinodex.agent.protocol import Note, Request, ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.answer import AnswerRequest
 from kinodex.agent.requests.tree import Decide, ProposeQueries
 from kinodex.agent.variants.longvideoagent.requests import AnswerNow as LastTurn
 from kinodex.agent.variants.longvideoagent.requests import ChooseAction, LocateClips
 from kinodex.agent.variants.vca.frame_choice import ChooseFrames
 from kinodex.agent.variants.videoagent2.requests import Assess
-from kinodex.agent.variants.videoseek import Act, Think
-from kinodex.agent.variants.videoseek import AnswerNow as LastStep
+from kinodex.agent.variants.videoseek.step_requests import Act, Think
+from kinodex.agent.variants.videoseek.step_requests import AnswerNow as LastStep
+from kinodex.agent.videos.environment import Environment
 from tests.support.libraries.agent_library import environment_of, explorer, film, make_library
 from tests.support.runs.kite_runs import Run, asked
 

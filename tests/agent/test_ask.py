@@ -13,7 +13,6 @@ import pytest
 from kinodex.agent.answer import Answer
 from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.ask import spent_until
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import (
     AllRejected,
     BadAnswer,
@@ -25,7 +24,11 @@ from kinodex.agent.errors import (
 from kinodex.agent.evidence import Evidence
 from kinodex.agent.limits.ledger import Ledger
 from kinodex.agent.prompts.rendering import render
-from kinodex.agent.protocol import Note, Question, Segment, Usage, request_fields
+from kinodex.agent.protocol.exchange import Usage
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request_key import request_fields
+from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Guess
 from kinodex.agent.requests.describe import DescribeSegment
 from kinodex.agent.requests.tree import Decide, ScoreSegments
@@ -40,8 +43,10 @@ from kinodex.agent.variants.longvideoagent.requests import ChooseAction
 from kinodex.agent.variants.vca.frame_choice import ChooseFrames
 from kinodex.agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
 from kinodex.agent.variants.videoagent2.requests import Assess
-from kinodex.agent.variants.videoseek import Act, OverviewVideo, Think
+from kinodex.agent.variants.videoseek.look_requests import OverviewVideo
+from kinodex.agent.variants.videoseek.step_requests import Act, Think
 from kinodex.agent.variants.videotree.requests import JudgeRelevance
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
 from kinodex.index.rows import ChapterRow
 from tests.support.every_request import field_names, kinds, of_full_size

@@ -10,7 +10,7 @@ import pytest
 
 from kinodex.agent.attempts import Outcome, ask_checked
 from kinodex.agent.errors import AllRejected, ModelRejected, ModelUnreachable
-from kinodex.agent.protocol import Usage
+from kinodex.agent.protocol.exchange import Usage
 from kinodex.agent.requests.judge_moments import FoundMoment, JudgeMoments
 from tests.support.libraries.agent_library import ScriptedModel
 

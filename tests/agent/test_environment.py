@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinodex.agent.environment import AnchorsFrom
+from kinodex.agent.videos.library_videos import AnchorsFrom
 from kinodex.index.rows import SpeechRow
 from tests.support.libraries.agent_library import environment_of, film, make_library
 

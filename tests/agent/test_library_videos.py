@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kinodex.agent.environment import LibraryVideos
 from kinodex.agent.errors import NeedsPictures
 from kinodex.agent.variants.longvideoagent.clips import tagged_clips
+from kinodex.agent.videos.library_videos import LibraryVideos
 from kinodex.index.library import Library
 from kinodex.index.rows import SpeechRow
 from kinodex.index.spaces.sentence_model import load_sentence_model

@@ -13,7 +13,6 @@ import pytest
 from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.ask import ask
 from kinodex.agent.catalogue import VARIANTS
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.limits.account import Account
 from kinodex.agent.limits.budget import Budget
@@ -21,10 +20,13 @@ from kinodex.agent.limits.parallel_calls import gather_all
 from kinodex.agent.limits.stop import StopSignal
 from kinodex.agent.limits.work_clock import WorkClock, held, time_limit, waiting
 from kinodex.agent.models.openai_model import OpenAIModel
-from kinodex.agent.protocol import Exchange, Request, ShownFrame, Usage
+from kinodex.agent.protocol.exchange import Exchange, Usage
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.tree import Decide, ScoreSegments
 from kinodex.agent.requests.verify import Verify
 from kinodex.agent.traces.events import Exchanged, Finished
+from kinodex.agent.videos.environment import Environment
 from tests.support.libraries.agent_library import ScriptedModel, explorer
 from tests.support.runs.kite_runs import QUESTION, asked, by_example
 from tests.support.servers.chat_server import ChatServer, hanging

@@ -5,16 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinodex.agent.environment import (
-    LibraryVideos,
-    calibrate,
-    frame_deviations,
-    frames_of,
-    robust_deviations,
-    word_deviations,
-    words_of,
-)
-from kinodex.agent.protocol import Note
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.videos.library_videos import LibraryVideos
+from kinodex.agent.videos.line_matches import frame_deviations, frames_of
+from kinodex.agent.videos.scale import calibrate, robust_deviations
+from kinodex.agent.videos.word_matches import word_deviations, words_of
 
 VIDEO = "v"
 PLACES = 16

@@ -21,7 +21,10 @@ from kinodex.agent.prompts.rendering import render, request_message
 from kinodex.agent.prompts.reply_form import FORM, reply_form, reply_line
 from kinodex.agent.prompts.segments import IN_FULL, REASON_CHARACTERS, candidate_lines
 from kinodex.agent.prompts.tokens import MESSAGE_TOKENS, estimate_tokens, picture_tokens, text_tokens
-from kinodex.agent.protocol import LISTED, Question, Request, ScoredSegment, Segment, ShownFrame, Video
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import LISTED, ScoredSegment, Segment, Video
 from kinodex.agent.replies.schema import REASONING
 from kinodex.agent.requests.tree import Decide, ScoreSegments
 from tests.support.every_request import (

@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from kinodex.agent.errors import BadQuestion
-from kinodex.agent.protocol import Question, Video, plain, request_key
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request_key import plain, request_key
+from kinodex.agent.protocol.videos import Video
 from tests.support.servers.wire import frame, score
 
 

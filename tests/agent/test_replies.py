@@ -15,7 +15,7 @@ from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.reply_parser import parse_json, parse_reply
 from kinodex.agent.models.schema_ladder import reply_schema
 from kinodex.agent.prompts.reply_form import reply_line
-from kinodex.agent.protocol import Request
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.replies.calls import flat_call
 from kinodex.agent.replies.joint import STEP
 from kinodex.agent.replies.schema import NULL, bound_schema, exactly, one_of, plainest, strict_schema, without_reasoning

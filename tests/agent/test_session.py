@@ -10,13 +10,14 @@ import pytest
 
 from kinodex.agent.errors import BadSettings, ModelUnreachable
 from kinodex.agent.limits.budget import Budget
-from kinodex.agent.protocol import Usage, request_key
+from kinodex.agent.protocol.exchange import Usage
+from kinodex.agent.protocol.request_key import request_key
 from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from kinodex.agent.usable_replies import UsableReplies
 from kinodex.agent.variants.videoagent2.requests import CreatePlan
-from kinodex.agent.variants.videoseek import Think
+from kinodex.agent.variants.videoseek.step_requests import Think
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 from tests.support.runs.kite_runs import asked, but
 

@@ -10,7 +10,8 @@ import pytest
 
 from kinodex.agent.builtin.model import RuleBasedModel
 from kinodex.agent.errors import NeedsLanguage, NotATrace, NotInTrace
-from kinodex.agent.protocol import Question, Usage
+from kinodex.agent.protocol.exchange import Usage
+from kinodex.agent.protocol.question import Question
 from kinodex.agent.requests.answer import Recall
 from kinodex.agent.requests.tree import Decide
 from kinodex.agent.traces.prior_evidence import read_prior_evidence

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from kinodex.agent.ask import ask
-from kinodex.agent.environment import Environment
 from kinodex.agent.limits.account import Account
 from kinodex.agent.limits.budget import Budget
-from kinodex.agent.protocol import Earlier, Question, ScoredSegment, Segment, ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.question import Earlier, Question
+from kinodex.agent.protocol.videos import ScoredSegment, Segment
 from kinodex.agent.requests.answer import Recall
 from kinodex.agent.requests.tree import Decide
 from kinodex.agent.search.coverage import cover, spread
@@ -24,6 +25,7 @@ from kinodex.agent.traces.events import Event, Ranked, Remembered
 from kinodex.agent.traces.prior_evidence import PriorEvidence
 from kinodex.agent.variants.eea.agent import EEAParameters
 from kinodex.agent.variants.vca.parameters import VCAParameters
+from kinodex.agent.videos.environment import Environment
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from kinodex.agent.catalogue import VARIANTS
-from kinodex.agent.variants.base import Variant, with_settings
+from kinodex.agent.variants.base import Variant
+from kinodex.agent.variants.settings import with_settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
 CONTROLS = {"uniform", "blind", "random"}

@@ -16,14 +16,14 @@ import pytest
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
 from kinodex.agent.catalogue import VARIANTS
-from kinodex.agent.environment import Environment
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
 from kinodex.agent.prompts.rendering import render
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.agent.traces.events import Event, Exchanged
 from kinodex.agent.variants.base import Variant
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
 from kinodex.index.rows import SegmentRow, SpeechRow
 from tests.support.command import Kinodex

@@ -18,14 +18,16 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.ask import ask
 from kinodex.agent.catalogue import VARIANTS
-from kinodex.agent.environment import Environment
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.reply_parser import parse_reply
 from kinodex.agent.prompts.rendering import render
-from kinodex.agent.protocol import Exchange, Question, Request, Usage
+from kinodex.agent.protocol.exchange import Exchange, Usage
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.answer import Conclusion, Guess
 from kinodex.agent.traces.events import Event
 from kinodex.agent.traces.trace import record
+from kinodex.agent.videos.environment import Environment
 from tests.support.every_request import example_text, kinds, of_full_size, variations
 from tests.support.libraries.agent_library import add_film, environment_of, film, make_library
 from tests.support.libraries.text_library import words_library

@@ -13,14 +13,16 @@ import pytest
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask, default_parameters
 from kinodex.agent.catalogue import VARIANTS
-from kinodex.agent.environment import Environment
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
-from kinodex.agent.protocol import Models, Question
+from kinodex.agent.protocol.exchange import Models
+from kinodex.agent.protocol.question import Question
 from kinodex.agent.traces.events import Event, Exchanged
 from kinodex.agent.traces.replay import ReplayModel
 from kinodex.agent.traces.trace import trace_to
-from kinodex.agent.variants.base import Variant, with_settings
+from kinodex.agent.variants.base import Variant
+from kinodex.agent.variants.settings import with_settings
+from kinodex.agent.videos.environment import Environment
 from kinodex.jobs.ask_many import Task, ask_many
 from tests.support.libraries.sketch_library import SketchLibrary
 from tests.support.servers.chat_server import ChatServer, Seen

@@ -22,17 +22,19 @@ import pytest
 
 from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.catalogue import VARIANTS
-from kinodex.agent.environment import Environment
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
-from kinodex.agent.protocol import Exchange, Model, Question, R, Request, request_key
+from kinodex.agent.protocol.exchange import Exchange, Model
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.reply import R
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.request_key import request_key
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Guess
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from kinodex.agent.requests.verify import Verify
 from kinodex.agent.session import Session
-from kinodex.agent.variants import videoseek
 from kinodex.agent.variants.longvideoagent import requests as longvideoagent
 from kinodex.agent.variants.vca.frame_choice import ChooseFrames
 from kinodex.agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
@@ -44,7 +46,10 @@ from kinodex.agent.variants.videoagent2.requests import (
     CaptionFrames,
     CreatePlan,
 )
+from kinodex.agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
+from kinodex.agent.variants.videoseek.step_requests import Act, Think
 from kinodex.agent.variants.videotree.requests import JudgeRelevance
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
 from kinodex.index.rows import SpeechRow
 from kinodex.jobs.eval.benchmarks import BENCHMARKS, read_benchmark
@@ -118,13 +123,13 @@ def leading_by_words(request: Request[Any]) -> Any:
             return {"thought": "", "confidence": 1}
         case FindMissing():
             return {"frames": [{"segment": request.segments[0].number, "description": "a kite"}]}
-        case videoseek.Think():
+        case Think():
             return {"text": "A kite, perhaps."}
-        case videoseek.Act():
+        case Act():
             return {"video": request.videos[0].video_id, **SEEKING[said_before(request) // 2]}
-        case videoseek.OverviewVideo() | videoseek.SkimRange():
+        case OverviewVideo() | SkimRange():
             return {"frames": frames}
-        case videoseek.FocusClip():
+        case FocusClip():
             return {"found": True, "answer": "a kite", "frames": [1]}
         case longvideoagent.ChooseAction():
             return MASTERING[min(said_before(request), 2)]

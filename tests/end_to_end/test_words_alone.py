@@ -12,11 +12,12 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
 from kinodex.agent.builtin.model import RuleBasedModel
 from kinodex.agent.catalogue import VARIANTS
-from kinodex.agent.environment import Environment
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
 from kinodex.agent.prompts.rendering import render
-from kinodex.agent.protocol import Models, Question, request_fields
+from kinodex.agent.protocol.exchange import Models
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request_key import request_fields
 from kinodex.agent.requests.answer import AnswerNotes, Guess
 from kinodex.agent.requests.describe import DescribeSegment
 from kinodex.agent.traces.events import Acted, Event, Exchanged, RunStarted
@@ -24,6 +25,7 @@ from kinodex.agent.traces.trace import record
 from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, LocateClips
 from kinodex.agent.variants.videoagent2.requests import Assess, CreatePlan
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
 from tests.support.libraries import text_library
 from tests.support.libraries.agent_library import ScriptedModel, environment_of

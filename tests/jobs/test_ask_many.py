@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import AllRejected, BadAnswer, ModelRejected, ModelUnreachable
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.agent.questions_failed import QuestionsFailed
 from kinodex.agent.session import Session
 from kinodex.agent.traces.events import Event, RunStarted
 from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.baselines.uniform import UNIFORM
+from kinodex.agent.videos.environment import Environment
 from kinodex.jobs.ask_many import Task, ask_many
 from tests.support.libraries.agent_library import ScriptedModel, explorer
 from tests.support.runs.kite_runs import kite_environment

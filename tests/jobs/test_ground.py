@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.environment import NO_MATCH, Environment
 from kinodex.agent.evidence import Evidence as Cited
 from kinodex.agent.limits.ledger import Ledger
+from kinodex.agent.videos.environment import Environment
+from kinodex.agent.videos.scale import NO_MATCH
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ground import (

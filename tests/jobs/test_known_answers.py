@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.known_answers import KnownQuestion, read_known, true_option
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 from kinodex.agent.models.contact_sheets import draw_sheet
 from kinodex.agent.prompts.parts import scaled_jpeg
-from kinodex.agent.protocol import ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.tools.detection import zoom
 from kinodex.index.errors import LibraryDamaged
 from kinodex.jobs.errors import UsageError

@@ -19,7 +19,11 @@ from PIL import Image
 
 from kinodex import agent
 from kinodex.agent.prompts.rendering import render
-from kinodex.agent.protocol import Note, Question, Request, ScoredSegment, Segment, ShownFrame, Video
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import ScoredSegment, Segment, Video
 from kinodex.agent.replies.schema import NAMED
 from kinodex.agent.requests.judge_moments import FoundMoment
 from kinodex.agent.variants.videoagent2.requests import Toolbox

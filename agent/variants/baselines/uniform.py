@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.protocol import EXACT_S, Note
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.videos import EXACT_S
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import caption_frames, in_order

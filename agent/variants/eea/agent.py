@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.environment import AnchorsFrom
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.limits.parallel_calls import gather_all
-from kinodex.agent.protocol import Anchor, Segment, ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.videos import Anchor, Segment
 from kinodex.agent.requests.tree import ProposeQueries, ScoreKind, ScoresAndQueries, ScoreSegments, SegmentScores
 from kinodex.agent.search.anchors import Cluster, anchors, chains, drawing_order, find_matches, per_video
 from kinodex.agent.search.chapters import first_level_s, show_chapters
@@ -41,6 +41,7 @@ from kinodex.agent.variants.eea.scores import (
     query_score,
     reward_entropy,
 )
+from kinodex.agent.videos.library_videos import AnchorsFrom
 from kinodex.index.kinds import LINE_KINDS
 
 SHORT_VIDEO_S = 300.0

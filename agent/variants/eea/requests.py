@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kinodex.agent.builtin.rules import new_statements, rule, score
-from kinodex.agent.environment import Environment
 from kinodex.agent.replies.schema import Bounds
 from kinodex.agent.requests.tree import MAX_QUERIES, ScoresAndQueries, ScoreSegments, SegmentScores, check_queries
+from kinodex.agent.videos.environment import Environment
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,12 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.protocol import Request
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.session import Session
-from kinodex.agent.variants.base import PAPER_FORM, QUOTED, THOUGHT, Step, Variant, for_query, joined, no_step, span
+from kinodex.agent.variants.base import PAPER_FORM, THOUGHT, Variant
 from kinodex.agent.variants.longvideoagent.episode import answer_now, begin_episode, next_action, take_step
 from kinodex.agent.variants.longvideoagent.parameters import LongVideoAgentParameters
 from kinodex.agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, LocateClips
+from kinodex.agent.variants.words import QUOTED, Step, for_query, joined, no_step, span
 from kinodex.index.kinds import LINE_KINDS
 
 

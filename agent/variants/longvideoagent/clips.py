@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.environment import AnchorsFrom, Environment
-from kinodex.agent.protocol import Note, Video
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.videos import Video
+from kinodex.agent.videos.environment import Environment
+from kinodex.agent.videos.library_videos import AnchorsFrom
 
 if TYPE_CHECKING:
     from kinodex.index.rows import SegmentRow

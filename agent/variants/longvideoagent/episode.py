@@ -21,7 +21,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kinodex.agent.answer_rules import Declining
-from kinodex.agent.protocol import VIDEO_ID_LENGTH, Exchange, Note, Question, Turn, Video
+from kinodex.agent.protocol.exchange import Exchange
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request import Turn
+from kinodex.agent.protocol.videos import VIDEO_ID_LENGTH, Video
 from kinodex.agent.search.chapters import show_chapters
 from kinodex.agent.session import Session
 from kinodex.agent.traces.events import Acted

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kinodex.agent.environment import AnchorsFrom
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.search.tree_search import Form
 from kinodex.agent.variants.base import check_at_least, restore_paper
 from kinodex.agent.variants.longvideoagent.clips import CLIP_S
+from kinodex.agent.videos.library_videos import AnchorsFrom
 
 LARGEST_WINDOW = 3
 

@@ -14,20 +14,12 @@ from kinodex.agent.builtin.descriptions import describe
 from kinodex.agent.builtin.notes import MIN_BEARING, word_share
 from kinodex.agent.builtin.rules import rule
 from kinodex.agent.builtin.statements import cloze_statements
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol import (
-    Question,
-    Reasoned,
-    Reply,
-    Request,
-    ShownFrame,
-    Turn,
-    Video,
-    described,
-    read_alone,
-    read_as,
-)
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.reply import Reasoned, Reply, described, read_alone, read_as
+from kinodex.agent.protocol.request import Request, Turn
+from kinodex.agent.protocol.videos import Video
 from kinodex.agent.replies.schema import Bounds
 from kinodex.agent.replies.values import Numbers
 from kinodex.agent.requests.answer import Answered, AnswerNotes, Conclusion, check_answer
@@ -35,6 +27,7 @@ from kinodex.agent.requests.refusals import check_not_refused
 from kinodex.agent.requests.run_request import RunRequest
 from kinodex.agent.variants.longvideoagent.clips import Clip
 from kinodex.agent.variants.longvideoagent.turns import ENDS, action_values
+from kinodex.agent.videos.environment import Environment
 
 
 class _Text(Reply):

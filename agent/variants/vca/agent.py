@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.environment import calibrate
-from kinodex.agent.protocol import ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.search.chapters import first_level_s, show_chapters
 from kinodex.agent.search.coverage import cover, spread
 from kinodex.agent.search.memory import remember
@@ -19,9 +18,11 @@ from kinodex.agent.search.tree_search import TreeSearch
 from kinodex.agent.search.video_choice import start_multi_video
 from kinodex.agent.session import Session
 from kinodex.agent.traces.events import Expanded
-from kinodex.agent.variants.base import PAPER_FORM, Step, Variant
+from kinodex.agent.variants.base import PAPER_FORM, Variant
 from kinodex.agent.variants.vca.parameters import VCAParameters
 from kinodex.agent.variants.vca.without_tree import without_tree
+from kinodex.agent.variants.words import Step
+from kinodex.agent.videos.scale import calibrate
 from kinodex.index.times import clock
 
 

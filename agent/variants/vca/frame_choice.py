@@ -13,13 +13,15 @@ from kinodex.agent.answer_rules import Declining
 from kinodex.agent.builtin.frames import frames_settle, judge_frames
 from kinodex.agent.builtin.rules import rule
 from kinodex.agent.builtin.statements import to_reply
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol import VIDEO_ID_LENGTH, Reasoned, ShownFrame, allowed_actions, named_video
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.reply import Reasoned, allowed_actions
+from kinodex.agent.protocol.videos import VIDEO_ID_LENGTH, named_video
 from kinodex.agent.replies.schema import NULL, Bounds, one_of
 from kinodex.agent.replies.values import Seconds
 from kinodex.agent.requests.answer import Answered, check_answer, cited_frames, letters, says_answer
 from kinodex.agent.requests.run_request import RunRequest
+from kinodex.agent.videos.environment import Environment
 
 ACTIONS = ("look", "answer", "insufficient_evidence")
 

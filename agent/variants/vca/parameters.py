@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from kinodex.agent.environment import AnchorsFrom
 from kinodex.agent.search.memory import Pictures
 from kinodex.agent.search.tree_search import Form
 from kinodex.agent.variants.base import check_at_least, restore_paper
+from kinodex.agent.videos.library_videos import AnchorsFrom
 
 SHORT_VIDEO_S = 300.0
 PAPER: Mapping[str, object] = {"slack": 0, "pictures": "large", "quotes": False}

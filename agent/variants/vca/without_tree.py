@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.protocol import Segment
+from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.search.chapters import show_chapters
 from kinodex.agent.search.coverage import Times, nearest, spread
 from kinodex.agent.search.memory import Memory, final_request, remember, start_memory

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.attempts import ATTEMPTS
-from kinodex.agent.environment import AnchorsFrom
-from kinodex.agent.protocol import Request, Segment
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.requests.answer import AnswerNotes, Conclusion, chosen_option
 from kinodex.agent.search.chapters import show_chapters
 from kinodex.agent.search.video_choice import choose_videos
@@ -26,8 +26,10 @@ from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import FrameTime, caption_frames, in_order
 from kinodex.agent.tools.uniform import uniform_times
 from kinodex.agent.traces.events import Acted, Assessed
-from kinodex.agent.variants.base import Step, Variant, check_at_least, counted_frames, quoted
+from kinodex.agent.variants.base import Variant, check_at_least
 from kinodex.agent.variants.videoagent.requests import SURE, FindMissing, ReflectOnAnswer
+from kinodex.agent.variants.words import Step, counted_frames, quoted
+from kinodex.agent.videos.library_videos import AnchorsFrom
 from kinodex.index.kinds import LINE_KINDS
 
 SHORT_VIDEO_S = 300.0

@@ -12,12 +12,14 @@ from kinodex.agent.builtin.chapters import promise
 from kinodex.agent.builtin.notes import find_moments, is_settled, judge
 from kinodex.agent.builtin.rules import rule
 from kinodex.agent.builtin.statements import cloze_statements
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol import Note, Reasoned, Reply, Segment, described, read_alone
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.reply import Reasoned, Reply, described, read_alone
+from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.replies.schema import Bounds
 from kinodex.agent.replies.values import WholeNumber, whole_number
 from kinodex.agent.requests.run_request import RunRequest
+from kinodex.agent.videos.environment import Environment
 
 SURE = 3
 """The top of the scale: 1, the information is insufficient; 2, partly sufficient; 3, sufficient."""

@@ -18,17 +18,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.environment import AnchorsFrom
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.limits.parallel_calls import gather_all
-from kinodex.agent.protocol import Note, Request
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.search.chapters import show_chapters
 from kinodex.agent.search.tree_search import Form
 from kinodex.agent.search.video_choice import limit_videos
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import CLIP_S, caption_clips, summarize_video
 from kinodex.agent.traces.events import Acted, Assessed
-from kinodex.agent.variants.base import PAPER_FORM, Step, Variant, check_at_least, no_step, quoted, span
+from kinodex.agent.variants.base import PAPER_FORM, Variant, check_at_least
 from kinodex.agent.variants.videoagent2.requests import (
     MOST_CONFIDENT,
     AdjustPlan,
@@ -42,6 +42,8 @@ from kinodex.agent.variants.videoagent2.requests import (
     ToolCall,
 )
 from kinodex.agent.variants.videoagent2.tools import run_tool
+from kinodex.agent.variants.words import Step, no_step, quoted, span
+from kinodex.agent.videos.library_videos import AnchorsFrom
 
 MOST_LABELS = 100
 """Labels of the library's detections that a plan may name."""

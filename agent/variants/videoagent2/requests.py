@@ -14,21 +14,12 @@ from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 
 from kinodex.agent.builtin.descriptions import clauses
 from kinodex.agent.builtin.rules import rule
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import InvalidReply, NeedsLanguage
-from kinodex.agent.protocol import (
-    Note,
-    Question,
-    R,
-    Reasoned,
-    Reply,
-    ShownFrame,
-    Video,
-    described,
-    named_video,
-    read_alone,
-    read_as,
-)
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.reply import R, Reasoned, Reply, described, read_alone, read_as
+from kinodex.agent.protocol.videos import Video, named_video
 from kinodex.agent.replies.calls import flat_call
 from kinodex.agent.replies.joint import Joint
 from kinodex.agent.replies.schema import NULL, Bounds, Schema, bound_schema, one_of, strict_schema, without_reasoning
@@ -37,6 +28,7 @@ from kinodex.agent.requests.answer import Answered, AnswerNotes, check_answer, l
 from kinodex.agent.requests.in_parts import InParts
 from kinodex.agent.requests.refusals import check_not_refused
 from kinodex.agent.requests.run_request import RunRequest
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.nesting import parse_json
 
 MOST_CONFIDENT = 5

@@ -15,13 +15,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import AllRejected, InvalidReply, ModelRejected
-from kinodex.agent.protocol import Note, ShownFrame, Video
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.videos import Video
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import caption_spans
 from kinodex.agent.tools.detection import WHOLE, Box, Detected, Found, Track, detect, track, zoom
 from kinodex.agent.variants.videoagent2.requests import CaptionFrames, Toolbox, ToolCall
+from kinodex.agent.videos.environment import Environment
 
 AROUND = 5
 """Frames before and after one in which a thing is looked for too: the paper's alpha."""

@@ -14,19 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.environment import AnchorsFrom
 from kinodex.agent.errors import BadSettings
-from kinodex.agent.protocol import Note, Request
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.search.chapters import show_chapters
 from kinodex.agent.search.video_choice import choose_videos
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import FrameTime, caption_frames, in_order
 from kinodex.agent.traces.events import Acted
-from kinodex.agent.variants.base import Variant, check_at_least, counted_frames
+from kinodex.agent.variants.base import Variant, check_at_least
 from kinodex.agent.variants.videotree.chapter_clusters import chapter_clusters, halve
 from kinodex.agent.variants.videotree.k_means import Cluster, k_means
 from kinodex.agent.variants.videotree.requests import HIGHLY_RELEVANT, JudgeRelevance
+from kinodex.agent.variants.words import counted_frames
+from kinodex.agent.videos.library_videos import AnchorsFrom
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.environment import Environment
-from kinodex.agent.protocol import EXACT_S
+from kinodex.agent.protocol.videos import EXACT_S
 from kinodex.agent.search.chapters import first_level_cuts_s
 from kinodex.agent.variants.videotree.k_means import Cluster, k_means
+from kinodex.agent.videos.environment import Environment
 
 Units = NDArray[np.float32]
 

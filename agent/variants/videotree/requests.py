@@ -10,11 +10,12 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from kinodex.agent.builtin.notes import relevances
 from kinodex.agent.builtin.rules import rule
-from kinodex.agent.environment import Environment
-from kinodex.agent.protocol import REASONING_NAMES, Note, Reasoned, Reply, described
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.reply import REASONING_NAMES, Reasoned, Reply, described
 from kinodex.agent.replies.values import WholeNumber, whole_number
 from kinodex.agent.requests.in_parts import InParts
 from kinodex.agent.requests.run_request import RunRequest
+from kinodex.agent.videos.environment import Environment
 
 HIGHLY_RELEVANT = 3
 """The top of the scale: 1, not relevant; 2, somewhat relevant; 3, highly relevant."""

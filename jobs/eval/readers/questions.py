@@ -25,7 +25,7 @@ from pydantic import (
     model_validator,
 )
 
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.index.text import composed
 from kinodex.index.times import parse_time
 from kinodex.jobs.errors import UsageError

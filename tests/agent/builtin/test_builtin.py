@@ -14,7 +14,8 @@ from kinodex.agent.builtin.quoted_lines import is_talk, read_screen, screen_repl
 from kinodex.agent.builtin.statements import Verdict, cloze_statements, to_reply
 from kinodex.agent.builtin.word_overlap import judge_by_overlap
 from kinodex.agent.errors import NeedsLanguage
-from kinodex.agent.protocol import Note, Question
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.question import Question
 from kinodex.agent.requests.answer import AnswerNotes, Conclusion
 from kinodex.sketch import scenes as world
 from tests.sketch.vocabulary import DAY, NIGHT

@@ -19,7 +19,9 @@ from kinodex.agent.models.reply_parser import parse_json, parse_reply
 from kinodex.agent.prompts.messages import user_message
 from kinodex.agent.prompts.rendering import render
 from kinodex.agent.prompts.shortening import fit_request, shorten_texts
-from kinodex.agent.protocol import Question, Turn, Video
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request import Turn
+from kinodex.agent.protocol.videos import Video
 from kinodex.agent.requests.answer import AnswerFrames, Guess
 from kinodex.agent.requests.tree import Queries
 from kinodex.agent.variants.longvideoagent.clips import Clip

@@ -13,7 +13,11 @@ from kinodex.agent.local.grammar import TokenMasks, bound
 from kinodex.agent.local.model import LocalModel, conversation, load_local_model
 from kinodex.agent.local.tokens import conversation_tokens, first_tokens, message_tokens, opens_thinking
 from kinodex.agent.prompts.messages import Message
-from kinodex.agent.protocol import Exchange, Question, ShownFrame, Turn, Video
+from kinodex.agent.protocol.exchange import Exchange
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request import Turn
+from kinodex.agent.protocol.videos import Video
 from kinodex.agent.requests.answer import AnswerFrames, Guess
 from kinodex.agent.requests.tree import DiscoverQueries
 from kinodex.agent.variants.longvideoagent.clips import Clip

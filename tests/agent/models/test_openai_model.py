@@ -14,13 +14,13 @@ import pytest
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import ModelRejected
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.response_cache import ResponseCache
 from kinodex.agent.requests.tree import Queries
 from kinodex.agent.traces.events import Event, Exchanged
+from kinodex.agent.videos.environment import Environment
 from tests.support.runs.kite_runs import QUESTION
 from tests.support.servers.chat_server import (
     Behaviour,

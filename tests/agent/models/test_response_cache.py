@@ -20,7 +20,9 @@ from kinodex.agent.errors import CacheDamaged, ModelRejected
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.response_cache import ResponseCache
 from kinodex.agent.models.roles import Role
-from kinodex.agent.protocol import Question, Reply, Turn
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.reply import Reply
+from kinodex.agent.protocol.request import Turn
 from kinodex.agent.requests.tree import ScoreSegments
 from kinodex.jobs.models import REPLY_SETTINGS
 from tests.support.servers.chat_server import Behaviour, ChatServer, calling, failing, hanging, in_turn, refusing

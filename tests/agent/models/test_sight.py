@@ -12,12 +12,12 @@ import pytest
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask, spent_until
 from kinodex.agent.catalogue import find_variant
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import ModelError, TakesNoPictures
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.response_cache import ResponseCache
 from kinodex.agent.models.roles import Role
 from kinodex.agent.models.sight import listed_sight
+from kinodex.agent.videos.environment import Environment
 from kinodex.jobs.costs import sight_tries
 from kinodex.jobs.models import ModelChoice
 from tests.support.runs.kite_runs import QUESTION

@@ -11,13 +11,15 @@ import pytest
 
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.reply_parser import parse_reply
-from kinodex.agent.protocol import Question, Request, Video
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import Video
 from kinodex.agent.requests.answer import AnswerNotes, Conclusion, Guess, chosen_option
 from kinodex.agent.requests.judge_answer import Verdict
 from kinodex.agent.requests.refusals import check_not_refused
 from kinodex.agent.requests.tree import Decide
 from kinodex.agent.variants.longvideoagent.requests import ChooseAction
-from kinodex.agent.variants.videoseek import Act, Limits
+from kinodex.agent.variants.videoseek.step_requests import Act, Limits
 
 VIDEO = Video("a" * 32, "kites", 0.0, 60.0)
 CHOICE = Question("What colour is the kite?", ("red", "dark blue"))

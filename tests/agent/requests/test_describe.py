@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol import Note, Segment, Video
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.videos import Segment, Video
 from kinodex.agent.requests.describe import DescribeSegment, Description, Summarize, Summary
 from kinodex.agent.requests.repetition import check_not_echoed, check_not_looping
 from kinodex.agent.requests.summarize_part import PartSummary, SummarizePart

@@ -17,7 +17,11 @@ from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.reply_parser import parse_reply
 from kinodex.agent.prompts.rendering import render
 from kinodex.agent.prompts.tokens import estimate_request
-from kinodex.agent.protocol import LISTED, Exchange, Question, Request, ScoredSegment, Segment, ShownFrame, Usage, Video
+from kinodex.agent.protocol.exchange import Exchange, Usage
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import LISTED, ScoredSegment, Segment, Video
 from kinodex.agent.requests.answer import chosen_option
 from kinodex.agent.requests.tree import (
     Decide,
@@ -29,7 +33,7 @@ from kinodex.agent.requests.tree import (
 from kinodex.agent.session import Session
 from kinodex.agent.variants.eea.requests import ScoreAndPropose
 from kinodex.agent.variants.videoagent2.requests import CaptionFrames
-from kinodex.agent.variants.videoseek import OverviewVideo, SkimRange
+from kinodex.agent.variants.videoseek.look_requests import OverviewVideo, SkimRange
 from kinodex.agent.variants.videotree.requests import JudgeRelevance
 from kinodex.index.library import Library
 from tests.support.every_request import QUESTION as QUESTION_OF_PARTS

@@ -11,7 +11,8 @@ import pytest
 
 from kinodex.agent.errors import ModelRejected, ModelUnreachable
 from kinodex.agent.limits.budget import Budget
-from kinodex.agent.protocol import Question, Usage
+from kinodex.agent.protocol.exchange import Usage
+from kinodex.agent.protocol.question import Question
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import (

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import InvalidReply, OutOfBudget
 from kinodex.agent.limits.budget import Budget
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.agent.session import Session
 from kinodex.agent.tools.detection import Box, detect, track, zoom
 from kinodex.agent.tools.labels import Match, match_label
+from kinodex.agent.videos.environment import Environment
 from kinodex.jobs.open import detect_with, open_environment
 from kinodex.pipeline.errors import ModelMissing, WrongModel
 from tests.support.libraries.agent_library import ScriptedModel, embed_words, environment_of, film, make_library

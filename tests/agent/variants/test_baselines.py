@@ -9,9 +9,9 @@ import pytest
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.builtin.model import RuleBasedModel
-from kinodex.agent.environment import Environment
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
 from tests.support.libraries.agent_library import embed_words, environment_of, film, make_library
 from tests.support.libraries.text_library import text_video_id

@@ -10,17 +10,19 @@ import numpy as np
 import pytest
 
 from kinodex.agent.ask import ask, default_parameters
-from kinodex.agent.environment import AnchorsFrom
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.prompts.rendering import render
-from kinodex.agent.protocol import Question, Segment, Video, citation_numbers
+from kinodex.agent.protocol.frames import citation_numbers
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.videos import Segment, Video
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoresAndQueries, ScoreSegments
 from kinodex.agent.search.tree_search import MOST_QUOTED
 from kinodex.agent.traces.events import Event, Expanded, QueriesAdded, Scored
 from kinodex.agent.variants.eea.agent import EEAParameters
 from kinodex.agent.variants.eea.requests import ScoreAndPropose
 from kinodex.agent.variants.eea.scores import fuse, query_score, reward_entropy
+from kinodex.agent.videos.library_videos import AnchorsFrom
 from kinodex.index.rows import SpeechRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 

@@ -12,12 +12,13 @@ import pytest
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
-from kinodex.agent.environment import Environment
 from kinodex.agent.limits.budget import Budget
-from kinodex.agent.protocol import Question, Request
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.tree import Decide, ScoreSegments
 from kinodex.agent.traces.events import Event, Expanded
 from kinodex.agent.variants.kino import PlanSearch
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.rows import SpeechRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 

@@ -15,7 +15,10 @@ from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.reply_parser import parse_reply as reply_in
 from kinodex.agent.prompts.rendering import render
-from kinodex.agent.protocol import Exchange, Question, Turn, Video
+from kinodex.agent.protocol.exchange import Exchange
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request import Turn
+from kinodex.agent.protocol.videos import Video
 from kinodex.agent.session import Session
 from kinodex.agent.variants.longvideoagent.clips import Clip, best_matching_clips, tagged_clips
 from kinodex.agent.variants.longvideoagent.episode import answer_now, begin_episode, next_action, take_step

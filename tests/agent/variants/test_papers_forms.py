@@ -16,15 +16,17 @@ from typing import Any
 import pytest
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.environment import Environment
 from kinodex.agent.prompts.rendering import render
-from kinodex.agent.protocol import Question, Request
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from kinodex.agent.traces.events import Acted, Assessed, Event, Expanded, Remembered, Scored
 from kinodex.agent.variants.longvideoagent.requests import ChooseAction, LocateClips, ReadFrames
 from kinodex.agent.variants.videoagent2.requests import AdjustPlan, Assess, CaptionFrames, CreatePlan
-from kinodex.agent.variants.videoseek import Act, FocusClip, OverviewVideo, SkimRange, Think
+from kinodex.agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
+from kinodex.agent.variants.videoseek.step_requests import Act, Think
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.rows import SpeechRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 from tests.support.runs.kite_runs import asked

@@ -12,12 +12,12 @@ import pytest
 from mcp import Client
 
 from kinodex.agent.catalogue import find_variant
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import UnknownAgent
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.traces.trace import read_trace
-from kinodex.agent.variants.base import with_settings
 from kinodex.agent.variants.baselines.uniform import UNIFORM
+from kinodex.agent.variants.settings import with_settings
+from kinodex.agent.videos.environment import Environment
 from kinodex.desk import Desk
 from kinodex.jobs.eval.folder import read_results
 from kinodex.mcp.ask_tool import AskOptions, answer_here
@@ -39,7 +39,10 @@ from typing import ClassVar
 
 from kinodex.agent.builtin.notes import relevances
 from kinodex.agent.builtin.rules import rule
-from kinodex.agent.protocol import Note, Question, Reasoned, Request
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.reply import Reasoned
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.traces.events import Acted
 from kinodex.agent.variants.base import Variant

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.prompts.rendering import render
-from kinodex.agent.protocol import Question, Video
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.videos import Video
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
 from kinodex.agent.traces.events import Expanded, Ranked, Remembered, Scored
 from kinodex.agent.variants.vca.frame_choice import ChooseFrames, FrameChoice

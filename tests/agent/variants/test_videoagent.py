@@ -9,7 +9,8 @@ import pytest
 
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.limits.budget import Budget
-from kinodex.agent.protocol import Note, Segment, Video
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.videos import Segment, Video
 from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.requests.describe import DescribeSegment
 from kinodex.agent.traces.events import Assessed

@@ -21,7 +21,12 @@ from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.openai_model import OpenAIModel, wire_messages
 from kinodex.agent.prompts.rendering import render
 from kinodex.agent.prompts.tokens import estimate_tokens, text_tokens
-from kinodex.agent.protocol import Exchange, Note, Question, Request, ShownFrame, Usage, Video, named_video
+from kinodex.agent.protocol.exchange import Exchange, Usage
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.protocol.videos import Video, named_video
 from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.traces.events import Acted, Assessed, Decided, Event

@@ -14,29 +14,23 @@ import pytest
 from pydantic import ValidationError
 
 from kinodex.agent.ask import ask
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.reply_parser import parse_reply
 from kinodex.agent.prompts.rendering import render
-from kinodex.agent.protocol import Note, Question, Segment, ShownFrame, Turn, Video
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request import Turn
+from kinodex.agent.protocol.videos import Segment, Video
 from kinodex.agent.session import Session
 from kinodex.agent.traces.events import Event
-from kinodex.agent.variants.videoseek import (
-    Act,
-    Action,
-    AnswerNow,
-    FinalAnswer,
-    Finding,
-    FocusClip,
-    Limits,
-    OverviewVideo,
-    SkimRange,
-    Think,
-    Tools,
-    VideoSeekParameters,
-)
+from kinodex.agent.variants.videoseek.agent import VideoSeekParameters
+from kinodex.agent.variants.videoseek.look_requests import Finding, FocusClip, OverviewVideo, SkimRange
+from kinodex.agent.variants.videoseek.step_requests import Act, Action, AnswerNow, FinalAnswer, Limits, Think
+from kinodex.agent.variants.videoseek.tools import Tools
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.kinds import QUOTED_KINDS
 from kinodex.index.library import Library
 from kinodex.index.rows import SpeechRow

@@ -18,7 +18,7 @@ import asyncio, json, sys
 opened = set()
 sys.addaudithook(lambda event, arguments: opened.add(str(arguments[0])) if event in ("open", "os.open") else None)
 from kinodex.agent.ask import ask
-from kinodex.agent.environment import Environment
+from kinodex.agent.videos.environment import Environment
 from kinodex.agent.builtin.model import RuleBasedModel
 environment = Environment.open(sys.argv[1])
 answer = asyncio.run(ask("What appears in the film?", environment, RuleBasedModel(environment)))

@@ -20,9 +20,10 @@ from typing import Any
 
 import pytest
 
-from kinodex.agent.environment import Environment
 from kinodex.agent.limits.budget import Budget
-from kinodex.agent.protocol import Exchange, Request
+from kinodex.agent.protocol.exchange import Exchange
+from kinodex.agent.protocol.request import Request
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
 from kinodex.jobs.eval.contenders import ItemResult, RunContext, Solve, parse_contenders
 from kinodex.jobs.eval.folder import ANSWERS, read_items, read_plan, read_results, trace_file

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from kinodex.agent.catalogue import VARIANTS
-from kinodex.agent.environment import Environment
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
 from tests.support.servers.chat_server import ChatServer
 from tests.support.world.curves import by_trial, compare, group_of, loss_of, tables

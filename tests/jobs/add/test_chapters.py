@@ -12,7 +12,9 @@ import pytest
 
 from kinodex.agent.attempts import Outcome
 from kinodex.agent.errors import ModelRejected
-from kinodex.agent.protocol import Note, Segment, Usage
+from kinodex.agent.protocol.exchange import Usage
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.requests.summarize_part import PartSummary, SummarizePart
 from kinodex.index.library import Library
 from kinodex.jobs.add.chapters import Film, read_film

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.agent.protocol import ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.index.library import Library
 from kinodex.index.rows import Scope
 from kinodex.jobs.open import detect_with

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_benchmark

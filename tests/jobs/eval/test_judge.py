@@ -13,7 +13,7 @@ import pytest
 
 from kinodex.agent.limits.ledger import Ledger
 from kinodex.agent.prompts.rendering import render
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.agent.requests.judge_answer import JudgeAnswer
 from kinodex.jobs.eval.contenders import ItemResult
 from kinodex.jobs.eval.folder import ANSWERS, JUDGED, begin_run, open_for_append, read_items, read_judgements, read_plan

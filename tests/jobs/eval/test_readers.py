@@ -382,7 +382,7 @@ def test_whatever_stands_in_a_field_is_a_defect_of_its_row_and_no_traceback(name
 
 
 OWN = """
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.jobs.eval.benchmarks import BenchmarkInfo
 from kinodex.jobs.eval.items import BadRow, Row, Item, Target, csv_rows
 

@@ -22,7 +22,7 @@ from kinodex.agent.ask import ask, default_parameters
 from kinodex.agent.errors import ModelRejected
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.limits.ledger import Ledger
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.agent.traces.events import Decided, Event, Expanded, Scored
 from kinodex.agent.variants.eea.scores import reward_entropy
 from kinodex.evaluation import evaluate, show_progress

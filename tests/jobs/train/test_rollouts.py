@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.agent.environment import Environment
 from kinodex.agent.local.model import load_local_model
 from kinodex.agent.local.tokens import first_tokens
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.spaces.space import load_space
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.known_answers import KnownQuestion, read_known

@@ -14,9 +14,9 @@ import pytest
 from rich.console import Console
 
 from kinodex.agent.ask import ask
-from kinodex.agent.environment import Environment
 from kinodex.agent.limits.budget import Budget
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.videos.environment import Environment
 from kinodex.cli.tree_view import TreeView, show_answer
 from kinodex.index.library import Library
 from kinodex.index.store.filters import at_least

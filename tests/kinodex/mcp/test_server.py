@@ -19,7 +19,7 @@ from kinodex.agent.builtin.model import RuleBasedModel
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.desk import Desk
 from kinodex.index.library import Library
 from kinodex.jobs.open import open_environment

@@ -30,7 +30,7 @@ from kinodex.agent.catalogue import variant_named
 from kinodex.agent.errors import BadQuestion, ModelUnreachable
 from kinodex.agent.evidence import Evidence
 from kinodex.agent.limits.ledger import Ledger
-from kinodex.agent.protocol import Earlier
+from kinodex.agent.protocol.question import Earlier
 from kinodex.guards import NotGiven
 from kinodex.index.errors import StorageError, UnknownVideo
 from kinodex.index.library import Library

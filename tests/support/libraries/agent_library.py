@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from kinodex.agent.environment import Environment
-from kinodex.agent.protocol import Exchange, Request, Usage
+from kinodex.agent.protocol.exchange import Exchange, Usage
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.answer import AnswerFrames
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
 from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.pipeline.sample import FrameRow

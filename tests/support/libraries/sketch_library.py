@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from kinodex.agent.environment import Environment
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
 from kinodex.index.rows import SpeechRow
 from kinodex.index.spaces.load import load_text_tower

@@ -15,14 +15,16 @@ from PIL import Image
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask, default_parameters
-from kinodex.agent.environment import Environment
 from kinodex.agent.limits.budget import Budget
-from kinodex.agent.protocol import Question, Request, Usage
+from kinodex.agent.protocol.exchange import Usage
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.answer import AnswerNotes, Recall
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.traces.events import Acted, Event
 from kinodex.agent.traces.prior_evidence import PriorEvidence
 from kinodex.agent.variants.videoagent2.requests import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
 from tests.support.libraries.agent_library import ScriptedModel, embed_words, film, make_library
 from tests.support.libraries.random_library import add_stage

@@ -10,12 +10,12 @@ from typing import Any
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
 from kinodex.agent.limits.budget import Budget
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.agent.traces.events import Acted
 from kinodex.agent.traces.trace import trace_to
 from kinodex.agent.variants.longvideoagent.requests import AnswerNow, ChooseAction
 from kinodex.agent.variants.videoagent2.requests import Assess
-from kinodex.agent.variants.videoseek import Act, Think
+from kinodex.agent.variants.videoseek.step_requests import Act, Think
 from kinodex.index.rows import SpeechRow
 from tests.support.every_request import stored_frame
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library

@@ -8,7 +8,7 @@ from pathlib import Path
 from kinodex.agent.evidence import Evidence
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.limits.ledger import Ledger
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.jobs.eval.contenders import ItemResult, Judgement, parse_contenders
 from kinodex.jobs.eval.folder import ANSWERS, JUDGED, IndexCost, RunPlan, begin_run, open_for_append
 from kinodex.jobs.eval.items import Item, Target

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kinodex.agent.builtin.quoted_lines import is_talk
 from kinodex.agent.builtin.statements import Statements, choices, cloze_statements
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from tests.support.servers import rules_words
 from tests.support.servers.rules_prompt import Asked, Part
 

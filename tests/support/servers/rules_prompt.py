@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.index.kinds import KINDS
 from tests.support.servers.chat_server import callable_tools
 

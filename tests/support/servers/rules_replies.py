@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from kinodex.agent.builtin.notes import relevances as relevance_levels
 from kinodex.agent.builtin.quoted_lines import is_talk, read_screen
 from kinodex.agent.builtin.word_overlap import is_general, judge_by_overlap
-from kinodex.agent.protocol import Note, Question
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.question import Question
 from tests.support.servers import rules_words
 from tests.support.servers.rules_judge import (
     BELIEVABLE,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.index.kinds import QUOTED_KINDS
 from tests.support.servers.rules_judge import (
     BELIEVABLE,

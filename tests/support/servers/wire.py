@@ -16,7 +16,12 @@ from kinodex.agent.errors import InvalidReply, ModelError
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.response_cache import ResponseCache
 from kinodex.agent.models.roles import Role
-from kinodex.agent.protocol import Exchange, Question, Reply, Request, Segment, ShownFrame, Turn, Video
+from kinodex.agent.protocol.exchange import Exchange
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.reply import Reply
+from kinodex.agent.protocol.request import Request, Turn
+from kinodex.agent.protocol.videos import Segment, Video
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
 from tests.support.servers.chat_server import ChatServer
 

@@ -28,14 +28,17 @@ import numpy as np
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
-from kinodex.agent.environment import Environment
 from kinodex.agent.limits.budget import Budget
-from kinodex.agent.protocol import EXACT_S, Models, Note, Question
+from kinodex.agent.protocol.exchange import Models
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.videos import EXACT_S
 from kinodex.agent.requests.answer import AnswerFrames
 from kinodex.agent.session import Session
 from kinodex.agent.traces.events import Event, Exchanged
 from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.baselines.uniform import UniformParameters
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.kinds import QUOTED_KINDS
 from kinodex.index.library import Library
 from kinodex.index.rows import StoredFrame, VideoRow

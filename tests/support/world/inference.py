@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.sketch.scenes import NUMBERS, WHERE
 from tests.support.world.sights import GROUND, Heard, Sight
 from tests.world.story import ACTORS

@@ -26,7 +26,10 @@ from kinodex.agent.models.schema_ladder import repair_messages, reply_schema, re
 from kinodex.agent.prompts.messages import join_turns, turn_messages
 from kinodex.agent.prompts.rendering import request_message
 from kinodex.agent.prompts.tokens import picture_tokens, text_tokens
-from kinodex.agent.protocol import Exchange, R, Request, ShownFrame, Usage
+from kinodex.agent.protocol.exchange import Exchange, Usage
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.reply import R
+from kinodex.agent.protocol.request import Request
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import VideoRow
 from kinodex.sketch.scenes import WHERE

@@ -27,8 +27,8 @@ from kinodex.pipeline.filesystems import Interrupted, attempt
 from kinodex.pipeline.scratch import scratch_folder
 from kinodex.pipeline.source import Source, Stamp
 from kinodex.pipeline.sources import list_sources
-from tests.support.processes import ending_process
 from kinodex.pipeline.stamps import stamp
+from tests.support.processes import ending_process
 from tests.support.servers import s3_server as s3_kit
 from tests.support.servers.files import FilmHandler
 

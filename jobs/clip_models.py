@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -160,9 +160,9 @@ def _space_of(served: ServedModel) -> Fingerprint:
     return Fingerprint(served.model, SERVED, name, facts, vectors.shape[1])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ClipQueries:
-    """Queries as vectors of the model that made a library's clips."""
+    """Queries as vectors of the model that made a library's clips, which is loaded for the first one that needs it."""
 
     library: LibraryReader
     space: Fingerprint
@@ -181,7 +181,7 @@ class ClipQueries:
             return served
         if jpeg is None:
             return self._of_words(words)
-        model = self._loaded()
+        model = self._model
         seen: NDArray[np.float32] = model.embed_windows([[jpeg] * model.frames])[0].astype(np.float32)
         if not words.strip():
             return seen
@@ -191,27 +191,22 @@ class ClipQueries:
 
     def _of_words(self, words: str) -> NDArray[np.float32]:
         tower = open_text_tower(self.library.uri, self.space.digest)
-        vectors = self._loaded().embed_texts([words]) if tower is None else tower.embed_text([words])
+        vectors = self._model.embed_texts([words]) if tower is None else tower.embed_text([words])
         vector: NDArray[np.float32] = vectors[0]
         return vector
 
-    def _loaded(self) -> VideoTextModel:
+    @cached_property
+    def _model(self) -> VideoTextModel:
+        from kinodex.index.spaces.video_text import load_video_text_model
+
         check_named(self.space.name, self.library.uri, OF_TRANSFORMERS)
-        model = loaded(self.space.name)
+        model = load_video_text_model(self.space.name, "auto")
         if model.space.digest != self.space.digest:
             raise SpaceMismatch(
                 f"got the video-text model {model.space}, but {self.library.uri} holds clips by {self.space}: here the "
                 "same name stands for other weights; use those that made the clips"
             )
         return model
-
-
-@lru_cache(maxsize=1)
-def loaded(name: str, device: str = "auto") -> VideoTextModel:
-    """The video-text model of a name, loaded once."""
-    from kinodex.index.spaces.video_text import load_video_text_model
-
-    return load_video_text_model(name, device)
 
 
 def served_of(library: LibraryReader, space: Fingerprint) -> ServedModel:

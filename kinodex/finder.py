@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kinodex.index.spaces.embedders import ImageEmbedder, TextEmbedder
     from kinodex.index.spaces.fingerprint import Fingerprint
     from kinodex.index.spaces.towers import Sigmoid
+    from kinodex.jobs.clip_models import ClipQueries
     from kinodex.requests import Find
 
 BY_VECTOR = (ALL, "frames", "captions")
@@ -58,6 +59,7 @@ class Finder:
         """Why the last search of all went without the clips that there are; empty where it did not."""
         self._embed_text = embed_text or (lambda text: self._text_tower.embed_text([text])[0])
         self._meaning_of = meaning_of or library.sentences.meaning
+        self._clip_queries: ClipQueries | None = None
 
     def find(self, request: Find, picture: Picture | None = None) -> list[Hit]:
         """Find the hits of a request, best first, beside its words also of a `picture`.
@@ -200,7 +202,9 @@ class Finder:
         from kinodex.jobs.clip_models import ClipQueries
         from kinodex.jobs.pictures import as_jpeg
 
-        queries, plain = ClipQueries(self.library, space), plain_query(words)
+        if self._clip_queries is None or self._clip_queries.space != space:
+            self._clip_queries = ClipQueries(self.library, space)
+        queries, plain = self._clip_queries, plain_query(words)
         embedder = embedder_key(self.library.uri, space.digest)
         if picture is None:
             return self.vectors.embedded(embedder, plain, queries.embed), space

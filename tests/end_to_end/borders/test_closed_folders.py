@@ -81,4 +81,4 @@ def test_texts_in_a_closed_folder_are_a_failure_of_an_import(closed: Path, tmp_p
     assert run("ingest", films / "film-3.mp4", "--library", library, "--space", "builtin", "--anyway").returncode == 0
     ran = run("import", "speech", films, library)
     assert ran.returncode == 3 and "closed: cannot be read" in ran.stdout + ran.stderr
-    assert "added 1 lines of speech" in ran.stdout + ran.stderr
+    assert "added 1 line of speech" in ran.stdout + ran.stderr

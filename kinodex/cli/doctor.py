@@ -14,7 +14,7 @@ from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
 from kinodex.output import console, plain_table, print_json, say
 
 if TYPE_CHECKING:
-    from kinodex.doctor.machine import CheckResult
+    from kinodex.doctor.check_result import CheckResult
 
 ALWAYS = ("base",)
 """Needed by everything."""
@@ -38,7 +38,7 @@ def doctor(
 
     Exits with 0 unless the base install, or something that was named, is missing or broken.
     """
-    from kinodex.doctor.machine import failed_needs, run_checks
+    from kinodex.doctor.page import failed_needs, run_checks
 
     if base_url is None and (model or key_env):
         raise UsageError("got --model or --key-env without --base-url; name the endpoint that they belong to")

@@ -1,4 +1,4 @@
 """Checks of this machine for `kinodex doctor`: each part is really tried, as far as that costs seconds.
 
-`machine` holds a function for each section of the page.
+`page` gathers them; each section of the page has a module, whose functions begin with `check_`.
 """

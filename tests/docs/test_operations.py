@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kinodex.agent.models.roles import Role
-from kinodex.doctor.machine import KEYS
+from kinodex.doctor.keys import KEYS
 from kinodex.jobs import errors
 from kinodex.jobs.ingest.config import PREFIX
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kinodex.cli.doctor import show
-from kinodex.doctor.machine import CheckResult
+from kinodex.doctor.check_result import CheckResult
 from kinodex.index.library import Library
 from kinodex.pipeline.decoding.open import DECODERS
 from tests.support.command import Kinodex, bad

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kinodex.doctor.machine import ABILITIES, SPEAKERS, check_endpoint
+from kinodex.doctor.endpoint import ABILITIES, SPEAKERS, check_endpoint
 from tests.support.runs.check_results import able, by_name, states
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing
 from tests.support.servers.rule_server import Rules, RuleServer

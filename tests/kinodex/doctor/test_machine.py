@@ -10,20 +10,16 @@ from typing import Any
 import pytest
 from huggingface_hub import CachedRepoInfo, scan_cache_dir
 
-from kinodex.doctor.machine import (
-    MODELS_LISTED,
-    CheckResult,
-    check_default_space,
-    check_gpu,
-    check_keys,
-    check_library,
-    check_machine,
-    check_packages,
-    check_ray,
-    check_tasks,
-    failed_needs,
-    list_cached,
-)
+from kinodex.doctor.check_result import CheckResult
+from kinodex.doctor.cluster import check_ray
+from kinodex.doctor.gpu import check_gpu
+from kinodex.doctor.keys import check_keys
+from kinodex.doctor.library import check_library
+from kinodex.doctor.machine import check_machine
+from kinodex.doctor.models import MODELS_LISTED, check_default_space, list_cached
+from kinodex.doctor.packages import check_packages
+from kinodex.doctor.page import failed_needs
+from kinodex.doctor.tasks import check_tasks
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from kinodex.doctor.machine import CheckResult
+from kinodex.doctor.check_result import CheckResult
 from tests.support.servers.chat_server import Behaviour
 
 

@@ -22,8 +22,8 @@ from typing import Any
 from PIL import Image
 
 from kinodex.agent.models.sight import WHICH_COLOUR
-from kinodex.agent.prompts.tokens import estimate_tokens, text_tokens
-from kinodex.doctor.machine import ECHO, SKY, WHICH_COLOURS
+from kinodex.agent.prompts import estimate_tokens, text_tokens
+from kinodex.doctor.endpoint import ECHO, SKY, WHICH_COLOURS
 from tests.support.servers import rules_replies as plain
 from tests.support.servers import rules_tools as tools
 from tests.support.servers.chat_server import Behaviour, ChatServer, Reply, calling, failing

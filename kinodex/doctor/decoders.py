@@ -27,7 +27,8 @@ def check_decoders() -> list[CheckResult]:
     found = {name: _find_missing(name) for name in DECODERS}
     installed = [name for name in DECODERS if found[name] is None]
     if installed:
-        from kinodex.sketch.script import render_film, write_script
+        from kinodex.sketch.render import render_film
+        from kinodex.sketch.script import write_script
 
         script = write_script("doctor", 30.0, seed=0)
         with (

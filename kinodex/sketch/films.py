@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from kinodex.jobs.errors import UsageError
-from kinodex.sketch import script
-from kinodex.sketch.script import FPS, OnFrame
+from kinodex.sketch.questions import write_questions
+from kinodex.sketch.render import OnFrame, render_film
+from kinodex.sketch.script import FPS, as_json, subtitles, write_script
 
 SHORT_FILMS = 3
 Drawn = tuple[dict[str, Any], str, list[Any]]
@@ -22,9 +23,9 @@ Draw = Callable[[Path, float, int, bool, OnFrame, int], Drawn]
 
 def draw_shots(path: Path, duration_s: float, seed: int, narrated: bool, on_frame: OnFrame, every: int) -> Drawn:
     """Draw a film of shots that have nothing to do with each other."""
-    made = script.write_script(path.stem, duration_s, seed, spoken=narrated)
-    script.render_film(made, path, on_frame, every)
-    return script.as_json(made), script.subtitles(made), script.write_questions(made, path.name, seed)
+    made = write_script(path.stem, duration_s, seed, spoken=narrated)
+    render_film(made, path, on_frame, every)
+    return as_json(made), subtitles(made), write_questions(made, path.name, seed)
 
 
 def write_films(

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from kinodex.sketch.drawings import COLOUR_RGB, FLYING, THINGS, Rgb, draw_place, sprite
+from kinodex.sketch.places import draw_place
+from kinodex.sketch.things import COLOUR_RGB, FLYING, THINGS, Rgb, sprite
 
 # fmt: off
 THING_NAMES = tuple(THINGS)
@@ -66,6 +67,17 @@ class Group:
     position: str = "middle"
     lift: float = 0.5
     mirrored: bool = False
+
+
+def named(group: Group, *, colour: bool = True) -> str:
+    """Name the things of a group without their number: "red boat", or "boats" without the colour."""
+    noun = plural(group.thing) if group.count > 1 or group.thing == "scissors" else group.thing
+    return f"{group.colour} {noun}" if colour else noun
+
+
+def counted(group: Group) -> str:
+    """Name a group with its number: "a red boat" or "three red boats"."""
+    return f"{NUMBERS[group.count]} {named(group)}" if group.count > 1 else with_article(named(group))
 
 
 @dataclass(frozen=True, slots=True)

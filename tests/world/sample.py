@@ -13,7 +13,7 @@ from rich.progress import Progress
 from kinodex.jobs.errors import UsageError
 from kinodex.output import error_console, say
 from kinodex.sketch.films import Drawn, draw_shots, write_films
-from kinodex.sketch.script import OnFrame
+from kinodex.sketch.render import OnFrame
 from tests.world import story, story_questions
 
 Form = Literal["story", "shuffled", "independent"]

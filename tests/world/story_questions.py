@@ -9,8 +9,8 @@ from itertools import pairwise
 from random import Random
 from typing import Literal
 
+from kinodex.sketch.questions import OPTIONS, question_count
 from kinodex.sketch.scenes import NUMBERS, TITLE_WORDS, WHERE, with_article
-from kinodex.sketch.script import OPTIONS, question_count
 from tests.world import story
 
 Needs = Literal["pictures", "text", "words", "both"]

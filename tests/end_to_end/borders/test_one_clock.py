@@ -14,7 +14,8 @@ import pytest
 
 import kinodex
 from kinodex.index.library import Library
-from kinodex.sketch.script import render_film, write_script
+from kinodex.sketch.render import render_film
+from kinodex.sketch.script import write_script
 from tests.support.command import Kinodex, json_of
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.servers.mcp_client import call, use_tools

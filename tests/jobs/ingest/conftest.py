@@ -9,7 +9,8 @@ import pytest
 
 from kinodex.index.library import Library
 from kinodex.jobs.ingest.worker import SPLIT_FROM_BYTES
-from kinodex.sketch.script import render_film, write_script
+from kinodex.sketch.render import render_film
+from kinodex.sketch.script import write_script
 from tests.support.house.once import made_once
 from tests.support.libraries.corpus import ingest, make_corpus
 from tests.support.libraries.random_library import SETTINGS, fingerprint

@@ -25,7 +25,8 @@ from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.source import Source
 from kinodex.pipeline.sources import list_sources
-from kinodex.sketch.script import render_film, write_script
+from kinodex.sketch.render import render_film
+from kinodex.sketch.script import write_script
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.corpus import assert_same, counts, draw_film, ingest
 from tests.support.libraries.random_library import WHEN

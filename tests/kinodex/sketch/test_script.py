@@ -9,19 +9,10 @@ import av
 import numpy as np
 import pytest
 
+from kinodex.sketch.questions import FilmQuestion, write_questions
+from kinodex.sketch.render import draw_frames
 from kinodex.sketch.scenes import COLOUR_NAMES, NUMBERS, THING_NAMES, Group, Scene, TitleCard
-from kinodex.sketch.script import (
-    FPS,
-    HEIGHT_PX,
-    WIDTH_PX,
-    FilmQuestion,
-    Script,
-    Shot,
-    draw_frames,
-    subtitles,
-    write_questions,
-    write_script,
-)
+from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, Script, Shot, subtitles, write_script
 from tests.sketch.vocabulary import PLACES, plural, with_article
 
 

@@ -10,11 +10,10 @@ import pytest
 from PIL import Image
 
 from kinodex.pipeline.errors import WrongModel
-from kinodex.pipeline.models.boxes import Box, Detection
-from kinodex.pipeline.models.detector import load_detector
-from kinodex.pipeline.models.tracks import find_tracks
+from kinodex.pipeline.models.detector import Box, Detection, find_tracks, load_detector
+from kinodex.sketch.render import _shift
 from kinodex.sketch.scenes import Scene, lay_out
-from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, Script, _shift, write_script
+from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, Script, write_script
 from tests.support.models import stage_models as stage_kit
 
 LABELS = ("cat", "red kite")

@@ -36,7 +36,8 @@ from kinodex.jobs.ingest.run import run_ingest
 from kinodex.jobs.library import read_facts
 from kinodex.jobs.metadata import read_metadata, set_metadata
 from kinodex.pipeline.sources import list_sources
-from kinodex.sketch.script import render_film, write_script
+from kinodex.sketch.render import render_film
+from kinodex.sketch.script import write_script
 from tests.support.faults.crew import space as new_space
 from tests.support.libraries.freeze import _shown
 from tests.support.libraries.random_library import (

@@ -19,7 +19,8 @@ from kinodex.jobs.ingest.commit import IngestReport
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.sources import list_sources
-from kinodex.sketch.script import FPS, draw_frames, encode_frames, write_script
+from kinodex.sketch.render import draw_frames, encode_frames
+from kinodex.sketch.script import FPS, write_script
 
 FILM_S = 4.0
 NO_VERSIONS: Mapping[str, str] = MappingProxyType({})

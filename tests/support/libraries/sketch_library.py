@@ -64,7 +64,9 @@ def open_sketches(folder: Path) -> SketchLibrary:
 
 def _draw(folder: Path) -> dict[str, tuple[SpokenLine, ...]]:
     """Draw the films, write their questions beside the folder; returns the lines spoken in each film."""
-    from kinodex.sketch.script import render_film, write_questions, write_script
+    from kinodex.sketch.questions import write_questions
+    from kinodex.sketch.render import render_film
+    from kinodex.sketch.script import write_script
 
     folder.mkdir(parents=True)
     rows, lines = [], {}

@@ -25,7 +25,8 @@ from kinodex.index.rows import SpeechRow
 from kinodex.mcp.ask_tool import AskOptions, answer_here
 from kinodex.mcp.replies import TEXT_BYTES
 from kinodex.mcp.server import make_server
-from kinodex.sketch.script import FPS, render_film, write_script
+from kinodex.sketch.render import render_film
+from kinodex.sketch.script import FPS, write_script
 from tests.support.libraries.random_library import add_stage
 from tests.support.models.stage_models import library_of
 

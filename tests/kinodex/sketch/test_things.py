@@ -8,8 +8,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from kinodex.sketch.drawings import COLOUR_RGB, PAINTS, THINGS, Pen, draw_place, paint_of
+from kinodex.sketch.places import draw_place
 from kinodex.sketch.scenes import PLACE_NAMES, THING_NAMES, Group, Scene, draw, lay_out
+from kinodex.sketch.things import COLOUR_RGB, PAINTS, THINGS, Pen, paint_of
 from tests.sketch.captions import random_scene
 
 RED = (214, 32, 38)

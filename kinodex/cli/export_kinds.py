@@ -261,7 +261,7 @@ def _write_by_video(order: Order, text: Callable[[Sequence[Moment]], str], suffi
 
 def write_page(order: Order) -> None:
     from kinodex.web.inputs import ViewerApi, classify_inputs
-    from kinodex.web.page import one_file
+    from kinodex.web.one_file import one_file
 
     inputs = classify_inputs([*map(str, order.moments.trace or ()), order.place])
     for uri in inputs.missing:

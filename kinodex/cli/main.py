@@ -243,7 +243,7 @@ def _forget_output() -> None:
 def _spelt_out(arguments: list[str]) -> list[str]:
     """A command line with its short forms written out: `eval BENCHMARK`, `--ray ADDRESS`."""
     if arguments[:1] == ["eval"]:
-        from kinodex.cli.eval import with_run
+        from kinodex.cli.eval.app import with_run
 
         arguments = with_run(arguments)
         if arguments[1:2] == ["run"] and arguments[2:] and not arguments[2].startswith("-"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kinodex.agent.limits.budget import Budget
+from kinodex.agent.budget import Budget
 from kinodex.cli import options
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.options import LibraryArgument, OtlpOption, open_library
@@ -76,9 +76,10 @@ def serve(
     """
     from contextlib import ExitStack, closing
 
-    from kinodex.agent.catalogue import find_variant
-    from kinodex.guards import Guard, check_host, check_token, listen
+    from kinodex.agent.ask import find_variant
+    from kinodex.guards import Guard, check_host, check_token
     from kinodex.jobs.telemetry import spans_to
+    from kinodex.sockets import listen
     from kinodex.web.app import Site
     from kinodex.web.inputs import ViewerApi, classify_inputs
     from kinodex.web.kept_traces import traces_folder
@@ -117,7 +118,7 @@ def _open(site: Site, listener: socket.socket, *, browser: bool) -> None:
     import webbrowser
     from urllib.parse import quote
 
-    from kinodex.guards import http_url
+    from kinodex.sockets import http_url
     from kinodex.web.app import serve as serve_site
 
     token = site.guard.token
@@ -143,11 +144,11 @@ def mcp(
     """Serve a library to an assistant over the Model Context Protocol, until the client leaves or Ctrl-C."""
     import asyncio
 
-    from kinodex.agent.catalogue import find_variant
+    from kinodex.agent.ask import find_variant
     from kinodex.desk import Desk
-    from kinodex.guards import listen
     from kinodex.jobs.models import knows_world
     from kinodex.jobs.open import find_space
+    from kinodex.sockets import listen
 
     chosen = find_variant(agent)
     choice = asking.choice(budget)
@@ -192,7 +193,8 @@ async def _serve_mcp(
 
 def _announce(library: str, listener: socket.socket | None, host: str) -> None:
     """Print the server's address on stderr: stdout may belong to the protocol."""
-    from kinodex.guards import LOOPBACK, http_url
+    from kinodex.guards import LOOPBACK
+    from kinodex.sockets import http_url
 
     if listener is None:
         tell(f"serving {library} over stdio")

@@ -12,9 +12,9 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kinodex.agent.traces.trace import Record
-from kinodex.guards import FORBIDDEN_ELSEWHERE, SAFE
+from kinodex.agent.trace import Record
 from kinodex.redaction import redact, redact_values
+from kinodex.responses import FORBIDDEN_ELSEWHERE, SAFE
 from kinodex.web.kept_traces import Kept
 from kinodex.web.page import as_json
 from kinodex.web.questions import Questions

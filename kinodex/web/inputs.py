@@ -22,7 +22,6 @@ from kinodex.agent.protocol.request_key import plain
 from kinodex.agent.traces.trace import Record, read_trace
 from kinodex.agent.videos.environment import Environment
 from kinodex.finder import known_place
-from kinodex.guards import NotGiven, numbered
 from kinodex.index.conditions import quoted
 from kinodex.index.durations import counted
 from kinodex.index.errors import TimeOutside
@@ -44,11 +43,14 @@ from kinodex.jobs.open import find_space
 from kinodex.notebook import evidence_s
 from kinodex.redaction import redact_uri
 from kinodex.requests import Find, Ground
+from kinodex.responses import NotGiven, numbered
+from kinodex.web.curves import curves, shots
+from kinodex.web.evidence_frames import evidence_frames
 from kinodex.web.query_strings import read_request
 from kinodex.web.ranges import play_range
 from kinodex.web.search import LibrarySearch, needs_vector
 from kinodex.web.text_towers import TextTowers
-from kinodex.web.trace_view import TraceView, curves, evidence_frames, shots, shown_frames, trace_view
+from kinodex.web.trace_view import TraceView, shown_frames, trace_view
 
 if TYPE_CHECKING:
     from kinodex.web.questions import Questions

@@ -10,17 +10,17 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.traces.trace import Record, read_trace
-from kinodex.guards import NotGiven
+from kinodex.agent.trace import Record, read_trace
 from kinodex.jobs.errors import UsageError
 from kinodex.redaction import redact_uri
+from kinodex.responses import NotGiven
 
 KEY = re.compile(r"q(\d{1,9})")
 CUT_SHORT = "the server ended before the answer came, or another server still answers it"
@@ -163,43 +163,3 @@ def traces_folder() -> Path:
     """The folder of traces where the user names none: in KINODEX_STATE, else in the user's state folder."""
     home = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(os.environ.get("KINODEX_STATE") or f"{home}/kinodex").expanduser() / "traces"
-
-
-# Money that questions cost in a day of UTC, on disk: a restart does not forget it, and servers of one folder share it.
-#
-# A file a day, one amount a line.
-
-
-def spend(folder: Path, amount: float, now: datetime | None = None) -> None:
-    """Add what one call of a model has cost. A line that a crash cut is taken away first: no other may continue it."""
-    import fcntl  # Unix alone has it
-
-    place = _file(folder, now)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("ab+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # another server may be writing its own line
-        file.seek(0)
-        file.truncate(file.read().rfind(b"\n") + 1)
-        file.write(b"%r\n" % amount)
-
-
-def spent_today(folder: Path, now: datetime | None = None) -> float:
-    """Add up all amounts of the day; the last line may be cut by a crash. Raises UsageError for a damaged file."""
-    place = _file(folder, now)
-    lines = place.read_text(encoding="ascii", errors="replace").split("\n") if place.is_file() else [""]
-    try:
-        return sum(float(line) for line in lines[:-1])
-    except ValueError as error:
-        raise UsageError(
-            f"cannot read what today's questions have cost, {place}: {error}; correct the line, or take it away"
-        ) from error
-
-
-def until_tomorrow_s(now: datetime | None = None) -> float:
-    here = now or datetime.now(UTC)
-    midnight = here.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    return (midnight - here).total_seconds()
-
-
-def _file(folder: Path, now: datetime | None) -> Path:
-    return folder / "spent" / f"{(now or datetime.now(UTC)):%Y-%m-%d}"

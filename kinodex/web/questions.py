@@ -16,7 +16,6 @@ from kinodex.agent.traces.trace import Record
 from kinodex.agent.variants.base import Variant
 from kinodex.desk import ALL_FILMS, Desk
 from kinodex.errors import KinodexError
-from kinodex.guards import NotGiven, Refused, numbered
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.collection import PAID
@@ -28,10 +27,12 @@ from kinodex.jobs.telemetry import Watch, unwatched
 from kinodex.jobs.verify import Found, Look, Looked, verified
 from kinodex.redaction import redact_uri
 from kinodex.requests import Ask
+from kinodex.responses import NotGiven, Refused, numbered
 from kinodex.runs import Run
 from kinodex.web.asking_thread import AskingThread
+from kinodex.web.daily_costs import spend, spent_today, until_tomorrow_s
 from kinodex.web.failures import QuestionFault, remedy, tried
-from kinodex.web.kept_traces import Kept, KeptTraces, QuestionFacts, spend, spent_today, until_tomorrow_s
+from kinodex.web.kept_traces import Kept, KeptTraces, QuestionFacts
 from kinodex.web.offer import offer
 from kinodex.web.running import Running, watched
 from kinodex.web.tally import Tally

@@ -18,16 +18,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kinodex.frames import missing_package
-from kinodex.guards import (
-    FORBIDDEN_ELSEWHERE,
-    SAFE,
-    NotGiven,
-    Refused,
-    answering,
-    numbered,
-    numbered_route,
-    unless_left,
-)
 from kinodex.index.errors import QueryError
 from kinodex.index.library import Library
 from kinodex.index.times import parse_time
@@ -37,6 +27,16 @@ from kinodex.jobs.export.edits import edl_text, otio_text
 from kinodex.jobs.export.frame_rate import frame_rate
 from kinodex.jobs.export.moments import Moment
 from kinodex.jobs.export.texts import csv_text, file_stem, jsonl_text, srt_text, time_stem, vtt_text
+from kinodex.responses import (
+    FORBIDDEN_ELSEWHERE,
+    SAFE,
+    NotGiven,
+    Refused,
+    answering,
+    numbered,
+    numbered_route,
+    unless_left,
+)
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -3,55 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kinodex.agent.traces.trace import Record
-from kinodex.agent.videos.environment import Environment
-from kinodex.agent.videos.scale import calibrate
-from kinodex.index.kinds import QUOTED_KINDS
-from kinodex.index.library import Library
+from kinodex.agent.trace import Record
+from kinodex.index.store.schema import SCREEN_TEXT, SPEECH
+from kinodex.web.call_costs import CallCost, add_up
 from kinodex.web.sentences import end_sentence, round_sentences
-
-# Costs of the calls of a trace, so that a reader can add up the answer's ledger.
-
-
-@dataclass(frozen=True, slots=True)
-class CallCost:
-    """Costs under the names of `agent.limits.ledger.Ledger`; `frames` counts those that were not shown before."""
-
-    calls: int = 0
-    cached_calls: int = 0
-    invalid_replies: int = 0
-    frames: int = 0
-    frame_shows: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    cost: float = 0.0
-    model_seconds: float = 0.0
-
-    def __add__(self, other: CallCost) -> CallCost:
-        return CallCost(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(CallCost)))
-
-
-def add_up(calls: Sequence[Record], known: Collection[Any]) -> CallCost:
-    shown = [frame for call in calls for frame in call["frames"]]
-    names = ("input_tokens", "output_tokens", "cached_tokens", "cost")
-    return CallCost(
-        calls=len(calls),
-        cached_calls=sum(bool(call["cached"]) for call in calls),
-        invalid_replies=sum(call["invalid"] is not None for call in calls),
-        frames=len(set(shown) - set(known)),
-        frame_shows=len(shown),
-        **{name: sum(call["usage"][name] for call in calls) for name in names},
-        model_seconds=sum(call["seconds"] for call in calls),
-    )
-
 
 HEADER_FIELDS = ("agent", "question", "models", "parameters", "budget", "space", "index_frames", "videos")
 CALL_FIELDS = ("model", "role", "request", "prompt", "raw", "reply", "invalid", "usage", "cached", "seconds")
@@ -250,7 +209,9 @@ def _said(step: Step, nodes: Mapping[int, Node]) -> list[Said]:
     scored = [each for each in (step.scored or {}).get("candidates", ()) if each["number"] in opened]
     places = [(nodes[each["number"]], each) for each in scored if each["reward"] is not None or each["explanation"]]
     said = [Said(at.video_id, at.start_s, at.end_s, each["explanation"], each["reward"]) for at, each in places]
-    notes = [note for acted in step.acted for note in acted.get("notes", ()) if note["source"] not in QUOTED_KINDS]
+    notes = [
+        note for acted in step.acted for note in acted.get("notes", ()) if note["source"] not in (SPEECH, SCREEN_TEXT)
+    ]
     said = said or [Said(each["video_id"], each["start_s"], each["end_s"], each["text"]) for each in notes]
     return sorted(said or _replied(step), key=lambda each: (each.video_id, each.start_s))
 
@@ -273,76 +234,3 @@ def _frames(records: Iterable[Record]) -> list[Frame]:
 
 def _fields(event: Record) -> dict[str, Any]:
     return {name: value for name, value in event.items() if name not in ("event", "round")}
-
-
-# Curves and shots of the videos behind a trace: how well each query matches every frame, and where shots begin.
-
-MOST_POINTS = 1500
-"""More frames than this are grouped, each group shown by its best match: a screen has no more columns."""
-MOST_SPANS = 3000
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    query: str
-    video_id: str
-    times_s: list[float]
-    percent: list[int]
-
-
-def shots(library: Library, video_ids: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
-    """Segments of each video as `[start_s, end_s)`; a video with too many to draw is left out."""
-    spans_s = {each: [(row.start_s, row.end_s) for row in library.segments(each)] for each in video_ids}
-    return {video_id: shots_s for video_id, shots_s in spans_s.items() if len(shots_s) <= MOST_SPANS}
-
-
-def curves(view: TraceView, environment: Environment) -> list[Curve]:
-    """Draw a curve for each query and video of a trace, on the scale that the agent saw (`Environment.search`)."""
-    among = [video.video_id for video in environment.videos]
-    drawn: list[Curve] = []
-    for step in view.steps:
-        for video_id in among if step.queries else ():
-            times_s = environment.times(video_id)
-            matched = calibrate(environment.deviations(step.queries, video_id, among))
-            for query, similarity in zip(step.queries, matched.T, strict=True):
-                drawn.append(_curve(query, video_id, times_s, similarity))
-    return drawn
-
-
-def _curve(query: str, video_id: str, times_s: NDArray[np.float64], similarity: NDArray[np.float64]) -> Curve:
-    width = -(-len(times_s) // MOST_POINTS)
-    firsts = np.arange(0, len(times_s), max(width, 1))
-    best = np.maximum.reduceat(similarity, firsts)
-    return Curve(query, video_id, times_s[firsts].round(2).tolist(), (100 * best).round().astype(int).tolist())
-
-
-# The frame that stands for each range of an answer's evidence: one that a model saw, else the middle one.
-
-END_S = 1e-6
-
-
-def evidence_frames(library: Library | None, view: TraceView) -> list[Frame | None]:
-    """For each range of the evidence the shown frame nearest to its middle, else the stored one, else None."""
-    ranges = view.answer["evidence"] if view.answer else []
-    shown = shown_frames(view) if ranges else []
-    frames = []
-    for each in ranges:
-        middle_s = (each["start_s"] + each["end_s"]) / 2
-        inside = [
-            frame
-            for frame in shown
-            if frame.video_id == each["video_id"] and each["start_s"] <= frame.time_s < each["end_s"]
-        ]
-        nearest = min(inside, key=lambda frame: abs(frame.time_s - middle_s), default=None)
-        frames.append(nearest or _stored(library, each["video_id"], middle_s))
-    return frames
-
-
-def _stored(library: Library | None, video_id: str, time_s: float) -> Frame | None:
-    if library is None:
-        return None
-    video = library.video(video_id)
-    if not video.frames:
-        return None
-    (frame,) = library.frames_at(video_id, [min(max(time_s, video.start_s), video.end_s - END_S)])
-    return Frame(video_id, frame.frame_no, frame.time_s, "")

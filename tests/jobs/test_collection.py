@@ -25,7 +25,8 @@ from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice
 from kinodex.library import open as opened_at
 from kinodex.requests import Ask
-from kinodex.web.kept_traces import Kept, spent_today
+from kinodex.web.daily_costs import spent_today
+from kinodex.web.kept_traces import Kept
 from kinodex.web.questions import Questions, ServeSettings
 from kinodex.web.sentences import latest_sentence
 from tests.support.command import Kinodex, json_of

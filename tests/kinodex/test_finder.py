@@ -20,7 +20,7 @@ from kinodex.jobs.open import find_filled_space, find_space, load_text_tower, op
 from kinodex.query_pictures import Picture, unit_vector, upright_pixels
 from kinodex.query_vectors import Floats, QueryVectors, plain_query
 from kinodex.requests import Find
-from kinodex.web.picture_search import read_picture
+from kinodex.web.openai.picture_search import read_picture
 from tests.support.libraries.random_library import SETTINGS, empty_library
 
 ORIENTATION = 0x0112

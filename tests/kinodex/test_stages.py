@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import kinodex as front
 from kinodex import AddedRows, Flag, Stage, StageWork
-from kinodex.cli.add import stage_command
+from kinodex.cli.add.app import stage_command
 from kinodex.cli.main import app
 from kinodex.index.library import Library
 from kinodex.jobs.add.stage import option_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.cli.eval import with_run
+from kinodex.cli.eval.app import with_run
 from tests.support.command import Kinodex, bad
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.text_library import text_library, text_video_id

@@ -19,8 +19,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from kinodex.cli.serve import TOKEN_VARIABLE, serve
-from kinodex.guards import listen
 from kinodex.index.library import Library
+from kinodex.sockets import listen
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.libraries.viewer_library import QUESTION, Shown

@@ -17,7 +17,8 @@ from kinodex.agent.limits.ledger import Ledger
 from kinodex.index.kinds import PLACES
 from kinodex.index.library import Library
 from kinodex.jobs.models import ModelChoice
-from kinodex.web.app import bare_app, logged_app
+from kinodex.web.app import bare_app
+from kinodex.web.request_log import logged_app
 from kinodex.web.tally import Tally, metrics_text
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.gate import Gate
@@ -185,7 +186,8 @@ def test_what_was_counted_is_read_by_prometheus(client):
 
 
 def test_an_extra_that_is_missing_is_named(client, monkeypatch):
-    monkeypatch.setattr("kinodex.web.app.find_spec", lambda name: None)
+    for module in ("app", "mcp_routes"):
+        monkeypatch.setattr(f"kinodex.web.{module}.find_spec", lambda name: None)
     reply = client.get("/metrics")
     assert reply.status == 501 and "kinodex[metrics]" in reply.json["error"]
     routes = {route.path: route for route in bare_app(client.site).routes if isinstance(route, Route)}

@@ -19,17 +19,9 @@ import kinodex as front
 from kinodex.index.library import Library
 from kinodex.jobs.models import ModelChoice
 from kinodex.web.inputs import ROWS, ViewerApi, classify_inputs
-from kinodex.web.page import one_file
+from kinodex.web.one_file import one_file
 from tests.jobs.add.test_extract import WHERE, row_of
-from tests.support.libraries.viewer_library import (
-    CHAPTERS,
-    EVIL,
-    SCENE_S,
-    SECONDS,
-    library_of_films,
-    picture,
-    served,
-)
+from tests.support.libraries.viewer_library import CHAPTERS, EVIL, SCENE_S, SECONDS, library_of_films, picture, served
 from tests.support.pages import browser_context, hard_to_use, width_px
 from tests.support.scenes.chaptered_film import PLACES, make_film
 from tests.support.servers.chat_server import ChatServer, failing

@@ -10,8 +10,9 @@ from openai import OpenAI
 from openai.types.chat import ChatCompletionMessageParam
 
 from kinodex.jobs.models import ModelChoice
-from kinodex.web.chat_tasks import SETTINGS, TASKS, refuse_task
-from kinodex.web.openai_messages import Message, RequestRefused, read_conversation
+from kinodex.web.openai.chat_tasks import SETTINGS, TASKS, refuse_task
+from kinodex.web.openai.errors import RequestRefused
+from kinodex.web.openai.messages import Message, read_conversation
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.serve_server import serving
 

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from kinodex import guards
-from kinodex.guards import http_protocol, listen
+from kinodex import sockets
+from kinodex.sockets import http_protocol, listen
 from tests.support.loopback import serve_in_thread
 
 HEAD = b"POST /slow HTTP/1.1\r\nHost: localhost\r\n"
@@ -23,13 +23,13 @@ WHOLE = HEAD + b"Content-Length: 2\r\n\r\n{}"
 
 async def slow(request: Request) -> Response:
     body = await request.body()
-    await asyncio.sleep(4 * guards.REQUEST_S)
+    await asyncio.sleep(4 * sockets.REQUEST_S)
     return PlainTextResponse(body)
 
 
 @pytest.fixture
 def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
-    monkeypatch.setattr(guards, "REQUEST_S", 0.25)
+    monkeypatch.setattr(sockets, "REQUEST_S", 0.25)
     app = Starlette(routes=[Route("/slow", slow, methods=["POST"])])
     with serve_in_thread(app, listen("127.0.0.1", 0), http=http_protocol()) as url:
         parts = urlsplit(url)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kinodex.agent.traces.trace import read_trace
-from kinodex.guards import NotGiven
+from kinodex.agent.trace import read_trace
 from kinodex.index.errors import TimeOutside
 from kinodex.index.rows import Scope, SegmentRow
 from kinodex.jobs.add.run import add
@@ -21,6 +20,7 @@ from kinodex.jobs.eval.folder import read_run
 from kinodex.jobs.eval.imported_predictions import ImportRequest, import_predictions
 from kinodex.jobs.eval.report import report_run
 from kinodex.requests import Find
+from kinodex.responses import NotGiven
 from kinodex.web.inputs import (
     ROWS,
     VideoList,

@@ -8,17 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.guards import NotGiven
 from kinodex.jobs.errors import UsageError
-from kinodex.web.kept_traces import (
-    KeptTraces,
-    QuestionFacts,
-    library_digest,
-    spend,
-    spent_today,
-    traces_folder,
-    until_tomorrow_s,
-)
+from kinodex.responses import NotGiven
+from kinodex.web.daily_costs import spend, spent_today, until_tomorrow_s
+from kinodex.web.kept_traces import KeptTraces, QuestionFacts, library_digest, traces_folder
 
 EVENING = datetime(2026, 11, 23, 23, 59, 30, tzinfo=UTC)
 MORNING = datetime(2026, 11, 24, 0, 0, 30, tzinfo=UTC)

@@ -25,30 +25,24 @@ from PIL import Image
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from kinodex.agent.answer import Answer, Status
-from kinodex.agent.catalogue import variant_named
+from kinodex.agent.answer import Answer, Evidence, Status
+from kinodex.agent.ask import variant_named
 from kinodex.agent.errors import BadQuestion, ModelUnreachable
-from kinodex.agent.evidence import Evidence
-from kinodex.agent.limits.ledger import Ledger
-from kinodex.agent.protocol.question import Earlier
-from kinodex.guards import NotGiven
+from kinodex.agent.limits import Ledger
+from kinodex.agent.protocol import Earlier
 from kinodex.index.errors import StorageError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.jobs.models import ModelChoice
 from kinodex.requests import Ask
-from kinodex.web.chat_models import chat_models, find_model, library_names
+from kinodex.responses import NotGiven
 from kinodex.web.failures import QuestionFault
-from kinodex.web.openai_api import ChatBody, Completion, ResponseBody, ResponseReply, answering, error_body, usage
-from kinodex.web.openai_messages import (
-    CHARACTERS,
-    EARLIER,
-    Conversation,
-    RequestRefused,
-    read_options,
-    take_videos,
-)
-from kinodex.web.openai_question import Asked, OwnFields, Reply, names_of, pieces
-from kinodex.web.picture_search import (
+from kinodex.web.openai.chat_completions import ChatBody, Completion
+from kinodex.web.openai.errors import RequestRefused, answering, error_body
+from kinodex.web.openai.messages import CHARACTERS, EARLIER, Conversation
+from kinodex.web.openai.models import chat_models, find_model, library_names
+from kinodex.web.openai.option_texts import read_options
+from kinodex.web.openai.own_fields import OwnFields
+from kinodex.web.openai.picture_search import (
     MOMENTS,
     MOST_PICTURES,
     PICTURES,
@@ -59,9 +53,13 @@ from kinodex.web.picture_search import (
     read_picture,
     spread,
 )
+from kinodex.web.openai.question import Asked, names_of
+from kinodex.web.openai.request import Reply, pieces
+from kinodex.web.openai.responses import ResponseBody, ResponseReply
+from kinodex.web.openai.video_lines import take_videos
+from kinodex.web.openai.written_answer import usage, write
 from kinodex.web.questions import MoneySpent, TooManyQuestions
 from kinodex.web.running import Running
-from kinodex.web.written_answer import write
 from tests.support.servers.chat_server import ChatServer, failing
 from tests.support.servers.gate import Gate
 from tests.support.servers.serve_server import Client, serving

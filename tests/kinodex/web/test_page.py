@@ -13,29 +13,16 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from kinodex.agent.traces.trace import read_trace
-from kinodex.guards import NotGiven
+from kinodex.agent.trace import read_trace
 from kinodex.index.library import Library
 from kinodex.index.rows import FrameVectors, VideoRow
 from kinodex.pipeline.sample import FrameRow
+from kinodex.responses import NotGiven
 from kinodex.web.inputs import ViewerApi, classify_inputs
-from kinodex.web.page import (
-    EXPORT,
-    IMPORT,
-    POSTER_SIDE_PX,
-    STATIC,
-    NoPoster,
-    Posters,
-    as_json,
-    bundle,
-    bundled,
-    candidates,
-    groups,
-    is_telling,
-    one_file,
-    telling_frame,
-    variety,
-)
+from kinodex.web.one_file import one_file
+from kinodex.web.page import EXPORT, IMPORT, STATIC, as_json, bundle, bundled
+from kinodex.web.posters import POSTER_SIDE_PX, NoPoster, Posters, telling_frame
+from kinodex.web.telling_frames import candidates, groups, is_telling, variety
 from kinodex.web.trace_view import shown_frames, trace_view
 from tests.bench.search import made_fingerprint
 from tests.support.libraries.viewer_library import EVIL, held_in, picture

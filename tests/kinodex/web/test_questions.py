@@ -14,18 +14,19 @@ from typing import Any
 import pytest
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.catalogue import find_variant
+from kinodex.agent.ask import find_variant
+from kinodex.agent.budget import Budget
 from kinodex.agent.errors import BadSettings, KeyMissing, ModelUnreachable, UnknownAgent
-from kinodex.agent.limits.budget import Budget
-from kinodex.agent.limits.ledger import Ledger
-from kinodex.guards import NotGiven
+from kinodex.agent.limits import Ledger
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice
 from kinodex.requests import Ask
+from kinodex.responses import NotGiven
 from kinodex.web.asking_thread import AskingThread
+from kinodex.web.daily_costs import spend, spent_today
 from kinodex.web.failures import QuestionFault
-from kinodex.web.kept_traces import Kept, spend, spent_today
+from kinodex.web.kept_traces import Kept
 from kinodex.web.questions import MONEY_SPENT, MoneySpent, Questions, ServeSettings, TooManyQuestions
 from kinodex.web.running import Running
 from tests.support.servers.chat_server import ChatServer, Reply
@@ -147,7 +148,7 @@ def test_no_request_exceeds_the_limits_of_the_server(library, tmp_path):
 
 
 AGENT = """from kinodex.agent.variants.base import Variant
-from kinodex.agent.variants.baselines.uniform import UNIFORM
+from kinodex.agent.variants.baselines import UNIFORM
 async def broken(session, parameters):
     raise RuntimeError('inside')
 MINE = Variant('mine', 'mine', {run}, UNIFORM.parameters, ('vision',))
@@ -161,7 +162,7 @@ def test_agents_by_name_alone_but_the_own_one_of_the_server(library, tmp_path):
         assert (
             asyncio.run(questions.start(0, BIRD.model_copy(update={"agent": "mine"})).finished()).status == "answered"
         )
-        for name in (str(file), "mine.py", "kinodex.agent.variants.baselines.uniform:UNIFORM"):
+        for name in (str(file), "mine.py", "kinodex.agent.variants.baselines:UNIFORM"):
             with pytest.raises(UnknownAgent):
                 questions.start(0, BIRD.model_copy(update={"agent": name}))
 

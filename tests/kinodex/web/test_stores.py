@@ -16,7 +16,7 @@ from kinodex.desk import Desk
 from kinodex.index.library import Library
 from kinodex.requests import Films, Find
 from kinodex.web.inputs import VideoList
-from kinodex.web.page import Posters
+from kinodex.web.posters import Posters
 from kinodex.web.search import LibrarySearch
 from tests.support.command import Kinodex
 from tests.support.models.sentence_models import small_bert

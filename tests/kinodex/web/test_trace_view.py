@@ -6,8 +6,10 @@ from dataclasses import fields, replace
 
 import pytest
 
-from kinodex.agent.traces.trace import read_trace
-from kinodex.web.trace_view import CallCost, Frame, evidence_frames, shown_frames, trace_view
+from kinodex.agent.trace import read_trace
+from kinodex.web.call_costs import CallCost
+from kinodex.web.evidence_frames import evidence_frames
+from kinodex.web.trace_view import Frame, shown_frames, trace_view
 from tests.support.libraries.viewer_library import EVIL, SCENE_S, SECONDS
 
 

@@ -24,17 +24,16 @@ import pytest
 from PIL import Image
 
 from kinodex.agent.ask import ask
-from kinodex.agent.limits.budget import Budget
-from kinodex.agent.protocol.exchange import Usage
-from kinodex.agent.protocol.question import Question
-from kinodex.agent.traces.trace import trace_to
-from kinodex.agent.videos.environment import Environment
-from kinodex.guards import listen
+from kinodex.agent.budget import Budget
+from kinodex.agent.environment import Environment
+from kinodex.agent.protocol import Question, Usage
+from kinodex.agent.trace import trace_to
 from kinodex.index.library import Library
 from kinodex.index.rows import DetectionRow, FailureRow, SegmentRow, SpeechRow, VideoRow
 from kinodex.index.spaces.embedders import TextEmbedder
 from kinodex.index.spaces.load import load_text_tower
 from kinodex.pipeline.sample import FrameRow
+from kinodex.sockets import listen
 from kinodex.web.app import Site, make_app
 from kinodex.web.inputs import ViewerApi, classify_inputs
 from kinodex.web.text_towers import TextTowers

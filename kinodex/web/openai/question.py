@@ -1,213 +1,45 @@
-"""A question of a client of OpenAI's API: begun for its messages, answered as any other, and put in words.
+"""A question, begun for the messages of a client of OpenAI's API.
 
-The forms of chat completions and of responses (`openai_api`) stand on this: models by name, conversations that go on,
-pictures as searches, the answer with its citations. Nothing that a request names is ever fetched or opened.
+Models go by name, conversations go on, and pictures are searches. Nothing that a request names is ever fetched or
+opened.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
-import reprlib
-from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import chain
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
-
-from kinodex.agent.answer import Answer
-from kinodex.agent.protocol.question import MAX_OPTIONS, Question
-from kinodex.errors import KinodexError
-from kinodex.guards import CLIENT_LEFT, disconnected, json_response, streamed
+from kinodex.agent.protocol import Question
 from kinodex.index.errors import UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
-from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.items import make_question
 from kinodex.requests import Ask
-from kinodex.web.bodies import first_fault, remote
-from kinodex.web.chat_models import ChatModel, find_model
-from kinodex.web.chat_tasks import refuse_task
+from kinodex.responses import CLIENT_LEFT
 from kinodex.web.kept_traces import KEY
-from kinodex.web.openai_messages import Conversation, RequestRefused, read_options, take_videos
-from kinodex.web.picture_search import Moment, PictureSearch, in_words
+from kinodex.web.openai.errors import RequestRefused
+from kinodex.web.openai.messages import Conversation
+from kinodex.web.openai.models import ChatModel, find_model
+from kinodex.web.openai.option_texts import read_options
+from kinodex.web.openai.own_fields import OwnFields
+from kinodex.web.openai.picture_search import Moment, PictureSearch, in_words
+from kinodex.web.openai.video_lines import take_videos
 from kinodex.web.questions import Questions
 from kinodex.web.running import Running
 from kinodex.web.sentences import end_sentence, round_sentences
-from kinodex.web.written_answer import write
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-    from starlette.responses import Response
 
-BEAT_S, BEAT = 10.0, b": still at work\n\n"
-"""Seconds after which a silent stream says that it lives, and how."""
 REMEMBERED = 1000
 """Conversations whose next question is taken for one that follows."""
 PREFIX = re.compile(r"^(chatcmpl-|resp_|msg_)")
 """Beginnings of the ids that a client was given: of a completion, of a response and of its message."""
-NO_QUESTION = Ask(question="")
-STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
-
-
-# What both forms of a request share, and the reply, whose form each has of its own.
-
-
-class OwnFields(BaseModel):
-    """Fields that OpenAI's form has no place for (`extra_body={"kinodex": {...}}`): those of `Ask`, and three more.
-
-    `options` None: those that the text lists; an empty list: none, whatever the text looks like. `reasoning`: say each
-    round as a sentence. `cite`: end the text with film and time of the evidence; None: where there are no options,
-    for programs compare the text of an answer to options.
-    """
-
-    request: Ask = NO_QUESTION
-    """The question's other fields; its words come from the messages."""
-    options: list[str] | None = Field(default=None, max_length=MAX_OPTIONS + 1)
-    reasoning: bool = True
-    cite: bool | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _split(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or "request" in given:
-            return given
-        own = {name: given[name] for name in ("options", "reasoning", "cite") if name in given}
-        try:
-            asking = remote(Ask, {name: value for name, value in given.items() if name not in own}, ("question",))
-        except UsageError as error:
-            raise ValueError(str(error)) from error
-        return own | {"request": asking}
-
-
-def unless(why: str, fits: Callable[[Any], bool]) -> AfterValidator:
-    """Refuse what a client counts on and cannot have: a value of a field that neither is None nor fits."""
-
-    def check(value: Any) -> Any:
-        if value is None or fits(value):
-            return value
-        raise PydanticCustomError(
-            "refused", "got {got}; {why}, so leave it out", {"got": reprlib.repr(value), "why": why}
-        )
-
-    return AfterValidator(check)
-
-
-def _is_free(choice: Any) -> bool:
-    """True for a choice of tools that leaves it to the model to call none."""
-    if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
-        choice = choice.get("allowed_tools", choice).get("mode")
-    return choice in ("auto", "none")
-
-
-NoTools = Annotated[Any, unless("the agents call none of your tools", _is_free)]
-NoLogprobs = Annotated[Any, unless("an agent's answer has no log-probabilities", lambda asked: not asked)]
-TextAlone = Annotated[
-    dict[str, Any] | None,
-    unless(
-        "the answer is a text, and its parts are data in the field kinodex of the reply",
-        lambda form: form.get("type") == "text",
-    ),
-]
-
-
-class Body(BaseModel):
-    """Fields of both forms that are read. All others, settings of sampling among them, are taken without effect."""
-
-    model: str
-    stream: bool | None = None
-    tool_choice: NoTools = None
-    top_logprobs: NoLogprobs = None
-    kinodex: OwnFields = OwnFields()
-
-    @abstractmethod
-    def conversation(self) -> Conversation:
-        """The messages of the request; raises RequestRefused for what cannot be understood."""
-
-    @abstractmethod
-    def reply(self, asked: Asked) -> Reply:
-        """The reply that the request gets."""
-
-
-class Reply(Protocol):
-    """The form of a reply: whole, or as the messages of a stream in their order."""
-
-    def whole(self, answer: Answer) -> dict[str, Any]: ...
-    def opening(self) -> Iterator[bytes]: ...
-    def thought(self, sentence: str) -> Iterator[bytes]: ...
-    def closing(self, answer: Answer) -> Iterator[bytes]: ...
-    def failure(self, error: Exception) -> Iterator[bytes]: ...
-
-
-async def reply_to(desk: ChatDesk, request: Request, form: type[Body]) -> Response:
-    """Answer a request of this form; a client who leaves stops the question. Raises what is wrong with the request."""
-    try:
-        body = form.model_validate_json(await request.body())
-    except ValidationError as error:
-        where, message = first_fault(error)
-        raise RequestRefused(f"{where or 'the body'}: {message}", where or None) from error
-    conversation = body.conversation()
-    refuse_task(conversation)
-    asked = await begin(desk, body, conversation, request)
-    reply, note = body.reply(asked), partial(remember, desk, asked, conversation)
-    if body.stream:
-        # The question ends with it, also where the client left before the first piece.
-        return streamed(pieces(asked, reply, note), STREAM_HEADERS, on_end=lambda: asked.running.stop(at_once=True))
-    answer = await _answer_or_leave(asked, request)
-    note(answer)
-    return json_response(reply.whole(answer))
-
-
-async def pieces(
-    asked: Asked, reply: Reply, on_answer: Callable[[Answer], None], beat_s: float = BEAT_S
-) -> AsyncGenerator[bytes, None]:
-    """Messages of a streamed reply, a comment after each silent `beat_s`. A reader who leaves stops the question."""
-    try:
-        for message in reply.opening():
-            yield message
-        sent = 0
-        async with aclosing(asked.running.changes(beat_s=beat_s)) as changes:
-            async for version in changes:
-                sentences = asked.sentences() if version is not None else []
-                for message in chain.from_iterable(map(reply.thought, sentences[sent:])):
-                    yield message
-                sent = max(sent, len(sentences))
-                if version is None:
-                    yield BEAT
-        answer = await asked.running.finished()
-        on_answer(answer)
-        for message in reply.closing(answer):
-            yield message
-    except KinodexError as error:
-        for message in reply.failure(error):
-            yield message
-    finally:
-        asked.running.stop(at_once=True)
-
-
-async def _answer_or_leave(asked: Asked, request: Request) -> Answer:
-    """Wait for the answer, or for the client to go, which stops the question."""
-    answer = asyncio.ensure_future(asked.running.finished())
-    left = asyncio.ensure_future(disconnected(request))
-    try:
-        await asyncio.wait([answer, left], return_when=asyncio.FIRST_COMPLETED)
-        if not answer.done():
-            asked.running.stop(at_once=True)
-        return await answer
-    finally:
-        left.cancel()
-        asked.running.stop(at_once=True)
-
-
-# A question, begun for the messages of a request.
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,9 +99,9 @@ class Asked:
         return [*said, end_sentence(records)] if end_sentence(records) else said[:-1]
 
 
-async def begin(desk: ChatDesk, body: Body, conversation: Conversation, request: Request) -> Asked:
-    """Begin the question of a request; raises what is wrong with it."""
-    model, own = find_model(desk.models, body.model), body.kinodex
+async def begin(desk: ChatDesk, name: str, own: OwnFields, conversation: Conversation, request: Request) -> Asked:
+    """Begin the question of a request to the model of this name; raises what is wrong with it."""
+    model = find_model(desk.models, name)
     library = desk.libraries[model.library].where(own.request.where)
     videos = _videos(library, (*own.request.videos, *conversation.videos))
     text, named = take_videos(conversation.question, lambda name: _find(library, name) is not None)
@@ -297,7 +129,7 @@ async def begin(desk: ChatDesk, body: Body, conversation: Conversation, request:
     )
     running = desk.questions.start(model.library, asked)
     about = frozenset(video_ids or (desk.questions.kept.find(earlier).videos if earlier else ()))
-    return Asked(running, body.model, library, moments, own, about, str(request.base_url))
+    return Asked(running, name, library, moments, own, about, str(request.base_url))
 
 
 def _question(text: str, options: Sequence[str] | None, moments: Sequence[Moment], pictures: int) -> Question:
@@ -386,11 +218,11 @@ def _followed(desk: ChatDesk, place: tuple[int, str], videos: frozenset[str], ag
     return about[-1].key if about else None
 
 
-def remember(desk: ChatDesk, asked: Asked, conversation: Conversation, answer: Answer) -> None:
-    """Note an answer for the question that may follow it; an equal one before is not needed any more."""
+def remember(desk: ChatDesk, asked: Asked, conversation: Conversation, text: str) -> None:
+    """Note the text of an answer for the question that may follow it; an equal one before is not needed any more."""
     request = asked.running.request
     told = Told(asked.running.key, asked.videos, request.model_copy(update={"videos": (), "follow_up": None}))
-    place = asked.running.library, conversation.digest(write(asked, answer).text)
+    place = asked.running.library, conversation.digest(text)
     others = [each for each in desk.answered.pop(place, []) if not each.is_like(told)]
     desk.answered[place] = [*others, told][-REMEMBERED:]
     if len(desk.answered) > REMEMBERED:

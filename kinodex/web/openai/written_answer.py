@@ -1,4 +1,4 @@
-"""The answer in words, with its film and times and links to them, and as data under `kinodex`."""
+"""The answer in words, with its film and times and links to them, and as data: under `kinodex`, and its tokens."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kinodex.agent.answer import Answer
+from kinodex.agent.limits import Ledger
 from kinodex.index.times import clock
 
 if TYPE_CHECKING:
-    from kinodex.web.openai_question import Asked
+    from kinodex.web.openai.question import Asked
 
 NO_ANSWER = {
     "insufficient_evidence": "No answer: what the agent saw does not show it.",
@@ -79,4 +80,16 @@ def own_fields(asked: Asked, answer: Answer) -> dict[str, Any]:
         "pictures": [asdict(each) for each in asked.moments],
         "ledger": asdict(answer.ledger),
         "trace": f"/#/trace/{asked.running.key}",
+    }
+
+
+def usage(ledger: Ledger, read: str, written: str) -> dict[str, Any]:
+    """Count the tokens of an answer under names that begin with `read` and `written`, the words of the form."""
+    tokens_read = ledger.input_tokens + ledger.estimated_tokens
+    return {
+        f"{read}_tokens": tokens_read,
+        f"{written}_tokens": ledger.output_tokens,
+        "total_tokens": tokens_read + ledger.output_tokens,
+        f"{read}_tokens_details": {"cached_tokens": ledger.cached_tokens, "cache_write_tokens": 0},
+        f"{written}_tokens_details": {"reasoning_tokens": 0},
     }

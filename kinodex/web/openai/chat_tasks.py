@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from kinodex.web.openai_messages import Conversation, RequestRefused
+from kinodex.web.openai.errors import RequestRefused
+from kinodex.web.openai.messages import Conversation
 
 CODE = "background_task"
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from kinodex.agent.catalogue import VARIANTS
 from kinodex.agent.variants.base import Variant
-from kinodex.web.openai_messages import RequestRefused
+from kinodex.web.openai.errors import RequestRefused
 
 SEPARATOR = ":"
 OFFERED = 12

@@ -23,7 +23,7 @@ from kinodex.index.times import player_clock
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.pictures import decoded
 from kinodex.requests import Find
-from kinodex.web.openai_messages import RequestRefused
+from kinodex.web.openai.errors import RequestRefused
 
 PICTURES = 16
 """Pictures of a request that are searched for; of more, such as the frames of a kit, as many are taken evenly."""

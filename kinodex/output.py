@@ -91,6 +91,11 @@ def tell(lines: str) -> None:
         print(visible_lines(lines), file=sys.stderr, flush=True)
 
 
+def tell_step(step: str) -> None:
+    """Name the step that begins, on standard error."""
+    tell(f"{step} ...")
+
+
 def tell_count(text: str) -> None:
     """Show how far a run is on a terminal, in the place of what was shown before."""
     print(f"\r{visible(text)}", end="", file=sys.stderr, flush=True)

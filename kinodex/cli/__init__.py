@@ -1,5 +1,5 @@
-"""The command line: a file a family of commands; each parses, calls Python and prints.
+"""The command line: a file a command or a family of them; each parses, calls Python and prints.
 
-`main` lists the commands; `options` has the options that several share, `show`, `tables` and `tree_view` what they
-print.
+`main` lists the commands; `options` and `model_options` have the options that several share, `library_tables`,
+`hit_tables`, `figure_tables` and `tree_view` what they print.
 """

@@ -1,4 +1,4 @@
-"""`kinodex ask` and `kinodex agents`: ask a question and watch the search; list the agents that can answer it."""
+"""`kinodex ask`: ask a question and watch the search."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from kinodex.cli import options
+from kinodex.cli import model_options, options
 from kinodex.cli.from_models import with_groups
-from kinodex.cli.options import JsonOption, LibraryArgument, OtlpOption
+from kinodex.cli.model_options import OtlpOption
+from kinodex.cli.options import JsonOption, LibraryArgument
 from kinodex.index.terminal_text import visible, visible_lines
 from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kinodex.agent.answer import Answer
-    from kinodex.agent.traces.events import Event
-    from kinodex.agent.variants.base import Variant
+    from kinodex.agent.trace import Event
     from kinodex.desk import Desk
     from kinodex.index.library import LibraryReader
     from kinodex.jobs.export.media import JoinedClip
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 def ask(
     library: LibraryArgument,
     request: Ask,
-    asking: options.Asking = options.USUAL,
+    asking: model_options.Asking = model_options.USUAL,
     trace: Annotated[Path | None, typer.Option(help="Write all events of the run to this file, as JSON lines.")] = None,
     clip: Annotated[
         Path | None,
         typer.Option(metavar="FILE.mp4", help="Cut the evidence out of the video's file; of several: FILE-1.mp4, ..."),
     ] = None,
     otlp: OtlpOption = None,
-    dry_run: options.DryRunOption = False,
+    dry_run: model_options.DryRunOption = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show each step of the search, too.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -66,7 +66,7 @@ def ask(
 def answer_and_show(
     library: str,
     request: Ask,
-    asking: options.Asking,
+    asking: model_options.Asking,
     run: Run,
     clip: Path | None = None,
     *,
@@ -91,7 +91,7 @@ def answer_and_show(
         return
     if some := desk.left_out(request):
         tell(f"{some}; --agent all asks about each")
-    options.announce(choice)
+    model_options.announce(choice)
     with _watch(quiet=as_json, verbose=verbose) as on_event:
         answer = run_now(desk.ask(request, replace(run, on_event=on_event)))
     clips = [] if clip is None else _cut(answer, request, desk.library, clip)
@@ -136,7 +136,7 @@ def _ask_all(desk: Desk, request: Ask, run: Run, *, dry_run: bool, as_json: bool
             say("The model writes a plan of its own first, which may cost more or less.")
         say(table(costs, "requests"))
         return
-    options.announce(cast("ModelChoice", desk.models))
+    model_options.announce(cast("ModelChoice", desk.models))
     answer = desk.ask_all(request, run if as_json else replace(run, on_event=_steps()))
     if as_json:
         facts = asdict(replace(answer, plan=None)) | {"plan": answer.plan and plan_facts(answer.plan)}
@@ -158,7 +158,7 @@ FILMS_SHOWN = 50
 
 def _steps() -> Callable[[Event], None]:
     """Show the steps of a question to all films; of the films one line in a while."""
-    from kinodex.agent.traces.events import Acted
+    from kinodex.agent.trace import Acted
 
     offer = print_every(error_console())
 
@@ -207,7 +207,7 @@ def _check_files(trace: Path | None, earlier: str | None, clip: Path | None) -> 
 
 
 def _show_forecast(desk: Desk, request: Ask, trace: Path | None, as_json: bool) -> None:
-    from kinodex.agent.traces.replay import ReplayModel
+    from kinodex.agent.trace import ReplayModel
     from kinodex.jobs.costs import table
     from kinodex.jobs.models import REPLAY, ModelChoice
 
@@ -238,89 +238,3 @@ def _show(
             tell(f"no clip: {visible_lines(each.error)}")
         else:
             say(f"clip      {visible(str(each.path))}")
-
-
-# `kinodex agents`: list the agents with their needs and parameters.
-
-HOUR_S = 3600.0
-
-
-def agents(
-    name: Annotated[
-        str | None, typer.Argument(help="Only this agent, with all its parameters; FILE.py shows one of your own.")
-    ] = None,
-    json: JsonOption = False,
-) -> None:
-    """List the agents with the model roles that they ask, the tables that they read, and their parameters."""
-    from kinodex.agent.catalogue import VARIANTS, find_variant
-
-    chosen = VARIANTS if name is None else (find_variant(name),)
-    if json:
-        print_json([_plain(each) for each in chosen])
-    elif name is None:
-        _show_all(chosen)
-    else:
-        _show_one(chosen[0])
-
-
-def _plain(each: Variant) -> dict[str, Any]:
-    from kinodex.agent.variants.settings import describe_parameters, list_choices
-
-    return {
-        "name": each.name,
-        "line": each.line,
-        "roles": each.roles,
-        "uses": each.uses,
-        "needs_language": each.needs_language,
-        "needs_pictures": each.needs_pictures,
-        "parameters": asdict(each.parameters(HOUR_S)),
-        "meanings": describe_parameters(type(each.parameters(HOUR_S))),
-        "choices": list_choices(type(each.parameters(HOUR_S))),
-        "ablations": dict(each.ablations),
-    }
-
-
-def _show_all(chosen: tuple[Variant, ...]) -> None:
-    from rich.padding import Padding
-
-    out = console()
-    for each in chosen:
-        shown = _plain(each)
-        models = ", ".join(each.roles) or "none"
-        defaults = " ".join(f"{name}={value}" for name, value in shown["parameters"].items())
-        out.print(f"[bold]{each.name}[/]", highlight=False)
-        for line in (
-            each.line,
-            f"models: {models}{' (language)' if each.needs_language else ''}{' (pictures)' * each.needs_pictures}; "
-            f"also reads: {', '.join(each.uses) or 'nothing'}",
-            f"defaults: {defaults}",
-        ):
-            out.print(Padding(line, (0, 0, 0, 4)), highlight=False)
-    out.print(
-        "\nDefaults are for an hour-long video; --set NAME=VALUE changes one. Agents marked (language) need a\n"
-        "language model: --model NAME --base-url URL. Those marked (pictures) need frames, not just captions.\n"
-        "`kinodex agents NAME` shows one, with its ablations.",
-        highlight=False,
-    )
-
-
-def _show_one(each: Variant) -> None:
-    from rich.markup import escape
-    from rich.padding import Padding
-
-    out, shown = console(), _plain(each)
-    out.print(f"[bold]{each.name}[/]: {escape(each.line)}", highlight=False)
-    for title in ("roles", "uses"):
-        out.print(f"{title:<10} {', '.join(shown[title]) or 'none'}", highlight=False)
-    out.print("\nparameters, for an hour-long video:", highlight=False)
-    for name, value in shown["parameters"].items():
-        choices = shown["choices"].get(name)
-        others = f" ({', '.join(choices)})" if choices else ""
-        out.print(f"  --set {name}={escape(str(value))}{escape(others)}", highlight=False)
-        out.print(Padding(escape(shown["meanings"].get(name, "")), (0, 0, 0, 6), expand=False), highlight=False)
-    if shown["ablations"]:
-        out.print("\nablations:", highlight=False)
-    for title, settings in shown["ablations"].items():
-        out.print(f"  {escape(title)}", highlight=False)
-        for name, value in settings.items():
-            out.print(f"      --set {name}={escape(str(value))}", highlight=False)

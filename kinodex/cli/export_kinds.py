@@ -134,7 +134,7 @@ def write_frames(order: Order) -> None:
 
 def _write_stills(order: Order) -> None:
     """Write the frames of one video at given times."""
-    from kinodex.cli.tables import show_frames
+    from kinodex.cli.frame_files import show_frames
 
     options, named, from_s, to_s = order.kind, order.moments.video or [], order.moments.from_s, order.moments.to_s
     at, every_s, mode = options.at or [], options.every, options.mode

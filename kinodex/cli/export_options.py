@@ -10,18 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from kinodex.cli.options import (
-    FromOption,
-    JoinOption,
-    PadOption,
-    SnapOption,
-    ToOption,
-    VideoOption,
-    WhereOption,
-    open_library,
-    time_option,
-)
-from kinodex.index.kinds import WORDED_KINDS
+from kinodex.cli.options import FromOption, ToOption, VideoOption, WhereOption, open_library, time_option
 from kinodex.jobs.errors import UsageError
 from kinodex.output import tell
 
@@ -56,16 +45,30 @@ class MomentOptions:
     ] = None
     of: Annotated[
         str | None,
-        typer.Option(help=f"What the library holds: videos, shots, scenes, {', '.join(WORDED_KINDS)}."),
+        typer.Option(
+            help="What the library holds: shots, scenes, chapters, captions, speech, screen_text, detections, videos."
+        ),
     ] = None
     video: VideoOption = None
     where: WhereOption = None
     from_s: FromOption = None
     to_s: ToOption = None
     label: Annotated[str, typer.Option(help="Label of the range that --video, --from and --to name.")] = ""
-    pad: PadOption = None
-    join: JoinOption = None
-    snap: SnapOption = False
+    pad: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Seconds to add before and after each.",
+            show_default="2 and 0 for hits and evidence in clips, subtitles and edits, else none",
+        ),
+    ] = None
+    join: Annotated[
+        float | None,
+        typer.Option(
+            help="Make one of those at most so many seconds apart; 0: that touch; -1: none.", show_default=False
+        ),
+    ] = None
+    snap: Annotated[bool, typer.Option("--snap", help="End at cuts: padding shows no other shot.")] = False
 
     def choose(self, library: Library, usual_rows: str | None, is_watched: bool = False) -> list[Moment]:
         """Find the moments; without an option that names some, those of `usual_rows`. Raises as `choose_moments`."""

@@ -1,7 +1,7 @@
 """Options of commands made from requests, settings and groups of options.
 
 A parameter of a command whose type is a request (`kinodex.requests`), a budget or a dataclass of options becomes the
-options of its fields. May import nothing heavy: every start of the command line imports this file.
+options of its fields. May import nothing heavy: the help of most commands imports this file.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from kinodex.requests import Request
+
 
 MORE = "More"
 """Panel of `--help` with the options that few need."""
@@ -219,3 +220,22 @@ def _flagged(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, Flag]]:
         flag = flag_of(field.metadata)
         if flag is not None:
             yield name, field, flag
+
+
+COMMON_SETTINGS = frozenset({"space", "fps", "device", "ray", "workers", "retry_failed"})
+"""Settings whose options are not rare."""
+
+
+def with_setting_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Put an option for each setting that has a `Flag` in the place of a command's `**settings`.
+
+    In `--help` they stand after the command's positional parameters and before its keyword-only ones.
+    """
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    before = [each for each in own if each.kind is each.POSITIONAL_OR_KEYWORD]
+    after = [each for each in own if each.kind is each.KEYWORD_ONLY]
+    from kinodex.jobs.ingest.config import IngestConfig
+
+    settings = flag_options(IngestConfig, COMMON_SETTINGS)
+    vars(command)["__signature__"] = inspect.Signature([*before, *settings, *after])
+    return command

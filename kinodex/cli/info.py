@@ -22,10 +22,10 @@ def info(
     """Show a library: videos, counts, columns, spaces, settings, failures; or the runs that wrote it."""
     opened = open_library(library, where)
     if runs or run is not None:
-        from kinodex.cli.show import show_runs
+        from kinodex.cli.runs import show_runs
 
         show_runs(opened, run, as_json=json)
     else:
-        from kinodex.cli.tables import show_library
+        from kinodex.cli.library_tables import show_library
 
         show_library(opened, limit or None, as_json=json)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from kinodex.cli import options
+from kinodex.cli.from_models import with_setting_options
 from kinodex.cli.options import JsonOption, open_library
 from kinodex.index.terminal_text import visible_lines
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
@@ -29,7 +30,7 @@ LEAST_ADDRESSES_BYTES = 2_500_000_000
 """With 2.0 GB torch cannot be mapped, with 1.5 GB Lance aborts; most of it is never resident."""
 
 
-@options.with_setting_options
+@with_setting_options
 def ingest(
     sources: Annotated[
         list[str] | None,
@@ -84,7 +85,9 @@ def ingest(
 
 
 def _run(config: Any, sources: Sequence[Source], library: str, as_json: bool) -> None:
-    from kinodex.cli.show import OutcomeLines, progress_bar, show_report
+    from kinodex.cli.ingest_report import show_report
+    from kinodex.cli.outcome_lines import OutcomeLines
+    from kinodex.cli.progress_bars import progress_bar
     from kinodex.jobs.ingest.run import run_ingest
 
     _check_packages()
@@ -105,7 +108,8 @@ def _run(config: Any, sources: Sequence[Source], library: str, as_json: bool) ->
 def _watch(
     config: IngestConfig, list_now: Callable[[], Sequence[Source]], library: str, every_s: float, as_json: bool
 ) -> NoReturn:
-    from kinodex.cli.show import progress_bar, show_round
+    from kinodex.cli.ingest_report import show_round
+    from kinodex.cli.progress_bars import progress_bar
     from kinodex.jobs.ingest.run import watch_sources
 
     _check_packages()

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from kinodex.cli.options import BaseUrlOption, LibraryArgument, SpaceOption, announce
+from kinodex.cli.model_options import BaseUrlOption, SpaceOption, announce
+from kinodex.cli.options import LibraryArgument
 from kinodex.output import say, tell
 
 train_app = typer.Typer(no_args_is_help=True, help="Train models of the agents.")

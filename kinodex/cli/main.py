@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from errno import EDQUOT, ENOSPC, EROFS
 from importlib import import_module
@@ -13,7 +14,6 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
 from kinodex.cli.meant import Group
-from kinodex.cli.options import spread_ray
 from kinodex.output import say, tell
 
 if TYPE_CHECKING:
@@ -36,22 +36,22 @@ COMMANDS = {
     "watch": Place("kinodex.cli.watch:watch", "Ask about a video of the web; watch a camera.", START),
     "serve": Place("kinodex.cli.serve:serve", "Look, ask and play in a browser, and answer programs.", START),
     "ground": Place("kinodex.cli.search:ground", "Find the times at which something happens.", START),
-    "info": Place("kinodex.cli.library:info", "Show a library: videos, failures, runs.", START),
-    "add": Place("kinodex.cli.add:app", "Add captions, speech, text on screen, chapters, ...", MORE),
-    "extract": Place("kinodex.cli.add:extract", "Fill in a table from scenes, by a schema.", MORE),
-    "sql": Place("kinodex.cli.search:sql", "Run SQL over a library.", MORE),
-    "import": Place("kinodex.cli.library:import_app", "Bring in captions or transcripts made elsewhere.", MORE),
+    "info": Place("kinodex.cli.info:info", "Show a library: videos, failures, runs.", START),
+    "add": Place("kinodex.cli.add.app:app", "Add captions, speech, text on screen, chapters, ...", MORE),
+    "extract": Place("kinodex.cli.add.app:extract", "Fill in a table from scenes, by a schema.", MORE),
+    "sql": Place("kinodex.cli.sql:sql", "Run SQL over a library.", MORE),
+    "import": Place("kinodex.cli.import_text:import_app", "Bring in captions or transcripts made elsewhere.", MORE),
     "speakers": Place("kinodex.cli.speakers:speakers", "List and name the people who speak.", MORE),
-    "duplicates": Place("kinodex.cli.search:duplicates", "Find videos that show the same.", MORE),
+    "duplicates": Place("kinodex.cli.duplicates:duplicates", "Find videos that show the same.", MORE),
     "export": Place("kinodex.cli.export:export", "Write clips, frames, subtitles, data sets.", MORE),
-    "remove": Place("kinodex.cli.library:remove_app", "Remove videos, what was added, or voices.", MORE),
-    "maintain": Place("kinodex.cli.library:maintain", "Clean up a library, or check it.", MORE),
-    "use-space": Place("kinodex.cli.library:use_space"),
-    "set": Place("kinodex.cli.library:set_app", "Set columns about the videos: metadata.", MORE),
-    "relocate": Place("kinodex.cli.library:relocate", "Say where moved files are by now.", MORE),
+    "remove": Place("kinodex.cli.remove:remove_app", "Remove videos, what was added, or voices.", MORE),
+    "maintain": Place("kinodex.cli.maintain:maintain", "Clean up a library, or check it.", MORE),
+    "use-space": Place("kinodex.cli.use_space:use_space"),
+    "set": Place("kinodex.cli.metadata:set_app", "Set columns about the videos: metadata.", MORE),
+    "relocate": Place("kinodex.cli.addresses:relocate", "Say where moved files are by now.", MORE),
     "clean": Place("kinodex.cli.doctor:clean", "Free caches and old traces.", MORE),
-    "agents": Place("kinodex.cli.ask:agents", "List the agents and their parameters.", TRY),
-    "eval": Place("kinodex.cli.eval:app", "Compare agents on a benchmark.", TRY),
+    "agents": Place("kinodex.cli.agents:agents", "List the agents and their parameters.", TRY),
+    "eval": Place("kinodex.cli.eval.app:app", "Compare agents on a benchmark.", TRY),
     "mcp": Place("kinodex.cli.serve:mcp", "Serve a library to an assistant.", TRY),
     "doctor": Place("kinodex.cli.doctor:doctor", "Try each part of this machine.", TRY),
     "demo": Place("kinodex.cli.demo:demo", "The whole job on drawn films, offline, in minutes.", TRY),
@@ -251,3 +251,19 @@ def _spelt_out(arguments: list[str]) -> list[str]:
 
             find_benchmark(arguments[2])  # an unknown one is said before any option that it lacks
     return spread_ray(arguments)
+
+
+def spread_ray(arguments: list[str]) -> list[str]:
+    """`--ray ADDRESS` and `--ray=ADDRESS` as `--ray-address ADDRESS`; what looks like no address stays a source.
+
+    Typer has no options whose value may be left out.
+    """
+    spread: list[str] = []
+    for argument in arguments:
+        if argument.startswith("--ray="):
+            spread += ["--ray-address", argument.removeprefix("--ray=")]
+        elif spread[-1:] == ["--ray"] and re.fullmatch(r"auto|local|ray://.+|[\w.\-]+:\d+", argument):
+            spread[-1:] = ["--ray-address", argument]
+        else:
+            spread.append(argument)
+    return spread

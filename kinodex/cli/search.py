@@ -1,23 +1,22 @@
-"""`kinodex search`, `duplicates`, `ground` and `sql`: find moments, videos that show the same, ranges, and rows."""
+"""`kinodex search` and `kinodex ground`: find moments, and ranges of time."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kinodex.cli import options
+from kinodex.cli import model_options, options
 from kinodex.cli.from_models import with_groups
-from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, WhereOption
+from kinodex.cli.options import JsonOption, LibraryArgument
 from kinodex.index.durations import counted
 from kinodex.index.kinds import ALL
 from kinodex.index.terminal_text import visible, visible_lines
 from kinodex.index.times import clock
 from kinodex.jobs.errors import UsageError
-from kinodex.output import console, error_console, plain_table, print_every, print_json, say, tell
+from kinodex.output import console, plain_table, print_json, say, tell
 from kinodex.requests import Find, Ground
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from kinodex.index.library import Library
     from kinodex.jobs.costs import Forecast
-    from kinodex.jobs.duplicates import Progress
     from kinodex.jobs.export.media import JoinedClip
     from kinodex.jobs.export.moments import Moment
     from kinodex.jobs.ground import Grounding
@@ -43,11 +41,11 @@ def search(
     space: Annotated[
         str | None, typer.Option(help="Search frames in this space of the library, by its name or digest.")
     ] = None,
-    looking: options.Looking = options.LOOKING,
+    looking: model_options.Looking = model_options.LOOKING,
     json: JsonOption = False,
 ) -> None:
     """Find moments by words, by a picture, or by detections; and with --verify say of the first if it is there."""
-    from kinodex.cli.tables import show_hits
+    from kinodex.cli.hit_tables import show_hits
     from kinodex.desk import Desk
 
     choice = looking.choice(used=request.verify > 0)
@@ -57,7 +55,7 @@ def search(
         _show_forecast(desk.forecast(request), as_json=json)
         return
     if choice is not None:
-        options.announce(choice)
+        model_options.announce(choice)
     found = desk.find(request, image)
     for note in found.notes:
         tell(f"note: {note}")
@@ -92,49 +90,12 @@ def _note_invalid(looked: Looked | None) -> None:
         tell(f"note: {counted(looked.calls, 'call')} of the model, {looked.invalid} without a usable reply")
 
 
-def duplicates(
-    library: LibraryArgument,
-    video: VideoOption = None,
-    where: WhereOption = None,
-    min_seconds: Annotated[float, typer.Option(help="Least seconds that two videos share.")] = 5.0,
-    every: Annotated[
-        float,
-        typer.Option(
-            help="One frame each so many seconds of a video looks for others, eight or more a video. Less finds "
-            "shorter shared parts of long videos, and takes longer."
-        ),
-    ] = 30.0,
-    space: Annotated[str | None, typer.Option(help="Compare in this space of the library, by name or digest.")] = None,
-    json: JsonOption = False,
-    csv: Annotated[
-        bool, typer.Option("--csv", help="Print CSV instead of a table, a row for each shared range.")
-    ] = False,
-) -> None:
-    """Find videos that show the same: re-encoded, cut, letterboxed or moved in time. --video: only pairs with it."""
-    from kinodex.cli.show import show_duplicates
-    from kinodex.jobs.duplicates import find_duplicates
-
-    if json and csv:
-        raise UsageError("got both --json and --csv; give one of them")
-    opened = options.open_library(library, where)
-    found = find_duplicates(
-        opened, opened.ids_named(video or ()) or (), min_s=min_seconds, every_s=every, space=space, progress=_progress()
-    )
-    show_duplicates(found, as_json=json, as_csv=csv)
-
-
-def _progress() -> Progress:
-    """Say on standard error, every half a minute, what is being done."""
-    offer = print_every(error_console())
-    return lambda what, done, of: offer(lambda seconds: f"{what}: {done:,} of {of:,} after {seconds:,.0f} s")
-
-
 @with_groups
 def ground(
     library: LibraryArgument,
     request: Ground,
-    looking: options.Looking = options.LOOKING,
-    space: options.SpaceOption = None,
+    looking: model_options.Looking = model_options.LOOKING,
+    space: model_options.SpaceOption = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Write the ranges as a table.")] = None,
     clip: Annotated[
         Path | None,
@@ -159,7 +120,7 @@ def ground(
         _show_forecast(desk.forecast(request), as_json=json)
         return
     if choice is not None:
-        options.announce(choice)
+        model_options.announce(choice)
     found = desk.ground(request)
     _note_invalid(found.looked)
     is_as_found = MomentRule(request.pad_s, request.join_s, request.snap) == AS_FOUND
@@ -168,7 +129,7 @@ def ground(
     _show(found, clips, as_json=json)
 
 
-def _check_options(request: Ground, looking: options.Looking) -> None:
+def _check_options(request: Ground, looking: model_options.Looking) -> None:
     """Refuse options that would do nothing."""
     if request.agent is not None and (request.verify or looking.dry_run):
         raise UsageError(
@@ -207,7 +168,7 @@ def _export(
 def _show(found: Grounding, clips: Sequence[JoinedClip], as_json: bool) -> None:
     from rich.markup import escape
 
-    from kinodex.cli.tables import basis_cells, basis_heads
+    from kinodex.cli.hit_tables import basis_cells, basis_heads
     from kinodex.jobs.ground import as_json as to_json
 
     if as_json:
@@ -229,32 +190,3 @@ def _show(found: Grounding, clips: Sequence[JoinedClip], as_json: bool) -> None:
         out.print(table)
     for film in clips:
         say(f"no clip: {visible_lines(film.error)}" if film.error else f"clip  {visible(str(film.path))}")
-
-
-def sql(
-    library: options.LibraryArgument,
-    query: Annotated[str, typer.Argument(metavar="SELECT", help="One SELECT, in DuckDB's SQL; - reads it from stdin.")],
-    csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
-    json: options.JsonOption = False,
-) -> None:
-    """Run SQL over a library: videos, frames, segments, lines, detections, chapters, additions, failures, extracts.
-
-    Nothing is written, and nothing but the library is read. Rows with video_id, start_s and end_s are moments:
-    `kinodex export clips LIBRARY FOLDER --from-sql SELECT`.
-    """
-    from kinodex.index.sql import query as run_query
-
-    rows = run_query(options.open_library(library), sys.stdin.read() if query == "-" else query).to_arrow_table()
-    if json:
-        print_json(rows.to_pylist())
-    elif csv:
-        from pyarrow.csv import write_csv
-
-        sys.stdout.flush()
-        write_csv(rows, sys.stdout.buffer)
-    else:
-        table = plain_table(*rows.column_names)
-        for row in rows.to_pylist():
-            table.add_row(*("" if value is None else visible(str(value)) for value in row.values()))
-        console().print(table, markup=False)
-        say(f"{rows.num_rows:,} rows")

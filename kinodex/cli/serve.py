@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kinodex.agent.budget import Budget
-from kinodex.cli import options
+from kinodex.cli import model_options
 from kinodex.cli.from_models import with_groups
-from kinodex.cli.options import LibraryArgument, OtlpOption, open_library
+from kinodex.cli.model_options import OtlpOption
+from kinodex.cli.options import LibraryArgument, open_library
 from kinodex.output import tell
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def serve(
     max_usd_per_day: Annotated[
         float | None, typer.Option(help="Money that all questions of a day may cost, at the prices of the models.")
     ] = None,
-    asking: options.Asking = options.USUAL,
+    asking: model_options.Asking = model_options.USUAL,
     budget: Budget = UNTIL_600_S,
     otlp: OtlpOption = None,
     browser: BrowserOption = True,
@@ -105,7 +106,7 @@ def serve(
     api = ViewerApi(inputs, asking.space)
     for key in api.trace_keys():
         api.view(key)  # a trace that cannot be read ends the command, not a page in the browser
-    options.announce(choice)
+    model_options.announce(choice)
     with spans_to(otlp) as watch, listen(host, port) as listener, ExitStack() as stack:
         questions = None
         if inputs.libraries:  # of traces alone there is nothing to ask
@@ -138,7 +139,7 @@ def mcp(
     agent: Annotated[
         str, typer.Option(help="Agent if a call names none: a name of `kinodex agents`, or FILE.py.")
     ] = "kino",
-    asking: options.Asking = options.USUAL,
+    asking: model_options.Asking = model_options.USUAL,
     budget: Budget = UNTIL_240_S,
 ) -> None:
     """Serve a library to an assistant over the Model Context Protocol, until the client leaves or Ctrl-C."""
@@ -157,7 +158,7 @@ def mcp(
         choice, find_space(opened, asking.space), has_pictures=any(row.frames for row in opened.videos())
     )
     if can_ask:
-        options.announce(choice)
+        model_options.announce(choice)
     else:
         tell(NO_MODEL)
     desk = Desk(opened, choice, space=asking.space, detector=asking.detector, agent=chosen, is_local=False)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kinodex.agent.limits.budget import UNLIMITED
-from kinodex.cli import options
+from kinodex.agent.budget import UNLIMITED
+from kinodex.cli import model_options
 from kinodex.cli.ask import answer_and_show
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.options import JsonOption
@@ -86,7 +86,7 @@ class Growing:
         typer.Option(help="Frames sampled a second.", show_default="the library's own, else 1", rich_help_panel=PANEL),
     ] = None
 
-    def queries(self, asking: options.Asking) -> StandingQueries | None:
+    def queries(self, asking: model_options.Asking) -> StandingQueries | None:
         """The standing queries, if there are any; raises UsageError for options that would then do nothing."""
         from kinodex.jobs.standing_queries import StandingQueries
         from kinodex.jobs.verify import looking_role
@@ -123,7 +123,7 @@ def watch(
     ] = None,
     agent: Annotated[str, typer.Option(help="The agent: a name of `kinodex agents`, or FILE.py.")] = "kino",
     growing: Growing = USUAL,
-    asking: options.Asking = options.USUAL,
+    asking: model_options.Asking = model_options.USUAL,
     json: JsonOption = False,
 ) -> None:
     """Index a video of the web and ask about it; or, with --live, a source that grows, and be told what it shows.
@@ -135,7 +135,7 @@ def watch(
     "a parcel at the door" --notify http://127.0.0.1:8080/told. Its frames are found within seconds, each moment is told
     once.
     """
-    from kinodex.pipeline.live.beats import is_live_address
+    from kinodex.pipeline.live import is_live_address
     from kinodex.watch import watch as index_page
     from kinodex.watch import watched_place
 

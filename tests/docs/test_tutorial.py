@@ -14,8 +14,7 @@ import typer
 from typer.main import get_command
 
 from kinodex.cli.eval.app import with_run
-from kinodex.cli.main import COMMANDS, LAB, app
-from kinodex.cli.options import spread_ray
+from kinodex.cli.main import COMMANDS, LAB, app, spread_ray
 from tests.bench import decoders, gpu, ingest, search
 from tests.world import sample
 

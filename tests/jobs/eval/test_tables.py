@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from kinodex.agent.answer_rules import AnswerRules
-from kinodex.agent.limits.ledger import Ledger
-from kinodex.cli.tables import fitting
+from kinodex.agent.limits import Ledger
+from kinodex.cli.figure_tables import fitting
 from kinodex.jobs.eval.folder import REPORT
 from kinodex.jobs.eval.items import MissingVideo, Problem
 from kinodex.jobs.eval.report import report_run

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from kinodex.cli.show import add_progress_bar
+from kinodex.cli.progress_bars import add_progress_bar
 from kinodex.index.library import Library
 from kinodex.jobs.add.run import VideoOutcome
 from kinodex.jobs.add.text_files import VideoText, read_captions

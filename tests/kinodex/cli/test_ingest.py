@@ -19,16 +19,10 @@ import pytest
 from rich.console import Console
 
 from kinodex.cli.ingest import interruptible, stop_on_interrupt
-from kinodex.cli.show import (
-    MOST_LINES,
-    OutcomeLines,
-    fraction_done,
-    outcome_line,
-    progress_bar,
-    progress_line,
-    show_report,
-    show_runs,
-)
+from kinodex.cli.ingest_report import show_report
+from kinodex.cli.outcome_lines import MOST_LINES, OutcomeLines, outcome_line
+from kinodex.cli.progress_bars import fraction_done, progress_bar, progress_line
+from kinodex.cli.runs import show_runs
 from kinodex.index.library import Library
 from kinodex.index.rows import RunRow
 from kinodex.index.spaces.fingerprint import Fingerprint

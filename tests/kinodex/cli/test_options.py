@@ -12,7 +12,9 @@ from typer.testing import CliRunner
 
 from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.errors import BadSettings
-from kinodex.cli.options import announce, check_cost, spread_ray, with_setting_options
+from kinodex.cli.from_models import with_setting_options
+from kinodex.cli.main import spread_ray
+from kinodex.cli.model_options import announce, check_cost
 from kinodex.index.flags import flag_of
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.config import IngestConfig

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kinodex.cli.show import CSV_COLUMNS, show_duplicates
+from kinodex.cli.duplicates import CSV_COLUMNS, show_duplicates
 from kinodex.index.library import Library
 from kinodex.jobs.duplicates import Duplicate, DuplicateRange
 from kinodex.jobs.ground import NOTHING_FITS

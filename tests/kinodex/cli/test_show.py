@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from kinodex.cli.tables import show_frames, show_library
+from kinodex.cli.frame_files import show_frames
+from kinodex.cli.library_tables import show_library
 from kinodex.index.durations import counted, duration
 from kinodex.index.library import Library
 from kinodex.index.store.carried_towers import keep_towers

@@ -41,7 +41,6 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.errors import KinodexError as KinodexError
     from kinodex.evaluation import evaluate as _evaluate
     from kinodex.frames import Frame as Frame
-    from kinodex.frames import ingest as ingest
     from kinodex.index.errors import LibraryError as LibraryError
     from kinodex.index.errors import SpaceError as SpaceError
     from kinodex.index.flags import Flag as Flag
@@ -55,6 +54,7 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.index.rows import SegmentRow as SegmentRow
     from kinodex.index.rows import SpeechRow as SpeechRow
     from kinodex.index.rows import VideoRow as VideoRow
+    from kinodex.ingestion import ingest as ingest
     from kinodex.jobs.add.run import AddedRows as AddedRows
     from kinodex.jobs.add.run import AddReport as AddReport
     from kinodex.jobs.add.stage import Stage as Stage
@@ -93,12 +93,13 @@ _HOMES = {
     "kinodex.agent.videos.environment": "Environment",
     "kinodex.errors": "KinodexError",
     "kinodex.evaluation": "eval",
-    "kinodex.frames": "Frame ingest",
+    "kinodex.frames": "Frame",
     "kinodex.index.errors": "LibraryError SpaceError",
     "kinodex.index.flags": "Flag",
     "kinodex.index.metadata": "Facet",
     "kinodex.index.rows": "CaptionRow DetectionRow FrameVectors Hit LibraryFacts ScreenTextRow SegmentRow "
     "SpeechRow VideoRow",
+    "kinodex.ingestion": "ingest",
     "kinodex.jobs.add.run": "AddReport AddedRows",
     "kinodex.jobs.add.stage": "Stage StageWork",
     "kinodex.jobs.ask_many": "Task ask_many",

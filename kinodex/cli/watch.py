@@ -167,7 +167,7 @@ def _watch_live(
     settings: Mapping[str, Any],
 ) -> None:
     from kinodex.cli.ingest import stop_on_interrupt
-    from kinodex.watch import watch_live
+    from kinodex.live import watch_live
 
     def show(rows: NewRows) -> None:
         for notice in rows.notices:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from kinodex.frames import missing_package
+from kinodex.extras import missing_package
 from kinodex.index.errors import QueryError
 from kinodex.index.library import Library
 from kinodex.index.times import parse_time

@@ -28,11 +28,11 @@ from typing import Any
 import numpy as np
 
 from kinodex.errors import KinodexError
-from kinodex.frames import ingest
 from kinodex.index.library import Library
 from kinodex.index.metadata import shown_at
 from kinodex.index.rows import VideoRow
 from kinodex.index.sweep import audit
+from kinodex.ingestion import ingest
 from kinodex.jobs.library import grey_values
 from kinodex.jobs.open import load_text_tower
 from tests.support.servers import rtsp_server

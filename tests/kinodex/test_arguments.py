@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import kinodex
-from kinodex.frames import library_place, names_of, question_of
+from kinodex.arguments import library_place, names_of, question_of
 from kinodex.jobs.errors import UsageError
 
 

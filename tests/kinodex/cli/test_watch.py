@@ -11,8 +11,9 @@ import pytest
 import kinodex as front_door
 from kinodex.errors import KinodexError
 from kinodex.index.library import Library
+from kinodex.page_downloads import refusal
 from kinodex.pipeline.errors import SourceForbidden, SourceUnreachable
-from kinodex.watch import PAGE_CHAPTERS, _refusal, watch
+from kinodex.watch import PAGE_CHAPTERS, watch
 from tests.support.command import Kinodex, bad
 from tests.support.servers.files import serve_folder
 
@@ -96,5 +97,5 @@ def test_what_cannot_be_watched_is_said_in_a_sentence_and_leaves_nothing(
     ],
 )
 def test_refusals_of_pages_are_told_apart(said: str, kind: type[KinodexError], says: str) -> None:
-    error = _refusal("https://me:secret@site.org/v", said)
+    error = refusal("https://me:secret@site.org/v", said)
     assert type(error) is kind and says in str(error) and "secret" not in str(error)

@@ -1,4 +1,4 @@
-"""`kinodex doctor` and `kinodex clean`: this machine on one page, and what kinodex keeps on it outside of libraries."""
+"""`kinodex doctor`: this machine on one page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from kinodex.cli.options import JsonOption
 from kinodex.index.terminal_text import visible_lines
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
-from kinodex.output import console, plain_table, print_json, say
+from kinodex.output import console, print_json
 
 if TYPE_CHECKING:
     from kinodex.doctor.check_result import CheckResult
@@ -70,41 +70,3 @@ def show(found: Sequence[CheckResult], failed: Sequence[CheckResult]) -> None:
         out.print(f"\n[red]needed, and not ok: {escape(', '.join(each.name for each in failed))}[/]")
     else:
         out.print("\nall that was named is ok; of the other lines those matter that your task needs")
-
-
-def clean(
-    gb: Annotated[
-        float | None,
-        typer.Option(min=0, help="Most GB of each kind that stay.", show_default="KINODEX_KEEP_GB, else 2"),
-    ] = None,
-    days: Annotated[
-        float | None,
-        typer.Option(min=0, help="Most days that something stays.", show_default="KINODEX_KEEP_DAYS, else 365"),
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be freed.")] = False,
-    json: JsonOption = False,
-) -> None:
-    """Show cached replies, exported towers and traces of servers, and free what is beyond a size or an age.
-
-    They are kept to these limits anyway, when a model is asked or a server starts. --gb 0 frees all.
-    """
-    from kinodex.jobs.kept_files import keep_limits, keep_replies, keep_towers, keep_traces
-    from kinodex.jobs.models import cache_file
-    from kinodex.web.kept_traces import traces_folder
-
-    limits, free = keep_limits(gb, days), not dry_run
-    found = [
-        keep_replies(cache_file(), limits, free=free),
-        keep_towers(limits, free=free),
-        keep_traces(traces_folder(), limits, free=free),
-    ]
-    if json:
-        print_json({"limits": asdict(limits), "freed": free, "kept": [asdict(each) for each in found]})
-        return
-    table = plain_table("what", "number", "MB", "oldest, days", "would be freed" if dry_run else "freed", "where")
-    for each in found:
-        oldest = "" if each.oldest_days is None else f"{each.oldest_days:.0f}"
-        beyond = f"{each.beyond:,}, {each.beyond_bytes / 1e6:,.1f} MB" if each.beyond else "nothing"
-        table.add_row(each.kind, f"{each.count:,}", f"{each.bytes / 1e6:,.1f}", oldest, beyond, each.place)
-    console().print(table)
-    say(f"each kind may take {limits.bytes / 1e9:g} GB, and stays {limits.days:g} days")

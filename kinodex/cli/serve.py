@@ -1,10 +1,7 @@
-"""Commands that serve until Ctrl-C: pages in a browser, questions, and tools of an assistant."""
+"""`kinodex serve`: pages in a browser, and answers to other programs, until Ctrl-C."""
 
 from __future__ import annotations
 
-import logging
-import signal
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,14 +12,11 @@ from kinodex.agent.budget import Budget
 from kinodex.cli import model_options
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.model_options import OtlpOption
-from kinodex.cli.options import LibraryArgument, open_library
 from kinodex.output import tell
 
 if TYPE_CHECKING:
     import socket
 
-    from kinodex.desk import Desk
-    from kinodex.jobs.models import ModelChoice
     from kinodex.web.app import Site
 
 TOKEN_VARIABLE = "KINODEX_SERVE_TOKEN"
@@ -37,12 +31,6 @@ TracesOption = Annotated[
 PortOption = Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: a free one.")]
 BrowserOption = Annotated[bool, typer.Option(help="Open the page in the browser.")]
 UNTIL_600_S = Budget(seconds=600.0)
-UNTIL_240_S = Budget(seconds=240.0)
-"""Clients of MCP give up at some point."""
-NO_MODEL = (
-    "no tool `ask`: the built-in model knows drawn films alone, and this library holds others; "
-    "name a language model with --model (and --base-url), or give --anyway"
-)
 
 
 @with_groups
@@ -128,78 +116,3 @@ def _open(site: Site, listener: socket.socket, *, browser: bool) -> None:
     if browser:
         webbrowser.open(address if token is None else f"{address}?token={quote(token)}")
     serve_site(site, listener)
-
-
-@with_groups
-def mcp(
-    library: LibraryArgument,
-    http: Annotated[bool, typer.Option("--http", help="Serve streamable HTTP at /mcp instead of stdio.")] = False,
-    host: Annotated[str, typer.Option(help="With --http: the address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="With --http: the port; 0: a free one.")] = 8000,
-    agent: Annotated[
-        str, typer.Option(help="Agent if a call names none: a name of `kinodex agents`, or FILE.py.")
-    ] = "kino",
-    asking: model_options.Asking = model_options.USUAL,
-    budget: Budget = UNTIL_240_S,
-) -> None:
-    """Serve a library to an assistant over the Model Context Protocol, until the client leaves or Ctrl-C."""
-    import asyncio
-
-    from kinodex.agent.ask import find_variant
-    from kinodex.desk import Desk
-    from kinodex.jobs.models import knows_world
-    from kinodex.jobs.open import find_space
-    from kinodex.sockets import listen
-
-    chosen = find_variant(agent)
-    choice = asking.choice(budget)
-    opened = open_library(library)
-    can_ask = not chosen.roles or knows_world(
-        choice, find_space(opened, asking.space), has_pictures=any(row.frames for row in opened.videos())
-    )
-    if can_ask:
-        model_options.announce(choice)
-    else:
-        tell(NO_MODEL)
-    desk = Desk(opened, choice, space=asking.space, detector=asking.detector, agent=chosen, is_local=False)
-    listener = listen(host, port) if http else None
-    with suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
-        asyncio.run(_serve_mcp(desk, choice, budget if can_ask else None, listener, host))
-
-
-async def _serve_mcp(
-    desk: Desk, choice: ModelChoice, budget: Budget | None, listener: socket.socket | None, host: str
-) -> None:
-    from kinodex.jobs.models import chosen_models, describe_models
-    from kinodex.mcp.ask_tool import AskOptions, answer_here
-    from kinodex.mcp.http import serve_http
-    from kinodex.mcp.server import make_server
-
-    async with chosen_models(choice) as models:
-        asking = None if budget is None else AskOptions(describe_models(choice), budget)
-        server = make_server(desk, asking, answer_here(desk, models), looks=choice.may_use_endpoints)
-        _announce(desk.library.uri, listener, host)
-        if listener is None:
-            # A thread that reads stdin would hold up an orderly end.
-            before = signal.signal(signal.SIGINT, signal.SIG_DFL)
-            try:
-                await server.run_stdio_async()
-            except* BrokenPipeError:
-                logging.getLogger(__name__).info("the client has left")
-            finally:
-                signal.signal(signal.SIGINT, before)
-        else:
-            await serve_http(server, listener, host)
-
-
-def _announce(library: str, listener: socket.socket | None, host: str) -> None:
-    """Print the server's address on stderr: stdout may belong to the protocol."""
-    from kinodex.guards import LOOPBACK
-    from kinodex.sockets import http_url
-
-    if listener is None:
-        tell(f"serving {library} over stdio")
-        return
-    tell(f"serving {library} at {http_url(listener, host)}mcp")
-    if host not in LOOPBACK:
-        tell(f"warning: anyone who reaches {host} can read this library and ask; no password")

@@ -19,24 +19,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.answer_rules import USUAL
-from kinodex.agent.limits.budget import UNLIMITED
-from kinodex.finder import Finder, ground_place
+from kinodex.agent.budget import UNLIMITED
+from kinodex.finder import Finder
 from kinodex.index.kinds import KINDS
 from kinodex.index.rows import Hit
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice, check_known_world, check_sight, chosen_models
 from kinodex.requests import Ask, Films, Find, Ground
 from kinodex.runs import RUN, Run, watched
+from kinodex.search_places import ground_place
 
 if TYPE_CHECKING:
     from kinodex.agent.answer import Answer
-    from kinodex.agent.protocol.exchange import Models
-    from kinodex.agent.protocol.question import Question
+    from kinodex.agent.environment import AnchorsFrom, Detect, Environment
+    from kinodex.agent.protocol import Models, Question
     from kinodex.agent.requests.collection import CollectionPlan
-    from kinodex.agent.traces.prior_evidence import PriorEvidence
+    from kinodex.agent.trace import PriorEvidence
     from kinodex.agent.variants.base import Variant
-    from kinodex.agent.videos.environment import Detect, Environment
-    from kinodex.agent.videos.library_videos import AnchorsFrom
     from kinodex.index.library import Library, LibraryReader
     from kinodex.index.rows import VideoRow
     from kinodex.jobs.collection import CollectionAnswer, CollectionRequest
@@ -219,7 +218,7 @@ class Desk:
 
     def check(self, request: Ask) -> Variant:
         """Return the agent of a request; raises what asking it would raise before a model is asked."""
-        from kinodex.agent.variants.settings import with_settings
+        from kinodex.agent.variants.base import with_settings
 
         variant = self.variant(request)
         question_of(request)
@@ -228,7 +227,7 @@ class Desk:
             raise UsageError("the library holds no video to ask about; ingest one first")
         self._check_models(variant, has_pictures=any(row.frames for row in rows))
         if isinstance(self.models, ModelChoice):
-            from kinodex.agent.catalogue import check_fit
+            from kinodex.agent.ask import check_fit
 
             unpictured = [row.title for row in rows if not row.frames]
             check_fit(variant, has_language=self.models.has_language, unpictured=unpictured)
@@ -237,7 +236,7 @@ class Desk:
 
     def variant(self, request: Ask) -> Variant:
         """Return the agent of a request, or the desk's own where it names none."""
-        from kinodex.agent.catalogue import find_variant, variant_named
+        from kinodex.agent.ask import find_variant, variant_named
 
         own = find_variant(self.agent)
         if request.agent is None or request.agent == own.name:
@@ -262,7 +261,7 @@ class Desk:
         return videos_left_out(self.variant(request), request.settings, len(self.videos(request)))
 
     def _environment_of(self, among: LibraryReader, rows: Sequence[VideoRow]) -> Environment:
-        from kinodex.agent.videos.environment import Environment
+        from kinodex.agent.environment import Environment
 
         states = tuple(among.tables.version(name) for name in STATES if among.tables.has(name))
         key = tuple((row.video_id, row.ingested_at) for row in rows), states
@@ -352,14 +351,14 @@ class Desk:
 
 def question_of(request: Ask) -> Question:
     """Return the question of a request; raises BadQuestion for options that make no sense."""
-    from kinodex.agent.protocol.question import Question
+    from kinodex.agent.protocol import Question
 
     return Question(request.question, request.options, earlier=request.earlier)
 
 
 def videos_left_out(variant: Variant, settings: Mapping[str, Any], count: int) -> str | None:
     """Say that an agent looks at some of so many videos; None where it looks at all."""
-    from kinodex.agent.variants.settings import with_settings
+    from kinodex.agent.variants.base import with_settings
 
     most = getattr(with_settings(variant.parameters(0.0), settings), "videos", None)
     if not isinstance(most, int) or count <= most:
@@ -383,7 +382,7 @@ def question_for(request: Ground) -> Ask:
 
 
 def _seen(request: Ask, environment: Environment) -> PriorEvidence | None:
-    from kinodex.agent.traces.prior_evidence import read_prior_evidence
+    from kinodex.agent.trace import read_prior_evidence
 
     return None if request.follow_up is None else read_prior_evidence(Path(request.follow_up), environment)
 

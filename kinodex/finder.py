@@ -11,16 +11,16 @@ import numpy as np
 
 from kinodex.errors import KinodexError
 from kinodex.index.errors import TimeOutside
-from kinodex.index.kinds import ALL, KINDS, LINE_KINDS, PLACES
+from kinodex.index.kinds import ALL, KINDS, LINE_KINDS
 from kinodex.index.rows import Hit, Scope
 from kinodex.index.search.fusion import fuse, suppress_neighbours
 from kinodex.index.times import parse_time
 from kinodex.jobs.errors import UsageError
 from kinodex.query_pictures import Picture, is_vector, unit_vector, upright_pixels
 from kinodex.query_vectors import Floats, QueryVectors, embedder_key, plain_query
+from kinodex.search_places import checked_place
 
 if TYPE_CHECKING:
-    from kinodex.agent.videos.library_videos import AnchorsFrom
     from kinodex.index.library import LibraryReader
     from kinodex.index.sentences import Meaning
     from kinodex.index.spaces.embedders import ImageEmbedder, TextEmbedder
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 BY_VECTOR = (ALL, "frames", "captions")
 """Places whose hits the space ranks."""
-FOR_PICTURES = (ALL, "frames", "clips")
-"""Places where a picture can be looked for."""
 AHEAD = 4
 """Hits that each of several searches gives to fusion, for one that is wanted."""
 
@@ -287,36 +285,3 @@ def _with_probability(hit: Hit, sigmoid: Sigmoid) -> Hit:
     if hit.frame_no is None or hit.cosine is None:
         return hit
     return replace(hit, basis="probability", probability=sigmoid.probability(hit.cosine))
-
-
-def checked_place(request: Find, picture: Picture | None = None, library: LibraryReader | None = None) -> str:
-    """Return where a request looks; raises UsageError for a query that makes no sense there."""
-    place = known_place(request.in_, library)
-    if picture is None:
-        if not request.query.strip():
-            raise UsageError("got an empty query; give some words to look for, or a picture")
-        return place
-    if place not in FOR_PICTURES:
-        raise UsageError(f"got a picture to look for in {place}; they are looked for in {', '.join(FOR_PICTURES)}")
-    if place == "clips" and is_vector(picture):
-        raise UsageError("got a vector to look for in clips, which another model made; give a picture, or words")
-    return place if place == "clips" or request.query.strip() else "frames"
-
-
-def known_place(name: str, library: LibraryReader | None = None) -> str:
-    """Return a place to look in, or an extract of the library, by its name; raises UsageError for any other."""
-    if name in PLACES:
-        return name
-    extracts = [] if library is None else library.extracts.versions()
-    if not any(name in (each.name, each.key) for each in extracts):
-        places = (*PLACES, *dict.fromkeys(each.name for each in extracts))
-        raise UsageError(f"got {name!r} for where to look; it is one of {', '.join(places)}")
-    return name
-
-
-def ground_place(name: str) -> AnchorsFrom:
-    """Return a place where grounding can look; raises UsageError for any other."""
-    match name:
-        case "all" | "frames" | "words":
-            return name
-    raise UsageError(f"got {name!r} for where to look; it is one of all, frames, words")

@@ -31,7 +31,7 @@ def ingest(
     """
     from kinodex.jobs.ingest.config import held_settings, resolve
     from kinodex.jobs.ingest.run import run_ingest
-    from kinodex.notebook import progress_bar
+    from kinodex.notebook_progress import progress_bar
     from kinodex.pipeline.sources import SourceList, list_sources
 
     if not sources:

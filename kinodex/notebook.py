@@ -1,15 +1,12 @@
-"""Hits, answers and libraries as a notebook shows them: pictures, times and links that play; bars of progress."""
+"""Hits, answers and libraries as a notebook shows them: pictures, times and links that play."""
 
 from __future__ import annotations
 
 import base64
 import io
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -24,7 +21,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kinodex.agent.answer import Answer
-    from kinodex.jobs.ingest.commit import Progress
     from kinodex.library import Library
 
 PICTURE_PX = 240
@@ -178,27 +174,3 @@ def _page() -> Any:
 
     loader = PackageLoader("kinodex", "templates")
     return Environment(loader=loader, undefined=StrictUndefined, autoescape=True).get_template("notebook.jinja").module
-
-
-def in_notebook() -> bool:
-    """True if this process is the kernel of a notebook."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return shell is not None and "IPKernelApp" in shell.config
-
-
-@contextmanager
-def progress_bar() -> Iterator[Callable[[Progress], None]]:
-    """A bar that shows the progress of a run, where this is a notebook and tqdm is installed; else nothing is shown."""
-    if not (in_notebook() and find_spec("tqdm")):
-        yield lambda progress: None
-        return
-    from tqdm.auto import tqdm
-
-    with tqdm(total=0, unit="video") as bar:
-
-        def show(progress: Progress) -> None:
-            bar.total, bar.n = progress.total, progress.done
-            bar.set_postfix_str(f"{progress.frames:,} frames, {progress.failed} failed")
-
-        yield show

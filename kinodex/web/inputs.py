@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.protocol.frames import ShownFrame
-from kinodex.agent.protocol.request_key import plain
-from kinodex.agent.traces.trace import Record, read_trace
-from kinodex.agent.videos.environment import Environment
-from kinodex.finder import known_place
+from kinodex.agent.environment import Environment
+from kinodex.agent.protocol import ShownFrame, plain
+from kinodex.agent.trace import Record, read_trace
 from kinodex.index.conditions import quoted
 from kinodex.index.durations import counted
 from kinodex.index.errors import TimeOutside
@@ -44,6 +42,7 @@ from kinodex.notebook import evidence_s
 from kinodex.redaction import redact_uri
 from kinodex.requests import Find, Ground
 from kinodex.responses import NotGiven, numbered
+from kinodex.search_places import known_place
 from kinodex.web.curves import curves, shots
 from kinodex.web.evidence_frames import evidence_frames
 from kinodex.web.query_strings import read_request

@@ -1,0 +1,36 @@
+"""A bar of progress in a notebook."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kinodex.jobs.ingest.commit import Progress
+
+
+def in_notebook() -> bool:
+    """True if this process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and "IPKernelApp" in shell.config
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[Progress], None]]:
+    """A bar that shows the progress of a run, where this is a notebook and tqdm is installed; else nothing is shown."""
+    if not (in_notebook() and find_spec("tqdm")):
+        yield lambda progress: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(total=0, unit="video") as bar:
+
+        def show(progress: Progress) -> None:
+            bar.total, bar.n = progress.total, progress.done
+            bar.set_postfix_str(f"{progress.frames:,} frames, {progress.failed} failed")
+
+        yield show

@@ -10,45 +10,41 @@ A face reads its own input into a request (`kinodex.requests`), calls the desk a
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinodex.agent.answer_rules import USUAL
 from kinodex.agent.budget import UNLIMITED
+from kinodex.all_films import collection_request, library_to_fill
+from kinodex.environments import Environments
 from kinodex.finder import Finder
 from kinodex.index.kinds import KINDS
 from kinodex.index.rows import Hit
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice, check_known_world, check_sight, chosen_models
+from kinodex.questions import question_for, question_of
 from kinodex.requests import Ask, Films, Find, Ground
 from kinodex.runs import RUN, Run, watched
 from kinodex.search_places import ground_place
 
 if TYPE_CHECKING:
     from kinodex.agent.answer import Answer
-    from kinodex.agent.environment import AnchorsFrom, Detect, Environment
-    from kinodex.agent.protocol import Models, Question
+    from kinodex.agent.environment import AnchorsFrom, Environment
+    from kinodex.agent.protocol import Models
     from kinodex.agent.requests.collection import CollectionPlan
     from kinodex.agent.trace import PriorEvidence
     from kinodex.agent.variants.base import Variant
-    from kinodex.index.library import Library, LibraryReader
+    from kinodex.index.library import LibraryReader
     from kinodex.index.rows import VideoRow
-    from kinodex.jobs.collection import CollectionAnswer, CollectionRequest
+    from kinodex.jobs.collection import CollectionAnswer
     from kinodex.jobs.costs import Forecast
     from kinodex.jobs.ground import Grounding
     from kinodex.jobs.verify import Look, Looked
     from kinodex.query_pictures import Picture
 
 USUAL_AGENT, ALL_FILMS = "kino", "all"
-MOST_ENVIRONMENTS = 8
-"""Sets of videos whose vectors stay in memory for follow-up questions."""
-STATES = ("additions", "speakers")
-"""Tables that change whenever a stage adds to videos, or takes away: readers see no rows before these say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +81,12 @@ class Desk:
         self.library = library
         self.models = ModelChoice() if models is None else models
         self.space = space
-        self.detector = detector
         self.agent = agent
         """The agent of a question that names none."""
         self.finder = finder or Finder(library, space)
         self._look = look
         self._is_local = is_local
-        self._environments: OrderedDict[Any, Environment] = OrderedDict()
-
-    # Searching
+        self._environments = Environments(library, self.finder, detector)
 
     def find(self, request: Find, picture: Picture | None = None) -> Found:
         """Find moments by words, beside them or instead of them by a picture or a vector.
@@ -148,7 +141,9 @@ class Desk:
 
         among = self.library.where(request.where)
         rows = among.videos_named(request.videos) if request.videos else []
-        return ground(among, self._environment_of(among, among.videos()), request.text, rows, most=request.k, in_=place)
+        return ground(
+            among, self._environments.of(among, among.videos()), request.text, rows, most=request.k, in_=place
+        )
 
     def _looked_at(self, text: str, found: Sequence[Any], count: int) -> tuple[list[Any], Looked]:
         from kinodex.jobs.verify import verified
@@ -164,8 +159,6 @@ class Desk:
             yield f"clips are not searched: {self.finder.clips_missing}"
         if self.library.sentences.missing:
             yield f"lines are found by words alone: {self.library.sentences.missing}"
-
-    # Asking
 
     async def ask(self, request: Ask, run: Run = RUN) -> Answer:
         """Answer a question, and write its trace meanwhile.
@@ -200,9 +193,9 @@ class Desk:
         """Answer a question by looking at each film that may matter; raises as `ask_collection` does."""
         from kinodex.jobs.collection import ask_collection
 
-        asked = self._collection(request, run)
+        asked = collection_request(request, self.models, run.stop)
         with watched(run, self.library.uri) as on_event:
-            return ask_collection(self._written(request), replace(asked, on_event=on_event))
+            return ask_collection(library_to_fill(self.library, request), replace(asked, on_event=on_event))
 
     async def ask_many(self, requests: Sequence[Ask], at_once: int) -> list[Answer]:
         """Answer questions with the same films, agent and limits, at most `at_once` together; in their order."""
@@ -254,30 +247,11 @@ class Desk:
 
     def environment(self, films: Films) -> Environment:
         """Return what agents may see of the videos of a request; the last few stay in memory."""
-        return self._environment_of(self.library.where(films.where), self.videos(films))
+        return self._environments.of(self.library.where(films.where), self.videos(films))
 
     def left_out(self, request: Ask) -> str | None:
         """Say that an agent looks at some of the videos, chosen by search; None where it looks at all."""
         return videos_left_out(self.variant(request), request.settings, len(self.videos(request)))
-
-    def _environment_of(self, among: LibraryReader, rows: Sequence[VideoRow]) -> Environment:
-        from kinodex.agent.environment import Environment
-
-        states = tuple(among.tables.version(name) for name in STATES if among.tables.has(name))
-        key = tuple((row.video_id, row.ingested_at) for row in rows), states
-        found = self._environments.pop(key, None)
-        if found is None:
-            found = Environment.of(among, rows, self.finder.embed_texts, self._detect, space=self.space)
-        self._environments[key] = found
-        if len(self._environments) > MOST_ENVIRONMENTS:
-            self._environments.popitem(last=False)
-        return found
-
-    @cached_property
-    def _detect(self) -> Detect | None:
-        from kinodex.jobs.open import detect_with
-
-        return None if self.detector is None else detect_with(self.library, self.detector)
 
     def forecast(self, request: Ask | Find | Ground) -> Sequence[Forecast]:
         """Return the calls, frames, tokens and money that a request would cost; nothing is sent."""
@@ -300,7 +274,7 @@ class Desk:
         """Return the plan of a question to all films, where it is from, the films and the costs; nothing is asked."""
         from kinodex.jobs.collection import bill
 
-        return bill(self._written(request), self._collection(request, RUN))
+        return bill(library_to_fill(self.library, request), collection_request(request, self.models))
 
     def _check_models(self, variant: Variant, *, has_pictures: bool) -> None:
         """Raise UsageError for a choice of models that cannot see, or does not know, what the agent shows it."""
@@ -322,39 +296,6 @@ class Desk:
         async with chosen_models(self.models) as models:
             yield models(environment)
 
-    def _collection(self, request: Ask, run: Run) -> CollectionRequest:
-        """The same request to a whole collection; raises UsageError for what such a question has not."""
-        from kinodex.jobs.collection import CollectionRequest, plan_of
-
-        refused = {
-            "options": request.options,
-            "an earlier question to follow": request.follow_up,
-            "rules of its end": request.rules != USUAL,
-        }
-        if given := [name for name, value in refused.items() if value]:
-            raise UsageError(f"got {given[0]} beside a question to all films, which goes its own way; leave it out")
-        if not isinstance(self.models, ModelChoice):
-            raise UsageError("got model objects for a question to all films; name a model and its base_url instead")
-        if not self.models.cache:
-            raise UsageError("got a question to all films without the cache, so it would be paid twice; leave it on")
-        plan = None if request.plan is None else plan_of(request.plan)
-        return CollectionRequest(
-            request.question, self.models, request.videos, request.settings, plan, request.budget, stop=run.stop
-        )
-
-    def _written(self, request: Ask) -> Library:
-        """The library opened for writing: the rows of a question to all films stay in it."""
-        from kinodex.index.library import Library
-
-        return Library.open(self.library.uri).where(self.library.condition).where(request.where)
-
-
-def question_of(request: Ask) -> Question:
-    """Return the question of a request; raises BadQuestion for options that make no sense."""
-    from kinodex.agent.protocol import Question
-
-    return Question(request.question, request.options, earlier=request.earlier)
-
 
 def videos_left_out(variant: Variant, settings: Mapping[str, Any], count: int) -> str | None:
     """Say that an agent looks at some of so many videos; None where it looks at all."""
@@ -364,21 +305,6 @@ def videos_left_out(variant: Variant, settings: Mapping[str, Any], count: int) -
     if not isinstance(most, int) or count <= most:
         return None
     return f"of {count:,} videos the {most} that fit the question best, by a search, are looked at"
-
-
-def question_for(request: Ground) -> Ask:
-    """Return the question by which an agent is asked for ranges; raises UsageError for a place to look in."""
-    from kinodex.jobs.ground import grounding_question
-
-    if request.in_ != "all":
-        raise UsageError("got a place to look in with an agent, which decides by itself; leave one of them out")
-    return Ask(
-        question=grounding_question(request.text).text,
-        videos=request.videos,
-        where=request.where,
-        agent=request.agent,
-        budget=request.budget,
-    )
 
 
 def _seen(request: Ask, environment: Environment) -> PriorEvidence | None:

@@ -76,8 +76,9 @@ def answer_and_show(
 ) -> None:
     """Answer a question about the library at a place, and show the answer, or what it would cost."""
     from kinodex.agent.errors import NoUsableReply
-    from kinodex.desk import ALL_FILMS, Desk, question_of
+    from kinodex.desk import ALL_FILMS, Desk
     from kinodex.jobs.models import run_now
+    from kinodex.questions import question_of
 
     question_of(request)
     choice = asking.choice(request.budget)

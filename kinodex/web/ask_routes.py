@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kinodex.desk import question_for
 from kinodex.index.errors import QueryError
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment
 from kinodex.jobs.ground import grounding_of, text_of
 from kinodex.jobs.verdicts import basis_of, claim
+from kinodex.questions import question_for
 from kinodex.requests import LONGEST_TEXT, Ask, Ground
 from kinodex.responses import answering, json_response, numbered, numbered_route
 from kinodex.web.bodies import read_body, read_request

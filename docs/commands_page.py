@@ -14,7 +14,7 @@ from typer import Context
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from kinodex.cli.export_options import FOR
+from kinodex.cli.export.options import FOR
 
 TITLE = """# Commands
 

@@ -43,7 +43,7 @@ COMMANDS = {
     "import": Place("kinodex.cli.import_text:import_app", "Bring in captions or transcripts made elsewhere.", MORE),
     "speakers": Place("kinodex.cli.speakers:speakers", "List and name the people who speak.", MORE),
     "duplicates": Place("kinodex.cli.duplicates:duplicates", "Find videos that show the same.", MORE),
-    "export": Place("kinodex.cli.export:export", "Write clips, frames, subtitles, data sets.", MORE),
+    "export": Place("kinodex.cli.export.command:export", "Write clips, frames, subtitles, data sets.", MORE),
     "remove": Place("kinodex.cli.remove:remove_app", "Remove videos, what was added, or voices.", MORE),
     "maintain": Place("kinodex.cli.maintain:maintain", "Clean up a library, or check it.", MORE),
     "use-space": Place("kinodex.cli.use_space:use_space"),

@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from kinodex.cli import demo
-from kinodex.cli.export import KINDS
+from kinodex.cli.export.command import KINDS
 from kinodex.cli.main import COMMANDS, LAB, app
 from kinodex.cli.meant import KIND_FIRST, MEANT
 from tests.support.command import Kinodex, bad

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from kinodex.cli.frame_files import show_frames
+from kinodex.cli.export.frames import show_frames
 from kinodex.cli.library_tables import show_library
 from kinodex.index.durations import counted, duration
 from kinodex.index.library import Library

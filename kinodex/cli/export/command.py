@@ -12,8 +12,13 @@ from typing import Annotated
 
 import typer
 
-from kinodex.cli import export_kinds as kinds
-from kinodex.cli.export_options import KindOptions, MomentOptions, Order, given
+from kinodex.cli.export.annotations import write_coco, write_fiftyone, write_label_studio
+from kinodex.cli.export.clips import write_clips
+from kinodex.cli.export.data_set import write_hf
+from kinodex.cli.export.frames import write_frames
+from kinodex.cli.export.options import KindOptions, MomentOptions, Order, given
+from kinodex.cli.export.page import write_page
+from kinodex.cli.export.texts import write_csv, write_edl, write_jsonl, write_otio, write_srt, write_vtt
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.meant import as_meant, meant
 from kinodex.cli.options import LibraryArgument
@@ -43,57 +48,57 @@ KINDS = {
     "clips": Kind(
         "moments cut out of the videos' own files, with their sound: a file each, and clips.csv. Exits with 3 if some "
         "could not be cut; clips.csv says why",
-        kinds.write_clips,
+        write_clips,
         is_watched=True,
     ),
     "frames": Kind(
         "stored frames as JPEGs: of moments, with frames.csv, or of one video at times (--at, --every)",
-        kinds.write_frames,
+        write_frames,
     ),
     "vtt": Kind(
         "WebVTT subtitles, or chapters (--of chapters). Several videos: a folder",
-        kinds.write_vtt,
+        write_vtt,
         "speech",
         is_watched=True,
         to_folder=False,
     ),
     "srt": Kind(
         "SubRip subtitles. Several videos: a folder",
-        kinds.write_srt,
+        write_srt,
         "speech",
         is_watched=True,
         to_folder=False,
     ),
     "edl": Kind(
-        "an edit decision list (CMX 3600), a cut a moment", kinds.write_edl, "shots", is_watched=True, to_folder=False
+        "an edit decision list (CMX 3600), a cut a moment", write_edl, "shots", is_watched=True, to_folder=False
     ),
     "otio": Kind(
-        "a time line of OpenTimelineIO, a clip a moment", kinds.write_otio, "shots", is_watched=True, to_folder=False
+        "a time line of OpenTimelineIO, a clip a moment", write_otio, "shots", is_watched=True, to_folder=False
     ),
-    "csv": Kind("a table of moments, which --ranges reads again", kinds.write_csv, "shots", to_folder=False),
-    "jsonl": Kind("moments as JSON lines, which --ranges reads again", kinds.write_jsonl, "shots", to_folder=False),
+    "csv": Kind("a table of moments, which --ranges reads again", write_csv, "shots", to_folder=False),
+    "jsonl": Kind("moments as JSON lines, which --ranges reads again", write_jsonl, "shots", to_folder=False),
     "label-studio": Kind(
         "tasks of Label Studio: tasks.json, and config.xml for its labelling interface",
-        kinds.write_label_studio,
+        write_label_studio,
         "shots",
     ),
     "coco": Kind(
         "detections as COCO: annotations.json, and the frames in images/. --label: those of one label alone",
-        kinds.write_coco,
+        write_coco,
         "videos",
     ),
     "fiftyone": Kind(
-        "moments as a data set that FiftyOne imports (FiftyOneTemporalDetectionDataset)", kinds.write_fiftyone, "shots"
+        "moments as a data set that FiftyOne imports (FiftyOneTemporalDetectionDataset)", write_fiftyone, "shots"
     ),
     "hf": Kind(
         "frames as a dataset of Hugging Face, Parquet files and a card: `datasets.load_dataset(FOLDER)` opens it",
-        kinds.write_hf,
+        write_hf,
         moments=frozenset({"video", "where"}),
     ),
     "page": Kind(
         "the pages of `kinodex serve` as one HTML file to send: of a library (or a trace or a run in its place), and "
         "of each --trace",
-        kinds.write_page,
+        write_page,
         to_folder=False,
         moments=frozenset({"trace"}),
     ),

@@ -70,9 +70,10 @@ def serve(
     from kinodex.jobs.telemetry import spans_to
     from kinodex.sockets import listen
     from kinodex.web.app import Site
-    from kinodex.web.inputs import ViewerApi, classify_inputs
+    from kinodex.web.inputs import classify_inputs
     from kinodex.web.kept_traces import traces_folder
     from kinodex.web.questions import Questions, ServeSettings
+    from kinodex.web.viewer_api import ViewerApi
 
     check_host(host, token)
     if token is not None:

@@ -18,7 +18,6 @@ from kinodex.responses import CLIENT_LEFT, answering, json_response
 from kinodex.sockets import http_protocol
 from kinodex.web.ask_routes import asking_routes
 from kinodex.web.daily_costs import spent_today
-from kinodex.web.inputs import ViewerApi
 from kinodex.web.mcp_routes import mcp_apps, mcp_routes
 from kinodex.web.openai.routes import openai_routes
 from kinodex.web.pages import viewer_routes
@@ -27,6 +26,7 @@ from kinodex.web.questions import Questions
 from kinodex.web.request_log import logged_app
 from kinodex.web.take_away import take_away_routes
 from kinodex.web.tally import METRICS_KIND, metrics_text
+from kinodex.web.viewer_api import ViewerApi
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kinodex.jobs.library import frames_between, shrunk_jpeg
-from kinodex.web.inputs import ViewerApi
 from kinodex.web.page import as_json, whole_page
 from kinodex.web.telling_frames import first_telling
 from kinodex.web.trace_view import shown_frames
+from kinodex.web.viewer_api import ViewerApi
 
 SIDE_PX = 480
 JPEG_QUALITY = 82

@@ -13,10 +13,10 @@ from kinodex.jobs.eval.folder import PAGE as REPORT_PAGE
 from kinodex.jobs.pictures import MOST_BYTES
 from kinodex.requests import VERBS, Ground, schema_of
 from kinodex.responses import SAFE, Handler, NotGiven, answering, json_response, numbered_route, response
-from kinodex.web.inputs import ViewerApi
 from kinodex.web.page import parts, served_page
 from kinodex.web.posters import Posters
 from kinodex.web.query_strings import read_request, whole_number
+from kinodex.web.viewer_api import ViewerApi
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 
 
 def write_page(order: Order) -> None:
-    from kinodex.web.inputs import ViewerApi, classify_inputs
+    from kinodex.web.inputs import classify_inputs
     from kinodex.web.one_file import one_file
+    from kinodex.web.viewer_api import ViewerApi
 
     inputs = classify_inputs([*map(str, order.moments.trace or ()), order.place])
     for uri in inputs.missing:

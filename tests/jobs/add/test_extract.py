@@ -23,8 +23,9 @@ from kinodex.jobs.add.stage import read_settings
 from kinodex.jobs.add.stages import Extracts
 from kinodex.jobs.errors import UsageError
 from kinodex.requests import Find
-from kinodex.web.inputs import ViewerApi, classify_inputs
+from kinodex.web.inputs import classify_inputs
 from kinodex.web.search import LibrarySearch
+from kinodex.web.viewer_api import ViewerApi
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.scenes.chaptered_film import PLACES, add_film
 from tests.support.servers.chat_server import ChatServer, failing

@@ -23,7 +23,8 @@ from kinodex.index.store.filters import at_least
 from kinodex.index.store.schema import CHECKSUM
 from kinodex.jobs.open import open_environment
 from kinodex.web.curves import curves
-from kinodex.web.inputs import ViewerApi, classify_inputs
+from kinodex.web.inputs import classify_inputs
+from kinodex.web.viewer_api import ViewerApi
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 from tests.support.servers.chat_server import ChatServer

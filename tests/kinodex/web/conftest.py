@@ -13,8 +13,9 @@ from kinodex.agent.traces.trace import read_trace
 from kinodex.cli.main import main
 from kinodex.index.library import Library
 from kinodex.jobs.models import ModelChoice
-from kinodex.web.inputs import ViewerApi, classify_inputs
+from kinodex.web.inputs import classify_inputs
 from kinodex.web.trace_view import TraceView, trace_view
+from kinodex.web.viewer_api import ViewerApi
 from tests.support.house.once import made_once
 from tests.support.libraries.play_library import KINDS, write_films
 from tests.support.libraries.viewer_library import SEEN, Shown, library_of_titles, served

@@ -18,8 +18,10 @@ from playwright.sync_api import expect
 import kinodex as front
 from kinodex.index.library import Library
 from kinodex.jobs.models import ModelChoice
-from kinodex.web.inputs import ROWS, ViewerApi, classify_inputs
+from kinodex.web.inputs import classify_inputs
 from kinodex.web.one_file import one_file
+from kinodex.web.video_list import ROWS
+from kinodex.web.viewer_api import ViewerApi
 from tests.jobs.add.test_extract import WHERE, row_of
 from tests.support.libraries.viewer_library import CHAPTERS, EVIL, SCENE_S, SECONDS, library_of_films, picture, served
 from tests.support.pages import browser_context, hard_to_use, width_px

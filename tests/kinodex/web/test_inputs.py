@@ -21,18 +21,12 @@ from kinodex.jobs.eval.imported_predictions import ImportRequest, import_predict
 from kinodex.jobs.eval.report import report_run
 from kinodex.requests import Find
 from kinodex.responses import NotGiven
-from kinodex.web.inputs import (
-    ROWS,
-    VideoList,
-    ViewerApi,
-    classify_inputs,
-    frame_detections,
-    natural,
-    opening_s,
-    run_view,
-    video_view,
-)
+from kinodex.web.inputs import classify_inputs
+from kinodex.web.run_view import run_view
 from kinodex.web.trace_view import shown_frames, trace_view
+from kinodex.web.video_list import ROWS, VideoList, natural
+from kinodex.web.video_view import frame_detections, opening_s, video_view
+from kinodex.web.viewer_api import ViewerApi
 from tests.support.libraries.viewer_library import (
     EVIL,
     QUESTION,

@@ -18,12 +18,13 @@ from kinodex.index.library import Library
 from kinodex.index.rows import FrameVectors, VideoRow
 from kinodex.pipeline.sample import FrameRow
 from kinodex.responses import NotGiven
-from kinodex.web.inputs import ViewerApi, classify_inputs
+from kinodex.web.inputs import classify_inputs
 from kinodex.web.one_file import one_file
 from kinodex.web.page import EXPORT, IMPORT, STATIC, as_json, bundle, bundled
 from kinodex.web.posters import POSTER_SIDE_PX, NoPoster, Posters, telling_frame
 from kinodex.web.telling_frames import candidates, groups, is_telling, variety
 from kinodex.web.trace_view import shown_frames, trace_view
+from kinodex.web.viewer_api import ViewerApi
 from tests.bench.search import made_fingerprint
 from tests.support.libraries.viewer_library import EVIL, held_in, picture
 

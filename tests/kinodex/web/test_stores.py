@@ -15,9 +15,9 @@ import pytest
 from kinodex.desk import Desk
 from kinodex.index.library import Library
 from kinodex.requests import Films, Find
-from kinodex.web.inputs import VideoList
 from kinodex.web.posters import Posters
 from kinodex.web.search import LibrarySearch
+from kinodex.web.video_list import VideoList
 from tests.support.command import Kinodex
 from tests.support.models.sentence_models import small_bert
 

@@ -35,8 +35,9 @@ from kinodex.index.spaces.load import load_text_tower
 from kinodex.pipeline.sample import FrameRow
 from kinodex.sockets import listen
 from kinodex.web.app import Site, make_app
-from kinodex.web.inputs import ViewerApi, classify_inputs
+from kinodex.web.inputs import classify_inputs
 from kinodex.web.text_towers import TextTowers
+from kinodex.web.viewer_api import ViewerApi
 from tests.support.libraries.agent_library import ScriptedModel, explorer
 from tests.support.libraries.random_library import add_stage, plain_row
 from tests.support.loopback import serve_in_thread

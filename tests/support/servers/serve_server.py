@@ -17,8 +17,9 @@ from kinodex.agent.limits.budget import Budget
 from kinodex.guards import Guard
 from kinodex.jobs.models import ModelChoice
 from kinodex.web.app import Site, make_app
-from kinodex.web.inputs import ViewerApi, classify_inputs
+from kinodex.web.inputs import classify_inputs
 from kinodex.web.questions import Questions, ServeSettings
+from kinodex.web.viewer_api import ViewerApi
 from tests.support.loopback import serve_in_thread
 
 JSON = {"content-type": "application/json"}

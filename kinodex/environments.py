@@ -1,4 +1,4 @@
-"""What agents may see of sets of videos: the last few stay in memory, with their vectors, for follow-up questions."""
+"""Environments of sets of videos, of which the last few stay in memory, with their vectors, for follow-up questions."""
 
 from __future__ import annotations
 

@@ -19,11 +19,10 @@ from kinodex.arguments import (
     question_of,
     trace_path,
 )
-from kinodex.extras import missing_package
 from kinodex.frames import Frame, frame_of
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.errors import UsageError
-from kinodex.torch_options import TorchOptions, place_among_ranks
+from kinodex.torch_options import TorchOptions
 
 if TYPE_CHECKING:
     import duckdb
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from kinodex.agent.videos.environment import Environment
     from kinodex.desk import Desk
     from kinodex.finder import Finder
-    from kinodex.index.library import Library as Tables
     from kinodex.index.library import LibraryReader
     from kinodex.index.metadata import Facet
     from kinodex.index.rows import (
@@ -73,10 +71,6 @@ if TYPE_CHECKING:
 
 FRAMES_A_READ = 64
 """Frames read at a time by `all_frames`."""
-PICTURE_ROWS, OTHER_ROWS = 256, 16_384
-"""Rows of a record batch with pictures, 5 MB, and without."""
-SHUFFLED_ROWS = 256
-"""Rows of the pieces that are shuffled; the rows of several pieces are mixed."""
 
 
 @checked
@@ -158,8 +152,6 @@ class Library:
     def video(self, name: VideoName) -> VideoRow:
         """One video; raises `UnknownVideo`."""
         return self._reader.video(name_of(name))
-
-    # Searching
 
     @checked
     def search(
@@ -269,8 +261,6 @@ class Library:
 
         return relocate(Tables.open(self._reader.uri), str(old), str(new), dry_run=dry_run)
 
-    # Tables
-
     @checked
     def extract(
         self,
@@ -295,16 +285,13 @@ class Library:
         reply. `settings` are those of `kinodex.jobs.add.stages.Extracts`: `frames_a_part`, `input_price`,
         `stop_at_cost`, ... Rows of parts without a usable reply have a `fault`.
         """
-        from kinodex.jobs.add.run import add
-        from kinodex.jobs.add.stage import read_settings
-        from kinodex.jobs.add.stages import Extracts
+        from kinodex.additions import add_extract
         from kinodex.notebook import Extracted
 
         asked = {"row": row, "into": into, "model": model, "base_url": base_url, "each": each, "search": search}
-        stage = read_settings(Extracts, "extracts", {**asked, "retry_failed": retry_failed, **settings})
-        tables, ids = self._to_fill(videos, where)
-        add(tables, stage, ids)
-        return Extracted(self, self._reader.extracts.rows(stage.key, ids))
+        given = {**asked, "retry_failed": retry_failed, **settings}
+        key, ids = add_extract(self._reader, given, names_of(videos), where)
+        return Extracted(self, self._reader.extracts.rows(key, ids))
 
     @checked
     def add(
@@ -323,39 +310,9 @@ class Library:
         are the options of its command: `library.add("captions", model="gpt-4o-mini", frames_a_segment=8)`. `watch` gets
         the numbers of videos that are done and of all, and the outcome of the last one.
         """
-        from kinodex.jobs.add.stage import Written, read_settings
-        from kinodex.jobs.add.stages import find_stage
+        from kinodex.additions import add_stage, made_stage
 
-        if isinstance(stage, str):
-            made = read_settings(find_stage(stage), stage, settings)
-        elif settings:
-            raise UsageError(f"got {', '.join(settings)} beside a stage that has its settings; leave them out")
-        else:
-            made = stage
-        tables, ids = self._to_fill(videos, where, frames_needed=made.frames_needed)
-        if isinstance(made, Written) and made.batch_api:
-            from kinodex.jobs.add.batch_api import add_by_batches
-
-            return add_by_batches(tables, made, ids, watch, lambda said: None)
-        from kinodex.jobs.add.run import add
-
-        return add(tables, made, ids, watch)
-
-    def _to_fill(
-        self, videos: VideoName | Sequence[VideoName], where: str | None, *, frames_needed: bool = False
-    ) -> tuple[Tables, list[str] | None]:
-        """The library for one that writes, and the ids of these videos, of those that are seen here; None for all.
-
-        With `frames_needed` videos that were imported as text are left out.
-        """
-        from kinodex.index.library import Library as Tables
-
-        tables = Tables.open(self.uri)
-        chosen = tables.where(self._reader.condition).select(names_of(videos), where)
-        if chosen is None and frames_needed and not all(row.frames for row in tables.videos()):
-            chosen = tables.videos()
-        left = None if chosen is None else [row for row in chosen if row.frames or not frames_needed]
-        return tables, None if left is None else [row.video_id for row in left]
+        return add_stage(self._reader, made_stage(stage, settings), names_of(videos), where, watch)
 
     def lancedb(self) -> DBConnection:
         """LanceDB's connection to the library, whose tables of vectors are searched by words and pictures too.
@@ -376,8 +333,6 @@ class Library:
         from kinodex.index.sql import query
 
         return query(self._reader, select)
-
-    # Reading
 
     @checked
     def frames(self, video: VideoName, times_s: Sequence[float]) -> list[Frame]:
@@ -423,8 +378,6 @@ class Library:
             raise UsageError(f"{self.uri} holds no video; ingest one first")
         return pa.concat_tables(parts)
 
-    # Many frames at once
-
     @checked
     def to_arrow(
         self,
@@ -438,20 +391,9 @@ class Library:
         `columns` are some of video_id, title, frame_no, time_s, width_px, height_px, jpeg and vector. Only complete
         videos are read, each frame once, in the state of the library at this moment. Vectors are float16, or `float32`.
         """
-        import pyarrow as pa
+        from kinodex.bulk_frames import record_batches
 
-        from kinodex.index.datasets.plan import plan_frames
-        from kinodex.index.datasets.reader import FrameReader
-
-        size = PICTURE_ROWS if "jpeg" in columns else OTHER_ROWS
-        plan = plan_frames(self._reader, columns, videos=names_of(videos), space=self.space, piece_rows=size)
-        batches = FrameReader(plan).batches(plan.pieces)
-        if not (float32 and "vector" in plan.schema.names):
-            return pa.RecordBatchReader.from_batches(plan.schema, batches)
-        at = plan.schema.get_field_index("vector")
-        wide = pa.list_(pa.float32(), plan.schema.field(at).type.list_size)
-        schema = plan.schema.set(at, plan.schema.field(at).with_type(wide))
-        return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in batches))
+        return record_batches(self._reader, columns, names_of(videos), self.space, float32=float32)
 
     @checked
     def to_torch(
@@ -468,30 +410,9 @@ class Library:
         others.
         Every frame of the complete videos comes once an epoch, over all workers and ranks; see `set_epoch`.
         """
-        if unknown := sorted(options.keys() - TorchOptions.__annotations__.keys()):
-            raise UsageError(f"got {', '.join(unknown)}; to_torch takes {', '.join(TorchOptions.__annotations__)}")
-        try:
-            from kinodex.index.datasets.columns import stored_names
-            from kinodex.index.datasets.plan import plan_frames
-            from kinodex.index.datasets.shares import Batching
-            from kinodex.index.torch_frames import FrameBatches
-        except ModuleNotFoundError as error:
-            raise missing_package(error) from error
-        names = (columns,) if isinstance(columns, str) else tuple(columns)
-        batching = Batching(options.get("batch_size", 64), options.get("drop_last", False), options.get("even", False))
-        rank, world_size = place_among_ranks(options)
-        plan = plan_frames(
-            self._reader,
-            stored_names(names),
-            videos=names_of(videos),
-            space=self.space,
-            versions=options.get("versions"),
-            piece_rows=SHUFFLED_ROWS,
-        )
-        seed = options.get("seed", 0) if options.get("shuffle", True) else None
-        buffer_rows, transform = options.get("buffer_rows", 2048), options.get("transform")
-        order: dict[str, Any] = {"rank": rank, "world_size": world_size, "seed": seed, "buffer_rows": buffer_rows}
-        return FrameBatches(plan, names, batching, **order, transform=transform)
+        from kinodex.bulk_frames import torch_batches
+
+        return torch_batches(self._reader, columns, names_of(videos), self.space, options)
 
     @checked
     def to_ray(
@@ -505,11 +426,9 @@ class Library:
 
         `options` are those of `ray.data.read_datasource`. Its workers need kinodex, and the library at the same place.
         """
-        try:
-            from kinodex.jobs.export.ray_data import read_library
-        except ModuleNotFoundError as error:
-            raise missing_package(error) from error
-        return read_library(self._reader, columns, videos=names_of(videos), space=self.space, **options)
+        from kinodex.bulk_frames import ray_dataset
+
+        return ray_dataset(self._reader, columns, names_of(videos), self.space, **options)
 
     def segments(self, video: VideoName) -> list[SegmentRow]:
         """Shots and windows of a video, with their captions where there are any."""
@@ -535,8 +454,6 @@ class Library:
     def detections(self, video: VideoName, label: str | None = None) -> list[DetectionRow]:
         """Things found by `kinodex add detections`, of one label or of all."""
         return self._reader.detections(self.video(video).video_id, None, None, label)
-
-    # Functions of one's own
 
     @checked
     def map(
@@ -567,21 +484,12 @@ class Library:
         changes that its text does not show. `where` is a condition on the columns of videos. With `ray` (True, or an
         address) as many `workers` as there are cores. Rows are read by `mapped`; of videos, `where` finds them too.
         """
-        from contextlib import ExitStack
-
-        from kinodex.jobs.add.run import add
+        from kinodex.additions import add_map
         from kinodex.jobs.add.stages import Map
 
-        tables, ids = self._to_fill(videos, where)
         sizes = {"batch": batch, "pictures_each": pictures_each}
         stage = Map(function=function, into=into or "", over=over, version=version, replace=replace, **sizes)
-        with ExitStack() as stack:
-            executor = None
-            if ray:
-                from kinodex.jobs.add.ray import ray_executor
-
-                executor = stack.enter_context(ray_executor(workers, ray if isinstance(ray, str) else None))
-            return add(tables, stage, ids, watch, executor)
+        return add_map(self._reader, stage, names_of(videos), where, watch, ray=ray, workers=workers)
 
     def mapped(self, name: str, where: str | None = None) -> pa.Table:
         """Read the columns that `map` made under a name, with video_id, and frame_no and time_s, or segment and times.
@@ -591,8 +499,6 @@ class Library:
         from kinodex.index.library import Library as Tables
 
         return Tables.open(self._reader.uri).where(self._reader.condition).additions.mapped(name, where)
-
-    # Asking
 
     def environment(self, *videos: VideoName) -> Environment:
         """Give these videos, or all, as agents may see them: the environment that `kinodex.ask` takes."""

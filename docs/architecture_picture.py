@@ -22,6 +22,8 @@ FOLDERS = {
         "cli": "the command line",
         "web": "pages, HTTP, chat",
         "mcp": "tools of an assistant",
+        "server": "guards and responses",
+        "search": "words, pictures",
         "doctor": "checks of a machine",
         "sketch": "drawn films",
     },

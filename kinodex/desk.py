@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from kinodex.agent.budget import UNLIMITED
 from kinodex.all_films import collection_request, library_to_fill
 from kinodex.environments import Environments
-from kinodex.finder import Finder
 from kinodex.index.kinds import KINDS
 from kinodex.index.rows import Hit
 from kinodex.jobs.errors import UsageError
@@ -27,7 +26,8 @@ from kinodex.jobs.models import ModelChoice, check_known_world, check_sight, cho
 from kinodex.questions import question_for, question_of
 from kinodex.requests import Ask, Films, Find, Ground
 from kinodex.runs import RUN, Run, watched
-from kinodex.search_places import ground_place
+from kinodex.search.finder import Finder
+from kinodex.search.places import ground_place
 
 if TYPE_CHECKING:
     from kinodex.agent.answer import Answer
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kinodex.jobs.costs import Forecast
     from kinodex.jobs.ground import Grounding
     from kinodex.jobs.verify import Look, Looked
-    from kinodex.query_pictures import Picture
+    from kinodex.search.pictures import Picture
 
 USUAL_AGENT, ALL_FILMS = "kino", "all"
 

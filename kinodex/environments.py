@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kinodex.agent.environment import Detect, Environment
-    from kinodex.finder import Finder
     from kinodex.index.library import LibraryReader
     from kinodex.index.rows import VideoRow
+    from kinodex.search.finder import Finder
 
 MOST_ENVIRONMENTS = 8
 """Sets of videos whose vectors stay in memory."""

@@ -107,12 +107,12 @@ class ModelOfTable(EmbeddingFunction):
         if self.of == "clips":
             from kinodex.jobs.clip_models import ClipQueries, clip_spaces
             from kinodex.jobs.pictures import as_jpeg
-            from kinodex.query_pictures import upright_pixels
+            from kinodex.search.pictures import upright_pixels
 
             (space,) = (each for each in clip_spaces(library) if each.digest == self.space)
             jpeg = None if picture is None else as_jpeg(upright_pixels(picture))
             return ClipQueries(library, space).embed(words, jpeg)
-        from kinodex.finder import Finder
+        from kinodex.search.finder import Finder
 
         return Finder(library, self.space).embed(words, picture)
 

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from kinodex.agent.variants.base import Variant
     from kinodex.agent.videos.environment import Environment
     from kinodex.desk import Desk
-    from kinodex.finder import Finder
     from kinodex.index.library import LibraryReader
     from kinodex.index.metadata import Facet
     from kinodex.index.rows import (
@@ -65,8 +64,9 @@ if TYPE_CHECKING:
     from kinodex.jobs.ground import Grounding
     from kinodex.jobs.models import ModelChoice
     from kinodex.notebook import Extracted, Hits
-    from kinodex.query_pictures import Picture
     from kinodex.requests import R
+    from kinodex.search.finder import Finder
+    from kinodex.search.pictures import Picture
     from kinodex.shown_answers import ShownAnswer, ShownCollection
 
 FRAMES_A_READ = 64
@@ -199,7 +199,7 @@ class Library:
 
     @cached_property
     def _finder(self) -> Finder:
-        from kinodex.finder import Finder
+        from kinodex.search.finder import Finder
 
         return Finder(self._reader, self.space)
 

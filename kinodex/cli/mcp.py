@@ -48,7 +48,7 @@ def mcp(
     from kinodex.desk import Desk
     from kinodex.jobs.models import knows_world
     from kinodex.jobs.open import find_space
-    from kinodex.sockets import listen
+    from kinodex.server.sockets import listen
 
     chosen = find_variant(agent)
     choice = asking.choice(budget)
@@ -93,8 +93,8 @@ async def _serve_mcp(
 
 def _announce(library: str, listener: socket.socket | None, host: str) -> None:
     """Print the server's address on stderr: stdout may belong to the protocol."""
-    from kinodex.guards import LOOPBACK
-    from kinodex.sockets import http_url
+    from kinodex.server.guards import LOOPBACK
+    from kinodex.server.sockets import http_url
 
     if listener is None:
         tell(f"serving {library} over stdio")

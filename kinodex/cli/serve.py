@@ -66,9 +66,9 @@ def serve(
     from contextlib import ExitStack, closing
 
     from kinodex.agent.ask import find_variant
-    from kinodex.guards import Guard, check_host, check_token
     from kinodex.jobs.telemetry import spans_to
-    from kinodex.sockets import listen
+    from kinodex.server.guards import Guard, check_host, check_token
+    from kinodex.server.sockets import listen
     from kinodex.web.app import Site
     from kinodex.web.inputs import classify_inputs
     from kinodex.web.kept_traces import traces_folder
@@ -108,7 +108,7 @@ def _open(site: Site, listener: socket.socket, *, browser: bool) -> None:
     import webbrowser
     from urllib.parse import quote
 
-    from kinodex.sockets import http_url
+    from kinodex.server.sockets import http_url
     from kinodex.web.app import serve as serve_site
 
     token = site.guard.token

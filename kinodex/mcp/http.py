@@ -9,8 +9,8 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kinodex.guards import LOOPBACK
-from kinodex.sockets import http_protocol
+from kinodex.server.guards import LOOPBACK
+from kinodex.server.sockets import http_protocol
 
 GRACE_S = 3
 """Seconds that the server waits at its end for clients that stay connected."""

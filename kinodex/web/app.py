@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from kinodex.guards import Guard, guarded_app
-from kinodex.responses import CLIENT_LEFT, answering, json_response
-from kinodex.sockets import http_protocol
+from kinodex.server.guards import Guard, guarded_app
+from kinodex.server.responses import CLIENT_LEFT, answering, json_response
+from kinodex.server.sockets import http_protocol
 from kinodex.web.ask_routes import asking_routes
 from kinodex.web.daily_costs import spent_today
 from kinodex.web.mcp_routes import mcp_apps, mcp_routes

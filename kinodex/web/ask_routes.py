@@ -16,7 +16,7 @@ from kinodex.jobs.ground import grounding_of, text_of
 from kinodex.jobs.verdicts import basis_of, claim
 from kinodex.questions import question_for
 from kinodex.requests import LONGEST_TEXT, Ask, Ground
-from kinodex.responses import answering, json_response, numbered, numbered_route
+from kinodex.server.responses import answering, json_response, numbered, numbered_route
 from kinodex.web.bodies import read_body, read_request
 from kinodex.web.events import event_stream
 from kinodex.web.query_strings import whole_number

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.trace import Record
 from kinodex.redaction import redact, redact_values
-from kinodex.responses import FORBIDDEN_ELSEWHERE, SAFE
+from kinodex.server.responses import FORBIDDEN_ELSEWHERE, SAFE
 from kinodex.web.kept_traces import Kept
 from kinodex.web.page import as_json
 from kinodex.web.questions import Questions

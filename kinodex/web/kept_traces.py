@@ -20,7 +20,7 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.trace import Record, read_trace
 from kinodex.jobs.errors import UsageError
 from kinodex.redaction import redact_uri
-from kinodex.responses import NotGiven
+from kinodex.server.responses import NotGiven
 
 KEY = re.compile(r"q(\d{1,9})")
 CUT_SHORT = "the server ended before the answer came, or another server still answers it"

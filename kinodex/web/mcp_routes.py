@@ -10,11 +10,11 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.answer import Answer
-from kinodex.guards import LOOPBACK
 from kinodex.index.library import Library
 from kinodex.jobs.models import describe_models
 from kinodex.requests import Ask
-from kinodex.responses import json_response
+from kinodex.server.guards import LOOPBACK
+from kinodex.server.responses import json_response
 from kinodex.web.openai.models import library_names
 from kinodex.web.questions import Questions
 

@@ -12,7 +12,7 @@ from kinodex.jobs.eval.folder import FIGURES
 from kinodex.jobs.eval.folder import PAGE as REPORT_PAGE
 from kinodex.jobs.pictures import MOST_BYTES
 from kinodex.requests import VERBS, Ground, schema_of
-from kinodex.responses import SAFE, Handler, NotGiven, answering, json_response, numbered_route, response
+from kinodex.server.responses import SAFE, Handler, NotGiven, answering, json_response, numbered_route, response
 from kinodex.web.page import parts, served_page
 from kinodex.web.posters import Posters
 from kinodex.web.query_strings import read_request, whole_number

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kinodex.index.library import Library
 from kinodex.index.rows import StoredFrame, VideoRow
 from kinodex.jobs.library import shrunk_jpeg
-from kinodex.responses import NotGiven, numbered
+from kinodex.server.responses import NotGiven, numbered
 from kinodex.web.telling_frames import candidates, first_telling
 
 POSTER_SIDE_PX, POSTER_QUALITY = 480, 80

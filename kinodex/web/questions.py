@@ -27,8 +27,8 @@ from kinodex.jobs.telemetry import Watch, unwatched
 from kinodex.jobs.verify import Found, Look, Looked, verified
 from kinodex.redaction import redact_uri
 from kinodex.requests import Ask
-from kinodex.responses import NotGiven, Refused, numbered
 from kinodex.runs import Run
+from kinodex.server.responses import NotGiven, Refused, numbered
 from kinodex.web.asking_thread import AskingThread
 from kinodex.web.daily_costs import spend, spent_today, until_tomorrow_s
 from kinodex.web.failures import QuestionFault, remedy, tried

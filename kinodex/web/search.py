@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.desk import Desk
-from kinodex.finder import Finder
 from kinodex.index.kinds import ALL
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, VideoRow
@@ -19,6 +18,7 @@ from kinodex.index.spaces.embedders import TextEmbedder
 from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.jobs.verdicts import basis_of, claim
 from kinodex.requests import Find, Ground
+from kinodex.search.finder import Finder
 from kinodex.web.ranges import grounding_view, play_range
 from kinodex.web.reasons import By, why
 from kinodex.web.text_towers import TextTowers

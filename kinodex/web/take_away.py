@@ -27,7 +27,7 @@ from kinodex.jobs.export.edits import edl_text, otio_text
 from kinodex.jobs.export.frame_rate import frame_rate
 from kinodex.jobs.export.moments import Moment
 from kinodex.jobs.export.texts import csv_text, file_stem, jsonl_text, srt_text, time_stem, vtt_text
-from kinodex.responses import (
+from kinodex.server.responses import (
     FORBIDDEN_ELSEWHERE,
     SAFE,
     NotGiven,

@@ -14,7 +14,7 @@ from kinodex.index.library import Library
 from kinodex.index.spaces.embedders import TextEmbedder
 from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.jobs.open import load_text_tower
-from kinodex.query_vectors import Floats, QueryVectors, embedder_key, plain_query
+from kinodex.search.vectors import Floats, QueryVectors, embedder_key, plain_query
 
 
 def open_text_tower(uri: str, digest: str) -> TextEmbedder:

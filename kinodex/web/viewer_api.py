@@ -29,8 +29,8 @@ from kinodex.jobs.eval.folder import Run, trace_file
 from kinodex.jobs.open import find_space
 from kinodex.redaction import redact_uri
 from kinodex.requests import Find, Ground
-from kinodex.responses import NotGiven, numbered
-from kinodex.search_places import known_place
+from kinodex.search.places import known_place
+from kinodex.server.responses import NotGiven, numbered
 from kinodex.web.columns_view import extract_row, facet_view
 from kinodex.web.curves import curves, shots
 from kinodex.web.evidence_frames import evidence_frames

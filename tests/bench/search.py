@@ -25,7 +25,6 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from kinodex.finder import Finder
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.index.search.queries import candidates
@@ -36,6 +35,7 @@ from kinodex.index.store.vector_index import COLUMN, count_parts
 from kinodex.index.sweep import sweep
 from kinodex.output import tell, tell_count
 from kinodex.requests import Find
+from kinodex.search.finder import Finder
 from kinodex.web.search import VIDEOS_KEPT, FrameTimes, groups_view
 from tests.bench.figures import JsonOption, show
 

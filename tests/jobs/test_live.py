@@ -24,7 +24,6 @@ import numpy as np
 import pytest
 from av.container import InputContainer
 
-from kinodex.finder import Finder
 from kinodex.index.library import Library
 from kinodex.index.metadata import shown_at
 from kinodex.index.sweep import audit, sweep
@@ -37,6 +36,7 @@ from kinodex.pipeline.errors import PlaylistRefused, SourceForbidden, SourceMiss
 from kinodex.pipeline.live.playlist import read_playlist
 from kinodex.pipeline.sample import FrameRow
 from kinodex.requests import Find
+from kinodex.search.finder import Finder
 from tests.support.house.once import made_once
 from tests.support.libraries.corpus import draw_film, ingest
 from tests.support.loopback import serve_handler

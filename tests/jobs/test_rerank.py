@@ -9,11 +9,11 @@ from typing import Literal
 import pytest
 
 from kinodex.agent.errors import ModelRejected, ModelUnreachable
-from kinodex.finder import Finder
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.rerank import KEY, reranked
 from kinodex.requests import Find
+from kinodex.search.finder import Finder
 from tests.support.libraries.text_library import text_library
 from tests.support.servers.rerank_server import RerankServer
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from kinodex.agent.errors import ModelUnreachable, TakesNoPictures
-from kinodex.finder import Finder
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit
 from kinodex.jobs.errors import UsageError
@@ -21,6 +20,7 @@ from kinodex.jobs.open import open_environment
 from kinodex.jobs.verdicts import RANKED, basis_of, claim
 from kinodex.jobs.verify import MOMENTS_A_REQUEST, forecast_verdicts, looking_role, verified
 from kinodex.requests import Find
+from kinodex.search.finder import Finder
 from tests.support.libraries.text_library import text_library
 from tests.support.servers.chat_server import ChatServer, in_turn
 from tests.support.servers.looking_server import entry, looking_server

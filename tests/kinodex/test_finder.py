@@ -11,16 +11,16 @@ import pytest
 from PIL import Image
 
 from kinodex.errors import KinodexError
-from kinodex.finder import Finder
 from kinodex.index.errors import SpaceMismatch
 from kinodex.index.kinds import PLACES
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.open import find_filled_space, find_space, load_text_tower, open_environment
-from kinodex.query_pictures import Picture, unit_vector, upright_pixels
-from kinodex.query_vectors import Floats, QueryVectors, plain_query
 from kinodex.requests import Find
-from kinodex.search_places import ground_place, known_place
+from kinodex.search.finder import Finder
+from kinodex.search.pictures import Picture, unit_vector, upright_pixels
+from kinodex.search.places import ground_place, known_place
+from kinodex.search.vectors import Floats, QueryVectors, plain_query
 from kinodex.web.openai.picture_search import read_picture
 from tests.support.libraries.random_library import SETTINGS, empty_library
 

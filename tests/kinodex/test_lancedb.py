@@ -15,10 +15,10 @@ from PIL import Image
 
 import kinodex
 import kinodex.lancedb
-from kinodex.finder import Finder
 from kinodex.index.errors import NotALibrary, WeightsMissing
 from kinodex.index.library import Library
 from kinodex.requests import Find
+from kinodex.search.finder import Finder
 from tests.support.late import late
 
 lancedb = late("lancedb")

@@ -10,7 +10,7 @@ from kinodex.errors import KinodexError
 from kinodex.index.errors import LibraryError, QueryError, UnknownVideo
 from kinodex.jobs.errors import UsageError
 from kinodex.redaction import redact
-from kinodex.responses import NotGiven, json_response, say_when
+from kinodex.server.responses import NotGiven, json_response, say_when
 from kinodex.web.failures import QuestionFault
 from kinodex.web.questions import MoneySpent, TooManyQuestions
 

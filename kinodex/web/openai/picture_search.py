@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.finder import Finder
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit
 from kinodex.index.times import player_clock
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.pictures import decoded
 from kinodex.requests import Find
+from kinodex.search.finder import Finder
 from kinodex.web.openai.errors import RequestRefused
 
 PICTURES = 16

@@ -20,7 +20,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.eval.items import make_question
 from kinodex.requests import Ask
-from kinodex.responses import CLIENT_LEFT
+from kinodex.server.responses import CLIENT_LEFT
 from kinodex.web.kept_traces import KEY
 from kinodex.web.openai.errors import RequestRefused
 from kinodex.web.openai.messages import Conversation

@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from kinodex.agent.answer import Answer
 from kinodex.errors import KinodexError
-from kinodex.responses import disconnected, json_response, streamed
+from kinodex.server.responses import disconnected, json_response, streamed
 from kinodex.web.bodies import first_fault
 from kinodex.web.openai.chat_tasks import refuse_task
 from kinodex.web.openai.errors import RequestRefused

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kinodex.index.library import Library
-from kinodex.responses import json_response
+from kinodex.server.responses import json_response
 from kinodex.web.openai.chat_completions import ChatBody
 from kinodex.web.openai.errors import RequestRefused, answering
 from kinodex.web.openai.models import ChatModel, chat_models, find_model, library_names

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from kinodex.jobs.child_processes import child_environment
-from kinodex.responses import Refused
+from kinodex.server.responses import Refused
 
 MEMORY_BYTES = 1_500_000_000
 ANSWER_S = 30.0

@@ -14,7 +14,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.pipeline.errors import PipelineError, SourceError, SourceMissing
 from kinodex.redaction import redact, redact_uri
-from kinodex.responses import NotGiven, numbered
+from kinodex.server.responses import NotGiven, numbered
 from kinodex.web.play.children import CannotStream, Children
 from kinodex.web.play.source_file import CHANGED, PlayFile, find_file, known_sources
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kinodex.index.clocks import presentation_s
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
-from kinodex.responses import (
+from kinodex.server.responses import (
     FORBIDDEN_ELSEWHERE,
     SAFE,
     NotGiven,

@@ -16,7 +16,6 @@ from PIL import Image
 
 import kinodex
 from kinodex.agent.errors import ModelRejected, ModelUnreachable
-from kinodex.finder import Finder
 from kinodex.index.errors import BadCheckpoint
 from kinodex.index.library import Library
 from kinodex.index.spaces.export_video_text import export_video_text_model
@@ -29,6 +28,7 @@ from kinodex.jobs.add.stages import Clips
 from kinodex.jobs.clip_models import ENDPOINT, ClipQueries
 from kinodex.jobs.errors import UsageError
 from kinodex.requests import Find
+from kinodex.search.finder import Finder
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.libraries.moments import video
 from tests.support.loopback import Answer

@@ -20,7 +20,7 @@ from mcp import Client, StdioServerParameters
 
 from kinodex.cli.serve import TOKEN_VARIABLE, serve
 from kinodex.index.library import Library
-from kinodex.sockets import listen
+from kinodex.server.sockets import listen
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.libraries.viewer_library import QUESTION, Shown

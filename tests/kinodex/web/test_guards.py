@@ -11,9 +11,9 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
-from kinodex.guards import BODY_BYTES, Guard, check_host, check_token, guarded_app
 from kinodex.jobs.errors import UsageError
-from kinodex.sockets import http_url, listen
+from kinodex.server.guards import BODY_BYTES, Guard, check_host, check_token, guarded_app
+from kinodex.server.sockets import http_url, listen
 from kinodex.web.app import bare_app
 from tests.support.servers.serve_server import JSON, Client, serving
 

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from kinodex import sockets
-from kinodex.sockets import http_protocol, listen
+from kinodex.server import sockets
+from kinodex.server.sockets import http_protocol, listen
 from tests.support.loopback import serve_in_thread
 
 HEAD = b"POST /slow HTTP/1.1\r\nHost: localhost\r\n"

@@ -20,7 +20,7 @@ from kinodex.jobs.eval.folder import read_run
 from kinodex.jobs.eval.imported_predictions import ImportRequest, import_predictions
 from kinodex.jobs.eval.report import report_run
 from kinodex.requests import Find
-from kinodex.responses import NotGiven
+from kinodex.server.responses import NotGiven
 from kinodex.web.inputs import classify_inputs
 from kinodex.web.run_view import run_view
 from kinodex.web.trace_view import shown_frames, trace_view

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kinodex.jobs.errors import UsageError
-from kinodex.responses import NotGiven
+from kinodex.server.responses import NotGiven
 from kinodex.web.daily_costs import spend, spent_today, until_tomorrow_s
 from kinodex.web.kept_traces import KeptTraces, QuestionFacts, library_digest, traces_folder
 

@@ -34,7 +34,7 @@ from kinodex.index.errors import StorageError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.jobs.models import ModelChoice
 from kinodex.requests import Ask
-from kinodex.responses import NotGiven
+from kinodex.server.responses import NotGiven
 from kinodex.web.failures import QuestionFault
 from kinodex.web.openai.chat_completions import ChatBody, Completion
 from kinodex.web.openai.errors import RequestRefused, answering, error_body

@@ -17,7 +17,7 @@ from kinodex.agent.trace import read_trace
 from kinodex.index.library import Library
 from kinodex.index.rows import FrameVectors, VideoRow
 from kinodex.pipeline.sample import FrameRow
-from kinodex.responses import NotGiven
+from kinodex.server.responses import NotGiven
 from kinodex.web.inputs import classify_inputs
 from kinodex.web.one_file import one_file
 from kinodex.web.page import EXPORT, IMPORT, STATIC, as_json, bundle, bundled

@@ -22,7 +22,7 @@ from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice
 from kinodex.requests import Ask
-from kinodex.responses import NotGiven
+from kinodex.server.responses import NotGiven
 from kinodex.web.asking_thread import AskingThread
 from kinodex.web.daily_costs import spend, spent_today
 from kinodex.web.failures import QuestionFault

@@ -19,8 +19,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from kinodex.agent.videos.environment import Environment
-from kinodex.finder import Finder
+from kinodex.agent.environment import Environment
 from kinodex.index.errors import QueryError, TimeOutside, TorchMissing, UnknownVideo
 from kinodex.index.kinds import PLACES
 from kinodex.index.library import Library
@@ -33,6 +32,7 @@ from kinodex.jobs.ground import ground
 from kinodex.jobs.pictures import MOST_BYTES, read_picture
 from kinodex.jobs.verdicts import RANKED
 from kinodex.requests import Find, Ground
+from kinodex.search.finder import Finder
 from kinodex.web.query_strings import read_request, times_s
 from kinodex.web.ranges import grounding_view
 from kinodex.web.reasons import WIDTH, excerpt, why

@@ -33,7 +33,7 @@ from kinodex.index.rows import DetectionRow, FailureRow, SegmentRow, SpeechRow, 
 from kinodex.index.spaces.embedders import TextEmbedder
 from kinodex.index.spaces.load import load_text_tower
 from kinodex.pipeline.sample import FrameRow
-from kinodex.sockets import listen
+from kinodex.server.sockets import listen
 from kinodex.web.app import Site, make_app
 from kinodex.web.inputs import classify_inputs
 from kinodex.web.text_towers import TextTowers

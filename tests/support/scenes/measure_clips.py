@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kinodex.finder import Finder
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit
 from kinodex.index.store.schema import CLIPS_PREFIX, vectors_table
@@ -25,6 +24,7 @@ from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.sources import list_sources
 from kinodex.requests import Find
+from kinodex.search.finder import Finder
 from tests.support.models.stage_models import xclip
 from tests.support.scenes.moving_film import COLOURS, moving_film
 from tests.support.servers.embed_server import EmbedServer

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from kinodex.agent.catalogue import find_variant
-from kinodex.agent.limits.budget import Budget
-from kinodex.guards import Guard
+from kinodex.agent.ask import find_variant
+from kinodex.agent.budget import Budget
 from kinodex.jobs.models import ModelChoice
+from kinodex.server.guards import Guard
 from kinodex.web.app import Site, make_app
 from kinodex.web.inputs import classify_inputs
 from kinodex.web.questions import Questions, ServeSettings

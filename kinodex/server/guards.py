@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kinodex.jobs.errors import UsageError
-from kinodex.responses import SAFE, json_response
+from kinodex.server.responses import SAFE, json_response
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -16,9 +16,9 @@ from kinodex.index.rows import Hit, Scope
 from kinodex.index.search.fusion import fuse, suppress_neighbours
 from kinodex.index.times import parse_time
 from kinodex.jobs.errors import UsageError
-from kinodex.query_pictures import Picture, is_vector, unit_vector, upright_pixels
-from kinodex.query_vectors import Floats, QueryVectors, embedder_key, plain_query
-from kinodex.search_places import checked_place
+from kinodex.search.pictures import Picture, is_vector, unit_vector, upright_pixels
+from kinodex.search.places import checked_place
+from kinodex.search.vectors import Floats, QueryVectors, embedder_key, plain_query
 
 if TYPE_CHECKING:
     from kinodex.index.library import LibraryReader

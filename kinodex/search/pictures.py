@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.jobs.errors import UsageError
-from kinodex.query_vectors import Floats
+from kinodex.search.vectors import Floats
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kinodex.index.kinds import ALL, PLACES
 from kinodex.jobs.errors import UsageError
-from kinodex.query_pictures import Picture, is_vector
+from kinodex.search.pictures import Picture, is_vector
 
 if TYPE_CHECKING:
     from kinodex.agent.environment import AnchorsFrom

@@ -20,6 +20,7 @@ from kinodex.arguments import (
     trace_path,
 )
 from kinodex.frames import Frame, frame_of
+from kinodex.index.kinds import LINE_KINDS, WORDS, line_kinds
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.errors import UsageError
 from kinodex.torch_options import TorchOptions
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
         ScreenTextRow,
         SegmentRow,
         SpeechRow,
+        TextLine,
     )
     from kinodex.index.torch_frames import FrameBatches
     from kinodex.jobs.add.map import Over
@@ -178,10 +180,10 @@ class Library:
 
         `query` is a text, a PIL picture, an RGB array `[height, width, 3]` of uint8, or a vector `[dim]` of the space;
         beside a text, `picture` is looked for too, or the stored frame `like` "VIDEO@SECONDS". `in_` is where to look:
-        "frames" and "clips" (windows of some seconds) by meaning; "speech", "screen_text" and "captions" by words, or
-        in all three of them ("words"), and by meaning too after `kinodex add sentences`; "chapters" by their texts,
-        "detections" by label, of `min_score` or more; an extract by its name; "all" fuses frames, clips and words by
-        rank, and `parts` of a hit are the hits it is made of. Hits of one video are at least `min_gap_s` apart.
+        "frames" and "clips" (windows of some seconds) by meaning; "speech" or another kind of lines by words, or all of
+        them ("words"), and by meaning too after `kinodex add sentences`; "chapters" by their texts, "detections" by
+        label, of `min_score` or more; an extract by its name; "all" fuses frames, clips and words by rank, and `parts`
+        of a hit are the hits it is made of. Hits of one video are at least `min_gap_s` apart.
 
         `rerank` is the address of a reranker, which then orders the hits. The first `verify` of them are looked at by
         a vision-language model, named as for `ask`: it says of each if it is `present`, for what `reason`.
@@ -305,10 +307,9 @@ class Library:
     ) -> AddReport:
         """Add results of one more model to these videos, or to all, as `kinodex add` does; only what is new is done.
 
-        `stage` is "captions", "speech", "screen_text", "chapters", "detections", "clips", "vectors", "sentences",
-        "shots" or "map", the name of a stage that another distribution registers, or a stage of one's own. `settings`
-        are the options of its command: `library.add("captions", model="gpt-4o-mini", frames_a_segment=8)`. `watch` gets
-        the numbers of videos that are done and of all, and the outcome of the last one.
+        `stage` is the name of a command of `kinodex add`, or a stage of your own. `settings` are the options of its
+        command: `library.add("captions", model="gpt-4o-mini", frames_a_segment=8)`. `watch` gets the numbers of videos
+        that are done and of all, and the outcome of the last one.
         """
         from kinodex.additions import add_stage, made_stage
 
@@ -448,7 +449,22 @@ class Library:
         self, video: VideoName, start_s: float | None = None, end_s: float | None = None
     ) -> list[ScreenTextRow]:
         """Lines of text on screen that share some time with `[start_s, end_s)`, by the newest reader."""
-        return self._reader.screen_text.rows(self.video(video).video_id, start_s, end_s)
+        return self._reader.screen_text(self.video(video).video_id, start_s, end_s)
+
+    @checked
+    def lines(
+        self,
+        video: VideoName,
+        in_: str | Sequence[str] = "words",
+        start_s: float | None = None,
+        end_s: float | None = None,
+    ) -> list[TextLine]:
+        """Read lines of text that share some time with `[start_s, end_s)`, kind by kind: of one kind, some, or all.
+
+        `library.lines("film", "speech")` has the lines that are said. Raises QueryError for another kind.
+        """
+        names = LINE_KINDS if in_ == WORDS else line_kinds([in_] if isinstance(in_, str) else in_)
+        return self._reader.lines.rows(self.video(video).video_id, names, start_s, end_s)
 
     @checked
     def detections(self, video: VideoName, label: str | None = None) -> list[DetectionRow]:

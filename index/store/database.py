@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from kinodex.agent.session import Session
 from kinodex.index.errors import LibraryError, StorageError
 from kinodex.index.store.digests import with_row_digests
 from kinodex.index.store.filters import Filter, Value, one_of, sql_value
@@ -29,7 +28,7 @@ from kinodex.index.store.foreign_errors import Meaning, meanings_of
 from kinodex.index.store.memory import free_memory_bytes, index_cache_bytes
 from kinodex.index.store.newest_state import Mark, is_another, is_newest, newest_state, state_mark
 from kinodex.index.store.places import is_local, table_names, table_place, write_place
-from kinodex.index.store.quiet_lance import lance
+from kinodex.index.store.quiet_lance import Session, lance
 from kinodex.index.store.schema import (
     EXTRACTS_PREFIX,
     ROW_DIGEST,

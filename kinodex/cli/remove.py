@@ -57,9 +57,7 @@ def added(
     library: LibraryArgument,
     stage: Annotated[
         str,
-        typer.Argument(
-            help="captions, detections, speech, screen_text, chapters, vectors, sentences, map, extracts or notes."
-        ),
+        typer.Argument(help="What was added, by the name of its `kinodex add` command; else extracts or notes."),
     ],
     model: Annotated[str, typer.Argument(help="Its name in `kinodex info`; for vectors and sentences a digest.")],
     video: VideoOption = None,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kinodex.agent.trace import Record
-from kinodex.index.store.schema import SCREEN_TEXT, SPEECH
+from kinodex.index.kinds import QUOTED_KINDS
 from kinodex.web.call_costs import CallCost, add_up
 from kinodex.web.sentences import end_sentence, round_sentences
 
@@ -209,9 +209,7 @@ def _said(step: Step, nodes: Mapping[int, Node]) -> list[Said]:
     scored = [each for each in (step.scored or {}).get("candidates", ()) if each["number"] in opened]
     places = [(nodes[each["number"]], each) for each in scored if each["reward"] is not None or each["explanation"]]
     said = [Said(at.video_id, at.start_s, at.end_s, each["explanation"], each["reward"]) for at, each in places]
-    notes = [
-        note for acted in step.acted for note in acted.get("notes", ()) if note["source"] not in (SPEECH, SCREEN_TEXT)
-    ]
+    notes = [note for acted in step.acted for note in acted.get("notes", ()) if note["source"] not in QUOTED_KINDS]
     said = said or [Said(each["video_id"], each["start_s"], each["end_s"], each["text"]) for each in notes]
     return sorted(said or _replied(step), key=lambda each: (each.video_id, each.start_s))
 

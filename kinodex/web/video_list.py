@@ -7,7 +7,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from kinodex.index.durations import counted
+from kinodex.index.kinds import KINDS, LINE_KINDS, KindName
 from kinodex.index.library import Library
+from kinodex.index.rows import VideoRow
 from kinodex.index.store.database import State
 from kinodex.index.text import composed
 from kinodex.jobs.errors import UsageError
@@ -15,7 +18,7 @@ from kinodex.jobs.errors import UsageError
 ROWS = 100
 """Rows of a table that the page shows at a time."""
 
-COUNTED = ("captions", "detections", "speech", "screen_text")
+COUNTED = (*LINE_KINDS, "detections")
 COLUMNS = ("video_id", "title", "uri", "duration_s", "ingested_at")
 DIGITS = re.compile("[0-9]+")
 LONGEST_NUMBER = 20
@@ -40,8 +43,8 @@ class VideoList:
 
         Of all videos, or `among` those of these ids.
 
-        A row has the fields of `VideoRow` and the count of its captions, detections, lines of speech and text. Raises
-        UsageError for an unknown order.
+        A row has the fields of `VideoRow` and, as `counts`, what the library holds of it in words. Raises UsageError
+        for an unknown order.
         """
         if order not in SORT_KEYS:
             raise UsageError(f"got sort {order!r}; it is one of {', '.join(SORT_KEYS)}")
@@ -53,8 +56,8 @@ class VideoList:
         ids = [row["video_id"] for row in rows[start : start + ROWS]]
         shown = self._library.visible.videos(ids)
         counts = self._library.additions.counts_of(ids) if ids else {}
-        stages = {id_: {stage: counts.get((id_, stage), 0) for stage in COUNTED} for id_ in ids}
-        return {"count": len(rows), "rows": [asdict(shown[id_]) | stages[id_] for id_ in ids if id_ in shown]}
+        added = {id_: {kind: counts.get((id_, kind), 0) for kind in COUNTED} for id_ in ids}
+        return {"count": len(rows), "rows": [_with_counts(shown[id_], added[id_]) for id_ in ids if id_ in shown]}
 
     def _in_order(self, order: str) -> list[dict[str, Any]]:
         state = self._library.tables.state("videos")
@@ -66,6 +69,13 @@ class VideoList:
         if order not in self._sorted:
             self._sorted[order] = sorted(self._rows, key=SORT_KEYS[order])
         return self._sorted[order]
+
+
+def _with_counts(video: VideoRow, added: Mapping[KindName, int]) -> dict[str, Any]:
+    """Give the fields of a video and, as `counts`, what the library holds of it in words: "12 lines of speech"."""
+    counts: dict[KindName, int] = {**added, "speech": added["speech"] + video.speech_lines}
+    words = [KINDS[kind].count(number) for kind, number in counts.items() if number]
+    return asdict(video) | {"counts": [*([counted(video.frames, "frame")] if video.frames else []), *words]}
 
 
 def natural(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kinodex.index.kinds import KINDS, LINE_KINDS
 from kinodex.index.library import Library
 from kinodex.index.rows import DetectionRow, SegmentRow
 
@@ -26,6 +27,7 @@ def video_view(library: Library, video_id: str) -> dict[str, Any]:
     row = library.video(video_id)
     numbers, times_s = library.frame_times(row.video_id)
     segments, said = library.segments(row.video_id), library.speech(row.video_id)
+    texts = {kind: library.lines.rows(row.video_id, [kind]) for kind in LINE_KINDS}
     return {
         "video": row,
         "frame_nos": numbers.tolist(),
@@ -33,10 +35,11 @@ def video_view(library: Library, video_id: str) -> dict[str, Any]:
         "opens_at_s": opening_s(times_s, segments),
         "segments": _columns(segments, "kind"),
         "contents": _columns(library.chapters.rows(row.video_id), "level", "title", "text"),
-        "captions": _columns(library.captions(row.video_id), "text"),
-        "speech": _columns(said, "text", "speaker"),
+        "lines": [
+            {"kind": kind, "label": KINDS[kind].label, "rows": _columns(rows, "text", "speaker")}
+            for kind, rows in texts.items()
+        ],
         "languages": sorted({each.language for each in said if each.language}),
-        "screen_text": _columns(library.screen_text.rows(row.video_id), "text"),
         "detected": {label: frames.tolist() for label, frames in library.detected_frames(row.video_id).items()},
     }
 

@@ -18,6 +18,7 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.protocol import ShownFrame, plain
 from kinodex.agent.trace import Record, read_trace
 from kinodex.index.errors import TimeOutside
+from kinodex.index.kinds import place_labels
 from kinodex.index.library import Library
 from kinodex.index.metadata import facet_of, holds_objects
 from kinodex.index.rows import DetectionRow
@@ -142,6 +143,7 @@ class ViewerApi:
             "searched": library.space(self._space).name,
             "noise": library.noise(self._space),
             "extracts": list(dict.fromkeys(each.name for each in library.extracts.versions())),
+            "places": place_labels(),
         }
 
     def facets(self, number: int, condition: str | None) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from kinodex.index.durations import counted
+from kinodex.index.kinds import KINDS
 from kinodex.index.terminal_text import visible
 from kinodex.output import console
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 def report_json(report: AddReport) -> dict[str, Any]:
     counts = {"added": report.added, "failed": report.failed, "incomplete": report.incomplete, "rows": report.rows}
     return {**asdict(report), **counts, "usage": asdict(report.usage), "arithmetic": report.arithmetic}
+
+
+UNITS = {"shots": "segments"}
+"""Rows of a stage, where they are named otherwise than the stage."""
 
 
 def show_report(report: AddReport, *, retries: bool = False) -> None:
@@ -36,10 +41,9 @@ def show_report(report: AddReport, *, retries: bool = False) -> None:
     tokens += f", an estimated {spent.estimated_tokens} tokens" if spent.estimated_tokens else ""
     cost = f", cost {spent.cost:.4f}" if spent.cost else ""
     videos = f"{report.added} video{'s' * (report.added != 1)}"
-    rows = {"speech": "lines of speech", "screen_text": "lines of text", "shots": "segments"}.get(
-        report.stage, report.stage
-    )
-    out.print(f"added {report.rows} {rows} to {videos} in {report.seconds:.1f} s{tokens}{cost}")
+    kind = KINDS.get(report.stage)
+    rows = kind.count(report.rows) if kind else f"{report.rows:,} {UNITS.get(report.stage, report.stage)}"
+    out.print(f"added {rows} to {videos} in {report.seconds:.1f} s{tokens}{cost}")
     if report.incomplete and retries:
         lacking = counted(report.incomplete, "video")
         out.print(f"{lacking} in part: run the same command with --retry-failed to ask about the rest again")

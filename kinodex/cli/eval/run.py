@@ -15,6 +15,7 @@ from kinodex.cli.eval.options import BenchmarkArgument, IdsOption, MapOption, On
 from kinodex.cli.eval.report import report
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.options import LibraryArgument, WhereOption
+from kinodex.index.kinds import LINE_KINDS, line_kinds
 from kinodex.output import console, say
 
 
@@ -44,8 +45,10 @@ def eval_run(
     asking: model_options.Asking = model_options.USUAL,
     budget: Budget = UNLIMITED,
     sample: model_options.SampleOption = 0,
-    speech: Annotated[bool, typer.Option(help="Let agents read what is said.")] = True,
-    screen_text: Annotated[bool, typer.Option(help="Let agents read text on screen.")] = True,
+    hide: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KIND", help=f"Lines that no agent reads: {', '.join(LINE_KINDS)}. May be repeated."),
+    ] = None,
     map_: MapOption = None,
     only: OnlyOption = None,
     ids: IdsOption = None,
@@ -82,8 +85,18 @@ def eval_run(
     from kinodex.jobs.eval.run import RunOptions, RunRequest, Workers, items_for, run_plan
 
     choice = replace(asking.choice(budget), sample=sample, at_once=at_once, charge_cached=True)
-    may_read = speech, keep_captions, traces, asking.space, rules, otlp, screen_text
-    context = RunContext(library, choice, budget, asking.detector, *may_read)
+    context = RunContext(
+        library,
+        choice,
+        budget,
+        asking.detector,
+        line_kinds(hide or ()),
+        keep_captions,
+        traces,
+        asking.space,
+        rules,
+        otlp,
+    )
     contenders = parse_contenders(
         agent or ["kino"], ablations=ablations, controls=controls, has_language=choice.has_language
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from kinodex.cli.options import FromOption, ToOption, VideoOption, WhereOption, open_library, time_option
+from kinodex.index.kinds import WORDED_KINDS
 from kinodex.jobs.errors import UsageError
 from kinodex.output import tell
 
@@ -45,9 +46,7 @@ class MomentOptions:
     ] = None
     of: Annotated[
         str | None,
-        typer.Option(
-            help="What the library holds: shots, scenes, chapters, captions, speech, screen_text, detections, videos."
-        ),
+        typer.Option(help=f"What the library holds: videos, shots, scenes, {', '.join(WORDED_KINDS)}."),
     ] = None
     video: VideoOption = None
     where: WhereOption = None

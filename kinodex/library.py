@@ -7,8 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from kinodex.agent.answer_rules import USUAL
-from kinodex.agent.budget import UNLIMITED
 from kinodex.arguments import (
     VideoName,
     checked,

@@ -10,8 +10,8 @@ from kinodex.jobs.models import ModelChoice
 from kinodex.requests import Ask
 
 if TYPE_CHECKING:
-    from kinodex.agent.limits import StopSignal
-    from kinodex.agent.protocol import Models
+    from kinodex.agent.limits.stop import StopSignal
+    from kinodex.agent.protocol.exchange import Models
     from kinodex.index.library import Library, LibraryReader
     from kinodex.jobs.collection import CollectionRequest
 

@@ -15,7 +15,7 @@ from kinodex.index.rows import VideoRow
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
-    from kinodex.agent.protocol import Question
+    from kinodex.agent.protocol.question import Question
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,7 +28,7 @@ VideoName = str | VideoRow
 
 def question_of(question: str | Question, options: Sequence[str]) -> Question:
     """The question of a text and its options, or the one given; raises UsageError for both."""
-    from kinodex.agent.protocol import Question
+    from kinodex.agent.protocol.question import Question
 
     if isinstance(question, str):
         return Question(question, tuple(options))

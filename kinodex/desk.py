@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinodex.agent.budget import UNLIMITED
+from kinodex.agent.limits.budget import UNLIMITED
 from kinodex.all_films import collection_request, library_to_fill
 from kinodex.environments import Environments
 from kinodex.index.kinds import KINDS
@@ -31,11 +31,12 @@ from kinodex.search.places import ground_place
 
 if TYPE_CHECKING:
     from kinodex.agent.answer import Answer
-    from kinodex.agent.environment import AnchorsFrom, Environment
-    from kinodex.agent.protocol import Models
+    from kinodex.agent.protocol.exchange import Models
     from kinodex.agent.requests.collection import CollectionPlan
-    from kinodex.agent.trace import PriorEvidence
+    from kinodex.agent.traces.prior_evidence import PriorEvidence
     from kinodex.agent.variants.base import Variant
+    from kinodex.agent.videos.environment import Environment
+    from kinodex.agent.videos.library_videos import AnchorsFrom
     from kinodex.index.library import LibraryReader
     from kinodex.index.rows import VideoRow
     from kinodex.jobs.collection import CollectionAnswer
@@ -211,7 +212,7 @@ class Desk:
 
     def check(self, request: Ask) -> Variant:
         """Return the agent of a request; raises what asking it would raise before a model is asked."""
-        from kinodex.agent.variants.base import with_settings
+        from kinodex.agent.variants.settings import with_settings
 
         variant = self.variant(request)
         question_of(request)
@@ -229,7 +230,8 @@ class Desk:
 
     def variant(self, request: Ask) -> Variant:
         """Return the agent of a request, or the desk's own where it names none."""
-        from kinodex.agent.ask import find_variant, variant_named
+        from kinodex.agent.ask import find_variant
+        from kinodex.agent.catalogue import variant_named
 
         own = find_variant(self.agent)
         if request.agent is None or request.agent == own.name:
@@ -299,7 +301,7 @@ class Desk:
 
 def videos_left_out(variant: Variant, settings: Mapping[str, Any], count: int) -> str | None:
     """Say that an agent looks at some of so many videos; None where it looks at all."""
-    from kinodex.agent.variants.base import with_settings
+    from kinodex.agent.variants.settings import with_settings
 
     most = getattr(with_settings(variant.parameters(0.0), settings), "videos", None)
     if not isinstance(most, int) or count <= most:
@@ -308,7 +310,7 @@ def videos_left_out(variant: Variant, settings: Mapping[str, Any], count: int) -
 
 
 def _seen(request: Ask, environment: Environment) -> PriorEvidence | None:
-    from kinodex.agent.trace import read_prior_evidence
+    from kinodex.agent.traces.prior_evidence import read_prior_evidence
 
     return None if request.follow_up is None else read_prior_evidence(Path(request.follow_up), environment)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kinodex.agent.environment import Detect, Environment
+    from kinodex.agent.videos.environment import Detect, Environment
     from kinodex.index.library import LibraryReader
     from kinodex.index.rows import VideoRow
     from kinodex.search.finder import Finder
@@ -30,7 +30,7 @@ class Environments:
 
     def of(self, among: LibraryReader, rows: Sequence[VideoRow]) -> Environment:
         """Return the environment of these videos, made anew where a stage has changed what is known of them."""
-        from kinodex.agent.environment import Environment
+        from kinodex.agent.videos.environment import Environment
 
         states = tuple(among.tables.version(name) for name in STATES if among.tables.has(name))
         key = tuple((row.video_id, row.ingested_at) for row in rows), states

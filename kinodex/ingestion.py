@@ -32,7 +32,8 @@ def ingest(
     from kinodex.jobs.ingest.config import held_settings, resolve
     from kinodex.jobs.ingest.run import run_ingest
     from kinodex.notebook_progress import progress_bar
-    from kinodex.pipeline.sources import SourceList, list_sources
+    from kinodex.pipeline.source_list import SourceList
+    from kinodex.pipeline.sources import list_sources
 
     if not sources:
         raise UsageError("got nothing to index; give files, folders, globs or URIs")

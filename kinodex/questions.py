@@ -8,12 +8,12 @@ from kinodex.jobs.errors import UsageError
 from kinodex.requests import Ask, Ground
 
 if TYPE_CHECKING:
-    from kinodex.agent.protocol import Question
+    from kinodex.agent.protocol.question import Question
 
 
 def question_of(request: Ask) -> Question:
     """Return the question of a request; raises BadQuestion for options that make no sense."""
-    from kinodex.agent.protocol import Question
+    from kinodex.agent.protocol.question import Question
 
     return Question(request.question, request.options, earlier=request.earlier)
 

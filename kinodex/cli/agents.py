@@ -35,7 +35,7 @@ def agents(
 
 
 def _plain(each: Variant) -> dict[str, Any]:
-    from kinodex.agent.variants.base import describe_parameters, list_choices
+    from kinodex.agent.variants.settings import describe_parameters, list_choices
 
     return {
         "name": each.name,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kinodex.agent.answer import Answer
-    from kinodex.agent.trace import Event
+    from kinodex.agent.traces.events import Event
     from kinodex.desk import Desk
     from kinodex.index.library import LibraryReader
     from kinodex.jobs.export.media import JoinedClip
@@ -159,7 +159,7 @@ FILMS_SHOWN = 50
 
 def _steps() -> Callable[[Event], None]:
     """Show the steps of a question to all films; of the films one line in a while."""
-    from kinodex.agent.trace import Acted
+    from kinodex.agent.traces.events import Acted
 
     offer = print_every(error_console())
 
@@ -208,7 +208,7 @@ def _check_files(trace: Path | None, earlier: str | None, clip: Path | None) -> 
 
 
 def _show_forecast(desk: Desk, request: Ask, trace: Path | None, as_json: bool) -> None:
-    from kinodex.agent.trace import ReplayModel
+    from kinodex.agent.traces.replay import ReplayModel
     from kinodex.jobs.costs import table
     from kinodex.jobs.models import REPLAY, ModelChoice
 

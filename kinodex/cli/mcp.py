@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kinodex.agent.budget import Budget
+from kinodex.agent.limits.budget import Budget
 from kinodex.cli import model_options
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.options import LibraryArgument, open_library

@@ -15,7 +15,7 @@ from kinodex.cli.options import rare
 from kinodex.output import tell
 
 if TYPE_CHECKING:
-    from kinodex.agent.budget import Budget
+    from kinodex.agent.limits.budget import Budget
     from kinodex.jobs.models import ModelChoice
 
 ModelOption = Annotated[

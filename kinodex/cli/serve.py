@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kinodex.agent.budget import Budget
+from kinodex.agent.limits.budget import Budget
 from kinodex.cli import model_options
 from kinodex.cli.from_models import with_groups
 from kinodex.cli.model_options import OtlpOption

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kinodex.agent.budget import UNLIMITED
+from kinodex.agent.limits.budget import UNLIMITED
 from kinodex.cli import model_options
 from kinodex.cli.ask import answer_and_show
 from kinodex.cli.from_models import with_groups
@@ -135,7 +135,7 @@ def watch(
     "a parcel at the door" --notify http://127.0.0.1:8080/told. Its frames are found within seconds, each moment is told
     once.
     """
-    from kinodex.pipeline.live import is_live_address
+    from kinodex.pipeline.live.beats import is_live_address
     from kinodex.watch import watch as index_page
     from kinodex.watch import watched_place
 

@@ -20,7 +20,7 @@ from kinodex.agent.models.completion import json_values, thoughts_field
 from kinodex.agent.models.endpoint import CompletionRequest, Endpoint
 from kinodex.agent.models.roles import Role, api_key, read_roles
 from kinodex.agent.models.sight import COLOUR, ProbeReply, coloured, names_colour, which_colour
-from kinodex.agent.prompts import user_message
+from kinodex.agent.prompts.messages import user_message
 from kinodex.doctor.check_result import CheckResult
 
 if TYPE_CHECKING:

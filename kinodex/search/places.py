@@ -9,7 +9,7 @@ from kinodex.jobs.errors import UsageError
 from kinodex.search.pictures import Picture, is_vector
 
 if TYPE_CHECKING:
-    from kinodex.agent.environment import AnchorsFrom
+    from kinodex.agent.videos.library_videos import AnchorsFrom
     from kinodex.index.library import LibraryReader
     from kinodex.requests import Find
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from kinodex.pipeline.decoding.stream import COMMENT, DRAWN
-from kinodex.pipeline.images import encode_video
+from kinodex.pipeline.video_writer import encode_video
 from kinodex.sketch import scenes
 from kinodex.sketch.places import draw_place
 from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, Script, Shot

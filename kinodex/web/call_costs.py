@@ -6,12 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from kinodex.agent.trace import Record
+from kinodex.agent.traces.trace import Record
 
 
 @dataclass(frozen=True, slots=True)
 class CallCost:
-    """Costs under the names of `kinodex.agent.limits.Ledger`; `frames` counts those that were not shown before."""
+    """Costs under the names of `agent.limits.ledger.Ledger`; `frames` counts those that were not shown before."""
 
     calls: int = 0
     cached_calls: int = 0

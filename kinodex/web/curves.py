@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.environment import Environment, calibrate
+from kinodex.agent.videos.environment import Environment
+from kinodex.agent.videos.scale import calibrate
 from kinodex.index.library import Library
 from kinodex.web.trace_view import TraceView
 

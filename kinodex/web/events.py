@@ -12,7 +12,7 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kinodex.agent.trace import Record
+from kinodex.agent.traces.trace import Record
 from kinodex.redaction import redact, redact_values
 from kinodex.server.responses import FORBIDDEN_ELSEWHERE, SAFE
 from kinodex.web.kept_traces import Kept

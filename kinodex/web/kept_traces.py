@@ -17,7 +17,7 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.trace import Record, read_trace
+from kinodex.agent.traces.trace import Record, read_trace
 from kinodex.jobs.errors import UsageError
 from kinodex.redaction import redact_uri
 from kinodex.server.responses import NotGiven

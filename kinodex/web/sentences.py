@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kinodex.agent.trace import Record
-from kinodex.agent.variants.base import joined, quoted, span
+from kinodex.agent.traces.trace import Record
+from kinodex.agent.variants.words import joined, quoted, span
 from kinodex.web.step_words import Words, action_words, step_words
 
 LIKELY = 60.0

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from kinodex.agent.trace import Record
+from kinodex.agent.traces.trace import Record
 from kinodex.index.kinds import QUOTED_KINDS
 from kinodex.web.call_costs import CallCost, add_up
 from kinodex.web.sentences import end_sentence, round_sentences

@@ -14,9 +14,10 @@ from pathlib import Path
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any
 
-from kinodex.agent.environment import Environment
-from kinodex.agent.protocol import ShownFrame, plain
-from kinodex.agent.trace import Record, read_trace
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.request_key import plain
+from kinodex.agent.traces.trace import Record, read_trace
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.errors import TimeOutside
 from kinodex.index.kinds import place_labels
 from kinodex.index.library import Library

@@ -42,8 +42,9 @@ from kinodex.pipeline.decoding.open import open_video, probe
 from kinodex.pipeline.decoding.pyav_reader import PyavReader
 from kinodex.pipeline.fetch import FetchedVideo, Source
 from kinodex.pipeline.gpu import GpuReader
-from kinodex.pipeline.images import ModelInput, encode_video, repeat_video
+from kinodex.pipeline.images import ModelInput
 from kinodex.pipeline.sample import Chunk, SamplingSettings, rgb_samples
+from kinodex.pipeline.video_writer import encode_video, repeat_video
 from kinodex.sketch.render import draw_frames
 from kinodex.sketch.script import write_script
 from tests.bench import ingest
@@ -343,8 +344,8 @@ def list_ways(film: Path, with_gpu: bool = True) -> list[Way]:
 
 def _reason_unread(film: Path, device: str) -> str | None:
     """Explain why torchcodec does not decode `film` on `device`; None if it does."""
-    from kinodex.pipeline.decoding.open import open_decoder
-    from kinodex.pipeline.decoding.stream import PickError
+    from kinodex.pipeline.decoding.readers import PickError
+    from kinodex.pipeline.decoding.torchcodec_reader import open_decoder
 
     try:
         open_decoder(film, probe(film).stream_index, device)

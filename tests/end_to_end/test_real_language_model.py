@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from kinodex.agent.ask import ask
-from kinodex.agent.budget import Budget
-from kinodex.agent.environment import Environment
-from kinodex.agent.models.local import LocalModel, load_local_model
-from kinodex.agent.prompts import render
-from kinodex.agent.protocol import Question
-from kinodex.agent.trace import Event, Exchanged
+from kinodex.agent.limits.budget import Budget
+from kinodex.agent.local.model import LocalModel, load_local_model
+from kinodex.agent.prompts.rendering import render
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.traces.events import Event, Exchanged
+from kinodex.agent.videos.environment import Environment
 from kinodex.sketch.questions import write_questions
 from kinodex.sketch.script import write_script
 from tests.support.libraries.agent_library import environment_of

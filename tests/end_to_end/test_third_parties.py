@@ -14,7 +14,7 @@ from kinodex.agent.ask import ask
 from kinodex.agent.errors import ModelError
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
-from kinodex.agent.protocol import Question
+from kinodex.agent.protocol.question import Question
 from kinodex.doctor.endpoint import check_endpoint
 from kinodex.jobs.open import open_environment
 from tests.support.models.real_models import real_model

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kinodex.agent.answer_rules import USUAL, AnswerRules
-from kinodex.agent.budget import UNLIMITED, Budget
+from kinodex.agent.limits.budget import UNLIMITED, Budget
 from kinodex.cli import model_options
 from kinodex.cli.eval.options import BenchmarkArgument, IdsOption, MapOption, OnlyOption
 from kinodex.cli.eval.report import report

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from kinodex.agent.protocol import Earlier
+from kinodex.agent.protocol.question import Earlier
 from kinodex.web.openai.errors import RequestRefused
 
 CHARACTERS = 200_000

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, model_validator
 
-from kinodex.agent.protocol import MAX_OPTIONS
+from kinodex.agent.protocol.question import MAX_OPTIONS
 from kinodex.jobs.errors import UsageError
 from kinodex.requests import Ask
 from kinodex.web.bodies import remote

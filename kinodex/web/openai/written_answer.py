@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.limits import Ledger
+from kinodex.agent.limits.ledger import Ledger
 from kinodex.index.times import clock
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from kinodex.web.play.children import CannotStream, Children
 from kinodex.web.play.source_file import CHANGED, PlayFile, find_file, known_sources
 
 if TYPE_CHECKING:
-    from kinodex.pipeline.media.source import MediaFacts
+    from kinodex.pipeline.media.facts import MediaFacts
 
 WITHOUT_SOURCE = "imported:"
 """How the URI of a video begins that was imported as words alone."""
@@ -133,7 +133,7 @@ class PlayedVideos:
         return replace(whole, way=choice.way, url=url, offset_s=from_s)
 
     async def facts(self, file: PlayFile) -> MediaFacts:
-        from kinodex.pipeline.media.source import MediaFacts
+        from kinodex.pipeline.media.facts import MediaFacts
 
         key = file.uri, file.etag
         if key not in self._facts:

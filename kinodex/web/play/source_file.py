@@ -40,8 +40,9 @@ def known_sources(library: Library, video: VideoRow) -> list[tuple[str, tuple[in
 
 def find_file(uri: str, known: tuple[int | None, str] | None) -> PlayFile:
     """Look at a source: its state, its first bytes. Blocks; for a thread. Raises a SourceError or PlaylistRefused."""
-    from kinodex.pipeline.fetch import Source, attempt, is_remote, stamp
+    from kinodex.pipeline.fetch import Source, attempt, is_remote
     from kinodex.pipeline.playlists import kind_by_head, refusal
+    from kinodex.pipeline.stamps import stamp
 
     now = stamp(Source(uri, title=""))
     with open_source(uri) as file:
@@ -58,7 +59,8 @@ def find_file(uri: str, known: tuple[int | None, str] | None) -> PlayFile:
 
 
 def open_source(uri: str) -> AbstractContextManager[IO[bytes]]:
-    from kinodex.pipeline.fetch import is_remote, open_parts
+    from kinodex.pipeline.fetch import is_remote
+    from kinodex.pipeline.remote_parts import open_parts
 
     return open_parts(uri) if is_remote(uri) else open_local(uri)
 

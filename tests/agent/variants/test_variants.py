@@ -8,12 +8,13 @@ from typing import Any, Literal
 import pytest
 
 from kinodex.agent.ask import VARIANTS, find_variant
+from kinodex.agent.builtin.model import RuleBasedModel
 from kinodex.agent.errors import BadSettings, NeedsLanguage, NeedsPictures, UnknownAgent
-from kinodex.agent.models.rules import RuleBasedModel
-from kinodex.agent.trace import Record
-from kinodex.agent.variants.base import describe_parameters, joined, list_choices, quoted, span, with_settings
-from kinodex.agent.variants.baselines import UNIFORM
-from kinodex.agent.variants.eea import EEAParameters
+from kinodex.agent.traces.trace import Record
+from kinodex.agent.variants.baselines.uniform import UNIFORM
+from kinodex.agent.variants.eea.agent import EEAParameters
+from kinodex.agent.variants.settings import describe_parameters, list_choices, with_settings
+from kinodex.agent.variants.words import joined, quoted, span
 from kinodex.web.step_words import action_words, step_words
 from tests.support.libraries.agent_library import environment_of
 from tests.support.runs.kite_runs import asked

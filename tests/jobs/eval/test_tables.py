@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from kinodex.agent.answer_rules import AnswerRules
-from kinodex.agent.limits import Ledger
+from kinodex.agent.limits.ledger import Ledger
 from kinodex.cli.figure_tables import fitting
 from kinodex.jobs.eval.folder import REPORT
 from kinodex.jobs.eval.items import MissingVideo, Problem

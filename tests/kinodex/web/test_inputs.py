@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kinodex.agent.trace import read_trace
+from kinodex.agent.traces.trace import read_trace
 from kinodex.index.errors import TimeOutside
 from kinodex.index.rows import Scope, SegmentRow
 from kinodex.jobs.add.run import add

@@ -26,10 +26,10 @@ from pydantic import TypeAdapter
 from starlette.responses import Response
 
 from kinodex.agent.answer import Answer, Evidence, Status
-from kinodex.agent.ask import variant_named
+from kinodex.agent.catalogue import variant_named
 from kinodex.agent.errors import BadQuestion, ModelUnreachable
-from kinodex.agent.limits import Ledger
-from kinodex.agent.protocol import Earlier
+from kinodex.agent.limits.ledger import Ledger
+from kinodex.agent.protocol.question import Earlier
 from kinodex.index.errors import StorageError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.jobs.models import ModelChoice

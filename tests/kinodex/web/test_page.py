@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from kinodex.agent.trace import read_trace
+from kinodex.agent.traces.trace import read_trace
 from kinodex.index.library import Library
 from kinodex.index.rows import FrameVectors, VideoRow
 from kinodex.pipeline.sample import FrameRow

@@ -22,9 +22,9 @@ from kinodex.index.library import Library
 from kinodex.index.rows import SpeechRow
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
-from kinodex.pipeline.images import repeat_video
 from kinodex.pipeline.sources import list_sources
-from kinodex.pipeline.subtitles import parse_cues
+from kinodex.pipeline.subtitles.cues import parse_cues
+from kinodex.pipeline.video_writer import repeat_video
 from kinodex.web.play.byte_ranges import Part, choose_part
 from kinodex.web.play.captions import captions_vtt
 from kinodex.web.play.children import CannotStream, Children, TooManyStreams

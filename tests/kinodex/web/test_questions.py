@@ -15,9 +15,9 @@ import pytest
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import find_variant
-from kinodex.agent.budget import Budget
 from kinodex.agent.errors import BadSettings, KeyMissing, ModelUnreachable, UnknownAgent
-from kinodex.agent.limits import Ledger
+from kinodex.agent.limits.budget import Budget
+from kinodex.agent.limits.ledger import Ledger
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice
@@ -162,7 +162,7 @@ def test_agents_by_name_alone_but_the_own_one_of_the_server(library, tmp_path):
         assert (
             asyncio.run(questions.start(0, BIRD.model_copy(update={"agent": "mine"})).finished()).status == "answered"
         )
-        for name in (str(file), "mine.py", "kinodex.agent.variants.baselines:UNIFORM"):
+        for name in (str(file), "mine.py", "kinodex.agent.variants.baselines.uniform:UNIFORM"):
             with pytest.raises(UnknownAgent):
                 questions.start(0, BIRD.model_copy(update={"agent": name}))
 

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from kinodex.agent.environment import Environment
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.errors import QueryError, TimeOutside, TorchMissing, UnknownVideo
 from kinodex.index.kinds import PLACES
 from kinodex.index.library import Library

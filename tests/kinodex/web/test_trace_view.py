@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from kinodex.agent.trace import read_trace
+from kinodex.agent.traces.trace import read_trace
 from kinodex.web.call_costs import CallCost
 from kinodex.web.evidence_frames import evidence_frames
 from kinodex.web.trace_view import Frame, shown_frames, trace_view

@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from kinodex.pipeline.errors import WrongModel
-from kinodex.pipeline.models.detector import Box, Detection, find_tracks, load_detector
+from kinodex.pipeline.models.detector import Box, Detection, load_detector
+from kinodex.pipeline.models.tracks import find_tracks
 from kinodex.sketch.render import _shift
 from kinodex.sketch.scenes import Scene, lay_out
 from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, Script, write_script

@@ -24,10 +24,11 @@ import pytest
 from PIL import Image
 
 from kinodex.agent.ask import ask
-from kinodex.agent.budget import Budget
-from kinodex.agent.environment import Environment
-from kinodex.agent.protocol import Question, Usage
-from kinodex.agent.trace import trace_to
+from kinodex.agent.limits.budget import Budget
+from kinodex.agent.protocol.exchange import Usage
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.traces.trace import trace_to
+from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
 from kinodex.index.rows import DetectionRow, FailureRow, SegmentRow, SpeechRow, VideoRow
 from kinodex.index.spaces.embedders import TextEmbedder

@@ -22,7 +22,7 @@ from typing import Any
 from PIL import Image
 
 from kinodex.agent.models.sight import WHICH_COLOUR
-from kinodex.agent.prompts import estimate_tokens, text_tokens
+from kinodex.agent.prompts.tokens import estimate_tokens, text_tokens
 from kinodex.doctor.endpoint import ECHO, SKY, WHICH_COLOURS
 from tests.support.servers import rules_replies as plain
 from tests.support.servers import rules_tools as tools

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kinodex.agent.ask import find_variant
-from kinodex.agent.budget import Budget
+from kinodex.agent.limits.budget import Budget
 from kinodex.jobs.models import ModelChoice
 from kinodex.server.guards import Guard
 from kinodex.web.app import Site, make_app

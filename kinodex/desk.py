@@ -221,7 +221,7 @@ class Desk:
             raise UsageError("the library holds no video to ask about; ingest one first")
         self._check_models(variant, has_pictures=any(row.frames for row in rows))
         if isinstance(self.models, ModelChoice):
-            from kinodex.agent.ask import check_fit
+            from kinodex.agent.catalogue import check_fit
 
             unpictured = [row.title for row in rows if not row.frames]
             check_fit(variant, has_language=self.models.has_language, unpictured=unpictured)
@@ -230,8 +230,7 @@ class Desk:
 
     def variant(self, request: Ask) -> Variant:
         """Return the agent of a request, or the desk's own where it names none."""
-        from kinodex.agent.ask import find_variant
-        from kinodex.agent.catalogue import variant_named
+        from kinodex.agent.catalogue import find_variant, variant_named
 
         own = find_variant(self.agent)
         if request.agent is None or request.agent == own.name:

@@ -18,7 +18,7 @@ from kinodex.index.rows import ChapterRow, SegmentRow, VideoRow
 from kinodex.ingestion import ingest
 from kinodex.jobs.errors import UsageError
 from kinodex.page_downloads import download
-from kinodex.pipeline.fetch import is_remote
+from kinodex.pipeline.filesystems import is_remote
 from kinodex.pipeline.sources import VIDEO_SUFFIXES, read_download
 from kinodex.redaction import redact_uri
 

@@ -23,7 +23,7 @@ def agents(
     json: JsonOption = False,
 ) -> None:
     """List the agents with the model roles that they ask, the tables that they read, and their parameters."""
-    from kinodex.agent.ask import VARIANTS, find_variant
+    from kinodex.agent.catalogue import VARIANTS, find_variant
 
     chosen = VARIANTS if name is None else (find_variant(name),)
     if json:

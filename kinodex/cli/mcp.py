@@ -44,7 +44,7 @@ def mcp(
     """Serve a library to an assistant over the Model Context Protocol, until the client leaves or Ctrl-C."""
     import asyncio
 
-    from kinodex.agent.ask import find_variant
+    from kinodex.agent.catalogue import find_variant
     from kinodex.desk import Desk
     from kinodex.jobs.models import knows_world
     from kinodex.jobs.open import find_space

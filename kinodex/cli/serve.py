@@ -65,7 +65,7 @@ def serve(
     """
     from contextlib import ExitStack, closing
 
-    from kinodex.agent.ask import find_variant
+    from kinodex.agent.catalogue import find_variant
     from kinodex.jobs.telemetry import spans_to
     from kinodex.server.guards import Guard, check_host, check_token
     from kinodex.server.sockets import listen

@@ -16,8 +16,10 @@ from pydantic import BaseModel, ValidationError
 
 from kinodex.agent.errors import InvalidReply, ModelError, ModelUnknown
 from kinodex.agent.models import provider_errors
-from kinodex.agent.models.completion import json_values, thoughts_field
-from kinodex.agent.models.endpoint import CompletionRequest, Endpoint
+from kinodex.agent.models.accepted_form import CompletionRequest
+from kinodex.agent.models.completion import thoughts_field
+from kinodex.agent.models.endpoint import Endpoint
+from kinodex.agent.models.loose_json import json_values
 from kinodex.agent.models.roles import Role, api_key, read_roles
 from kinodex.agent.models.sight import COLOUR, ProbeReply, coloured, names_colour, which_colour
 from kinodex.agent.prompts.messages import user_message

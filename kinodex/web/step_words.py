@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kinodex.agent.ask import VARIANTS
+from kinodex.agent.catalogue import VARIANTS
 from kinodex.agent.traces.trace import Record
 
 Words = Mapping[str, Callable[[Record], str]]

@@ -40,10 +40,11 @@ from kinodex.jobs.ingest.run import MOST_LOCAL_WORKERS
 from kinodex.output import tell
 from kinodex.pipeline.decoding.open import open_video, probe
 from kinodex.pipeline.decoding.pyav_reader import PyavReader
-from kinodex.pipeline.fetch import FetchedVideo, Source
+from kinodex.pipeline.fetch import FetchedVideo
 from kinodex.pipeline.gpu import GpuReader
 from kinodex.pipeline.images import ModelInput
 from kinodex.pipeline.sample import Chunk, SamplingSettings, rgb_samples
+from kinodex.pipeline.source import Source
 from kinodex.pipeline.video_writer import encode_video, repeat_video
 from kinodex.sketch.render import draw_frames
 from kinodex.sketch.script import write_script

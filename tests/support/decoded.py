@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from kinodex.pipeline.decoding.open import open_video
 from kinodex.pipeline.decoding.readers import VideoReader
 from kinodex.pipeline.errors import PipelineError
-from kinodex.pipeline.fetch import Source
 from kinodex.pipeline.images import rgb_scaler
+from kinodex.pipeline.source import Source
 from kinodex.pipeline.subtitles.lines import read_subtitles, subtitle_lines
 from kinodex.sketch.render import render_film
 from kinodex.sketch.script import write_script

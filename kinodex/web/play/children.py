@@ -121,8 +121,8 @@ async def _read_all(child: Process) -> tuple[bytes, bytes]:
 
 def _reason(child: Process, errors: bytes) -> str:
     """Say why a child failed; a mistake in this program is raised as one, with its traceback."""
+    from kinodex.pipeline.child_limits import OUT_OF_MEMORY
     from kinodex.pipeline.media.stream_child import BROKEN_FILE
-    from kinodex.pipeline.sandbox import OUT_OF_MEMORY
 
     if child.returncode == BROKEN_FILE:
         message: str = json.loads(errors.splitlines()[-1])["message"]

@@ -74,7 +74,7 @@ class PlayedVideos:
 
     async def file(self, number: int, video_id: str) -> PlayFile:
         """The file of a video as it is now. Raises NotGiven, UnknownVideo, SourceError."""
-        from kinodex.pipeline.fetch import is_remote
+        from kinodex.pipeline.filesystems import is_remote
 
         library = self.library(number)
         video = library.video(video_id)

@@ -40,8 +40,9 @@ def known_sources(library: Library, video: VideoRow) -> list[tuple[str, tuple[in
 
 def find_file(uri: str, known: tuple[int | None, str] | None) -> PlayFile:
     """Look at a source: its state, its first bytes. Blocks; for a thread. Raises a SourceError or PlaylistRefused."""
-    from kinodex.pipeline.fetch import Source, attempt, is_remote
+    from kinodex.pipeline.filesystems import attempt, is_remote
     from kinodex.pipeline.playlists import kind_by_head, refusal
+    from kinodex.pipeline.source import Source
     from kinodex.pipeline.stamps import stamp
 
     now = stamp(Source(uri, title=""))
@@ -59,7 +60,7 @@ def find_file(uri: str, known: tuple[int | None, str] | None) -> PlayFile:
 
 
 def open_source(uri: str) -> AbstractContextManager[IO[bytes]]:
-    from kinodex.pipeline.fetch import is_remote
+    from kinodex.pipeline.filesystems import is_remote
     from kinodex.pipeline.remote_parts import open_parts
 
     return open_parts(uri) if is_remote(uri) else open_local(uri)
@@ -67,7 +68,8 @@ def open_source(uri: str) -> AbstractContextManager[IO[bytes]]:
 
 def open_local(uri: str) -> IO[bytes]:
     """Open a regular file, never waiting for a pipe's other end; raises SourceMissing or SourceForbidden."""
-    from kinodex.pipeline.fetch import attempt, local_file
+    from kinodex.pipeline.fetch import local_file
+    from kinodex.pipeline.filesystems import attempt
 
     path = local_file(uri)
     file = attempt(uri, lambda: os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb"))

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import pytest
 
-from kinodex.agent.ask import VARIANTS, find_variant
 from kinodex.agent.builtin.model import RuleBasedModel
+from kinodex.agent.catalogue import VARIANTS, find_variant
 from kinodex.agent.errors import BadSettings, NeedsLanguage, NeedsPictures, UnknownAgent
 from kinodex.agent.traces.trace import Record
 from kinodex.agent.variants.baselines.uniform import UNIFORM

@@ -25,9 +25,10 @@ from PIL import Image
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from kinodex.agent.answer import Answer, Evidence, Status
+from kinodex.agent.answer import Answer, Status
 from kinodex.agent.catalogue import variant_named
 from kinodex.agent.errors import BadQuestion, ModelUnreachable
+from kinodex.agent.evidence import Evidence
 from kinodex.agent.limits.ledger import Ledger
 from kinodex.agent.protocol.question import Earlier
 from kinodex.index.errors import StorageError, UnknownVideo

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.ask import find_variant
+from kinodex.agent.catalogue import find_variant
 from kinodex.agent.errors import BadSettings, KeyMissing, ModelUnreachable, UnknownAgent
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.limits.ledger import Ledger

@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from kinodex.pipeline.errors import WrongModel
-from kinodex.pipeline.models.detector import Box, Detection, load_detector
+from kinodex.pipeline.models.boxes import Box, Detection
+from kinodex.pipeline.models.detector import load_detector
 from kinodex.pipeline.models.tracks import find_tracks
 from kinodex.sketch.render import _shift
 from kinodex.sketch.scenes import Scene, lay_out

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from kinodex.agent.ask import find_variant
+from kinodex.agent.catalogue import find_variant
 from kinodex.agent.limits.budget import Budget
 from kinodex.jobs.models import ModelChoice
 from kinodex.server.guards import Guard

@@ -148,7 +148,7 @@ def test_no_request_exceeds_the_limits_of_the_server(library, tmp_path):
 
 
 AGENT = """from kinodex.agent.variants.base import Variant
-from kinodex.agent.variants.baselines import UNIFORM
+from kinodex.agent.variants.baselines.uniform import UNIFORM
 async def broken(session, parameters):
     raise RuntimeError('inside')
 MINE = Variant('mine', 'mine', {run}, UNIFORM.parameters, ('vision',))

@@ -1,7 +1,7 @@
 """Columns of a library's own about its videos (camera, recorded_at, ...), and the videos that a condition in SQL finds.
 
-They lie in a table of their own, a row a video: rows of `videos` are hashed as they were written, and an older kinodex,
-which knows no further columns, may still write there. A condition sees the columns of both.
+They lie in a table of their own, a row a video: rows of `videos` are hashed as they were written, so no column may come
+to them later. A condition sees the columns of both.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ class OpenAIModel:
     async def _receive(self, request: Request[R], whole: Request[R], reply_tokens: int) -> Received[R]:
         """Receive a reply, from the cache or the endpoint; it is checked against the `whole` request.
 
-        Valid replies alone are stored, and an invalid one that an earlier version stored is replaced.
+        Only valid replies are stored. A stored one that is invalid, by a later prompt or schema, is replaced.
         """
         temperature = request.temperature if self.role.temperature is None else self.role.temperature
         reasoning, joint = self.role.reasoning, self.role.joins_schemas

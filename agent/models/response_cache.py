@@ -108,7 +108,7 @@ class ResponseCache:
         return self._locks.setdefault(key, asyncio.Lock())
 
     def held(self) -> HeldReplies:
-        """Count what the cache holds; replies that an earlier version kept are as old as the first day."""
+        """Count what the cache holds, and the age of its oldest reply in days."""
         with self._translated_errors():
             count, least = self._db.execute("SELECT COUNT(*), MIN(rowid) FROM replies").fetchone()
             pages, free, size = (self._db.execute(f"PRAGMA {name}").fetchone()[0] for name in PAGES)

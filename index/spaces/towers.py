@@ -97,7 +97,7 @@ class SpaceTowers:
     """Why a tower ("text", "image") could not be exported."""
     version: int = FORMAT_VERSION
     sigmoid: Sigmoid | None = None
-    """None of a space that was trained otherwise, and in files of older versions."""
+    """None of a space that was trained otherwise."""
 
     @property
     def files(self) -> dict[str, FileFacts]:

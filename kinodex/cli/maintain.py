@@ -128,8 +128,7 @@ def _show(uri: str, health: Health, upkeep: Upkeep | None, repaired: Repair | No
     if any(undigested.values()):
         counts = " and ".join(f"{count:,} {what}" for what, count in undigested.items() if count)
         out.print(
-            f"not checked: the values of {counts}, which an earlier kinodex, or a repair, wrote without digests; a new "
-            "library has them",
+            f"not checked: the values of {counts}, which a repair wrote without digests; a new library has them",
             soft_wrap=True,
         )
     if not health.problems:

@@ -48,7 +48,7 @@ MOST_CLIP_S = 600.0
 CUT_S = 900.0
 """Seconds after which a cut is given up."""
 LONGEST_LABEL = 2000
-PROGRAM = """from kinodex.pipeline.sandbox import end_with_parent
+PROGRAM = """from kinodex.pipeline.child_limits import end_with_parent
 from kinodex.cli.main import main
 end_with_parent()
 main()

@@ -9,9 +9,9 @@ video together pay for no more than all of its frames.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.ask import ask
@@ -24,10 +24,9 @@ from kinodex.agent.protocol.question import Question
 from kinodex.agent.traces.prior_evidence import PriorEvidence
 from kinodex.agent.variants.base import Variant
 from kinodex.agent.videos.environment import Environment
-from kinodex.agent.videos.library_videos import LibraryVideos
-from kinodex.index.rows import NoteRow
 from kinodex.jobs.costs import COSTS, Forecast, sight_tries, spread
 from kinodex.jobs.models import ModelChoice, endpoint_roles
+from kinodex.jobs.unwritten_library import without_writing
 
 MOST_RUN = 8
 """Questions of a system that are run at most."""
@@ -107,32 +106,3 @@ async def run_dry(
         seen=dry.prior,
     )
     return bill, answer.ledger, environment
-
-
-# A library to which nothing is written.
-
-
-@dataclass(frozen=True, slots=True)
-class UnwrittenVideos:
-    """Videos of a library, to which captions are added in memory alone. Everything else is the library's."""
-
-    source: LibraryVideos
-    added: list[NoteRow] = field(default_factory=list)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.source, name)
-
-    def only(self, video_ids: Collection[str]) -> UnwrittenVideos:
-        return replace(self, source=self.source.only(video_ids))
-
-    def clips(self, video_id: str, model: str) -> list[NoteRow]:
-        own = [row for row in self.added if (row.video_id, row.model) == (video_id, model)]
-        return [*self.source.clips(video_id, model), *own]
-
-    def add_clips(self, rows: Sequence[NoteRow]) -> None:
-        self.added.extend(rows)
-
-
-def without_writing(environment: Environment) -> Environment:
-    """The same environment, which reads the library and keeps what is added to it in memory."""
-    return replace(environment, source=cast(LibraryVideos, UnwrittenVideos(environment.source)))

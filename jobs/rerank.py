@@ -22,7 +22,8 @@ from kinodex.index.nesting import parse_json
 from kinodex.index.rows import Hit
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.library import batched
-from kinodex.jobs.verify import Span, lines_in
+from kinodex.jobs.verification.requests import lines_in
+from kinodex.jobs.verification.spans import Span
 from kinodex.redaction import redact, redact_uri
 
 if TYPE_CHECKING:

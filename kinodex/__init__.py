@@ -61,12 +61,12 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.jobs.add.stage import StageWork as StageWork
     from kinodex.jobs.ask_many import Task as Task
     from kinodex.jobs.ask_many import ask_many as ask_many
-    from kinodex.jobs.duplicates import Duplicate as Duplicate
+    from kinodex.jobs.duplicates.search import Duplicate as Duplicate
     from kinodex.jobs.errors import UsageError as UsageError
     from kinodex.jobs.eval.report import EvalReport as EvalReport
     from kinodex.jobs.export.moments import Moment as Moment
-    from kinodex.jobs.ground import Grounding as Grounding
-    from kinodex.jobs.ingest.commit import IngestReport as IngestReport
+    from kinodex.jobs.grounding.result import Grounding as Grounding
+    from kinodex.jobs.ingest.reports import IngestReport as IngestReport
     from kinodex.library import Library as Library
     from kinodex.library import open as open
     from kinodex.pipeline.errors import PipelineError as PipelineError
@@ -103,12 +103,12 @@ _HOMES = {
     "kinodex.jobs.add.run": "AddReport AddedRows",
     "kinodex.jobs.add.stage": "Stage StageWork",
     "kinodex.jobs.ask_many": "Task ask_many",
-    "kinodex.jobs.duplicates": "Duplicate",
+    "kinodex.jobs.duplicates.search": "Duplicate",
     "kinodex.jobs.errors": "UsageError",
     "kinodex.jobs.eval.report": "EvalReport",
     "kinodex.jobs.export.moments": "Moment",
-    "kinodex.jobs.ground": "Grounding",
-    "kinodex.jobs.ingest.commit": "IngestReport",
+    "kinodex.jobs.grounding.result": "Grounding",
+    "kinodex.jobs.ingest.reports": "IngestReport",
     "kinodex.library": "Library open",
     "kinodex.pipeline.errors": "PipelineError",
 }

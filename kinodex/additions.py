@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from kinodex.index.library import Library
 from kinodex.jobs.add.run import add
-from kinodex.jobs.add.stage import Written, read_settings
+from kinodex.jobs.add.settings import read_settings
+from kinodex.jobs.add.stage import Written
 from kinodex.jobs.add.stages import Extracts, find_stage
 from kinodex.jobs.errors import UsageError
 

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from kinodex.agent.limits.stop import StopSignal
     from kinodex.agent.protocol.exchange import Models
     from kinodex.index.library import Library, LibraryReader
-    from kinodex.jobs.collection import CollectionRequest
+    from kinodex.jobs.collection.request import CollectionRequest
 
 
 def collection_request(request: Ask, models: ModelChoice | Models, stop: StopSignal | None = None) -> CollectionRequest:
     """The same request to a whole collection; raises UsageError for what such a question has not."""
-    from kinodex.jobs.collection import CollectionRequest, plan_of
+    from kinodex.jobs.collection.plan import plan_of
+    from kinodex.jobs.collection.request import CollectionRequest
 
     refused = {
         "options": request.options,

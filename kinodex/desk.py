@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from kinodex.agent.videos.library_videos import AnchorsFrom
     from kinodex.index.library import LibraryReader
     from kinodex.index.rows import VideoRow
-    from kinodex.jobs.collection import CollectionAnswer
+    from kinodex.jobs.collection.answer import CollectionAnswer
     from kinodex.jobs.costs import Forecast
-    from kinodex.jobs.ground import Grounding
-    from kinodex.jobs.verify import Look, Looked
+    from kinodex.jobs.grounding.result import Grounding
+    from kinodex.jobs.verification.look import Look, Looked
     from kinodex.search.pictures import Picture
 
 USUAL_AGENT, ALL_FILMS = "kino", "all"
@@ -63,7 +63,7 @@ class Desk:
     """Requests about one library, carried out in the thread that calls.
 
     `models` are a choice to open for each question, or models that are open; None: the built-in one. `finder` replaces
-    the desk's own, `look` how a model looks at hits (`kinodex.jobs.verify.verified`): a server has limits of its own.
+    the desk's own, `look` how a model looks at hits (as `verified` does): a server has limits of its own.
     Clients of a server, with `is_local` False, may not name an agent's file: its code would run here.
     """
 
@@ -104,8 +104,8 @@ class Desk:
 
     def ground(self, request: Ground) -> Grounding:
         """Find the ranges that fit a text best, by search or by an agent, padded and joined as the request says."""
-        from kinodex.jobs.export.moments import MomentRule
-        from kinodex.jobs.ground import arranged_by, with_verdicts
+        from kinodex.jobs.export.moment_rule import MomentRule
+        from kinodex.jobs.grounding.result import arranged_by, with_verdicts
         from kinodex.jobs.models import run_now
 
         place = ground_place(request.in_)
@@ -123,7 +123,7 @@ class Desk:
 
     async def ground_by_agent(self, request: Ground, run: Run = RUN) -> Grounding:
         """Ask an agent when a text is seen; the evidence of its answer is the ranges."""
-        from kinodex.jobs.ground import grounding_of
+        from kinodex.jobs.grounding.agent import grounding_of
 
         asked = question_for(request)
         answer = await self.ask(asked, run)
@@ -138,7 +138,7 @@ class Desk:
             )
 
     def _grounded(self, request: Ground, place: AnchorsFrom) -> Grounding:
-        from kinodex.jobs.ground import ground
+        from kinodex.jobs.grounding.search import ground
 
         among = self.library.where(request.where)
         rows = among.videos_named(request.videos) if request.videos else []
@@ -147,7 +147,7 @@ class Desk:
         )
 
     def _looked_at(self, text: str, found: Sequence[Any], count: int) -> tuple[list[Any], Looked]:
-        from kinodex.jobs.verify import verified
+        from kinodex.jobs.verification.look import verified
 
         if self._look is not None:
             return self._look(self.library, text, found, count)
@@ -192,7 +192,7 @@ class Desk:
 
     def ask_all(self, request: Ask, run: Run = RUN) -> CollectionAnswer:
         """Answer a question by looking at each film that may matter; raises as `ask_collection` does."""
-        from kinodex.jobs.collection import ask_collection
+        from kinodex.jobs.collection.question import ask_collection
 
         asked = collection_request(request, self.models, run.stop)
         with watched(run, self.library.uri) as on_event:
@@ -236,7 +236,7 @@ class Desk:
         if request.agent is None or request.agent == own.name:
             return own
         if request.agent == ALL_FILMS:
-            from kinodex.jobs.collection import ALL
+            from kinodex.jobs.collection.question import ALL
 
             return ALL
         return find_variant(request.agent) if self._is_local else variant_named(request.agent)
@@ -257,7 +257,7 @@ class Desk:
     def forecast(self, request: Ask | Find | Ground) -> Sequence[Forecast]:
         """Return the calls, frames, tokens and money that a request would cost; nothing is sent."""
         from kinodex.jobs.forecast import forecast_question
-        from kinodex.jobs.verify import forecast_verdicts
+        from kinodex.jobs.verification.look import forecast_verdicts
 
         assert isinstance(self.models, ModelChoice), "model objects have no prices"
         if isinstance(request, Find):
@@ -273,7 +273,7 @@ class Desk:
 
     def bill(self, request: Ask) -> tuple[CollectionPlan, str, list[VideoRow], list[Forecast]]:
         """Return the plan of a question to all films, where it is from, the films and the costs; nothing is asked."""
-        from kinodex.jobs.collection import bill
+        from kinodex.jobs.collection.question import bill
 
         return bill(library_to_fill(self.library, request), collection_request(request, self.models))
 

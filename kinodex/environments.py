@@ -44,6 +44,6 @@ class Environments:
 
     @cached_property
     def _detect(self) -> Detect | None:
-        from kinodex.jobs.open import detect_with
+        from kinodex.jobs.detector import detect_with
 
         return None if self._detector is None else detect_with(self._library, self._detector)

@@ -12,9 +12,12 @@ from rich.progress import Progress as Bar
 
 from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.limits.budget import Budget
-from kinodex.jobs.eval.contenders import ItemResult, RunContext, parse_contenders
+from kinodex.jobs.eval.contenders import parse_contenders
+from kinodex.jobs.eval.evaluation import REQUESTS, Workers, run_plan
+from kinodex.jobs.eval.plan import RunRequest
 from kinodex.jobs.eval.report import EvalReport, report_run
-from kinodex.jobs.eval.run import REQUESTS, OnResult, RunOptions, RunRequest, Show, Tally, Workers, items_for, run_plan
+from kinodex.jobs.eval.results import ItemResult, RunContext
+from kinodex.jobs.eval.run import OnResult, RunOptions, Show, Tally, items_for
 from kinodex.jobs.models import ModelChoice
 from kinodex.output import LINE_EVERY_S, error_console, print_every
 

@@ -11,7 +11,7 @@ from kinodex.arguments import library_place
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
-    from kinodex.jobs.ingest.commit import IngestReport, Progress
+    from kinodex.jobs.ingest.reports import IngestReport, Progress
 
 
 def ingest(

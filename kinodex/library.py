@@ -59,9 +59,9 @@ if TYPE_CHECKING:
     from kinodex.jobs.add.map import Over
     from kinodex.jobs.add.run import AddReport, VideoOutcome
     from kinodex.jobs.add.stage import Stage
-    from kinodex.jobs.addresses import Relocation
-    from kinodex.jobs.duplicates import Duplicate
-    from kinodex.jobs.ground import Grounding
+    from kinodex.jobs.addresses.relocation import Relocation
+    from kinodex.jobs.duplicates.search import Duplicate
+    from kinodex.jobs.grounding.result import Grounding
     from kinodex.jobs.models import ModelChoice
     from kinodex.notebook import Extracted, Hits
     from kinodex.requests import R
@@ -228,7 +228,7 @@ class Library:
         By search alone, `in_` "frames", "words" or "all", they are an order or have a probability, as their `basis`
         says, and `present` is None. The first `verify` are looked at by a model, which says if it is there. With an
         `agent` the ranges are the evidence of its answer, and `present` what it says. Models are named as for `ask`.
-        Ranges are padded, joined and ended at cuts as `kinodex.jobs.export.moments.MomentRule` says.
+        Ranges are padded, joined and ended at cuts as `kinodex.jobs.export.moment_rule.MomentRule` says.
         """
         from kinodex.requests import Ground
 
@@ -246,7 +246,7 @@ class Library:
         Only pairs with one of `videos`, if any are named, and only those that share `min_s` seconds. One frame each
         `every_s` of a video looks for others, eight or more a video. What stands still is no duplicate of anything.
         """
-        from kinodex.jobs.duplicates import find_duplicates
+        from kinodex.jobs.duplicates.search import find_duplicates
 
         named = self._reader.ids_named(names_of(videos)) or ()
         return find_duplicates(self._reader, named, min_s=min_s, every_s=every_s, space=self.space)
@@ -257,7 +257,7 @@ class Library:
         Raises `UsageError` where no video lies under `old`, or a new address is that of another video.
         """
         from kinodex.index.library import Library as Tables
-        from kinodex.jobs.addresses import relocate
+        from kinodex.jobs.addresses.relocation import relocate
 
         return relocate(Tables.open(self._reader.uri), str(old), str(new), dry_run=dry_run)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kinodex.arguments import library_place
 
 if TYPE_CHECKING:
-    from kinodex.jobs.live import NewRows
+    from kinodex.jobs.live.source import NewRows
     from kinodex.jobs.standing_queries import StandingQueries
 
 
@@ -29,11 +29,11 @@ def watch_live(
     """Put the frames of a source that grows into a library as they come, until it ends or `stop` says so.
 
     The source is a file that is being written, the address of an HLS playlist, or an rtsp:// address. See
-    `kinodex.jobs.live.watch_live`; `settings` are those of `kinodex.ingest`, such as `space="builtin"`, `fps=2.0`.
+    `jobs.live.watch.watch_live`; `settings` are those of `kinodex.ingest`, such as `space="builtin"`, `fps=2.0`.
     """
     from kinodex.jobs.ingest.config import held_settings, resolve
-    from kinodex.jobs.live import LiveSource
-    from kinodex.jobs.live import watch_live as follow
+    from kinodex.jobs.live.source import LiveSource
+    from kinodex.jobs.live.watch import watch_live as follow
 
     live = LiveSource(address, name, stall_s=stall_s, part_s=part_s)
     uri = library_place(library)

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kinodex.jobs.ingest.commit import Progress
+    from kinodex.jobs.ingest.reports import Progress
 
 
 def in_notebook() -> bool:

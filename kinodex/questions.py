@@ -20,7 +20,7 @@ def question_of(request: Ask) -> Question:
 
 def question_for(request: Ground) -> Ask:
     """Return the question by which an agent is asked for ranges; raises UsageError for a place to look in."""
-    from kinodex.jobs.ground import grounding_question
+    from kinodex.jobs.grounding.agent import grounding_question
 
     if request.in_ != "all":
         raise UsageError("got a place to look in with an agent, which decides by itself; leave one of them out")

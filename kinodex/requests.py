@@ -54,7 +54,7 @@ def _read_time(value: Any) -> Any:
 def _read_plan(value: Any) -> Any:
     if not isinstance(value, str | Path):
         return value
-    from kinodex.jobs.collection import read_plan
+    from kinodex.jobs.collection.plan import read_plan
 
     return read_plan(Path(value))
 

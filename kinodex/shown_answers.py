@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.answer import Answer
-from kinodex.jobs.collection import CollectionAnswer
+from kinodex.jobs.collection.answer import CollectionAnswer
 
 if TYPE_CHECKING:
     from kinodex.library import Library

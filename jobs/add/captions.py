@@ -15,9 +15,10 @@ from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.requests.describe import DescribeSegment, Description
 from kinodex.index.library import Library
 from kinodex.index.rows import SegmentRow, VideoRow
-from kinodex.jobs.add.endpoint import Round, Rounds, Writer, reasons
+from kinodex.jobs.add.rounds import Round, Rounds, reasons
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.stages import Captions
+from kinodex.jobs.add.writer import Writer
 from kinodex.jobs.library import batched, picture_of, shown_between
 from kinodex.jobs.models import hub_for
 

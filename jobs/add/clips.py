@@ -30,7 +30,7 @@ from kinodex.jobs.clip_models import ServedModel, clip_spaces
 from kinodex.jobs.costs import Forecast
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.library import batched, source_frames
-from kinodex.jobs.towers import carry_clips, log_notes
+from kinodex.jobs.towers.carried import carry_clips, log_notes
 from kinodex.redaction import redact_uri
 
 if TYPE_CHECKING:

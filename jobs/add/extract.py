@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -22,29 +21,27 @@ from kinodex.agent.replies.schema import NAMED, Schema
 from kinodex.agent.requests.extract import ExtractRows, rows_of_reply, texts_in
 from kinodex.agent.requests.row_schema import EVIDENCE, RowSchema, read_schema
 from kinodex.index.extracts import ExtractVersion, made_now
-from kinodex.index.library import LibraryReader
-from kinodex.index.rows import Scope, VideoRow
-from kinodex.jobs.add.captions import EMBEDDING
-from kinodex.jobs.add.chapters import read_film, thinned
-from kinodex.jobs.add.endpoint import Round, Rounds, Writer, reasons
+from kinodex.index.rows import VideoRow
+from kinodex.jobs.add.extract_parts import (
+    Part,
+    citable_s,
+    equal_windows,
+    lines_of_part,
+    lines_of_video,
+    parts_by_search,
+)
 from kinodex.jobs.add.extract_schema import SEARCH, WINDOW
+from kinodex.jobs.add.film_parts import read_film
+from kinodex.jobs.add.rounds import Round, Rounds, reasons
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.stages import Extracts
-from kinodex.jobs.library import notes_between, shown_between
+from kinodex.jobs.add.writer import Writer
+from kinodex.jobs.library import shown_between
 from kinodex.jobs.models import open_local, run_now
 
-AROUND_S = 2.0
-"""Seconds before and after a moment that a search found; those that then overlap are one part."""
 ARROW = {"string": pa.string(), "integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
 NOTHING_KNOWN: Outcome[Any] = Outcome(None)
 """Of a part that no frame and no line is known of."""
-
-
-class Part(NamedTuple):
-    """The part `[start_s, end_s)` of a video."""
-
-    start_s: float
-    end_s: float
 
 
 class ExtractWriter(Writer[Extracts]):
@@ -73,12 +70,12 @@ class ExtractWriter(Writer[Extracts]):
     def rounds(self, video: VideoRow) -> Rounds:
         """Ask about each part of which something is known, or `again` about those without a reply before."""
         library, key, id_ = self.library, self.stage.key, video.video_id
-        parts, notes = self._parts(video), _notes(library, video)
+        parts, notes = self._parts(video), lines_of_video(library, video)
         is_there = self.stage.retry_failed and key in library.visible.models(self.stage.name, [id_]).get(id_, ())
         before = library.extracts.held(key, id_) if is_there else []
         faulty = {row["part_no"] for row in before if row["fault"]}
         chosen = [at for at in range(len(parts)) if not is_there or at in faulty]
-        known = [at for at in chosen if self._sees(video) or _lines(notes, parts[at], 1)]
+        known = [at for at in chosen if self._sees(video) or lines_of_part(notes, parts[at], 1)]
         shown_s: dict[int, list[Part]] = {}  # the times alone: requests hold pictures
 
         def make(places: Sequence[int]) -> list[ExtractRows]:
@@ -112,14 +109,14 @@ class ExtractWriter(Writer[Extracts]):
         library, unit = self.library, self.stage.part
         window = WINDOW.fullmatch(unit)
         if window is not None:
-            return _windows(video, float(window[1]))
+            return equal_windows(video, float(window[1]))
         match unit:
             case "video":
                 return [Part(video.start_s, video.end_s)]
             case "shot":
                 return [Part(row.start_s, row.end_s) for row in library.segments(video.video_id)]
             case "search":
-                return _found(library, video, self.stage.search or "", self.stage.hits)
+                return parts_by_search(library, video, self.stage.search or "", self.stage.hits)
         level: Literal["chapter", "scene"] = "chapter" if unit == "chapter" else "scene"
         stored = library.chapters.rows(video.video_id, level)
         if stored or not video.segments:
@@ -138,7 +135,7 @@ class ExtractWriter(Writer[Extracts]):
         return [
             kind(
                 part=Segment(number, video.video_id, *part),
-                notes=_lines(notes, part, self.stage.lines_a_part),
+                notes=lines_of_part(notes, part, self.stage.lines_a_part),
                 frames=frames,
             )
             for (number, part), frames in zip(parts.items(), shown, strict=True)
@@ -181,48 +178,3 @@ def _arrow(schema: Schema) -> pa.DataType:
     if schema["type"] == "array":
         return pa.list_(_arrow(schema["items"]))
     return ARROW[schema["type"]]
-
-
-# Parts of videos, and what is known of each.
-
-
-def _windows(video: VideoRow, seconds: float) -> list[Part]:
-    count = max(1, int((video.duration_s - 1e-6) // seconds) + 1)
-    starts_s = [video.start_s + number * seconds for number in range(count)]
-    return [Part(*each) for each in pairwise([*starts_s, video.end_s])]
-
-
-def _found(library: LibraryReader, video: VideoRow, text: str, hits: int) -> list[Part]:
-    """Moments that a search in one video finds, in order of time."""
-    with EMBEDDING:
-        vector = library.text_tower.embed_text([text])[0]
-    found = library.search.hybrid(text, vector, Scope((video.video_id,)), hits, AROUND_S)
-    parts: list[Part] = []
-    for hit in sorted(found, key=lambda each: each.time_s):
-        start_s, end_s = max(video.start_s, hit.time_s - AROUND_S), min(video.end_s, hit.end_s + AROUND_S)
-        if parts and start_s <= parts[-1].end_s:
-            parts[-1] = Part(parts[-1].start_s, max(end_s, parts[-1].end_s))
-        else:
-            parts.append(Part(start_s, end_s))
-    return parts
-
-
-def _notes(library: LibraryReader, video: VideoRow) -> list[Note]:
-    """All lines of a video, said, on screen and captions, by time."""
-    notes = notes_between(library, video.video_id, video.start_s, video.end_s)
-    return sorted(notes, key=lambda note: (note.start_s, note.end_s))
-
-
-def _lines(notes: Sequence[Note], part: Part, most: int) -> tuple[Note, ...]:
-    """The lines of a part; of very many some at even distances."""
-    within = thinned([note for note in notes if note.start_s < part.end_s and note.end_s > part.start_s])
-    if len(within) <= most:
-        return within
-    return tuple(within[int((number + 0.5) * len(within) / most)] for number in range(most))
-
-
-def citable_s(asked: ExtractRows, video: VideoRow) -> list[Part]:
-    """The times of the frames and lines of a request, in the order of the numbers by which a row cites them."""
-    lasts_s = 1 / video.sample_fps if video.sample_fps else 0.0
-    frames = [Part(each.time_s, min(each.time_s + lasts_s, video.end_s)) for each in asked.frames]
-    return [*frames, *(Part(each.start_s, each.end_s) for each in asked.notes)]

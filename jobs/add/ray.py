@@ -17,7 +17,8 @@ from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.run import Addable, Addition, LeaseKey, Run, Take, VideoOutcome, add_in_process
 from kinodex.jobs.batch import Batch, Limits
-from kinodex.jobs.workers import LOST, TRIES, Actor, Crew, connected, total_resources
+from kinodex.jobs.ray_cluster import connected
+from kinodex.jobs.workers import LOST, TRIES, Actor, Crew, total_resources
 
 VIDEOS_A_BUNDLE = 4
 

@@ -21,15 +21,13 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from kinodex.errors import KinodexError
 from kinodex.index.flags import Flag, flag_of
 from kinodex.jobs.errors import UsageError
 
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
     from kinodex.index.rows import VideoRow
     from kinodex.jobs.add.run import AddedRows, Addition
     from kinodex.jobs.costs import Forecast
+
 
 S = TypeVar("S", bound="Stage")
 CONTENT = "content"
@@ -318,30 +317,6 @@ class StageWork(Generic[S]):
     def write(self, rows: Mapping[str, Any]) -> None:
         """Append the rows of several videos, by their ids."""
         raise NotImplementedError
-
-
-# Settings as users give them: checked, and refused in one line.
-
-
-def read_settings(kind: type[S], command: str, given: Mapping[str, Any]) -> S:
-    """Make a stage of settings by name; raises UsageError for one that it has not, or that makes no sense."""
-    known = [name for name, field in kind.model_fields.items() if not field.exclude]
-    unknown = [name for name in given if name not in kind.model_fields]
-    if unknown:
-        near = get_close_matches(unknown[0], known, n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise UsageError(f"got {unknown[0]}, which is no setting of {command}; {hint}they are {', '.join(known)}")
-    try:
-        return kind.model_validate(dict(given))
-    except ValidationError as error:
-        first = error.errors()[0]
-        if isinstance(cause := first.get("ctx", {}).get("error"), KinodexError):
-            raise cause from error
-        name = str(first["loc"][0]) if first["loc"] else command
-        if first["type"] == "missing":
-            raise UsageError(f"got no {option_of(kind, name)} to add {command}; name one") from error
-        said = first["msg"].removeprefix("Value error, ")
-        raise UsageError(f"got {option_of(kind, name)} {first['input']!r}; {said[0].lower()}{said[1:]}") from error
 
 
 def option_of(kind: type[Stage], name: str) -> str:

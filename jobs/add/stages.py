@@ -268,7 +268,7 @@ class Sentences(Stage):
     """
 
     name = "sentences"
-    work = "kinodex.jobs.add.vectors:SentenceEmbedder"
+    work = "kinodex.jobs.add.sentences:SentenceEmbedder"
     frames_needed = False
 
     model: Annotated[

@@ -15,24 +15,28 @@ from pathlib import Path
 from typing import Any, Generic
 
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.items import (
-    AnyItem,
-    Benchmark,
-    Item,
-    MomentBenchmark,
-    Problem,
-    Raw,
-    RowOf,
-    Scoring,
-    SearchItem,
-    csv_rows,
-    json_lines,
-    json_rows,
-    parquet_rows,
-    parse_rows,
-    tsv_rows,
+from kinodex.jobs.eval.items import AnyItem, Benchmark, Item, MomentBenchmark, Problem, Scoring, SearchItem
+from kinodex.jobs.eval.readers import (
+    activitynet,
+    cgbench,
+    charades,
+    egoschema,
+    longtvqa,
+    longvideobench,
+    lvbench,
+    minerva,
+    mlvu,
+    mmbench_video,
+    momentseeker,
+    nextqa,
+    own,
+    qvhighlights,
+    sketch,
+    videomme,
+    videomme_v2,
 )
-from kinodex.jobs.eval.readers import moments, questions
+from kinodex.jobs.eval.row_files import csv_rows, json_lines, json_rows, parquet_rows, tsv_rows
+from kinodex.jobs.eval.rows import Raw, RowOf, parse_rows
 
 SUFFIX = ".py"
 
@@ -65,28 +69,28 @@ class BenchmarkInfo(Generic[AnyItem]):
 BENCHMARKS: Mapping[str, BenchmarkInfo[Item]] = {
     "egoschema": BenchmarkInfo(
         "EgoSchema (500)",
-        questions.egoschema_subset_rows,
-        questions.EgoSchemaSubsetRow,
-        questions.EGOSCHEMA_FILES,
+        egoschema.egoschema_subset_rows,
+        egoschema.EgoSchemaSubsetRow,
+        egoschema.EGOSCHEMA_FILES,
         {"subset": (500, 500)},
         "questions.json and subset_answers.json of https://github.com/egoschema/EgoSchema",
         "Ego4D licence",
-        beside=(questions.EGOSCHEMA_ANSWERS,),
+        beside=(egoschema.EGOSCHEMA_ANSWERS,),
     ),
     "egoschema-full": BenchmarkInfo(
         "EgoSchema",
-        questions.egoschema_rows,
-        questions.EgoSchemaRow,
+        egoschema.egoschema_rows,
+        egoschema.EgoSchemaRow,
         ("questions.json",),
         {"all": (5031, 5031)},
         "https://github.com/egoschema/EgoSchema, which also says where answers are scored",
         "Ego4D licence",
-        beside=(questions.EGOSCHEMA_ANSWERS,),
+        beside=(egoschema.EGOSCHEMA_ANSWERS,),
     ),
     "nextqa": BenchmarkInfo(
         "NExT-QA",
         csv_rows,
-        questions.NextQARow,
+        nextqa.NextQARow,
         ("val.csv", "test.csv"),
         {"val": (4996, 570), "test": (8564, 1000)},
         "dataset/nextqa of https://github.com/doc-doc/NExT-QA",
@@ -95,15 +99,15 @@ BENCHMARKS: Mapping[str, BenchmarkInfo[Item]] = {
     "intentqa": BenchmarkInfo(
         "IntentQA",
         csv_rows,
-        questions.IntentQARow,
+        nextqa.IntentQARow,
         ("test.csv", "val.csv"),
         {"test": (2134, 567), "val": (2044, 524)},
         "https://github.com/JoseponLee/IntentQA",
     ),
     "lvbench": BenchmarkInfo(
         "LVBench",
-        questions.lvbench_rows,
-        questions.LVBenchRow,
+        lvbench.lvbench_rows,
+        lvbench.LVBenchRow,
         ("video_info.meta.jsonl",),
         {"all": (1549, 103)},
         "https://huggingface.co/datasets/zai-org/LVBench",
@@ -112,7 +116,7 @@ BENCHMARKS: Mapping[str, BenchmarkInfo[Item]] = {
     "video-mme": BenchmarkInfo(
         "Video-MME",
         parquet_rows,
-        questions.VideoMMERow,
+        videomme.VideoMMERow,
         ("test-00000-of-00001.parquet", "videomme/test-00000-of-00001.parquet"),
         {"all": (2700, 900)},
         "https://huggingface.co/datasets/lmms-lab/Video-MME",
@@ -121,7 +125,7 @@ BENCHMARKS: Mapping[str, BenchmarkInfo[Item]] = {
     "video-mme-v2": BenchmarkInfo(
         "Video-MME-v2",
         parquet_rows,
-        questions.VideoMMEv2Row,
+        videomme_v2.VideoMMEv2Row,
         ("test.parquet",),
         {"all": (3200, 800)},
         "https://huggingface.co/datasets/MME-Benchmarks/Video-MME-v2",
@@ -129,29 +133,29 @@ BENCHMARKS: Mapping[str, BenchmarkInfo[Item]] = {
     ),
     "mlvu": BenchmarkInfo(
         "MLVU",
-        questions.mlvu_rows,
-        questions.MLVURow,
-        (*questions.MLVU_CHOICES, "test_question.json"),
+        mlvu.mlvu_rows,
+        mlvu.MLVURow,
+        (*mlvu.MLVU_CHOICES, "test_question.json"),
         {"dev": (2174, None), "test": (502, None)},
         "MLVU/json of https://huggingface.co/datasets/MLVU/MVLU",
         "CC-BY-NC-SA-4.0",
-        beside=questions.MLVU_CHOICES[1:],
+        beside=mlvu.MLVU_CHOICES[1:],
     ),
     "mlvu-open": BenchmarkInfo(
         "MLVU, free answers",
-        questions.mlvu_open_rows,
-        questions.MLVUOpenRow,
-        questions.MLVU_OPEN,
+        mlvu.mlvu_open_rows,
+        mlvu.MLVUOpenRow,
+        mlvu.MLVU_OPEN,
         {},
         "MLVU/json of https://huggingface.co/datasets/MLVU/MVLU",
         "CC-BY-NC-SA-4.0",
-        beside=questions.MLVU_OPEN[1:],
+        beside=mlvu.MLVU_OPEN[1:],
         scoring="judge",
     ),
     "minerva": BenchmarkInfo(
         "MINERVA",
         json_rows,
-        questions.MinervaRow,
+        minerva.MinervaRow,
         ("minerva.json",),
         {"all": (1515, None)},
         "the file linked from https://github.com/google-deepmind/neptune",
@@ -160,7 +164,7 @@ BENCHMARKS: Mapping[str, BenchmarkInfo[Item]] = {
     "cg-bench": BenchmarkInfo(
         "CG-Bench",
         json_rows,
-        questions.CGBenchRow,
+        cgbench.CGBenchRow,
         ("cgbench.json", "cgbench_mini.json"),
         {"all": (12129, 1219), "mini": (3000, None)},
         "https://huggingface.co/datasets/CG-Bench/CG-Bench, after asking there",
@@ -169,7 +173,7 @@ BENCHMARKS: Mapping[str, BenchmarkInfo[Item]] = {
     "mmbench-video": BenchmarkInfo(
         "MMBench-Video",
         tsv_rows,
-        questions.MMBenchVideoRow,
+        mmbench_video.MMBenchVideoRow,
         ("MMBench-Video.tsv",),
         {"all": (1998, 609)},
         "https://huggingface.co/datasets/opencompass/MMBench-Video",
@@ -178,8 +182,8 @@ BENCHMARKS: Mapping[str, BenchmarkInfo[Item]] = {
     ),
     "longvideobench": BenchmarkInfo(
         "LongVideoBench",
-        questions.longvideobench_rows,
-        questions.LongVideoBenchRow,
+        longvideobench.longvideobench_rows,
+        longvideobench.LongVideoBenchRow,
         ("lvb_val.json", "validation-00000-of-00001.parquet"),
         {"val": (1337, None), "test": (5341, None)},
         "https://huggingface.co/datasets/longvideobench/LongVideoBench, after asking there",
@@ -188,7 +192,7 @@ BENCHMARKS: Mapping[str, BenchmarkInfo[Item]] = {
     "longtvqa": BenchmarkInfo(
         "LongTVQA",
         json_rows,
-        questions.LongTVQARow,
+        longtvqa.LongTVQARow,
         ("LongTVQA_val.jsonl", "LongTVQA_val.json"),
         {"val": (15253, None)},
         "https://huggingface.co/datasets/longvideoagent/LongTVQA",
@@ -197,7 +201,7 @@ BENCHMARKS: Mapping[str, BenchmarkInfo[Item]] = {
     "longtvqa-plus": BenchmarkInfo(
         "LongTVQA+",
         json_rows,
-        questions.LongTVQARow,
+        longtvqa.LongTVQARow,
         ("LongTVQA_plus_val.json", "LongTVQA_plus_train.json"),
         {"val": (3017, 188), "train": (23545, None)},
         "https://huggingface.co/datasets/longvideoagent/LongTVQA_plus",
@@ -206,7 +210,7 @@ BENCHMARKS: Mapping[str, BenchmarkInfo[Item]] = {
     "own": BenchmarkInfo(
         "Questions of one's own",
         json_lines,
-        questions.OwnRow,
+        own.OwnRow,
         ("questions.jsonl",),
         had_from="a file of your own, with a line of JSON for each question: id, video, question, options, answer",
         licence="yours",
@@ -214,7 +218,7 @@ BENCHMARKS: Mapping[str, BenchmarkInfo[Item]] = {
     "own-open": BenchmarkInfo(
         "Open questions of one's own",
         json_lines,
-        questions.OwnOpenRow,
+        own.OwnOpenRow,
         ("questions.jsonl",),
         had_from="a file of your own, with a line of JSON for each question: id, video, question, answer",
         licence="yours",
@@ -223,7 +227,7 @@ BENCHMARKS: Mapping[str, BenchmarkInfo[Item]] = {
     "sketch": BenchmarkInfo(
         "Sketch world",
         json_lines,
-        questions.SketchRow,
+        sketch.SketchRow,
         ("questions.jsonl",),
         had_from="python -m tests.world.sample FOLDER --hours 4, in a checkout",
         licence="yours: the films are drawn by code",
@@ -233,8 +237,8 @@ BENCHMARKS: Mapping[str, BenchmarkInfo[Item]] = {
 MOMENT_BENCHMARKS: Mapping[str, BenchmarkInfo[SearchItem]] = {
     "momentseeker": BenchmarkInfo(
         "MomentSeeker",
-        moments.momentseeker_rows,
-        moments.MomentSeekerRow,
+        momentseeker.momentseeker_rows,
+        momentseeker.MomentSeekerRow,
         ("t2v.json", "it2v.json", "ti2v.json"),
         {},
         "https://huggingface.co/datasets/avery00/MomentSeeker",
@@ -243,7 +247,7 @@ MOMENT_BENCHMARKS: Mapping[str, BenchmarkInfo[SearchItem]] = {
     "qvhighlights": BenchmarkInfo(
         "QVHighlights",
         json_lines,
-        moments.QVHighlightsRow,
+        qvhighlights.QVHighlightsRow,
         ("highlight_val_release.jsonl", "highlight_test_with_gt.jsonl", "highlight_train_release.jsonl"),
         {"val": (1550, None), "test": (1542, None), "train": (7218, None)},
         "data of https://github.com/jayleicn/moment_detr",
@@ -251,8 +255,8 @@ MOMENT_BENCHMARKS: Mapping[str, BenchmarkInfo[SearchItem]] = {
     ),
     "charades-sta": BenchmarkInfo(
         "Charades-STA",
-        moments.charades_rows,
-        moments.CharadesRow,
+        charades.charades_rows,
+        charades.CharadesRow,
         ("charades_sta_test.txt", "charades_sta_train.txt"),
         {"test": (3720, None), "train": (12408, None)},
         "https://github.com/jiyanggao/TALL",
@@ -260,8 +264,8 @@ MOMENT_BENCHMARKS: Mapping[str, BenchmarkInfo[SearchItem]] = {
     ),
     "activitynet-captions": BenchmarkInfo(
         "ActivityNet Captions",
-        moments.activitynet_rows,
-        moments.ActivityNetRow,
+        activitynet.activitynet_rows,
+        activitynet.ActivityNetRow,
         ("val_1.json", "val_2.json", "train.json"),
         {"val_1": (17505, None), "val_2": (17031, None), "train": (37421, None)},
         "https://cs.stanford.edu/people/ranjaykrishna/densevid",
@@ -269,7 +273,7 @@ MOMENT_BENCHMARKS: Mapping[str, BenchmarkInfo[SearchItem]] = {
     "cg-bench": BenchmarkInfo(
         "CG-Bench",
         json_rows,
-        moments.ClueRow,
+        cgbench.ClueRow,
         ("cgbench.json", "cgbench_mini.json"),
         {"all": (12129, None), "mini": (3000, None)},
         "https://huggingface.co/datasets/CG-Bench/CG-Bench, after asking there",
@@ -277,8 +281,8 @@ MOMENT_BENCHMARKS: Mapping[str, BenchmarkInfo[SearchItem]] = {
     ),
     "own": BenchmarkInfo(
         "Searches of one's own",
-        moments.own_rows,
-        moments.OwnSearchRow,
+        own.own_rows,
+        own.OwnSearchRow,
         ("searches.jsonl",),
         had_from="a file of your own, with a line of JSON for each search: id, text, video, relevant",
         licence="yours",

@@ -21,11 +21,12 @@ from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.limits.budget import Budget
 from kinodex.index.kinds import KindName
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
-from kinodex.jobs.eval.items import WHOLE, Item, MissingVideo, Problem, Scoring
+from kinodex.jobs.eval.contenders import Contender
+from kinodex.jobs.eval.item_choice import WHOLE
+from kinodex.jobs.eval.items import Item, Problem, Scoring
+from kinodex.jobs.eval.results import ItemResult, Judgement
+from kinodex.jobs.eval.video_names import MissingVideo
 from kinodex.jobs.json_files import first_defect, write_whole
-
-# The folder: a plan, items, and lines of results.
 
 PLAN, ITEMS, ANSWERS, JUDGED, TRACES = "run.json", "items.jsonl", "answers.jsonl", "judged.jsonl", "traces"
 IMPORTED = "imported"

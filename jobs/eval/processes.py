@@ -22,7 +22,8 @@ from typing import Any
 
 from kinodex.errors import KinodexError
 from kinodex.jobs.child_processes import isolated_children, without_interrupts
-from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem
+from kinodex.jobs.eval.contenders import Contender
+from kinodex.jobs.eval.results import ItemInput, RunContext, Solve, SolvedItem
 from kinodex.jobs.eval.solve import open_solver
 from kinodex.jobs.eval.solvers import SolverCrew
 

@@ -7,35 +7,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from itertools import combinations, product
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from kinodex.agent.answer_rules import AnswerRules
 from kinodex.index.kinds import KINDS
-from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
-from kinodex.jobs.eval.folder import REPORT, IndexCost, Run, RunPlan, adapter_of, comparable, read_run
-from kinodex.jobs.eval.items import Item, MissingVideo, Problem, Scoring
-from kinodex.jobs.eval.score import (
-    Estimate,
-    Questions,
-    ScoredResult,
-    Spread,
-    by_contender,
-    difference,
-    estimate,
-    evidence_suffices,
-    exact_p_value,
-    group_scores,
-    has_answer,
-    p_value,
-    right_without_evidence,
-    spread,
-)
+from kinodex.jobs.eval.contenders import Contender
+from kinodex.jobs.eval.folder import REPORT, IndexCost, RunPlan, adapter_of, read_run
+from kinodex.jobs.eval.items import Item, Problem, Scoring
+from kinodex.jobs.eval.results import ItemResult, Judgement
+from kinodex.jobs.eval.scoring.answers import Questions, ScoredResult, by_contender, has_answer
+from kinodex.jobs.eval.scoring.estimates import Estimate, Spread, difference, estimate, exact_p_value, p_value, spread
+from kinodex.jobs.eval.scoring.gate import evidence_suffices, right_without_evidence
+from kinodex.jobs.eval.scoring.groups import group_scores
+from kinodex.jobs.eval.video_names import MissingVideo
 from kinodex.jobs.json_files import write_whole
 
 COSTS: Mapping[str, Callable[[ItemResult], float]] = {
@@ -94,7 +82,7 @@ class Standing:
     `grounding` the share whose true clip was visited; None where the benchmark does not tell. `costs` are those of
     `COSTS` a question; none of them are known of an `imported` contender. `notices` count what happened in all its
     questions together and may not be overlooked. `right_without_evidence` and `evidence_suffices` are shares of the
-    verified answers (`kinodex.jobs.eval.score`).
+    verified answers (`kinodex.jobs.eval.scoring.gate`).
     `groups` are accuracies by breakdown and category, "duration" among the breakdowns. `entropy` holds every round's
     "intrinsic" and "fused" one (EEA, Figure 4); `distance` how many seconds lie between the nearest true range and the
     segment "chosen" next or the one with the "best" score, 0 where they overlap (VCA, Figure 5); the lists are empty
@@ -372,128 +360,21 @@ def _place(category: str) -> tuple[float, float, str]:
     return known, float(category) if category.replace(".", "", 1).isdecimal() else 0.0, category
 
 
-# Compare two runs on the questions that both asked.
-
-COMPARED = (
-    *("annotations_sha256", "library", "space", "index_cost", "models", "at_once", "prices", "budget", "rules"),
-    *("hide", "keep_captions", "part", "limit", "seed", "version"),
-)
-"""Fields of a plan, besides items and contenders, in which two runs can differ."""
+def agents_of(report: EvalReport) -> list[Standing]:
+    """List the standings of all contenders except the controls."""
+    return [each for each in report.standings if not each.is_control]
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A difference between two runs, in words: of the one, and of the other."""
-
-    what: str
-    one: str
-    other: str
+def breakdowns(report: EvalReport) -> tuple[str, ...]:
+    """List the breakdowns of a report with more than one category, in its order."""
+    names = {name: None for each in report.standings for name in each.groups}
+    return tuple(name for name in names if len(categories(report, name)) > 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Versus:
-    """A contender of the one run and one of the other, on the questions that both answered."""
-
-    pair: Pair
-    a: Standing
-    b: Standing
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two runs of one benchmark. `shared` counts the questions that both ask, `only_one` and `only_other` the rest.
-
-    `changed` have one id in both and another question or answer, and are left out. `unpaired` were not compared.
-    """
-
-    title: str
-    scoring: Scoring
-    one: str
-    other: str
-    differences: tuple[Difference, ...]
-    shared: int
-    only_one: int
-    only_other: int
-    changed: int
-    unpaired: tuple[str, ...]
-    versus: tuple[Versus, ...]
-
-
-def compare_runs(one: Run, other: Run, *, every: bool = False) -> Comparison:
-    """Compare contenders of the same name in both runs; all with all if no name is in both, or with `every`."""
-    if one.plan.benchmark != other.plan.benchmark:
-        raise UsageError(
-            f"{one.folder} is a run of {one.plan.benchmark} and {other.folder} one of {other.plan.benchmark}; "
-            "compare two runs of one benchmark"
-        )
-    others = {item.item_id: item for item in other.items}
-    both = [(item, others[item.item_id]) for item in one.items if item.item_id in others]
-    known = [[(it.video, it.question, it.truth.option, it.truth.text) for it in pair] for pair in both]
-    same = [pair for pair, (mine, theirs) in zip(both, known, strict=True) if mine == theirs]
-    if not same:
-        raise UsageError(
-            f"{one.folder} and {other.folder} have no question in common; compare runs of the same annotations with "
-            "the same --only, --ids, --limit and --seed"
-        )
-    mine, theirs = _answers(one, tuple(a for a, _ in same)), _answers(other, tuple(b for _, b in same))
-    equal = [(name, name) for name in mine if name in theirs]
-    wanted = list(product(mine, theirs)) if every or not equal else equal
-    tried = [_versus(one, other, (a, b), mine[a], theirs[b]) for a, b in wanted]
-    versus = tuple(each for each in tried if each is not None)
-    return Comparison(
-        title=one.plan.title,
-        scoring=one.plan.scoring,
-        one=str(one.folder),
-        other=str(other.folder),
-        differences=_differences(one, other),
-        shared=len(same),
-        only_one=len(one.items) - len(both),
-        only_other=len(other.items) - len(both),
-        changed=len(both) - len(same),
-        unpaired=tuple(sorted({*mine, *theirs} - {name for each in versus for name in (each.pair.a, each.pair.b)})),
-        versus=versus,
-    )
-
-
-def _answers(run: Run, items: tuple[Item, ...]) -> dict[str, dict[str, ScoredResult]]:
-    """Score the answers to some items, by contender and item id, in the order of the plan."""
-    verdicts = {(each.contender, each.item_id): each for each in run.judgements if each.judge == run.judge}
-    questions = Questions(run.plan.scoring, items, run.plan.items, verdicts)
-    records = by_contender(run.plan, run.items, run.records)
-    return {name: {each.item.item_id: each for each in questions.score_all(found)} for name, found in records.items()}
-
-
-def _versus(
-    one: Run, other: Run, names: tuple[str, str], mine: Mapping[str, ScoredResult], theirs: Mapping[str, ScoredResult]
-) -> Versus | None:
-    """Compare two contenders; None if they have answered no question in common."""
-    both = [item_id for item_id in mine if item_id in theirs]
-    if not both:
-        return None
-    results = [[answers[item_id] for item_id in both] for answers in (mine, theirs)]
-    a, b = (
-        standing(next(each for each in run.plan.contenders if each.name == name), run.plan.scoring, answers)
-        for run, name, answers in zip((one, other), names, results, strict=True)
-    )
-    return Versus(pair(*names, *results), a, b)
-
-
-def _differences(one: Run, other: Run) -> tuple[Difference, ...]:
-    pairs: dict[str, tuple[Any, Any]] = {
-        name.replace("_", " "): (comparable(one.plan, name), comparable(other.plan, name)) for name in COMPARED
-    }
-    pairs["judge"] = (one.judge, other.judge)
-    theirs = {each.name: each for each in other.plan.contenders}
-    for each in one.plan.contenders:
-        if each.name in theirs:
-            pairs[f"settings of {each.name}"] = (each.settings, theirs[each.name].settings)
-            pairs[f"code of {each.name}"] = (each.code, theirs[each.name].code)
-    return tuple(Difference(what, _as_text(a), _as_text(b)) for what, (a, b) in pairs.items() if a != b)
-
-
-def _as_text(value: Any) -> str:
-    if is_dataclass(value):
-        value = {each.name: getattr(value, each.name) for each in fields(value)}
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {each}" for name, each in value.items() if each is not None) or "none"
-    return "none" if value is None else str(value)
+def categories(report: EvalReport, breakdown: str) -> dict[str, int]:
+    """Count the questions in each category of a breakdown."""
+    counts: dict[str, int] = {}
+    for each in report.standings:
+        for name, accuracy in each.groups.get(breakdown, {}).items():
+            counts[name] = max(counts.get(name, 0), accuracy.questions)
+    return counts

@@ -19,14 +19,7 @@ from numpy.typing import NDArray
 from kinodex.agent.answer import Answer
 from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.ask import ask, spent_until
-from kinodex.agent.errors import (
-    ENDS_ALL,
-    BadSettings,
-    ModelUnreachable,
-    NeedsLanguage,
-    TraceError,
-    UnknownAgent,
-)
+from kinodex.agent.errors import ENDS_ALL, BadSettings, ModelUnreachable, NeedsLanguage, TraceError, UnknownAgent
 from kinodex.agent.evidence import Evidence, evidence_ranges
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.protocol.frames import ShownFrame
@@ -42,16 +35,8 @@ from kinodex.index.library import Library
 from kinodex.index.shared_switch import SharedSwitch
 from kinodex.index.spaces.thread_pools import thread_pools
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.contenders import (
-    Contender,
-    ItemInput,
-    ItemResult,
-    Round,
-    RunContext,
-    Solve,
-    SolvedItem,
-    failed_result,
-)
+from kinodex.jobs.eval.contenders import Contender
+from kinodex.jobs.eval.results import ItemInput, ItemResult, Round, RunContext, Solve, SolvedItem, failed_result
 from kinodex.jobs.model_loop import ModelLoop
 from kinodex.jobs.models import ModelChoice, ModelsFor, chosen_models
 from kinodex.jobs.models_elsewhere import models_in, quick_switches
@@ -179,7 +164,7 @@ def open_environments(context: RunContext) -> EnvironmentOf:
     tower = library.load_space(context.space, "text")
     detect = None
     if context.detector is not None:
-        from kinodex.jobs.open import detect_with
+        from kinodex.jobs.detector import detect_with
 
         detect = detect_with(library, context.detector)
     return environments_of(context, library, _one_by_one(tower.embed_text), detect, ENVIRONMENTS)

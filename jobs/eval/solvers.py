@@ -11,9 +11,11 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
-from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem, failed_result
+from kinodex.jobs.eval.contenders import Contender
+from kinodex.jobs.eval.results import ItemInput, RunContext, Solve, SolvedItem, failed_result
 from kinodex.jobs.eval.solve import open_solver
-from kinodex.jobs.workers import LOST, TRIES, Actor, Crew, Worker, connected, total_resources
+from kinodex.jobs.ray_cluster import connected
+from kinodex.jobs.workers import LOST, TRIES, Actor, Crew, Worker, total_resources
 
 
 class Solver(Worker, Protocol):

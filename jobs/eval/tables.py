@@ -1,103 +1,27 @@
-"""Tables of figures, of one run and of two: for people at a terminal, and as Markdown for papers."""
+"""The tables of a run and of two, and the facts beside them: for people at a terminal, and for papers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
 
-from kinodex.index.durations import counted
-from kinodex.index.terminal_text import visible
-from kinodex.jobs.eval.items import MOST_NAMED, WHOLE, Problem, Scoring, some
-from kinodex.jobs.eval.moments import Case, Cases, Result, ground_standings, search_standings
-from kinodex.jobs.eval.moments import Standing as MomentStanding
-from kinodex.jobs.eval.report import Comparison, EvalReport, Pair, Standing, Versus
-from kinodex.jobs.eval.score import BEST_JUDGED, FEW_VIDEOS, Estimate
+from kinodex.jobs.eval.comparison import Comparison, Versus
+from kinodex.jobs.eval.item_choice import WHOLE
+from kinodex.jobs.eval.report import EvalReport, Pair, Standing
+from kinodex.jobs.eval.scoring.answers import BEST_JUDGED
+from kinodex.jobs.eval.scoring.estimates import FEW_VIDEOS, Estimate
+from kinodex.jobs.eval.table_cells import (
+    NOT_KNOWN,
+    NOTHING,
+    Table,
+    counts,
+    difference,
+    p_text,
+    scale_of,
+    with_error,
+    with_interval,
+)
 
-NOTHING = "–"
-NOT_KNOWN = "not known"
-FEW_QUESTIONS = 5
-"""With fewer questions a share is given as counts."""
-ROUNDING = 1e-9
-GAP = 2
-"""Characters between two columns."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A title, the heads of the columns, and rows of cells; the first `names` columns are names."""
-
-    title: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    names: int = 1
-
-
-def markdown(table: Table) -> str:
-    """Format a table as Markdown, under its title."""
-    heads = [_line(table.heads), "|---" * table.names + "|---:" * (len(table.heads) - table.names) + "|"]
-    return "\n".join([f"**{_plain(table.title)}**", "", *heads, *map(_line, table.rows)])
-
-
-def with_error(estimate: Estimate, scale: float = 1.0) -> str:
-    """Format a mean with its standard error, or its interval where all videos agree; few questions as counts."""
-    if estimate.error is None and estimate.questions >= FEW_QUESTIONS:
-        return with_interval(estimate, scale)
-    return _mean(estimate, scale)
-
-
-def with_interval(estimate: Estimate, scale: float = 1.0) -> str:
-    """Format a mean with its standard error, if there is one, and its interval."""
-    if estimate.low is None or estimate.high is None:
-        return _mean(estimate, scale)
-    return f"{_mean(estimate, scale)} [{scale * estimate.low:.2f}, {scale * estimate.high:.2f}]"
-
-
-def counts(estimate: Estimate) -> str | None:
-    """Format the share of fewer than `FEW_QUESTIONS` questions as counts, 3 of 4; None for others, and for scores."""
-    right = estimate.mean * estimate.questions
-    is_share = abs(right - round(right)) < ROUNDING
-    return f"{round(right)} of {estimate.questions}" if 0 < estimate.questions < FEW_QUESTIONS and is_share else None
-
-
-def _mean(estimate: Estimate, scale: float) -> str:
-    if not estimate.questions:
-        return NOTHING
-    few = counts(estimate) if scale == 1.0 else None
-    digits = 3 if scale == 1.0 else 2
-    is_known = estimate.error is not None and estimate.questions >= FEW_QUESTIONS
-    error = f" ± {scale * (estimate.error or 0.0):.{digits}f}" if is_known else ""
-    return few or f"{scale * estimate.mean:.{digits}f}{error}"
-
-
-def difference(pair: Pair, scale: float = 1.0) -> str:
-    """Format a pair's difference with its sign and interval."""
-    found = pair.difference
-    if not found.questions:
-        return NOTHING
-    low, high = found.low, found.high
-    interval = "" if low is None or high is None else f" [{scale * low:+.3f}, {scale * high:+.3f}]"
-    return f"{scale * found.mean:+.3f}{interval}"
-
-
-def p_text(p: float | None) -> str:
-    """Format a p-value as papers write it."""
-    return NOTHING if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def scale_of(scoring: Scoring) -> float:
-    """Factor between a stored score and a shown one: scores of a judge are shown from 0 to 3."""
-    return BEST_JUDGED if scoring == "judge" else 1.0
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(map(_plain, cells)) + " |"
-
-
-def _plain(cell: str) -> str:
-    return " ".join(cell.split()).replace("|", "\\|")
-
-
+COMPARED_COSTS = ("frames", "tokens", "cost", "seconds")
 COSTS = {
     "frames": ("frames", 1),
     "frames_with_kept": ("with kept", 1),
@@ -251,9 +175,6 @@ def _listed(title: str, lines: Sequence[str]) -> list[str]:
     return [f"{title}: {len(lines):,}", *(f"  {line}" for line in lines[:MOST_LINES]), *more] if lines else []
 
 
-COMPARED_COSTS = ("frames", "tokens", "cost", "seconds")
-
-
 def comparison_table(comparison: Comparison) -> Table:
     """Make a row for every two contenders; costs are the means a question of the one and of the other."""
     heads = ("a", "b", "a scores", "b scores", "a less b [95 %]", "p", "exact p", "only a", "only b", "questions")
@@ -286,121 +207,3 @@ def _row(versus: Versus, scale: float) -> tuple[str, ...]:
     counts = (f"{count:,}" for count in (pair.only_a, pair.only_b, pair.difference.questions))
     costs = (f"{cost_text(a, name)} / {cost_text(b, name)}" for name in COMPARED_COSTS)
     return pair.a, pair.b, *scores, p_text(pair.p_value), p_text(pair.exact_p_value), *counts, *costs
-
-
-# Tables and lines of a run of moments: for people at a terminal, as Markdown, and as JSON.
-
-SEARCH_NOTES = (
-    "R@k: share of searches with a right result among the first k; mAP and nDCG@10 as TREC has them. A moment is right "
-    "if its middle lies in a true range that no better result lies in; a video if it has a true range. "
-    "± is a standard error clustered by video, [] a 95 % interval"
-)
-GROUND_NOTES = (
-    "The first range of each event that is there, whether or not it was said to be there, by its IoU with the true "
-    "range that it fits best. misses: events that are there and were said to be nowhere; false alarms: the reverse. "
-    "± is a standard error clustered by video, [] a 95 % interval"
-)
-NAMED_PROBLEMS = 3
-
-
-def moment_facts(
-    title: str, cases: Cases, problems: Sequence[Problem], file: str, results: Sequence[Result] = ()
-) -> list[str]:
-    """Lines about a run: what was searched for, what was left out, what is missing, and what failed."""
-    there = sum(not case.absent for case in cases.cases)
-    nowhere = len(cases.cases) - there
-    whole = sum(case.video_id is None for case in cases.cases)
-    lines = [
-        f"{title}: {len(cases.cases):,} searches, {there:,} of what is there and {nowhere:,} of what is nowhere; "
-        f"{whole:,} of the whole library, {len(cases.cases) - whole:,} of one video"
-    ]
-    if problems:
-        named = [f"{each.where}: {each.what}" for each in problems[:NAMED_PROBLEMS]]
-        named += [f"and {len(problems) - NAMED_PROBLEMS:,} more"] if len(problems) > NAMED_PROBLEMS else []
-        lines.append(f"{counted(len(problems), 'defect')} in the file of the benchmark: {'; '.join(named)}")
-    lines += [f"left out: {count:,} ({reason})" for reason, count in cases.left_out.items()]
-    lacking = [each for each in cases.missing if each.video not in cases.ambiguous]
-    if lacking:
-        names = some([each.video for each in lacking])
-        lines.append(f"not in the library: {counted(len(lacking), 'video')}, whose moments count as missed: {names}")
-    lines += [f"not searched: {each.why}" for each in cases.missing if each.video in cases.ambiguous][:MOST_NAMED]
-    failed: dict[str, list[Result]] = {}
-    for each in results:
-        if each.error:
-            failed.setdefault(each.system, []).append(each)
-    lines += [
-        f"{name} failed in {len(errors):,} searches, which count as wrong (--retry-errors searches again); the first, "
-        f"{visible(errors[0].case_id)}: {visible(errors[0].error)}"
-        for name, errors in failed.items()
-    ]
-    return [*lines, f"results in {file}"] if file else lines
-
-
-def standing_table(title: str, standings: Sequence[MomentStanding], prefix: str = "") -> Table:
-    """A row for each contender, a column for each figure whose name begins with a prefix, which is left out.
-
-    Searches that failed have a column if there are any.
-    """
-    known = dict.fromkeys(name for each in standings for name in (*each.figures, *each.plain))
-    names = [name for name in known if name.startswith(prefix)]
-    failed = any(each.errors for each in standings)
-    rows = []
-    for each in standings:
-        counts = [str(each.searches), *([str(each.errors)] if failed else [])]
-        rows.append((each.system, *counts, *(_moment_cell(each, name) for name in names)))
-    heads = "system", "searches", *(["failed"] if failed else []), *(name.removeprefix(prefix) for name in names)
-    return Table(title, heads, tuple(rows))
-
-
-def search_tables(
-    standings: Sequence[MomentStanding], categories: Mapping[str, Sequence[MomentStanding]]
-) -> list[Table]:
-    """Tables of moments, of videos where whole libraries were searched, and of moments by category."""
-    tables = [standing_table("Moments", standings, "moment ")]
-    if any(name.startswith("video ") for each in standings for name in each.figures):
-        tables.append(standing_table("Videos", standings, "video "))
-    return tables + [standing_table(f"Moments: {name}", each, "moment ") for name, each in categories.items() if each]
-
-
-def ground_tables(
-    standings: Sequence[MomentStanding], categories: Mapping[str, Sequence[MomentStanding]]
-) -> list[Table]:
-    """Tables of all events and of those of each category."""
-    tables = [standing_table("Ranges", standings)]
-    return tables + [standing_table(f"Ranges: {name}", each) for name, each in categories.items() if each]
-
-
-def as_json(
-    standings: Sequence[MomentStanding],
-    categories: Mapping[str, Sequence[MomentStanding]],
-    cases: Cases,
-    problems: Sequence[Problem] = (),
-) -> dict[str, Any]:
-    """All figures as JSON values, with what was left out, what is missing, and the defects of the file."""
-    return {
-        "searches": len(cases.cases),
-        "left_out": dict(cases.left_out),
-        "missing_videos": [asdict(each) for each in cases.missing],
-        "defects": [asdict(each) for each in problems],
-        "systems": [asdict(each) for each in standings],
-        "categories": {name: [asdict(each) for each in part] for name, part in categories.items()},
-    }
-
-
-class Scores(NamedTuple):
-    """A kind of run: how it is scored, and the tables and the note of its figures."""
-
-    standings: Callable[[Sequence[Case], Sequence[Result]], list[MomentStanding]]
-    tables: Callable[[Sequence[MomentStanding], Mapping[str, Sequence[MomentStanding]]], list[Table]]
-    notes: str
-
-
-SEARCH = Scores(search_standings, search_tables, SEARCH_NOTES)
-GROUND = Scores(ground_standings, ground_tables, GROUND_NOTES)
-
-
-def _moment_cell(standing: MomentStanding, name: str) -> str:
-    if name in standing.figures:
-        return with_error(standing.figures[name])
-    value = standing.plain.get(name)
-    return NOTHING if value is None else f"{value:.3f}"

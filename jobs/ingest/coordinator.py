@@ -39,10 +39,11 @@ from enum import Enum, auto
 
 from kinodex.index.library import Library
 from kinodex.index.store.leases import Lease
-from kinodex.jobs.ingest import messages
-from kinodex.jobs.ingest.commit import ProgressReports, SourceOutcome, Totals, VideoCommitter, Watch, join_chunks
-from kinodex.jobs.ingest.sources import IdSet
-from kinodex.jobs.ingest.worker import discard, not_kept
+from kinodex.jobs.ingest import messages, work_queue
+from kinodex.jobs.ingest.chunk_rows import discard, not_kept
+from kinodex.jobs.ingest.commit import VideoCommitter, join_chunks
+from kinodex.jobs.ingest.new_sources import IdSet
+from kinodex.jobs.ingest.reports import ProgressReports, SourceOutcome, Totals, Watch
 from kinodex.pipeline.errors import DecoderDied, SourceChanged
 from kinodex.pipeline.fetch import FetchedVideo
 from kinodex.pipeline.filesystems import is_remote
@@ -98,7 +99,7 @@ class Coordinator:
         library: Library,
         lease: Lease,
         executor: messages.Executor,
-        work: messages.WorkQueue,
+        work: work_queue.WorkQueue,
         complete: IdSet,
         limits: RunLimits,
         watches: Sequence[Watch],

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.ingest.commit import Progress, Watch
+from kinodex.jobs.ingest.reports import Progress, Watch
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family

@@ -12,7 +12,7 @@ from kinodex.jobs.costs import COSTS, spread
 from kinodex.jobs.forecast import DryRun, Task, run_dry
 from kinodex.jobs.known_answers import KnownQuestion
 from kinodex.jobs.models import ModelChoice, endpoint_roles
-from kinodex.jobs.train.rollouts import MasterSettings
+from kinodex.jobs.train.settings import MasterSettings
 
 EPISODES = 4
 """Rollouts that are run dry."""

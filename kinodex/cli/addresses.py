@@ -15,7 +15,7 @@ from kinodex.output import print_json, say
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from kinodex.jobs.addresses import AddressCheck
+    from kinodex.jobs.addresses.states import AddressCheck
 
 
 LISTED = 10
@@ -32,7 +32,7 @@ def relocate(
 
     Nothing is read or indexed again. Without a common prefix `kinodex ingest` knows moved files by their bytes.
     """
-    from kinodex.jobs.addresses import relocate as relocate_videos
+    from kinodex.jobs.addresses.relocation import relocate as relocate_videos
 
     opened = open_library(library)
     done = relocate_videos(opened, old, new, dry_run=dry_run)
@@ -52,7 +52,7 @@ def show_addresses(uri: str, found: AddressCheck, out: Console) -> None:
     """List addresses at which no file lies any more, and count those of which nothing is known."""
     from rich.markup import escape
 
-    from kinodex.jobs.addresses import relocate_command
+    from kinodex.jobs.addresses.relocation import relocate_command
 
     for name, some in (("gone", found.gone), ("not known to be there", found.unknown)):
         if some:

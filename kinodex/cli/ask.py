@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kinodex.agent.traces.events import Event
     from kinodex.desk import Desk
     from kinodex.index.library import LibraryReader
-    from kinodex.jobs.export.media import JoinedClip
+    from kinodex.jobs.export.joined_clips import JoinedClip
     from kinodex.jobs.models import ModelChoice
     from kinodex.runs import Run
 
@@ -122,7 +122,7 @@ def _watch(*, quiet: bool, verbose: bool) -> Iterator[Callable[[Event], None] | 
 
 
 def _ask_all(desk: Desk, request: Ask, run: Run, *, dry_run: bool, as_json: bool) -> None:
-    from kinodex.jobs.collection import plan_facts, plan_words
+    from kinodex.jobs.collection.plan import plan_facts, plan_words
 
     if dry_run:
         from kinodex.jobs.costs import table
@@ -173,8 +173,9 @@ def _steps() -> Callable[[Event], None]:
 
 
 def _cut(answer: Answer, request: Ask, library: LibraryReader, out: Path) -> list[JoinedClip]:
-    from kinodex.jobs.export.media import join_clips
-    from kinodex.jobs.export.moments import PLAYED, Moment, arranged
+    from kinodex.jobs.export.joined_clips import join_clips
+    from kinodex.jobs.export.moment_rule import PLAYED, arranged
+    from kinodex.jobs.export.moments import Moment
 
     moments = [
         Moment(library.video(each.video_id), each.start_s, each.end_s, request.question, None, "evidence")
@@ -200,7 +201,7 @@ def _check_writable(trace: Path | None) -> None:
 
 def _check_files(trace: Path | None, earlier: str | None, clip: Path | None) -> None:
     if clip is not None:
-        from kinodex.jobs.export.media import check_clip_path
+        from kinodex.jobs.export.joined_clips import check_clip_path
 
         check_clip_path(clip)
     if trace is not None and earlier is not None and trace.resolve() == Path(earlier).resolve():

@@ -21,7 +21,7 @@ from kinodex.redaction import redact
 
 if TYPE_CHECKING:
     from kinodex.index.rows import VideoRow
-    from kinodex.jobs.duplicates import Duplicate, Progress
+    from kinodex.jobs.duplicates.search import Duplicate, Progress
 
 CSV_COLUMNS = (
     *("video_id_a", "title_a", "video_id_b", "title_b", "offset_s", "speed"),
@@ -50,7 +50,7 @@ def duplicates(
 ) -> None:
     """Find videos that show the same: re-encoded, cut, letterboxed or moved in time. --video: only pairs with it."""
     from kinodex.cli.duplicates import show_duplicates
-    from kinodex.jobs.duplicates import find_duplicates
+    from kinodex.jobs.duplicates.search import find_duplicates
 
     if json and csv:
         raise UsageError("got both --json and --csv; give one of them")
@@ -70,7 +70,7 @@ def _progress() -> Progress:
 def show_duplicates(found: Sequence[Duplicate], as_json: bool, as_csv: bool) -> None:
     from rich.markup import escape
 
-    from kinodex.jobs.export.moments import plain_cell
+    from kinodex.jobs.export.spreadsheet_cells import plain_cell
 
     if as_json:
         print_json([asdict(each) | {"a": _named(each.a), "b": _named(each.b)} for each in found])

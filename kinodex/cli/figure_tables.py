@@ -11,7 +11,7 @@ from kinodex.output import console, say
 if TYPE_CHECKING:
     from rich.table import Table as Drawn
 
-    from kinodex.jobs.eval.tables import Table
+    from kinodex.jobs.eval.table_cells import Table
 
 GAP = 2
 """Characters between two columns."""
@@ -19,7 +19,7 @@ GAP = 2
 
 def print_all(lines: Sequence[str], tables: Sequence[Table], as_markdown: bool) -> None:
     if as_markdown:
-        from kinodex.jobs.eval.tables import markdown
+        from kinodex.jobs.eval.table_cells import markdown
 
         say("\n\n".join(["  \n".join(lines), *map(markdown, tables)]))
         return

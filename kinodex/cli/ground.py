@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kinodex.index.library import Library
-    from kinodex.jobs.export.media import JoinedClip
+    from kinodex.jobs.export.joined_clips import JoinedClip
     from kinodex.jobs.export.moments import Moment
-    from kinodex.jobs.ground import Grounding
+    from kinodex.jobs.grounding.result import Grounding
 
 
 @with_groups
@@ -44,8 +44,8 @@ def ground(
     Only a model that looked (--verify, or an agent's) says that it is there or not. Exits with 0 in either case.
     """
     from kinodex.desk import Desk
-    from kinodex.jobs.export.moments import AS_FOUND, PLAYED, MomentRule
-    from kinodex.jobs.ground import arranged_by
+    from kinodex.jobs.export.moment_rule import AS_FOUND, PLAYED, MomentRule
+    from kinodex.jobs.grounding.result import arranged_by
 
     choice = looking.choice(used=request.agent is not None or request.verify > 0)
     _check_options(request, looking)
@@ -77,11 +77,11 @@ def _check_options(request: Ground, looking: model_options.Looking) -> None:
 def _check_files(csv: Path | None, clip: Path | None) -> None:
     """Refuse files that would be overwritten, before anything is searched."""
     if csv is not None:
-        from kinodex.jobs.export.texts import check_free
+        from kinodex.jobs.export.text_files import check_free
 
         check_free(csv, overwrite=False)
     if clip is not None:
-        from kinodex.jobs.export.media import check_clip_path
+        from kinodex.jobs.export.joined_clips import check_clip_path
 
         check_clip_path(clip)
 
@@ -91,12 +91,13 @@ def _export(
 ) -> Sequence[JoinedClip]:
     """Write the ranges that were answered as a table and as films; nothing where there are none."""
     if csv is not None:
-        from kinodex.jobs.export.texts import csv_text, write_text
+        from kinodex.jobs.export.tables import csv_text
+        from kinodex.jobs.export.text_files import write_text
 
         write_text(str(csv), csv_text(found.ranges))
     if clip is None or not found.ranges:
         return []
-    from kinodex.jobs.export.media import join_clips
+    from kinodex.jobs.export.joined_clips import join_clips
 
     return join_clips(library, watched, clip)
 
@@ -105,7 +106,7 @@ def _show(found: Grounding, clips: Sequence[JoinedClip], as_json: bool) -> None:
     from rich.markup import escape
 
     from kinodex.cli.hit_tables import basis_cells, basis_heads
-    from kinodex.jobs.ground import as_json as to_json
+    from kinodex.jobs.grounding.result import as_json as to_json
 
     if as_json:
         files = [{"path": str(each.path), "title": each.title, "error": each.error} for each in clips]

@@ -18,8 +18,9 @@ from kinodex.output import console, error_console, print_json
 
 if TYPE_CHECKING:
     from kinodex.index.library import Library
-    from kinodex.jobs.add.import_text import ImportResult, Kind
-    from kinodex.jobs.add.text_files import ReadResult
+    from kinodex.jobs.text_import.addition import Kind
+    from kinodex.jobs.text_import.run import ImportResult
+    from kinodex.jobs.text_import.video_text import ReadResult
 
 import_app = typer.Typer(
     cls=Group,
@@ -64,7 +65,7 @@ def captions(
     json: JsonOption = False,
 ) -> None:
     """Import captions: JSON of a list of captions a video, JSON of captions by second a file a video, or JSON lines."""
-    from kinodex.jobs.add.text_files import read_captions
+    from kinodex.jobs.text_import.captions import read_captions
 
     settings = {"source": source.name, "seconds": seconds}
     read = read_captions(source, seconds)
@@ -92,7 +93,8 @@ def import_speech(
     json: JsonOption = False,
 ) -> None:
     """Import speech: SRT or VTT files named after videos, LongVideoBench's or LongTVQA's JSON, or JSON lines."""
-    from kinodex.jobs.add.text_files import read_cuts, read_transcripts
+    from kinodex.jobs.text_import.longvideobench import read_cuts
+    from kinodex.jobs.text_import.transcripts import read_transcripts
 
     known = read_cuts(cuts) if cuts else {}
     settings = {"source": source.name, "clip_seconds": clip_seconds, "cuts": cuts and cuts.name}
@@ -111,7 +113,7 @@ def _run(
     as_json: bool,
 ) -> None:
     from kinodex.cli.progress_bars import add_progress_bar
-    from kinodex.jobs.add.import_text import import_text
+    from kinodex.jobs.text_import.run import import_text
 
     if not model.strip():
         raise UsageError("got an empty --model; give the name of who wrote the text")
@@ -127,7 +129,7 @@ def _run(
 
 def _checked(texts: list[ReadResult], duration_s: float | None) -> list[ReadResult]:
     """Check that a text can be used, and set the duration if one is given."""
-    from kinodex.jobs.add.text_files import ReadFailure, VideoText
+    from kinodex.jobs.text_import.video_text import ReadFailure, VideoText
 
     bad = [each for each in texts if isinstance(each, ReadFailure)]
     if len(bad) == len(texts):
@@ -141,7 +143,7 @@ def _library(uri: str, space: str | None) -> Library:
     from kinodex.index.library import Library
     from kinodex.index.spaces.load import load_text_tower
     from kinodex.index.spaces.model_names import DEFAULT_SPACE
-    from kinodex.jobs.towers import carry_or_note, log_notes
+    from kinodex.jobs.towers.carried import carry_or_note, log_notes
     from kinodex.pipeline.sample import IngestSettings
 
     if Library.exists(uri):

@@ -22,8 +22,8 @@ from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
 from kinodex.output import console, error_console, say
 
 if TYPE_CHECKING:
-    from kinodex.jobs.ingest.commit import Progress, Watch
     from kinodex.jobs.ingest.config import IngestConfig
+    from kinodex.jobs.ingest.reports import Progress, Watch
     from kinodex.pipeline.source import Source
 
 LEAST_ADDRESSES_BYTES = 2_500_000_000
@@ -61,8 +61,8 @@ def ingest(
     import os
 
     from kinodex.jobs.ingest.config import as_toml, held_settings, resolve
-    from kinodex.jobs.ingest.sources import is_manifest
-    from kinodex.jobs.metadata import has_columns
+    from kinodex.jobs.ingest.manifests import is_manifest
+    from kinodex.jobs.metadata.tables import has_columns
 
     settings["metadata"] = settings.get("metadata") or None
     resolved = resolve(settings, _pairs(setting or []), os.environ, config, held_settings(library))
@@ -110,7 +110,7 @@ def _watch(
 ) -> NoReturn:
     from kinodex.cli.ingest_report import show_round
     from kinodex.cli.progress_bars import progress_bar
-    from kinodex.jobs.ingest.run import watch_sources
+    from kinodex.jobs.ingest.arrivals import watch_sources
 
     _check_packages()
     errors = error_console()
@@ -154,7 +154,7 @@ def _check_addresses() -> None:
 
 
 def _listed(arguments: list[str], manifests: list[str]) -> Sequence[Source]:
-    from kinodex.jobs.ingest.sources import is_manifest, read_manifest
+    from kinodex.jobs.ingest.manifests import is_manifest, read_manifest
     from kinodex.pipeline.source_list import SourceList
     from kinodex.pipeline.sources import list_sources
 
@@ -165,7 +165,7 @@ def _listed(arguments: list[str], manifests: list[str]) -> Sequence[Source]:
 
 
 def _failed(library: str) -> Sequence[Source]:
-    from kinodex.jobs.addresses import READING_STAGES
+    from kinodex.jobs.addresses.moved_files import READING_STAGES
     from kinodex.pipeline.source_list import SourceList
     from kinodex.pipeline.sources import named_sources
 

@@ -15,8 +15,8 @@ from kinodex.cli.outcome_lines import OutcomeLines
 from kinodex.index.durations import counted, duration
 from kinodex.index.library import Library
 from kinodex.index.terminal_text import visible
-from kinodex.jobs.addresses import READING_STAGES
-from kinodex.jobs.ingest.commit import STATES, IngestReport, summary
+from kinodex.jobs.addresses.moved_files import READING_STAGES
+from kinodex.jobs.ingest.reports import STATES, IngestReport, summary
 from kinodex.output import console, plain_table, print_json, say
 
 

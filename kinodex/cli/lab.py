@@ -53,8 +53,8 @@ def master(
     from kinodex.jobs.known_answers import read_known
     from kinodex.jobs.models import ModelChoice
     from kinodex.jobs.train.helper_calls import describe_helper_calls
-    from kinodex.jobs.train.rollouts import MasterSettings
-    from kinodex.jobs.train.trainer import film_environments, train_master
+    from kinodex.jobs.train.master import film_environments, train_master
+    from kinodex.jobs.train.settings import MasterSettings
 
     settings = MasterSettings.read(config, steps=steps, lora_rank=lora, vllm=vllm, scale_rewards=scale_rewards)
     known = read_known(questions)
@@ -77,7 +77,8 @@ def rollouts(
     """Write runs as conversations to train on: one JSON line for each run, with the reward of each turn."""
     from kinodex.agent.traces.trace import read_trace
     from kinodex.jobs.known_answers import read_known, true_option
-    from kinodex.jobs.train.rewards import ALPHA, as_line, read_question, rollout
+    from kinodex.jobs.train.rewards import ALPHA
+    from kinodex.jobs.train.rollout import as_line, read_question, rollout
 
     known = read_known(questions)
     lines = []

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def show_library(library: Library, limit: int | None, as_json: bool) -> None:
-    from kinodex.jobs.towers import tower_states
+    from kinodex.jobs.towers.carried import tower_states
 
     videos, failures, facts = library.videos(), library.ingest_log.failures(), library.info()
     others = [f"{space.name} ({space.digest})" for space in library.spaces()[1:]]

@@ -79,7 +79,7 @@ def maintain(
     health = check_health(opened, deep) if upkeep is None else upkeep.after
     addresses = None
     if check and not any(each.altered for each in health.audit.keyed):  # else addresses may be other ones
-        from kinodex.jobs.addresses import check_addresses
+        from kinodex.jobs.addresses.states import check_addresses
 
         addresses = check_addresses(opened)
     if json:

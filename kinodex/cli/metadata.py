@@ -40,7 +40,8 @@ def metadata(
     json: JsonOption = False,
 ) -> None:
     """Set columns of the videos, for --where: from tables, paths and tags of files. Nothing is ingested again."""
-    from kinodex.jobs.metadata import read_metadata, set_metadata
+    from kinodex.jobs.metadata.input import read_metadata
+    from kinodex.jobs.metadata.update import set_metadata
 
     opened = open_library(library)
     given = read_metadata(table or [], path_pattern)

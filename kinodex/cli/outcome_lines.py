@@ -11,7 +11,7 @@ from rich.markup import escape
 from kinodex.index.durations import counted
 from kinodex.index.terminal_text import visible, visible_lines
 from kinodex.index.times import clock
-from kinodex.jobs.ingest.commit import STATES, IngestReport, Progress, SourceOutcome
+from kinodex.jobs.ingest.reports import STATES, IngestReport, Progress, SourceOutcome
 
 MOST_LINES = 50
 """Lines of videos, and as many of failures; nobody reads a million, and the library holds the failures."""

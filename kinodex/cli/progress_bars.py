@@ -16,7 +16,7 @@ from rich.progress import Progress as Bar
 
 from kinodex.index.durations import duration
 from kinodex.index.terminal_text import visible
-from kinodex.jobs.ingest.commit import Progress, Watch
+from kinodex.jobs.ingest.reports import Progress, Watch
 from kinodex.output import LINE_EVERY_S, print_every
 
 if TYPE_CHECKING:

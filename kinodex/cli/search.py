@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kinodex.jobs.costs import Forecast
-    from kinodex.jobs.verify import Looked
+    from kinodex.jobs.verification.look import Looked
 
 
 @with_groups

@@ -28,7 +28,7 @@ def text_tower(
     """Keep the text tower of a space with the library, so that it can be searched without torch and without a hub."""
     from kinodex.index.spaces.towers import TowerKind, describe_tower
     from kinodex.jobs.open import find_space
-    from kinodex.jobs.towers import carry_towers
+    from kinodex.jobs.towers.carried import carry_towers
 
     opened = options.open_library(library)
     kinds: list[TowerKind] = ["text", "image"] if with_image_tower else ["text"]

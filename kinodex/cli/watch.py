@@ -22,7 +22,7 @@ from kinodex.redaction import redact
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kinodex.jobs.live import NewRows
+    from kinodex.jobs.live.source import NewRows
     from kinodex.jobs.standing_queries import StandingQueries
 
 PANEL = "A source that grows"
@@ -89,7 +89,7 @@ class Growing:
     def queries(self, asking: model_options.Asking) -> StandingQueries | None:
         """The standing queries, if there are any; raises UsageError for options that would then do nothing."""
         from kinodex.jobs.standing_queries import StandingQueries
-        from kinodex.jobs.verify import looking_role
+        from kinodex.jobs.verification.kept_verdicts import looking_role
 
         if not self.query:
             if self.notify or self.verify or self.pictures or self.threshold is not None:

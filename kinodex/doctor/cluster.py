@@ -24,7 +24,7 @@ def check_ray(address: str | None) -> list[CheckResult]:
         return [of_ray("missing", message, "kinodex doctor --ray local")]
     import ray
 
-    from kinodex.jobs.workers import connected
+    from kinodex.jobs.ray_cluster import connected
 
     api: Any = ray
     try:

@@ -12,7 +12,7 @@ from kinodex.index.errors import QueryError
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment
-from kinodex.jobs.ground import grounding_of, text_of
+from kinodex.jobs.grounding.agent import grounding_of, text_of
 from kinodex.jobs.verdicts import basis_of, claim
 from kinodex.questions import question_for
 from kinodex.requests import LONGEST_TEXT, Ask, Ground

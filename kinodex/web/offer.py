@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.catalogue import VARIANTS
 from kinodex.index.library import Library
-from kinodex.jobs.collection import ALL
+from kinodex.jobs.collection.question import ALL
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import BUILTIN, ModelChoice, describe_models
-from kinodex.jobs.verify import looking_role
+from kinodex.jobs.verification.kept_verdicts import looking_role
 from kinodex.redaction import redact_uri, redact_values
 
 if TYPE_CHECKING:

@@ -18,13 +18,14 @@ from kinodex.desk import ALL_FILMS, Desk
 from kinodex.errors import KinodexError
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import VideoRow
-from kinodex.jobs.collection import PAID
+from kinodex.jobs.collection.asker import PAID
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.kept_files import keep_limits, keep_traces
 from kinodex.jobs.models import ModelChoice, check_known_world, describe_models
 from kinodex.jobs.open import find_space
 from kinodex.jobs.telemetry import Watch, unwatched
-from kinodex.jobs.verify import Found, Look, Looked, verified
+from kinodex.jobs.verification.look import Look, Looked, verified
+from kinodex.jobs.verification.spans import Found
 from kinodex.redaction import redact_uri
 from kinodex.requests import Ask
 from kinodex.runs import Run

@@ -10,8 +10,8 @@ import numpy as np
 from kinodex.index.kinds import WORDS
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import VideoRow
-from kinodex.jobs.export.moments import watched
-from kinodex.jobs.ground import Grounding, as_json
+from kinodex.jobs.export.moment_rule import watched
+from kinodex.jobs.grounding.result import Grounding, as_json
 from kinodex.web.reasons import excerpt, word_set
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ EXACT_S = 1e-6
 def grounding_view(
     library: LibraryReader, grounding: Grounding, environment: Environment | None = None
 ) -> dict[str, Any]:
-    """A grounding as `kinodex.jobs.ground.as_json` has it, with the frames at both ends of each range, and its `play`.
+    """A grounding as JSON (`grounding.result.as_json`), with the frames at both ends of each range, and its `play`.
 
     `begin_frame` and `end_frame` are the first and the last frame on screen, None without frames. Ranges that words
     were found in have these as `words`, if the `environment` is there to read them from. `videos` are the length and

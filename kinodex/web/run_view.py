@@ -7,7 +7,7 @@ from typing import Any
 from kinodex.jobs.eval.folder import PAGE, Run, trace_file
 from kinodex.jobs.eval.items import Item
 from kinodex.jobs.eval.report import make_report
-from kinodex.jobs.eval.score import judged_score, option_score
+from kinodex.jobs.eval.scoring.answers import judged_score, option_score
 
 STANDING = ("name", "is_control", "imported", "accuracy", "cited", "shown", "unanswered")
 """Fields of a contender's standing that the page shows beside its costs."""

@@ -24,9 +24,11 @@ from kinodex.index.times import parse_time
 from kinodex.jobs.child_processes import child_environment
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.edits import edl_text, otio_text
+from kinodex.jobs.export.file_names import file_stem, time_stem
 from kinodex.jobs.export.frame_rate import frame_rate
 from kinodex.jobs.export.moments import Moment
-from kinodex.jobs.export.texts import csv_text, file_stem, jsonl_text, srt_text, time_stem, vtt_text
+from kinodex.jobs.export.subtitles import srt_text, vtt_text
+from kinodex.jobs.export.tables import csv_text, jsonl_text
 from kinodex.server.responses import (
     FORBIDDEN_ELSEWHERE,
     SAFE,

@@ -36,7 +36,7 @@ from kinodex.doctor.alone import Lost, run_alone_within
 from kinodex.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.jobs.ingest.config import IngestConfig, resolve
-from kinodex.jobs.ingest.run import MOST_LOCAL_WORKERS
+from kinodex.jobs.ingest.models import MOST_LOCAL_WORKERS
 from kinodex.output import tell
 from kinodex.pipeline.decoding.open import open_video, probe
 from kinodex.pipeline.decoding.pyav_reader import PyavReader

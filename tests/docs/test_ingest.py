@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kinodex.jobs.ingest.config import IngestConfig
-from kinodex.jobs.ingest.sources import COLUMNS
+from kinodex.jobs.ingest.manifests import COLUMNS
 from kinodex.pipeline.errors import PipelineError, SourceError, SubtitleError, VideoError
 
 

@@ -17,7 +17,7 @@ from kinodex.index.spaces.model_names import DEFAULT_SPACE
 from kinodex.index.spaces.towers import BUILTIN
 from kinodex.jobs.add.stages import Vectors
 from kinodex.jobs.ingest.config import CPU_BATCH, GPU_BATCH
-from kinodex.jobs.towers import CHILD_BYTES, CHILD_TIMES, SMALL_BYTES
+from kinodex.jobs.towers.export_process import CHILD_BYTES, CHILD_TIMES, SMALL_BYTES
 from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.models.tiny_models import TINY, write_model
 

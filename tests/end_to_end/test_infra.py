@@ -253,7 +253,7 @@ def test_the_dashboard_asks_for_what_is_told(infra: Path) -> None:
 
 
 def test_states_and_stages_that_the_dashboard_picks_exist(infra: Path) -> None:
-    from kinodex.jobs.ingest.commit import DECODE_STAGES, STATES
+    from kinodex.jobs.ingest.reports import DECODE_STAGES, STATES
 
     stages: set[str] = {*DECODE_STAGES, "embed", "write"}
     known: dict[str, set[str]] = {"state": set(STATES), "stage": stages, "kind": {"reader", "embedder"}}

@@ -53,10 +53,12 @@ from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
 from kinodex.index.rows import SpeechRow
 from kinodex.jobs.eval.benchmarks import BENCHMARKS, read_benchmark
-from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem, parse_contenders
+from kinodex.jobs.eval.contenders import Contender, parse_contenders
 from kinodex.jobs.eval.folder import ANSWERS, TRACES, read_results
 from kinodex.jobs.eval.items import Item, Target
-from kinodex.jobs.eval.run import RunOptions, RunRequest, make_plan, run
+from kinodex.jobs.eval.plan import RunRequest, make_plan
+from kinodex.jobs.eval.results import ItemInput, RunContext, Solve, SolvedItem
+from kinodex.jobs.eval.run import RunOptions, run
 from kinodex.jobs.eval.solve import make_solver
 from kinodex.jobs.models import ModelChoice
 from tests.agent.test_prompts import KINDS
@@ -478,7 +480,7 @@ def test_nobody_who_asks_imports_what_knows_the_truth() -> None:
     knowing = {
         "kinodex.jobs.eval.items",
         "kinodex.jobs.eval.folder",
-        "kinodex.jobs.eval.score",
+        "kinodex.jobs.eval.scoring.answers",
         "kinodex.jobs.known_answers",
     }
     assert knowing & set(loaded) == set()

@@ -11,7 +11,7 @@ from kinodex.index.library import Library
 from kinodex.index.remove import remove_added, remove_videos
 from kinodex.index.store.carried_towers import LEASE
 from kinodex.index.store.indexes import refresh
-from kinodex.jobs.towers import carry_sentences
+from kinodex.jobs.towers.carried import carry_sentences
 from tests.support.libraries.random_library import add_stage, caption, made, spoken, write
 from tests.support.libraries.sentence_lines import CHANCE, ConceptModel, add_sentences
 from tests.support.models.sentence_models import small_bert

@@ -11,9 +11,9 @@ import pytest
 from kinodex import open as open_library
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
-from kinodex.jobs.export.media import video_file
-from kinodex.jobs.ingest.commit import IngestReport
+from kinodex.jobs.export.video_files import video_file
 from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.jobs.ingest.reports import IngestReport
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.places import Place, look
 from kinodex.pipeline.source import Source

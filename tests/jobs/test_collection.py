@@ -20,7 +20,8 @@ from kinodex.agent.traces.trace import read_trace
 from kinodex.desk import videos_left_out
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
-from kinodex.jobs.collection import ALL, CollectionAnswer
+from kinodex.jobs.collection.answer import CollectionAnswer
+from kinodex.jobs.collection.question import ALL
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice
 from kinodex.library import open as opened_at

@@ -9,13 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from kinodex.index.library import Library
-from kinodex.jobs.duplicates import (
-    align,
-    find_duplicates,
-    read_mean,
-    read_timeline,
-    shared_parts,
-)
+from kinodex.jobs.duplicates.alignment import align, shared_parts
+from kinodex.jobs.duplicates.search import find_duplicates
+from kinodex.jobs.duplicates.timelines import read_mean, read_timeline
 from kinodex.jobs.errors import UsageError
 from tests.support.duplicates.walks import DIM, shot, timeline, walk
 from tests.support.libraries.random_library import SETTINGS, MadeVideo, fingerprint, made, write

@@ -27,9 +27,10 @@ from kinodex.jobs.add.run import add, pending_videos
 from kinodex.jobs.add.stages import Captions, Chapters
 from kinodex.jobs.costs import Forecast, add_up, spread, table
 from kinodex.jobs.eval.folder import ANSWERS, PLAN
-from kinodex.jobs.eval.forecast import past_forecast
-from kinodex.jobs.forecast import DryRun, forecast_question, forecast_tasks, without_writing
+from kinodex.jobs.eval.past_runs import past_forecast
+from kinodex.jobs.forecast import DryRun, forecast_question, forecast_tasks
 from kinodex.jobs.models import ModelChoice, endpoint_roles
+from kinodex.jobs.unwritten_library import without_writing
 from tests.support.command import Kinodex
 from tests.support.libraries.sketch_library import SketchLibrary
 from tests.support.runs.solved_runs import answer, item, plan_of, write_run

@@ -17,20 +17,10 @@ from kinodex.agent.videos.environment import Environment
 from kinodex.agent.videos.scale import NO_MATCH
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.ground import (
-    Evidence,
-    EvidenceRange,
-    Usual,
-    evidence_ranges,
-    ground,
-    ground_with,
-    grounding_of,
-    grounding_question,
-    shown_times,
-    smoothed,
-    usual_cosines,
-    video_evidence,
-)
+from kinodex.jobs.grounding.agent import ground_with, grounding_of, grounding_question
+from kinodex.jobs.grounding.evidence import Evidence, Usual, shown_times, smoothed, usual_cosines, video_evidence
+from kinodex.jobs.grounding.ranges import EvidenceRange, evidence_ranges
+from kinodex.jobs.grounding.search import ground
 from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.open import open_environment
 from kinodex.jobs.verdicts import LIKELY, RANKED

@@ -29,7 +29,8 @@ from kinodex.index.metadata import shown_at
 from kinodex.index.sweep import audit, sweep
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.config import IngestConfig
-from kinodex.jobs.live import LiveSource, NewRows, watch_live
+from kinodex.jobs.live.source import LiveSource, NewRows
+from kinodex.jobs.live.watch import watch_live
 from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.standing_queries import StandingQueries
 from kinodex.pipeline.errors import PlaylistRefused, SourceForbidden, SourceMissing, SourceUnreachable
@@ -365,7 +366,7 @@ def test_a_moment_is_told_once_also_over_a_restart_and_to_a_receiver_that_fails_
 def test_a_notice_that_nobody_took_is_told_by_the_next_process_with_the_same_id(
     streams: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kinodex.jobs.standing_queries.ATTEMPTS", 2)  # the waits between more take seven seconds
+    monkeypatch.setattr("kinodex.jobs.notices.ATTEMPTS", 2)  # the waits between more take seven seconds
     path, place = tmp_path / "film.ts", str(tmp_path / "library")
     shutil.copy(streams / "film.ts", path)
     live = replace(QUICK, address=str(path))

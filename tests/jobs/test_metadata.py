@@ -15,7 +15,8 @@ from kinodex.index.errors import MetadataConflict
 from kinodex.index.library import Library
 from kinodex.index.metadata import MOST_COLUMNS
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.metadata import read_metadata, set_metadata
+from kinodex.jobs.metadata.input import read_metadata
+from kinodex.jobs.metadata.update import set_metadata
 from kinodex.pipeline.decoding.tags import known_tags
 from tests.support.command import bad
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg

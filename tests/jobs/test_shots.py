@@ -15,7 +15,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import ChapterRow, SegmentRow
 from kinodex.jobs.add.run import add
 from kinodex.jobs.add.stages import SHOTS_METHOD, Shots
-from kinodex.jobs.export.moments import MomentChoice, choose_moments
+from kinodex.jobs.export.moment_choice import MomentChoice, choose_moments
 from kinodex.pipeline.cuts import find_cuts
 
 FRAME_S = 1 / 12

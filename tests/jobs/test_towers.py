@@ -21,7 +21,8 @@ from kinodex.index.spaces.space import Space, load_space
 from kinodex.index.spaces.text_tower import TextTower
 from kinodex.index.spaces.towers import SpaceTowers, write_towers
 from kinodex.index.store.carried_towers import LEASE, held_towers, keep_towers
-from kinodex.jobs.towers import carry_or_note, carry_towers, load_embedder
+from kinodex.jobs.towers.carried import carry_or_note, carry_towers
+from kinodex.jobs.towers.embedder import load_embedder
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.libraries.random_library import SETTINGS
 from tests.support.models.stage_models import tiny_film

@@ -14,11 +14,14 @@ from kinodex.agent.errors import ModelUnreachable, TakesNoPictures
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.ground import as_json, ground, with_verdicts
+from kinodex.jobs.grounding.result import as_json, with_verdicts
+from kinodex.jobs.grounding.search import ground
 from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.open import open_environment
 from kinodex.jobs.verdicts import RANKED, basis_of, claim
-from kinodex.jobs.verify import MOMENTS_A_REQUEST, forecast_verdicts, looking_role, verified
+from kinodex.jobs.verification.kept_verdicts import looking_role
+from kinodex.jobs.verification.look import forecast_verdicts, verified
+from kinodex.jobs.verification.requests import MOMENTS_A_REQUEST
 from kinodex.requests import Find
 from kinodex.search.finder import Finder
 from tests.support.libraries.text_library import text_library

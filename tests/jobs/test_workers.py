@@ -22,7 +22,7 @@ from kinodex.jobs.add import ray
 from kinodex.jobs.add.run import add
 from kinodex.jobs.child_processes import without_interrupts
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.workers import connected, restored_process
+from kinodex.jobs.ray_cluster import connected, restored_process
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, rows_held
 from tests.support.models.dying_stage import Dying
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kinodex.index.library import Library
-from kinodex.jobs.metadata import read_metadata, set_metadata
+from kinodex.jobs.metadata.input import read_metadata
+from kinodex.jobs.metadata.update import set_metadata
 from tests.jobs.conftest import described as described
 from tests.jobs.conftest import small_films as small_films
 from tests.jobs.conftest import small_library as small_library

@@ -47,7 +47,7 @@ def read_films(folder: Path) -> dict[str, Script]:
 def write_searches(films: Mapping[str, Script], count: int, seed: int) -> list[dict[str, Any]]:
     """Write up to `count` searches over films by their file names, every second one of what none of them shows.
 
-    Each is a row of `kinodex.jobs.eval.readers.moments`; of one film it names it, of several it searches all. The
+    Each is a row of `kinodex.jobs.eval.readers.own`; of one film it names it, of several it searches all. The
     same arguments give the same.
     """
     chance = Random(f"searches/{'/'.join(films)}/{seed}")

@@ -20,7 +20,7 @@ from pathlib import Path
 import kinodex
 from kinodex.desk import Desk
 from kinodex.index.library import Library
-from kinodex.jobs.collection import CollectionAnswer
+from kinodex.jobs.collection.answer import CollectionAnswer
 from kinodex.jobs.models import ModelChoice
 from kinodex.pipeline.decoding.stream import COMMENT, DRAWN
 from kinodex.pipeline.video_writer import encode_video

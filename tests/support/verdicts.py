@@ -17,8 +17,8 @@ import numpy as np
 
 from kinodex.index.library import Library
 from kinodex.index.spaces.towers import Sigmoid
-from kinodex.jobs.eval.moments import auroc
-from kinodex.jobs.ground import EVERYDAY, shown_times, smoothed
+from kinodex.jobs.eval.moments.ranges import auroc
+from kinodex.jobs.grounding.evidence import EVERYDAY, shown_times, smoothed
 from kinodex.jobs.open import open_environment
 from kinodex.jobs.verdicts import LIKELY
 

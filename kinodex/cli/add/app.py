@@ -14,7 +14,7 @@ from kinodex.cli.add.run import HERE, Adding, run
 from kinodex.cli.from_models import stage_options, with_groups
 from kinodex.cli.meant import Group
 from kinodex.cli.text_towers import text_tower
-from kinodex.jobs.add.stage import read_settings
+from kinodex.jobs.add.settings import read_settings
 from kinodex.jobs.add.stages import Extracts, find_stage, stage_names
 from kinodex.jobs.errors import UsageError
 

@@ -37,7 +37,7 @@ def check(
     Exits with 1 if the library holds none of its videos.
     """
     from kinodex.jobs.eval.benchmarks import annotation_files, find_benchmark, read_benchmark
-    from kinodex.jobs.eval.items import parse_subset, select_items
+    from kinodex.jobs.eval.item_choice import parse_subset, select_items
 
     part = parse_subset(only or [], ids)
     read = read_benchmark(benchmark, annotations)
@@ -79,7 +79,7 @@ def _counts(read: Benchmark[Item]) -> dict[str, Any]:
 
 
 def _in_library(read: Benchmark[Item], library: str, id_map: Path | None) -> dict[str, Any]:
-    from kinodex.jobs.eval.items import match_videos, read_id_map, with_nearest
+    from kinodex.jobs.eval.video_names import match_videos, read_id_map, with_nearest
 
     names = read_id_map(id_map) if id_map else None
     videos = open_library(library).videos()
@@ -98,7 +98,7 @@ def _in_library(read: Benchmark[Item], library: str, id_map: Path | None) -> dic
 def _show(found: dict[str, Any], out: Console) -> None:
     from rich.markup import escape
 
-    from kinodex.jobs.eval.items import WHOLE
+    from kinodex.jobs.eval.item_choice import WHOLE
 
     out.print(f"[bold]{found['title']}[/], {escape(', '.join(found['files']))}", soft_wrap=True)
     out.print(f"licence: {found['licence']}; source: {found['had_from']}")

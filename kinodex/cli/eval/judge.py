@@ -30,7 +30,7 @@ def judge(
 
     Of a file of --models, the role judge is used, else default.
     """
-    from kinodex.jobs.eval.score import judge_answers
+    from kinodex.jobs.eval.scoring.judge import judge_answers
     from kinodex.jobs.models import ModelChoice
 
     def on_progress(done: int, of: int) -> None:

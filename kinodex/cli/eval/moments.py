@@ -18,8 +18,9 @@ from kinodex.cli.options import JsonOption, WhereOption
 from kinodex.output import print_json, tell_count
 
 if TYPE_CHECKING:
-    from kinodex.jobs.eval.moments import MomentRequest, MomentRun, Standing
-    from kinodex.jobs.eval.tables import Scores
+    from kinodex.jobs.eval.moments.run import MomentRequest, MomentRun
+    from kinodex.jobs.eval.moments.standings import Standing
+    from kinodex.jobs.eval.moments.tables import Scores
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class MomentRunOptions:
 
     def request(self, usual: Sequence[str], most: int) -> MomentRequest:
         """The run of the contenders that were named, else of the `usual` ones."""
-        from kinodex.jobs.eval.moments import MomentRequest
+        from kinodex.jobs.eval.moments.run import MomentRequest
         from kinodex.jobs.models import ModelChoice
 
         choice = ModelChoice(self.model, self.base_url, self.models, cache=self.cache)
@@ -82,7 +83,7 @@ def search(
     min_gap: Annotated[float, typer.Option(min=0.0, help="Least seconds between results of one video.")] = 2.0,
 ) -> None:
     """Score searches: R@1, R@5, R@10, mAP and nDCG@10 of moments, and of videos where the whole library is searched."""
-    from kinodex.jobs.eval.tables import SEARCH
+    from kinodex.jobs.eval.moments.tables import SEARCH
 
     request = chosen.request(["frames", "words", "captions", "fused", "ground"], most)
     _score(replace(request, min_gap_s=min_gap, absent=False), chosen, SEARCH)
@@ -94,15 +95,16 @@ def ground(
     most: Annotated[int, typer.Option("-k", min=1, max=1000, help="Ranges of each event; the first is scored.")] = 5,
 ) -> None:
     """Score ranges: R@1 at IoU 0.3, 0.5 and 0.7 and mIoU; misses, false alarms and AUROC of "it happens nowhere"."""
-    from kinodex.jobs.eval.tables import GROUND
+    from kinodex.jobs.eval.moments.tables import GROUND
 
     _score(chosen.request(["ground", "ground-frames", "ground-words"], most), chosen, GROUND)
 
 
 def _score(request: MomentRequest, chosen: MomentRunOptions, scores: Scores) -> None:
     from kinodex.cli.figure_tables import print_all
-    from kinodex.jobs.eval.moments import by_category, run_moments
-    from kinodex.jobs.eval.tables import as_json, moment_facts
+    from kinodex.jobs.eval.moments.run import run_moments
+    from kinodex.jobs.eval.moments.standings import by_category
+    from kinodex.jobs.eval.moments.tables import as_json, moment_facts
 
     ran = run_moments(request, model_options.announce, _show_progress)
     cases, problems = ran.cases, ran.benchmark.problems

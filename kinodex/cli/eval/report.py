@@ -44,8 +44,8 @@ def compare(
     Agents are paired by name; if no name is in both runs, all are compared with all.
     """
     from kinodex.cli.figure_tables import print_all
+    from kinodex.jobs.eval.comparison import compare_runs
     from kinodex.jobs.eval.folder import read_run
-    from kinodex.jobs.eval.report import compare_runs
     from kinodex.jobs.eval.tables import NOTES, comparison_facts, comparison_table
 
     compared = compare_runs(read_run(run), read_run(other), every=every)

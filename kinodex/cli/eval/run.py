@@ -80,9 +80,12 @@ def eval_run(
 ) -> None:
     """Ask agents a benchmark's questions about a library's videos; the same command goes on, whatever ended it."""
     from kinodex.evaluation import show_on
-    from kinodex.jobs.eval.contenders import RunContext, parse_contenders
-    from kinodex.jobs.eval.items import parse_subset
-    from kinodex.jobs.eval.run import RunOptions, RunRequest, Workers, items_for, run_plan
+    from kinodex.jobs.eval.contenders import parse_contenders
+    from kinodex.jobs.eval.evaluation import Workers, run_plan
+    from kinodex.jobs.eval.item_choice import parse_subset
+    from kinodex.jobs.eval.plan import RunRequest
+    from kinodex.jobs.eval.results import RunContext
+    from kinodex.jobs.eval.run import RunOptions, items_for
 
     choice = replace(asking.choice(budget), sample=sample, at_once=at_once, charge_cached=True)
     context = RunContext(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def write_label_studio(order: Order) -> None:
-    from kinodex.jobs.export.annotations import export_label_studio
+    from kinodex.jobs.export.label_studio import export_label_studio
 
     report = export_label_studio(order.library, order.chosen(), order.folder, order.kind.url_prefix, order.kind.boxes)
     text = f"{counted(report.tasks, 'task')}, {counted(report.moments, 'range')}, {report.boxes:,} boxes"
@@ -22,7 +22,7 @@ def write_label_studio(order: Order) -> None:
 
 
 def write_coco(order: Order) -> None:
-    from kinodex.jobs.export.annotations import export_coco
+    from kinodex.jobs.export.coco import export_coco
 
     label, options = order.moments.label, order.kind
     chosen = replace(order.moments, label="").choose(order.library, order.usual_rows)
@@ -32,8 +32,8 @@ def write_coco(order: Order) -> None:
 
 
 def write_fiftyone(order: Order) -> None:
-    from kinodex.jobs.export.annotations import export_fiftyone
-    from kinodex.jobs.export.media import edit_facts_of
+    from kinodex.jobs.export.fiftyone import export_fiftyone
+    from kinodex.jobs.export.video_files import edit_facts_of
 
     chosen = order.chosen()
     facts = edit_facts_of(order.library, (each.video for each in chosen))

@@ -16,11 +16,14 @@ from kinodex.output import error_console, print_every, print_json, say, tell
 
 if TYPE_CHECKING:
     from kinodex.cli.export.options import Order
-    from kinodex.jobs.export.media import ClipRow, JoinedClip
+    from kinodex.jobs.export.clips import ClipRow
+    from kinodex.jobs.export.joined_clips import JoinedClip
 
 
 def write_clips(order: Order) -> None:
-    from kinodex.jobs.export.media import CutWay, export_clips, export_joined
+    from kinodex.jobs.export.clips import export_clips
+    from kinodex.jobs.export.cutting import CutWay
+    from kinodex.jobs.export.joined_clips import export_joined
 
     chosen = order.chosen()
     if order.kind.reel:

@@ -37,7 +37,7 @@ class Kind:
     usual_rows: str | None = None
     """The moments where no option names any: a name of `--of`."""
     is_watched: bool = False
-    """For people who watch the moments, which are padded (see `kinodex.jobs.export.moments.MomentChoice`)."""
+    """For people who watch the moments, which are padded (see `kinodex.jobs.export.moment_choice.MomentChoice`)."""
     to_folder: bool = True
     moments: frozenset[str] = EVERY_MOMENT
     """The options that choose moments which it takes."""

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 def write_hf(order: Order) -> None:
-    from kinodex.jobs.export.datasets import HfSettings, checked_precision, export_hf
+    from kinodex.jobs.export.hf_dataset import export_hf
+    from kinodex.jobs.export.hf_settings import HfSettings, checked_precision
 
     options, folder = order.kind, order.folder
     settings = HfSettings(checked_precision(options.vectors), options.shard_frames, options.split)

@@ -21,7 +21,7 @@ FRAMES_AT_ONCE = 200
 
 
 def write_frames(order: Order) -> None:
-    from kinodex.jobs.export.media import export_frames
+    from kinodex.jobs.export.frames import export_frames
 
     if order.kind.at or order.kind.every is not None:
         _write_stills(order)

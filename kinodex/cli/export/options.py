@@ -71,7 +71,7 @@ class MomentOptions:
 
     def choose(self, library: Library, usual_rows: str | None, is_watched: bool = False) -> list[Moment]:
         """Find the moments; without an option that names some, those of `usual_rows`. Raises as `choose_moments`."""
-        from kinodex.jobs.export.moments import MomentChoice, choose_moments
+        from kinodex.jobs.export.moment_choice import MomentChoice, choose_moments
 
         given = {**vars(self), "trace": tuple(self.trace or ()), "video": tuple(self.video or ())}
         if self.search is not None and (noise := library.noise()):
@@ -194,6 +194,6 @@ class Order:
 
     def write(self, text: str) -> None:
         """Write the text to the file; raises UsageError where one is there already, or cannot be written."""
-        from kinodex.jobs.export.texts import write_text
+        from kinodex.jobs.export.text_files import write_text
 
         write_text(self.to, text, self.kind.overwrite)

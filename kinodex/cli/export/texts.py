@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def write_vtt(order: Order) -> None:
-    from kinodex.jobs.export.texts import vtt_text
+    from kinodex.jobs.export.subtitles import vtt_text
 
     _write_by_video(order, vtt_text, ".vtt")
 
 
 def write_srt(order: Order) -> None:
-    from kinodex.jobs.export.texts import srt_text
+    from kinodex.jobs.export.subtitles import srt_text
 
     _write_by_video(order, srt_text, ".srt")
 
@@ -47,20 +47,20 @@ def write_otio(order: Order) -> None:
 
 
 def write_csv(order: Order) -> None:
-    from kinodex.jobs.export.texts import csv_text
+    from kinodex.jobs.export.tables import csv_text
 
     order.write(csv_text(order.chosen()))
 
 
 def write_jsonl(order: Order) -> None:
-    from kinodex.jobs.export.texts import jsonl_text
+    from kinodex.jobs.export.tables import jsonl_text
 
     order.write(jsonl_text(order.chosen()))
 
 
 def _timecodes(library: Library, moments: Sequence[Moment]) -> dict[str, str]:
     """Start time codes of the files that have one, by video id."""
-    from kinodex.jobs.export.media import edit_facts_of
+    from kinodex.jobs.export.video_files import edit_facts_of
 
     facts = edit_facts_of(library, (each.video for each in moments))
     return {video_id: each.timecode for video_id, each in facts.items() if each.timecode is not None}
@@ -68,8 +68,10 @@ def _timecodes(library: Library, moments: Sequence[Moment]) -> dict[str, str]:
 
 def _write_by_video(order: Order, text: Callable[[Sequence[Moment]], str], suffix: str) -> None:
     """Write the moments of one video to a file, those of several to a file each in a folder that is new or empty."""
-    from kinodex.jobs.export.moments import by_video, digest, moment_facts, target_folder
-    from kinodex.jobs.export.texts import STANDARD_OUTPUT, distinct, file_stem
+    from kinodex.jobs.export.file_names import distinct, file_stem
+    from kinodex.jobs.export.moments import by_video, digest, moment_facts
+    from kinodex.jobs.export.target_folder import target_folder
+    from kinodex.jobs.export.text_files import STANDARD_OUTPUT
 
     groups = list(by_video(order.chosen()).values())
     if len(groups) == 1:

@@ -18,7 +18,7 @@ from kinodex.agent.protocol.question import Question
 from kinodex.index.errors import UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
-from kinodex.jobs.eval.items import make_question
+from kinodex.jobs.eval.rows import make_question
 from kinodex.requests import Ask
 from kinodex.server.responses import CLIENT_LEFT
 from kinodex.web.kept_traces import KEY

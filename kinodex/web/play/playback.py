@@ -144,7 +144,8 @@ class PlayedVideos:
 
 def _with_remedy(library: Library, row: VideoRow, slides: Playback) -> Playback:
     """Say of a file that is gone from its address how the library learns of the new one."""
-    from kinodex.jobs.addresses import address_states, relocate_command
+    from kinodex.jobs.addresses.relocation import relocate_command
+    from kinodex.jobs.addresses.states import address_states
 
     ((state, _),) = address_states(library, [row], GONE_LIMIT_S)
     if state != "gone":

@@ -25,8 +25,8 @@ from kinodex.agent.models.roles import Role
 from kinodex.index.library import Library
 from kinodex.index.nesting import MOST_DEPTH, MOST_DIGITS, is_deep, is_deep_value, parse_json
 from kinodex.index.rows import Hit
+from kinodex.jobs.notices import send_notice
 from kinodex.jobs.rerank import reranked
-from kinodex.jobs.standing_queries import send_notice
 from tests.support.servers.wire import discover
 
 pytestmark = pytest.mark.usefixtures("quick_tries")

@@ -18,7 +18,8 @@ from kinodex.agent.session import Session
 from kinodex.agent.tools.detection import Box, detect, track, zoom
 from kinodex.agent.tools.labels import Match, match_label
 from kinodex.agent.videos.environment import Environment
-from kinodex.jobs.open import detect_with, open_environment
+from kinodex.jobs.detector import detect_with
+from kinodex.jobs.open import open_environment
 from kinodex.pipeline.errors import ModelMissing, WrongModel
 from tests.support.libraries.agent_library import ScriptedModel, embed_words, environment_of, film, make_library
 from tests.support.libraries.random_library import detection

@@ -11,7 +11,8 @@ from urllib.parse import urlencode
 import pytest
 
 from kinodex.index.library import Library
-from kinodex.jobs.metadata import read_metadata, set_metadata
+from kinodex.jobs.metadata.input import read_metadata
+from kinodex.jobs.metadata.update import set_metadata
 from kinodex.pipeline.sources import list_sources, named_sources, sidecar_tags
 from tests.support.command import Kinodex, json_of
 from tests.support.models.stage_models import tiny_film

@@ -12,11 +12,11 @@ from kinodex.agent.traces.trace import read_trace
 from kinodex.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.jobs.add.extract_schema import read_schema_file
-from kinodex.jobs.collection import read_plan
-from kinodex.jobs.export.moments import read_ranges
-from kinodex.jobs.ingest.sources import read_manifest
+from kinodex.jobs.collection.plan import read_plan
+from kinodex.jobs.export.range_files import read_ranges
+from kinodex.jobs.ingest.manifests import read_manifest
 from kinodex.jobs.known_answers import read_known
-from kinodex.jobs.metadata import read_metadata
+from kinodex.jobs.metadata.input import read_metadata
 from kinodex.pipeline.sources import read_download
 
 READERS: dict[str, Callable[[Path, Library], Any]] = {

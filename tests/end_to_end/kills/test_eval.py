@@ -25,9 +25,11 @@ from kinodex.agent.protocol.exchange import Exchange
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
-from kinodex.jobs.eval.contenders import ItemResult, RunContext, Solve, parse_contenders
+from kinodex.jobs.eval.contenders import parse_contenders
 from kinodex.jobs.eval.folder import ANSWERS, read_items, read_plan, read_results, trace_file
-from kinodex.jobs.eval.run import RunOptions, RunRequest, make_plan, run
+from kinodex.jobs.eval.plan import RunRequest, make_plan
+from kinodex.jobs.eval.results import ItemResult, RunContext, Solve
+from kinodex.jobs.eval.run import RunOptions, run
 from kinodex.jobs.eval.solve import make_solver
 from kinodex.jobs.models import ModelChoice
 from tests.support.libraries.agent_library import ScriptedModel, embed_words, explorer, film, make_library

@@ -171,8 +171,9 @@ def test_a_node_joins_and_vanishes_and_the_library_is_the_same(corpus: Path, who
 
 @pytest.mark.timeout(600)  # against a hang
 def test_an_embedder_that_is_made_again_says_what_it_carried(whole: Library, ray_cluster: RayCluster) -> None:
-    from kinodex.jobs.ingest.ray import Sizes, ray_executor
-    from kinodex.jobs.workers import connected
+    from kinodex.jobs.ingest.ray import ray_executor
+    from kinodex.jobs.ingest.ray_embedders import Sizes
+    from kinodex.jobs.ray_cluster import connected
 
     towers = whole.uri, ("text",)
     with connected(ray_cluster.address), ray_executor("builtin", "cpu", Sizes(1, 1), "auto") as executor:

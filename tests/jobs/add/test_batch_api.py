@@ -16,7 +16,7 @@ import openai
 import pytest
 
 from kinodex.index.library import Library
-from kinodex.jobs.add.batch_api import STATE, BatchFailed, JobFolder, Limits
+from kinodex.jobs.add.batch_jobs import STATE, BatchFailed, JobFolder, Limits
 from tests.support.command import Kinodex, json_of
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.models.stage_models import library_of, tiny_film
@@ -88,7 +88,7 @@ def test_a_list_that_begins_again_is_read_once_and_one_that_does_not_end_is_an_e
         at.work()
     assert len(at.folder.replies().completions) == 5
     assert at.server.pages == 2
-    monkeypatch.setattr("kinodex.jobs.add.batch_api.MOST_LISTED", 1_000)
+    monkeypatch.setattr("kinodex.jobs.add.batch_jobs.MOST_LISTED", 1_000)
     with jobs(tmp_path / "new", opened=False, endless="new") as at:
         with pytest.raises(BatchFailed, match=r"lists more than 1,000 batches.*leave out --batch-api"):
             at.work()

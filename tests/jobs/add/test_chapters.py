@@ -17,8 +17,9 @@ from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.requests.summarize_part import PartSummary, SummarizePart
 from kinodex.index.library import Library
-from kinodex.jobs.add.chapters import Film, read_film
-from kinodex.jobs.add.endpoint import Round, open_served, run_rounds
+from kinodex.jobs.add.endpoint import open_served
+from kinodex.jobs.add.film_parts import Film, read_film
+from kinodex.jobs.add.rounds import Round, run_rounds
 from kinodex.jobs.add.stages import Chapters
 from tests.support.command import json_of
 from tests.support.libraries.random_library import spoken

@@ -11,7 +11,7 @@ import pytest
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.index.library import Library
 from kinodex.index.rows import Scope
-from kinodex.jobs.open import detect_with
+from kinodex.jobs.detector import detect_with
 from kinodex.pipeline.errors import ModelUnusable
 from tests.support.command import json_of
 

@@ -19,7 +19,7 @@ from kinodex.agent.requests.row_schema import read_schema
 from kinodex.index.errors import QueryError
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
-from kinodex.jobs.add.stage import read_settings
+from kinodex.jobs.add.settings import read_settings
 from kinodex.jobs.add.stages import Extracts
 from kinodex.jobs.errors import UsageError
 from kinodex.requests import Find

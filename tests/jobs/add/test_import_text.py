@@ -12,8 +12,8 @@ from kinodex.index.rows import Scope
 from kinodex.index.spaces.space import load_space
 from kinodex.index.store.indexes import refresh
 from kinodex.index.sweep import audit, sweep
-from kinodex.jobs.add.import_text import ImportResult, import_text
-from kinodex.jobs.add.text_files import ReadResult, TextLine, VideoText
+from kinodex.jobs.text_import.run import ImportResult, import_text
+from kinodex.jobs.text_import.video_text import ReadResult, TextLine, VideoText
 from kinodex.pipeline.sample import FrameRow
 from tests.support.command import bad, json_of
 from tests.support.libraries.agent_library import make_library

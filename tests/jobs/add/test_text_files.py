@@ -8,8 +8,8 @@ import zipfile
 
 import pytest
 
-from kinodex.jobs.add.text_files import ReadFailure, TextLine, VideoText
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.text_import.video_text import ReadFailure, TextLine, VideoText
 from tests.support.command import bad
 from tests.support.libraries.text_files import captions, names, spans, transcripts, written
 

@@ -11,7 +11,8 @@ from kinodex.agent.limits.ledger import Ledger
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_benchmark
 from kinodex.jobs.eval.folder import JUDGED, read_run
-from kinodex.jobs.eval.imported_predictions import ImportRequest, import_predictions, read_option, read_predictions
+from kinodex.jobs.eval.imported_predictions import ImportRequest, import_predictions, read_option
+from kinodex.jobs.eval.prediction_files import read_predictions
 from kinodex.jobs.eval.report import EvalReport, Standing, report_run
 from tests.support.command import Kinodex, bad
 from tests.support.runs.solved_runs import answer, item, spoken, write_run

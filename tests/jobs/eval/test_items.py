@@ -14,16 +14,10 @@ from kinodex.index.rows import VideoRow
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_benchmark
 from kinodex.jobs.eval.folder import read_items, read_plan
-from kinodex.jobs.eval.items import (
-    BadRow,
-    Item,
-    Target,
-    csv_rows,
-    draw_items,
-    match_videos,
-    parse_subset,
-    select_items,
-)
+from kinodex.jobs.eval.item_choice import draw_items, parse_subset, select_items
+from kinodex.jobs.eval.items import BadRow, Item, Target
+from kinodex.jobs.eval.row_files import csv_rows
+from kinodex.jobs.eval.video_names import match_videos
 from tests.support.command import Kinodex, bad
 from tests.support.libraries import benchmark_files as kit
 from tests.support.runs.eval_runs import FILMS, caption_library

@@ -15,10 +15,10 @@ from kinodex.agent.limits.ledger import Ledger
 from kinodex.agent.prompts.rendering import render
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.requests.judge_answer import JudgeAnswer
-from kinodex.jobs.eval.contenders import ItemResult
 from kinodex.jobs.eval.folder import ANSWERS, JUDGED, begin_run, open_for_append, read_items, read_judgements, read_plan
 from kinodex.jobs.eval.items import Scoring, Target
 from kinodex.jobs.eval.report import report_run
+from kinodex.jobs.eval.results import ItemResult
 from tests.support.command import Kinodex, bad
 from tests.support.runs.solved_runs import item, said, write_run
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing

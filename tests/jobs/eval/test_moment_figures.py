@@ -9,27 +9,22 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from kinodex.jobs.eval.items import MissingVideo, MomentQuery, Problem
-from kinodex.jobs.eval.moments import (
-    Case,
-    Cases,
-    Found,
-    Result,
-    Standing,
-    auroc,
+from kinodex.jobs.eval.items import MomentQuery, Problem
+from kinodex.jobs.eval.moments.cases import Case, Cases, Found
+from kinodex.jobs.eval.moments.ranges import auroc, best_iou, iou
+from kinodex.jobs.eval.moments.ranked_lists import (
     average_precision,
-    best_iou,
-    ground_standings,
-    iou,
     moment_gains,
     ndcg_at,
     recall_at,
-    search_standings,
     video_gains,
     video_worths,
 )
-from kinodex.jobs.eval.score import estimate
-from kinodex.jobs.eval.tables import as_json, ground_tables, moment_facts, search_tables
+from kinodex.jobs.eval.moments.results import Result
+from kinodex.jobs.eval.moments.standings import Standing, ground_standings, search_standings
+from kinodex.jobs.eval.moments.tables import as_json, ground_tables, moment_facts, search_tables
+from kinodex.jobs.eval.scoring.estimates import estimate
+from kinodex.jobs.eval.video_names import MissingVideo
 from tests.support.late import late
 
 metrics = late("sklearn.metrics")

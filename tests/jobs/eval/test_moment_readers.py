@@ -17,7 +17,8 @@ from kinodex.jobs.eval.benchmarks import (
     find_moment_benchmark,
     read_moment_benchmark,
 )
-from kinodex.jobs.eval.items import BadRow, MomentQuery, SearchItem, check_range
+from kinodex.jobs.eval.items import BadRow, MomentQuery, SearchItem
+from kinodex.jobs.eval.rows import check_range
 from tests.jobs.eval.test_readers import HOSTILE
 from tests.support.libraries.benchmark_files import cg_bench_row, problems
 

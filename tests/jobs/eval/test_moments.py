@@ -19,18 +19,11 @@ from kinodex.jobs.add.captions import Caption
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_moment_benchmark
 from kinodex.jobs.eval.items import MomentQuery, SearchItem
-from kinodex.jobs.eval.moments import (
-    Bench,
-    Case,
-    Cases,
-    Pictures,
-    Result,
-    ResultFile,
-    make_cases,
-    open_pictures,
-    run_cases,
-    solver,
-)
+from kinodex.jobs.eval.moments.cases import Case, Cases, make_cases
+from kinodex.jobs.eval.moments.contenders import Bench, solver
+from kinodex.jobs.eval.moments.query_pictures import Pictures, open_pictures
+from kinodex.jobs.eval.moments.results import Result, ResultFile
+from kinodex.jobs.eval.moments.run import run_cases
 from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.open import open_environment
 from tests.support.command import Kinodex, Ran

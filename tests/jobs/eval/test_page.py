@@ -63,7 +63,7 @@ class Page(HTMLParser):
 @pytest.fixture(autouse=True, scope="module")
 def quickly_drawn():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kinodex.jobs.eval.page.DPI", DPI)
+        patch.setattr("kinodex.jobs.eval.plots.drawing.DPI", DPI)
         yield
 
 

@@ -22,20 +22,14 @@ from kinodex.jobs.add.stages import Vectors
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import parse_contenders
 from kinodex.jobs.eval.folder import IndexCost, RunPlan, read_items, read_plan, read_results, trace_file
+from kinodex.jobs.eval.plan import MAY_DIFFER, check_same
 from kinodex.jobs.eval.report import report_run
-from kinodex.jobs.eval.run import MAY_DIFFER, check_same
 from tests.support.command import Kinodex, bad
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.libraries.text_library import text_video_id
 from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.models.tiny_models import TINY, write_model
-from tests.support.runs.eval_runs import (
-    OWN_AGENT,
-    asked,
-    at,
-    command,
-    write_questions,
-)
+from tests.support.runs.eval_runs import OWN_AGENT, asked, at, command, write_questions
 from tests.support.runs.solved_runs import item, plan_of
 from tests.support.servers.chat_server import ChatServer
 

@@ -9,15 +9,8 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from kinodex.jobs.eval.page import (
-    COLOURS,
-    DEEPEST,
-    THEMED,
-    Plot,
-    for_page,
-    rounds_plot,
-    save_plot,
-)
+from kinodex.jobs.eval.plots.drawing import COLOURS, THEMED, Plot, for_page, save_plot
+from kinodex.jobs.eval.plots.search import DEEPEST, rounds_plot
 from kinodex.jobs.eval.report import Depth, EvalReport, Standing
 from tests.support.runs.reports import AGENTS, CONTROLS, sample_report
 

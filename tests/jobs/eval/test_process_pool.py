@@ -20,12 +20,13 @@ from kinodex.agent.limits.budget import Budget
 from kinodex.index.errors import NotALibrary
 from kinodex.index.library import Library
 from kinodex.index.spaces.space import load_space
-from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem
+from kinodex.jobs.eval.contenders import Contender
 from kinodex.jobs.eval.processes import process_solver
+from kinodex.jobs.eval.results import ItemInput, RunContext, Solve, SolvedItem
 from kinodex.jobs.eval.solve import open_solver
 from kinodex.jobs.known_answers import read_known
 from kinodex.jobs.models import ModelChoice
-from kinodex.jobs.towers import carry_towers
+from kinodex.jobs.towers.carried import carry_towers
 from tests.support.models.tiny_models import TINY, write_model
 from tests.support.runs.eval_runs import OWN_AGENT, caption_library, write_questions
 from tests.support.servers.chat_server import ChatServer, hanging

@@ -11,9 +11,11 @@ import pytest
 
 from kinodex.agent.errors import ModelUnknown
 from kinodex.agent.limits.budget import Budget
-from kinodex.jobs.eval.contenders import Contender, ItemResult, RunContext
+from kinodex.jobs.eval.contenders import Contender
 from kinodex.jobs.eval.folder import read_results
-from kinodex.jobs.eval.run import RunOptions, RunRequest, make_plan, run
+from kinodex.jobs.eval.plan import RunRequest, make_plan
+from kinodex.jobs.eval.results import ItemResult, RunContext
+from kinodex.jobs.eval.run import RunOptions, run
 from kinodex.jobs.eval.solve import open_solver
 from kinodex.jobs.models import ModelChoice
 from tests.support.runs.eval_runs import OWN_AGENT, caption_library, write_questions
@@ -40,7 +42,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def head(ray_cluster: RayCluster) -> Iterator[int]:
     """The first process of the cluster that this one is connected to."""
-    from kinodex.jobs.workers import connected
+    from kinodex.jobs.ray_cluster import connected
 
     with connected(ray_cluster.address):
         yield ray_cluster.head

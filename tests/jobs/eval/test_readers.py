@@ -384,7 +384,9 @@ def test_whatever_stands_in_a_field_is_a_defect_of_its_row_and_no_traceback(name
 OWN = """
 from kinodex.agent.protocol.question import Question
 from kinodex.jobs.eval.benchmarks import BenchmarkInfo
-from kinodex.jobs.eval.items import BadRow, Row, Item, Target, csv_rows
+from kinodex.jobs.eval.items import BadRow, Item, Target
+from kinodex.jobs.eval.row_files import csv_rows
+from kinodex.jobs.eval.rows import Row
 
 class Line(Row):
     id: str

@@ -9,10 +9,11 @@ import pytest
 
 from kinodex.agent.limits.ledger import Ledger
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.contenders import Judgement, Round
+from kinodex.jobs.eval.comparison import compare_runs
 from kinodex.jobs.eval.folder import adapter_of, read_run
-from kinodex.jobs.eval.report import COSTS, EvalReport, as_json, compare_runs, make_report
-from kinodex.jobs.eval.score import TITLE, score_group
+from kinodex.jobs.eval.report import COSTS, EvalReport, as_json, make_report
+from kinodex.jobs.eval.results import Judgement, Round
+from kinodex.jobs.eval.scoring.groups import TITLE, score_group
 from tests.support.libraries import benchmark_files as kit
 from tests.support.runs.small_runs import ITEMS
 from tests.support.runs.solved_runs import LIBRARY, answer, item, means, plan_of, said, seen, write_run

@@ -29,9 +29,10 @@ from kinodex.evaluation import evaluate, show_progress
 from kinodex.index.spaces.thread_pools import thread_pools
 from kinodex.jobs import models_elsewhere
 from kinodex.jobs.errors import CostReached, UsageError
-from kinodex.jobs.eval.contenders import Contender, ItemInput, ItemResult, Solve, SolvedItem
+from kinodex.jobs.eval.contenders import Contender
 from kinodex.jobs.eval.folder import ANSWERS, open_for_append, read_items, read_plan, read_results, read_run, trace_file
 from kinodex.jobs.eval.report import as_json
+from kinodex.jobs.eval.results import ItemInput, ItemResult, Solve, SolvedItem
 from kinodex.jobs.eval.run import RunOptions, Tally, run
 from kinodex.jobs.eval.solve import SearchRecorder, _one_thread
 from kinodex.jobs.model_loop import ModelLoop

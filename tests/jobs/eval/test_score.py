@@ -12,18 +12,17 @@ import numpy as np
 import pytest
 
 from kinodex.agent.evidence import Evidence
-from kinodex.jobs.eval.score import (
+from kinodex.jobs.eval.scoring.estimates import (
     LEAST_VIDEOS,
     clustered_error,
     difference,
     estimate,
-    evidence_suffices,
     exact_p_value,
     p_value,
-    right_without_evidence,
-    score_evidence,
     spread,
 )
+from kinodex.jobs.eval.scoring.evidence import score_evidence
+from kinodex.jobs.eval.scoring.gate import evidence_suffices, right_without_evidence
 from tests.support.late import late
 
 stats = late("scipy.stats")

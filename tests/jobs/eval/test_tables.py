@@ -9,9 +9,10 @@ from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.limits.ledger import Ledger
 from kinodex.cli.figure_tables import fitting
 from kinodex.jobs.eval.folder import REPORT
-from kinodex.jobs.eval.items import MissingVideo, Problem
+from kinodex.jobs.eval.items import Problem
 from kinodex.jobs.eval.report import report_run
-from kinodex.jobs.eval.tables import Table
+from kinodex.jobs.eval.table_cells import Table
+from kinodex.jobs.eval.video_names import MissingVideo
 from tests.support.command import Kinodex
 from tests.support.runs.small_runs import ITEMS, small_run
 from tests.support.runs.solved_runs import answer, write_run

@@ -13,7 +13,9 @@ from pycocotools.coco import COCO
 
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.export.annotations import export_coco, export_fiftyone, export_label_studio
+from kinodex.jobs.export.coco import export_coco
+from kinodex.jobs.export.fiftyone import export_fiftyone
+from kinodex.jobs.export.label_studio import export_label_studio
 from kinodex.jobs.export.moments import Moment
 from tests.support.libraries.moments import moments, video
 from tests.support.screen_text.lines import Line, add_screen_text

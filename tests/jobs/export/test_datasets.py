@@ -17,7 +17,9 @@ from kinodex.index.library import Library
 from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.store.filters import equal
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.export.datasets import HfReport, HfSettings, Precision, card_text, export_hf
+from kinodex.jobs.export.hf_card import card_text
+from kinodex.jobs.export.hf_dataset import export_hf
+from kinodex.jobs.export.hf_settings import HfReport, HfSettings, Precision
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 
 datasets = pytest.importorskip("datasets")

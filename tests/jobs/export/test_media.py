@@ -13,18 +13,10 @@ from PIL import Image
 
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.export.media import (
-    MANIFEST,
-    TABLE,
-    CutWay,
-    cut_copied,
-    cut_exactly,
-    export_clips,
-    export_frames,
-    export_joined,
-    join_clips,
-    merged_ranges,
-)
+from kinodex.jobs.export.clips import MANIFEST, export_clips
+from kinodex.jobs.export.cutting import CutWay, cut_copied, cut_exactly
+from kinodex.jobs.export.frames import TABLE, export_frames
+from kinodex.jobs.export.joined_clips import export_joined, join_clips, merged_ranges
 from kinodex.jobs.export.moments import Moment
 from kinodex.pipeline.errors import VideoError, WrongClip
 from kinodex.pipeline.subtitles.lines import embedded_lines

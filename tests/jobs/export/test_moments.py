@@ -17,22 +17,19 @@ import pytest
 from kinodex.index.library import Library
 from kinodex.index.rows import SegmentRow
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.export.annotations import export_coco, export_fiftyone, export_label_studio
-from kinodex.jobs.export.media import CutWay, export_clips, export_frames, export_joined
-from kinodex.jobs.export.moments import (
-    AS_FOUND,
-    NOTE,
-    PLAYED,
-    UNFINISHED,
-    Moment,
-    MomentChoice,
-    MomentRule,
-    arranged,
-    choose_moments,
-    read_ranges,
-    target_folder,
-)
-from kinodex.jobs.export.texts import csv_text
+from kinodex.jobs.export.clips import export_clips
+from kinodex.jobs.export.coco import export_coco
+from kinodex.jobs.export.cutting import CutWay
+from kinodex.jobs.export.fiftyone import export_fiftyone
+from kinodex.jobs.export.frames import export_frames
+from kinodex.jobs.export.joined_clips import export_joined
+from kinodex.jobs.export.label_studio import export_label_studio
+from kinodex.jobs.export.moment_choice import MomentChoice, choose_moments
+from kinodex.jobs.export.moment_rule import AS_FOUND, PLAYED, MomentRule, arranged
+from kinodex.jobs.export.moments import Moment
+from kinodex.jobs.export.range_files import read_ranges
+from kinodex.jobs.export.tables import csv_text
+from kinodex.jobs.export.target_folder import NOTE, UNFINISHED, target_folder
 from tests.support.libraries.moments import video
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.scenes.chapters import add_chapters

@@ -38,7 +38,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
 def read_library(ray_cluster: RayCluster) -> Iterator[Any]:
     """The function, within a connection to the cluster."""
     from kinodex.jobs.export.ray_data import read_library
-    from kinodex.jobs.workers import connected
+    from kinodex.jobs.ray_cluster import connected
 
     with pytest.MonkeyPatch.context() as patch, connected(ray_cluster.address):
         patch.setenv("RAY_DATA_USAGE_DISABLED", "1")  # else a thread looks for metrics until the process ends

@@ -9,8 +9,10 @@ import pytest
 import webvtt
 
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.file_names import distinct, file_stem, time_stem
 from kinodex.jobs.export.moments import Moment
-from kinodex.jobs.export.texts import distinct, file_stem, srt_text, time_stem, vtt_text, write_text
+from kinodex.jobs.export.subtitles import srt_text, vtt_text
+from kinodex.jobs.export.text_files import write_text
 from kinodex.pipeline.subtitles.cues import parse_cues
 from tests.support.libraries.moments import moments, video
 

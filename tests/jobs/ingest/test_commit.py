@@ -13,18 +13,13 @@ from kinodex.index.library import Library
 from kinodex.jobs.ingest.commit import (
     LONGEST_WAIT_S,
     MOST_AT_ONCE,
-    OUTCOMES_KEPT,
     SHORTEST_WAIT_S,
     VIDEOS_AT_ONCE,
-    IngestReport,
-    SourceOutcome,
-    Tally,
-    Totals,
     VideoCommitter,
     join_chunks,
-    summary,
 )
 from kinodex.jobs.ingest.messages import ChunkRead
+from kinodex.jobs.ingest.reports import OUTCOMES_KEPT, IngestReport, SourceOutcome, Tally, Totals, summary
 from kinodex.pipeline.fetch import FetchedVideo
 from kinodex.pipeline.sample import Chunk, ChunkSummary, IngestSettings
 from kinodex.pipeline.source import Source

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from kinodex.index.library import Library
+from kinodex.jobs.ingest.chunk_rows import discard
 from kinodex.jobs.ingest.coordinator import CHANGES, LOSSES, Coordinator, RunLimits
-from kinodex.jobs.ingest.messages import Assignment, ChunkFailed, FinishedTask, Identify, Read, WorkDone, WorkQueue
-from kinodex.jobs.ingest.sources import IdSet
-from kinodex.jobs.ingest.worker import LocalExecutor, Worker, discard
+from kinodex.jobs.ingest.local_workers import LocalExecutor
+from kinodex.jobs.ingest.messages import Assignment, ChunkFailed, FinishedTask, Identify, Read, WorkDone
+from kinodex.jobs.ingest.new_sources import IdSet
+from kinodex.jobs.ingest.work_queue import WorkQueue
+from kinodex.jobs.ingest.worker import Worker
 from kinodex.pipeline.errors import DecoderDied
 from kinodex.pipeline.sample import IngestSettings
 from kinodex.pipeline.sandbox import SandboxLimits

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kinodex.jobs.ingest.messages import BUNDLE_BYTES, Read, WorkQueue
+from kinodex.jobs.ingest.messages import Read
+from kinodex.jobs.ingest.work_queue import BUNDLE_BYTES, WorkQueue
 from kinodex.pipeline.decoding.readers import Span
 from kinodex.pipeline.fetch import FetchedVideo
 from kinodex.pipeline.sample import Chunk

@@ -17,11 +17,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.ingest.commit import IngestReport, Progress
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.metrics import GPU_BUSY, METRICS, RAY_PREFIX, gpus_busy, serve
+from kinodex.jobs.ingest.reports import IngestReport, Progress
 from kinodex.jobs.ingest.run import run_ingest
-from kinodex.jobs.workers import restored_process
+from kinodex.jobs.ray_cluster import restored_process
 from kinodex.pipeline.sources import list_sources
 from tests.support.command import bad, runner
 from tests.support.libraries.corpus import assert_same

@@ -20,8 +20,8 @@ import pytest
 from kinodex.index.errors import LibraryBusy, SettingsMismatch, SpaceError
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
-from kinodex.jobs.ingest.commit import Progress
 from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.jobs.ingest.reports import Progress
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.source import Source
 from kinodex.pipeline.sources import list_sources

@@ -17,7 +17,8 @@ import pytest
 from kinodex.index.library import Library
 from kinodex.index.rows import SourceRow
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.ingest.sources import MERGE_FROM, IdSet, NewSources, complete_ids, new_sources, read_manifest
+from kinodex.jobs.ingest.manifests import read_manifest
+from kinodex.jobs.ingest.new_sources import MERGE_FROM, IdSet, NewSources, complete_ids, new_sources
 from kinodex.pipeline.errors import SourceMissing
 from kinodex.pipeline.source import Source, Stamp
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write

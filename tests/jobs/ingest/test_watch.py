@@ -13,9 +13,10 @@ import pytest
 from kinodex.index.errors import StorageError
 from kinodex.index.library import Library
 from kinodex.index.store.indexes import DURING_RUN, small_fragments
-from kinodex.jobs.ingest.commit import IngestReport
+from kinodex.jobs.ingest.arrivals import Arrivals, watch_sources
 from kinodex.jobs.ingest.config import IngestConfig
-from kinodex.jobs.ingest.run import Arrivals, refreshing_indexes, watch_sources
+from kinodex.jobs.ingest.refresh import refreshing_indexes
+from kinodex.jobs.ingest.reports import IngestReport
 from kinodex.pipeline.errors import SourceUnreachable
 from kinodex.pipeline.source import Source
 from kinodex.pipeline.sources import list_sources

@@ -19,8 +19,9 @@ from kinodex.index.errors import LeaseLost
 from kinodex.index.library import Library
 from kinodex.index.store.filters import equal
 from kinodex.index.sweep import sweep
+from kinodex.jobs.ingest.chunk_rows import ChunkWriter, discard
 from kinodex.jobs.ingest.messages import Assignment, ChunkFailed, ChunkRead
-from kinodex.jobs.ingest.worker import ChunkWriter, Worker, discard
+from kinodex.jobs.ingest.worker import Worker
 from kinodex.pipeline.fetch import FetchedVideo
 from kinodex.pipeline.sample import Chunk, ChunkSummary, FrameRow
 from kinodex.pipeline.sandbox import SandboxLimits

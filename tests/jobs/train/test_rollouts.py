@@ -15,14 +15,11 @@ from kinodex.index.spaces.space import load_space
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.known_answers import KnownQuestion, read_known
 from kinodex.jobs.models import ModelChoice, chosen_models
+from kinodex.jobs.train.master import film_environments
+from kinodex.jobs.train.memory import static_memory
 from kinodex.jobs.train.rewards import ALPHA
-from kinodex.jobs.train.rollouts import (
-    MasterSettings,
-    RolloutContext,
-    sample_rollouts,
-    static_memory,
-)
-from kinodex.jobs.train.trainer import film_environments
+from kinodex.jobs.train.sampling import RolloutContext, sample_rollouts
+from kinodex.jobs.train.settings import MasterSettings
 from tests.support.libraries.text_library import text_library
 from tests.support.models.training_model import ACTIONS
 

@@ -11,13 +11,10 @@ import pytest
 from kinodex.agent.local.model import load_local_model
 from kinodex.agent.traces.trace import read_trace
 from kinodex.jobs.known_answers import read_known
+from kinodex.jobs.train.memory import static_memory
 from kinodex.jobs.train.rewards import ALPHA
-from kinodex.jobs.train.rollouts import MasterSettings, static_memory
-from kinodex.jobs.train.trainer import (
-    expected_warnings,
-    make_trainer,
-    save_master,
-)
+from kinodex.jobs.train.settings import MasterSettings
+from kinodex.jobs.train.trainer import expected_warnings, make_trainer, save_master
 from tests.support.command import bad
 
 pytestmark = pytest.mark.slow

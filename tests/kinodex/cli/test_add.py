@@ -15,7 +15,8 @@ from rich.console import Console
 from kinodex.cli.progress_bars import add_progress_bar
 from kinodex.index.library import Library
 from kinodex.jobs.add.run import VideoOutcome
-from kinodex.jobs.add.text_files import VideoText, read_captions
+from kinodex.jobs.text_import.captions import read_captions
+from kinodex.jobs.text_import.video_text import VideoText
 from tests.support.command import bad, json_of
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.libraries.text_files import written

@@ -28,7 +28,7 @@ from kinodex.index.rows import RunRow
 from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.sweep import audit
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.ingest.commit import IngestReport, Progress, SourceOutcome, Totals, summary
+from kinodex.jobs.ingest.reports import IngestReport, Progress, SourceOutcome, Totals, summary
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.processes import ending_process
 

@@ -14,8 +14,9 @@ import pytest
 
 from kinodex.cli.duplicates import CSV_COLUMNS, show_duplicates
 from kinodex.index.library import Library
-from kinodex.jobs.duplicates import Duplicate, DuplicateRange
-from kinodex.jobs.ground import NOTHING_FITS
+from kinodex.jobs.duplicates.alignment import DuplicateRange
+from kinodex.jobs.duplicates.search import Duplicate
+from kinodex.jobs.grounding.search import NOTHING_FITS
 from kinodex.jobs.verdicts import RANKED
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.duplicates.walks import DIM, shot, walk

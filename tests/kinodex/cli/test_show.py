@@ -18,7 +18,7 @@ from kinodex.index.library import Library
 from kinodex.index.store.carried_towers import keep_towers
 from kinodex.index.terminal_text import visible, visible_lines
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.towers import tower_states
+from kinodex.jobs.towers.carried import tower_states
 from kinodex.output import console, error_console, is_utf8, plain_table, print_every, print_json, write_any_text
 from tests.support.command import Kinodex
 from tests.support.libraries.agent_library import JPEG, make_library

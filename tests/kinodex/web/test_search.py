@@ -28,7 +28,7 @@ from kinodex.index.spaces.embedders import TextEmbedder
 from kinodex.index.spaces.load import load_text_tower
 from kinodex.index.store.filters import one_of
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.ground import ground
+from kinodex.jobs.grounding.search import ground
 from kinodex.jobs.pictures import MOST_BYTES, read_picture
 from kinodex.jobs.verdicts import RANKED
 from kinodex.requests import Find, Ground

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from kinodex.index.library import Library
-from kinodex.jobs.duplicates import Duplicate, find_duplicates
+from kinodex.jobs.duplicates.search import Duplicate, find_duplicates
 from tests.support.duplicates.films import LEAST_S, TruePair, read_parts, true_pairs
 
 STILL = ("slides",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.jobs.duplicates import Timeline
+from kinodex.jobs.duplicates.timelines import Timeline
 
 DIM = 48
 SCENE = 7

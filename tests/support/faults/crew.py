@@ -18,6 +18,7 @@ from kinodex.index.library import Library
 from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.spaces.towers import BUILTIN_TOWERS, read_towers
 from kinodex.index.sweep import sweep
+from kinodex.jobs.ingest.chunk_rows import ChunkWriter, discard
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.coordinator import Coordinator, RunLimits
 from kinodex.jobs.ingest.messages import (
@@ -32,10 +33,9 @@ from kinodex.jobs.ingest.messages import (
     Read,
     Task,
     WorkDone,
-    WorkQueue,
 )
-from kinodex.jobs.ingest.sources import complete_ids
-from kinodex.jobs.ingest.worker import ChunkWriter, discard
+from kinodex.jobs.ingest.new_sources import complete_ids
+from kinodex.jobs.ingest.work_queue import WorkQueue
 from kinodex.pipeline.decoding.readers import Span
 from kinodex.pipeline.decoding.stream import VideoMetadata
 from kinodex.pipeline.fetch import FetchedVideo

@@ -25,10 +25,13 @@ from kinodex.index.library import Library
 from kinodex.index.maintain import maintain
 from kinodex.index.remove import remove_added, remove_videos
 from kinodex.index.sweep import audit
-from kinodex.jobs.add.import_text import Kind, import_text, text_id
-from kinodex.jobs.add.text_files import read_captions
-from kinodex.jobs.addresses import relocate
-from kinodex.jobs.metadata import read_metadata, set_metadata
+from kinodex.jobs.addresses.relocation import relocate
+from kinodex.jobs.metadata.input import read_metadata
+from kinodex.jobs.metadata.update import set_metadata
+from kinodex.jobs.text_import.addition import Kind
+from kinodex.jobs.text_import.captions import read_captions
+from kinodex.jobs.text_import.run import import_text
+from kinodex.jobs.text_import.videos import text_id
 from tests.support.faults.crew import Film, ingest, new_library
 from tests.support.faults.disk import FAULTS, LASTING, ONCE, faults_at, reloaded
 

@@ -24,17 +24,18 @@ from kinodex.index.repair import repair
 from kinodex.index.rows import ChapterRow, FrameVectors, SegmentRow, VideoRow
 from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.spaces.likeness import Likeness
-from kinodex.jobs.add.import_text import import_text
 from kinodex.jobs.add.run import Addable, AddedRows, add
 from kinodex.jobs.add.shots import NewShot, ShotFinder
 from kinodex.jobs.add.stages import Extracts, Map, Shots
-from kinodex.jobs.add.text_files import read_captions
-from kinodex.jobs.addresses import relocate
+from kinodex.jobs.addresses.relocation import relocate
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.jobs.library import read_facts
-from kinodex.jobs.metadata import read_metadata, set_metadata
+from kinodex.jobs.metadata.input import read_metadata
+from kinodex.jobs.metadata.update import set_metadata
+from kinodex.jobs.text_import.captions import read_captions
+from kinodex.jobs.text_import.run import import_text
 from kinodex.pipeline.sources import list_sources
 from kinodex.sketch.render import render_film
 from kinodex.sketch.script import write_script

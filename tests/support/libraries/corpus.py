@@ -15,8 +15,8 @@ import numpy as np
 
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
-from kinodex.jobs.ingest.commit import IngestReport
 from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.jobs.ingest.reports import IngestReport
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.sources import list_sources
 from kinodex.sketch.render import draw_frames, encode_frames

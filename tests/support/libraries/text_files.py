@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from kinodex.jobs.add.text_files import ReadResult, VideoText, read_captions, read_cuts, read_transcripts
+from kinodex.jobs.text_import.captions import read_captions
+from kinodex.jobs.text_import.longvideobench import read_cuts
+from kinodex.jobs.text_import.transcripts import read_transcripts
+from kinodex.jobs.text_import.video_text import ReadResult, VideoText
 
 
 def captions(source: Path, seconds: float = 1.0) -> list[ReadResult]:

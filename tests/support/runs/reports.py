@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from kinodex.agent.limits.ledger import Ledger
-from kinodex.jobs.eval.contenders import Contender, ItemResult, Round
+from kinodex.jobs.eval.contenders import Contender
 from kinodex.jobs.eval.folder import IndexCost
-from kinodex.jobs.eval.items import Item, MissingVideo, Problem
+from kinodex.jobs.eval.items import Item, Problem
 from kinodex.jobs.eval.report import EvalReport, make_report
+from kinodex.jobs.eval.results import ItemResult, Round
+from kinodex.jobs.eval.video_names import MissingVideo
 from tests.support.runs.solved_runs import answer, item, plan_of, seen
 
 KINDS = ("entity recognition", "event understanding", "key information retrieval", "reasoning", "temporal grounding")

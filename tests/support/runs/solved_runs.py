@@ -9,10 +9,11 @@ from kinodex.agent.evidence import Evidence
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.limits.ledger import Ledger
 from kinodex.agent.protocol.question import Question
-from kinodex.jobs.eval.contenders import ItemResult, Judgement, parse_contenders
+from kinodex.jobs.eval.contenders import parse_contenders
 from kinodex.jobs.eval.folder import ANSWERS, JUDGED, IndexCost, RunPlan, begin_run, open_for_append
 from kinodex.jobs.eval.items import Item, Target
-from kinodex.jobs.eval.score import Estimate
+from kinodex.jobs.eval.results import ItemResult, Judgement
+from kinodex.jobs.eval.scoring.estimates import Estimate
 
 FOUR = ("red", "blue", "green", "yellow")
 LIBRARY = "library:"

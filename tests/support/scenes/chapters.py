@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kinodex.index.library import Library
 from kinodex.index.rows import ChapterRow
-from kinodex.jobs.add.chapters import Level
+from kinodex.jobs.add.film_parts import Level
 
 CHAPTERS = ("The harbour", "")
 

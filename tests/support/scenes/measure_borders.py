@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from kinodex.index.library import Library
-from kinodex.jobs.add.chapters import read_film
+from kinodex.jobs.add.film_parts import read_film
 
 NEAR_S = 5.0
 TITLE_S = 12.0

@@ -155,7 +155,7 @@ def _print(name: str, library: Library, true: dict[str, list[True_]], cost: str)
 
 
 def _shot_starts(library: Library, video: VideoRow) -> set[float]:
-    from kinodex.jobs.export.moments import cut_times
+    from kinodex.jobs.export.moment_rule import cut_times
 
     return set(cut_times(library.segments(video.video_id)))
 

@@ -1,0 +1,18 @@
+"""Texts in tables that a spreadsheet would take for formulas: marked when written, and read back as they were."""
+
+from __future__ import annotations
+
+import re
+
+FORMULA = re.compile(r"'*[=+\-@\t\r]")
+"""Beginnings of a text that a spreadsheet would compute, or that already stands behind an apostrophe for that."""
+
+
+def plain_cell(value: object) -> object:
+    """A value as a cell of CSV: a text that a spreadsheet would take for a formula stands behind an apostrophe."""
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
+
+
+def own_text(value: object) -> object:
+    """The text of a cell that `plain_cell` wrote."""
+    return value[1:] if isinstance(value, str) and value[:1] == "'" and FORMULA.match(value[1:]) else value

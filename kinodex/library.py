@@ -120,7 +120,7 @@ class Library:
     def _repr_html_(self) -> str:
         from kinodex.notebook import library_html
 
-        return library_html(self)
+        return library_html(self._reader)
 
     @property
     def uri(self) -> str:
@@ -191,7 +191,7 @@ class Library:
 
         words, seen = (query, picture) if isinstance(query, str) else ("", query)
         request = _request(Find, locals(), query=words)
-        return Hits(self, self._desk(model, base_url, cache=cache).find(request, seen).hits)
+        return Hits(self._reader, self._desk(model, base_url, cache=cache).find(request, seen).hits)
 
     def embed(self, query: str | Image | NDArray[Any]) -> NDArray[np.floating[Any]]:
         """Give the unit vector `[dim]` of a text or picture in the space that is searched; a vector is normalised."""
@@ -291,7 +291,7 @@ class Library:
         asked = {"row": row, "into": into, "model": model, "base_url": base_url, "each": each, "search": search}
         given = {**asked, "retry_failed": retry_failed, **settings}
         key, ids = add_extract(self._reader, given, names_of(videos), where)
-        return Extracted(self, self._reader.extracts.rows(key, ids))
+        return Extracted(self._reader, self._reader.extracts.rows(key, ids))
 
     @checked
     def add(
@@ -568,7 +568,7 @@ class Library:
         request = _request(Ask, locals(), question=one.text, options=one.options, follow_up=earlier)
         desk = self._desk(model, base_url, cache=cache, anyway=anyway, agent=agent)
         run = Run(trace_path(trace), on_event=on_event, stop=stop)
-        answer: ShownAnswer | ShownCollection = shown(run_now(desk.ask(request, run)), self)
+        answer: ShownAnswer | ShownCollection = shown(run_now(desk.ask(request, run)), self._reader)
         return answer
 
     @checked
@@ -602,7 +602,7 @@ class Library:
         plain = [question_of(question, ()) for question in questions]
         requests = [_request(Ask, common, question=each.text, options=each.options) for each in plain]
         desk = self._desk(model, base_url, cache=cache, anyway=anyway, agent=agent)
-        return [shown(answer, self) for answer in run_now(desk.ask_many(requests, at_once))]
+        return [shown(answer, self._reader) for answer in run_now(desk.ask_many(requests, at_once))]
 
     def _desk(
         self,

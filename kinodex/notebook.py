@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kinodex.agent.answer import Answer
-    from kinodex.library import Library
+    from kinodex.index.library import LibraryReader
 
 PICTURE_PX = 240
 """The longer side of a picture: ten hits make about 100 kB of a notebook's file."""
@@ -32,7 +32,7 @@ SHOWN = 24
 class Hits(list[Hit]):
     """The hits of a search, best first: a list that a notebook shows with pictures."""
 
-    def __init__(self, library: Library, hits: Iterable[Hit]) -> None:
+    def __init__(self, library: LibraryReader, hits: Iterable[Hit]) -> None:
         super().__init__(hits)
         self.library = library
 
@@ -45,7 +45,7 @@ class Hits(list[Hit]):
 class Extracted:
     """The rows of an extract, with all that an Arrow table does, which a notebook shows with pictures."""
 
-    def __init__(self, library: Library, table: pa.Table) -> None:
+    def __init__(self, library: LibraryReader, table: pa.Table) -> None:
         self.library, self.table = library, table
 
     def __getattr__(self, name: str) -> Any:
@@ -86,7 +86,7 @@ def values_in_words(row: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {plain(value)}" for name, value in own.items())
 
 
-def answer_html(answer: Answer, library: Library) -> str:
+def answer_html(answer: Answer, library: LibraryReader) -> str:
     """An answer, its cost, and a picture of each range of its evidence."""
     cards = [_card(library, each.video_id, each.start_s, each.end_s) for each in answer.evidence[:SHOWN]]
     said = answer.text or answer.status.replace("_", " ")
@@ -94,7 +94,7 @@ def answer_html(answer: Answer, library: Library) -> str:
     return str(_page().answer(head, answer.reason, _cost(answer), cards, len(answer.evidence) - SHOWN))
 
 
-def library_html(library: Library) -> str:
+def library_html(library: LibraryReader) -> str:
     """A library in numbers, and its first videos with a picture each."""
     facts, videos = library.info(), library.videos()
     cards = [
@@ -136,16 +136,19 @@ class Card:
     link: str
 
 
-def _card(library: Library, video_id: str, start_s: float, end_s: float, words: str = "") -> Card:
+def _card(library: LibraryReader, video_id: str, start_s: float, end_s: float, words: str = "") -> Card:
     video = library.video(video_id)
     at = f"{clock(start_s)} to {clock(end_s)}"
     return Card(_picture(library, video, start_s), video.title, at, words, play_link(video, start_s))
 
 
-def _picture(library: Library, video: VideoRow, time_s: float) -> str:
+def _picture(library: LibraryReader, video: VideoRow, time_s: float) -> str:
+    from kinodex.jobs.library import picture_of
+
     if not video.frames:
         return ""
-    picture = library.frame(Hit(video.video_id, time_s, time_s, None, 0.0, None, "frames")).image
+    (frame,) = library.frames_at(video.video_id, [time_s], mode="nearest")
+    picture = picture_of(frame)
     picture.thumbnail((PICTURE_PX, PICTURE_PX))
     held = io.BytesIO()
     picture.save(held, "JPEG", quality=80)

@@ -72,7 +72,8 @@ def serve(
     from kinodex.web.app import Site
     from kinodex.web.inputs import classify_inputs
     from kinodex.web.kept_traces import traces_folder
-    from kinodex.web.questions import Questions, ServeSettings
+    from kinodex.web.questions import Questions
+    from kinodex.web.serve_settings import ServeSettings
     from kinodex.web.viewer_api import ViewerApi
 
     check_host(host, token)

@@ -15,7 +15,7 @@ from kinodex.jobs.verification.kept_verdicts import looking_role
 from kinodex.redaction import redact_uri, redact_values
 
 if TYPE_CHECKING:
-    from kinodex.web.questions import ServeSettings
+    from kinodex.web.serve_settings import ServeSettings
 
 HOW = "Start the server with a language model: kinodex serve LIBRARY --model NAME --base-url URL"
 """The way to give a model, for a page that cannot ask without one."""

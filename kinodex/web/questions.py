@@ -7,7 +7,6 @@ import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from kinodex.agent.answer import Answer
@@ -21,10 +20,9 @@ from kinodex.index.rows import VideoRow
 from kinodex.jobs.collection.asker import PAID
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.kept_files import keep_limits, keep_traces
-from kinodex.jobs.models import ModelChoice, check_known_world, describe_models
+from kinodex.jobs.models import check_known_world, describe_models
 from kinodex.jobs.open import find_space
-from kinodex.jobs.telemetry import Watch, unwatched
-from kinodex.jobs.verification.look import Look, Looked, verified
+from kinodex.jobs.verification.look import Looked, verified
 from kinodex.jobs.verification.spans import Found
 from kinodex.redaction import redact_uri
 from kinodex.requests import Ask
@@ -36,10 +34,9 @@ from kinodex.web.failures import QuestionFault, remedy, tried
 from kinodex.web.kept_traces import Kept, KeptTraces, QuestionFacts
 from kinodex.web.offer import offer
 from kinodex.web.running import Running, watched
+from kinodex.web.serve_settings import ServeSettings
 from kinodex.web.tally import Tally
 
-AT_ONCE = 4
-"""Questions that are answered at once unless the server's user says otherwise."""
 RETRY_S = 10.0
 LISTED = 200
 """Questions that a list shows, newest first."""
@@ -48,31 +45,6 @@ LISTED_FIELDS = (
     *("text", "letter", "status", "follow_up", "asked_at"),
 )
 MONEY_SPENT = "the money of the day"
-
-
-@dataclass(frozen=True, slots=True)
-class ServeSettings:
-    """The choice of the user who starts the server.
-
-    `budget` is that of each question, which a request can lower. `at_once` limits questions under way, `usd_a_day` the
-    money that they may cost in a day of UTC. `traces` is the folder that keeps them; `watch` opens one more
-    watcher of each question's events, given the library's address.
-    """
-
-    choice: ModelChoice
-    agent: Variant
-    traces: Path
-    budget: Budget
-    at_once: int = AT_ONCE
-    usd_a_day: float | None = None
-    space: str | None = None
-    detector: str | None = None
-    watch: Watch = unwatched
-
-    def desk(self, library: LibraryReader, look: Look | None = None) -> Desk:
-        """Return a desk for clients of this server, in the thread that reads the library."""
-        own: dict[str, Any] = {"space": self.space, "detector": self.detector, "agent": self.agent}
-        return Desk(library, self.choice, **own, look=look, is_local=False)
 
 
 class TooManyQuestions(Refused):

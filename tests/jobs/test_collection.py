@@ -28,8 +28,9 @@ from kinodex.library import open as opened_at
 from kinodex.requests import Ask
 from kinodex.web.daily_costs import spent_today
 from kinodex.web.kept_traces import Kept
-from kinodex.web.questions import Questions, ServeSettings
+from kinodex.web.questions import Questions
 from kinodex.web.sentences import latest_sentence
+from kinodex.web.serve_settings import ServeSettings
 from tests.support.command import Kinodex, json_of
 from tests.support.scenes.chaptered_film import PLACES, add_film, make_film
 from tests.support.servers.chat_server import SEES, Behaviour, ChatServer

@@ -27,8 +27,9 @@ from kinodex.web.asking_thread import AskingThread
 from kinodex.web.daily_costs import spend, spent_today
 from kinodex.web.failures import QuestionFault
 from kinodex.web.kept_traces import Kept
-from kinodex.web.questions import MONEY_SPENT, MoneySpent, Questions, ServeSettings, TooManyQuestions
+from kinodex.web.questions import MONEY_SPENT, MoneySpent, Questions, TooManyQuestions
 from kinodex.web.running import Running
+from kinodex.web.serve_settings import ServeSettings
 from tests.support.servers.chat_server import ChatServer, Reply
 from tests.support.servers.gate import Gate
 from tests.support.servers.rule_server import MODEL, Rules

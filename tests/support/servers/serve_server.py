@@ -18,7 +18,8 @@ from kinodex.jobs.models import ModelChoice
 from kinodex.server.guards import Guard
 from kinodex.web.app import Site, make_app
 from kinodex.web.inputs import classify_inputs
-from kinodex.web.questions import Questions, ServeSettings
+from kinodex.web.questions import Questions
+from kinodex.web.serve_settings import ServeSettings
 from kinodex.web.viewer_api import ViewerApi
 from tests.support.loopback import serve_in_thread
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from kinodex.agent.answer_rules import AnswerRules
+from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.limits.budget import Budget
 from kinodex.index.kinds import KindName
 from kinodex.jobs.errors import UsageError
@@ -32,8 +32,6 @@ PLAN, ITEMS, ANSWERS, JUDGED, TRACES = "run.json", "items.jsonl", "answers.jsonl
 IMPORTED = "imported"
 REPORT, PAGE, FIGURES = "report.json", "report.html", "figures"
 SLUG_CHARACTERS = 60
-RULES_OF_OLDER_RUNS = AnswerRules(early_insufficient=True)
-"""The rules by which answers were given before a plan said so: a model could give up at any time."""
 
 T = TypeVar("T")
 Line = ItemResult | Judgement
@@ -57,7 +55,7 @@ class RunPlan:
     `part` (the subset in words), `limit` and missing videos. `models` are by role, with endpoint, without any key. With
     `keep_captions` captions that agents make are kept for later items, so that their cost depends on the order.
     `at_once` is the number of requests of a role under way together. `states` tell of each video what the library held
-    of it, and `contents` what the files held that answer. Plans of older runs lack the fields with a default.
+    of it, and `contents` what the files held that answer.
     """
 
     benchmark: str
@@ -81,7 +79,7 @@ class RunPlan:
     index_cost: IndexCost
     version: str
     part: str = WHOLE
-    rules: AnswerRules | None = None
+    rules: AnswerRules = USUAL
     at_once: int | None = None
     prices: Mapping[str, str] = field(default_factory=dict)
     states: Mapping[str, str] = field(default_factory=dict)
@@ -208,8 +206,6 @@ def trace_file(run: Path, system: str, item_id: str) -> Path:
 def comparable(plan: RunPlan, name: str) -> Any:
     """Value of a plan's field as two runs are compared by it: a library's folder counts by its real path."""
     value = getattr(plan, name)
-    if name == "rules":
-        return value or RULES_OF_OLDER_RUNS
     return str(Path(value).resolve()) if name == "library" and "://" not in value else value
 
 

@@ -19,7 +19,7 @@ from kinodex.agent.requests.named_option import named_option
 from kinodex.index.text import composed
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender
-from kinodex.jobs.eval.folder import JUDGED, ImportedContender, Run, open_for_append, read_run, write_imported
+from kinodex.jobs.eval.folder import ImportedContender, read_run, write_imported
 from kinodex.jobs.eval.item_choice import some
 from kinodex.jobs.eval.items import Item
 from kinodex.jobs.eval.prediction_files import Prediction, read_predictions
@@ -69,7 +69,6 @@ def import_predictions(folder: Path, request: ImportRequest) -> ImportedContende
     digest = hashlib.sha256(request.file.read_bytes()).hexdigest()
     found = ImportedContender(Contender(name, AGENT), str(request.file), digest, tuple(notes), kept)
     write_imported(folder, found)
-    _forget_judgements(run, found)
     return found
 
 
@@ -178,14 +177,3 @@ def _result(name: str, item: Item, prediction: Prediction | None, first: int) ->
     reason = "" if prediction is not None else "no prediction"
     status = "insufficient_evidence" if empty else status
     return ItemResult(name, item.item_id, status, option, text, reason, 0, Ledger(), (), imported=True)
-
-
-def _forget_judgements(run: Run, found: ImportedContender) -> None:
-    """Withdraw the scores of replaced answers that older versions kept without what was judged."""
-    texts = {each.item_id: each.text for each in run.records if each.contender == found.system.name}
-    same = {each.item_id for each in found.results if texts.get(each.item_id) == each.text}
-    of_it = [each for each in run.judgements if each.contender == found.system.name]
-    if stale := [each for each in of_it if not each.asked and each.item_id not in same]:
-        with open_for_append(run.folder / JUDGED) as append:
-            for each in stale:
-                append(replace(each, score=None, asked="replaced"))

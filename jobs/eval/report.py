@@ -317,9 +317,7 @@ def _facts(plan: RunPlan) -> dict[str, str]:
     }
 
 
-def _in_words(rules: AnswerRules | None) -> str:
-    if rules is None:
-        return "not recorded (an earlier kinodex: accepted at any time)"
+def _in_words(rules: AnswerRules) -> str:
     if rules.force_choice:
         return "never accepted: an answer had to be chosen (--force-choice)"
     if rules.early_insufficient:

@@ -90,15 +90,17 @@ class ItemResult:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A judge model's score, 0 to 3, of one answer; None if it gave no valid one. Digests are "" in older runs."""
+    """A judge model's score, 0 to 3, of one answer; None if it gave no valid one."""
 
     contender: str
     item_id: str
     judge: str
     score: int | None
+    asked: str
+    """The digest of the question, its true answer and the answer that was judged."""
+    prompt: str
+    """The digest of the judge's instructions."""
     reason: str = ""
-    asked: str = ""
-    prompt: str = ""
 
 
 @dataclass(frozen=True, slots=True)

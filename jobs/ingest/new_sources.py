@@ -97,7 +97,6 @@ def _known(library: Library, sources: Sequence[Source], complete: IdSet, retry_f
     hashes = hashes[order]
     for batch in library.tables.batches("sources", None, _COLUMNS):
         uris, *others = (batch.column(name).to_pylist() for name in _COLUMNS)
-        # An earlier kinodex kept what grants access.
         places = _places(hashes, _hashes(uris))
         for place, video_id, size_bytes, mark in zip(places.tolist(), *others, strict=True):
             if place >= 0 and (video_id in complete if video_id else not retry_failed):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +22,14 @@ from kinodex.jobs.eval.moments.cases import Found
 from kinodex.jobs.json_files import first_defect
 
 FORMAT = 1
-SINCE_KEPT = ("contents", "state")
-"""Settings that files of older versions do not have."""
-MODELS = "models"
-"""The setting of agents that older versions kept in the first line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """The finds of a contender for a search, best first; `present` and `evidence` are None of one without verdicts.
 
-    `error` is the reason why a contender gave nothing, "" if it did. `query` is the digest of what was searched for, ""
-    in files of versions that did not keep it. `made_with` are the settings of this contender alone.
+    `error` is the reason why a contender gave nothing, "" if it did. `query` is the digest of what was searched for.
+    `made_with` are the settings of this contender alone.
     """
 
     case_id: str
@@ -63,7 +59,7 @@ class ResultFile:
             return
         own = of_systems or {}
         try:
-            if not path.exists() or not self._read(path, head, own):
+            if not path.exists() or not self._read(path, head):
                 path.write_text(json.dumps(head) + "\n", encoding="utf-8")
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}; give another file") from error
@@ -77,48 +73,43 @@ class ResultFile:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(result)) + "\n")
 
-    def _read(self, path: Path, head: Mapping[str, Any], own: Mapping[str, Mapping[str, Any]]) -> bool:
+    def _read(self, path: Path, head: Mapping[str, Any]) -> bool:
         """Read the results of a run of these settings; False of a file in which there is nothing yet."""
         content = path.read_bytes()
         whole, _, rest = content.decode("utf-8", "replace").rpartition("\n")
         if not whole and json.dumps(head).startswith(rest):  # empty, or stopped in its first line
             return False
         lines = whole.split("\n")
-        written = _checked_head(path, lines[0], head)
-        older = {MODELS: written[MODELS]} if MODELS in written else {}
+        _check_head(path, lines[0], head)
         for number, line in enumerate(lines[1:], start=2):
             result = _read_result(path, number, line)
-            if result.system in own:
-                result = replace(result, made_with={**older, **result.made_with})
             self.results[result.system, result.case_id] = result
         if rest:  # cut off in place: results before it are paid for, and never written again
             os.truncate(path, content.rindex(b"\n") + 1)
         return True
 
 
-def _checked_head(path: Path, line: str, head: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Parse the first line; raise UsageError unless it has the settings of this run."""
+def _check_head(path: Path, line: str, head: Mapping[str, Any]) -> None:
+    """Raise UsageError unless the first line has the settings of this run."""
     try:
         written = json.loads(line)
     except json.JSONDecodeError:
         written = None
     if not isinstance(written, dict) or written.get("kinodex_moments") != FORMAT:
         raise UsageError(f"{path} is no result file of `kinodex eval`; give a new file")
-    keys = [key for key in {**written, **head} if key != MODELS and (key in written or key not in SINCE_KEPT)]
-    other = next((key for key in keys if written.get(key) != head.get(key)), None)
+    other = next((key for key in {**written, **head} if written.get(key) != head.get(key)), None)
     if other is not None:
         raise UsageError(
             f"{path} has results with {other} {written.get(other)}, and this run has {head.get(other)}; give a new file"
         )
-    return written
 
 
 def _check_made_with(path: Path, result: Result, now: Mapping[str, Any]) -> None:
-    """Refuse a result that the same contender gave with other settings of its own; an older one does not say all."""
-    other = next((key for key in now if key in result.made_with and result.made_with[key] != now[key]), None)
+    """Refuse a result that the same contender gave with other settings of its own."""
+    other = next((key for key in now if result.made_with.get(key) != now[key]), None)
     if other is not None:
         raise UsageError(
-            f"{path} has results of {result.system} with {other} {result.made_with[other]}, and this run has "
+            f"{path} has results of {result.system} with {other} {result.made_with.get(other)}, and this run has "
             f"{now[other]}; give a new file"
         )
 

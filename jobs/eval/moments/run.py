@@ -22,7 +22,7 @@ from kinodex.jobs.eval.items import MomentBenchmark
 from kinodex.jobs.eval.moments.cases import Case, Cases, make_cases
 from kinodex.jobs.eval.moments.contenders import AGENT, Bench, Solve, check_contenders, solver
 from kinodex.jobs.eval.moments.query_pictures import open_pictures
-from kinodex.jobs.eval.moments.results import MODELS, Result, ResultFile
+from kinodex.jobs.eval.moments.results import Result, ResultFile
 from kinodex.jobs.eval.solve import ENDS_A_RUN
 from kinodex.jobs.eval.video_names import check_own, match_names
 from kinodex.jobs.models import ModelChoice, check_known_world, describe_models
@@ -190,7 +190,7 @@ def agent_settings(names: Sequence[str], bench: Bench) -> dict[str, dict[str, An
         if name.startswith(AGENT):
             agent = name.removeprefix(AGENT)
             code = {"code": _digest(plugin_source(agent).encode())} if is_plugin(agent) else {}
-            found[name] = {MODELS: describe_models(bench.choice), **code}
+            found[name] = {"models": describe_models(bench.choice), **code}
     return found
 
 

@@ -118,7 +118,7 @@ def judged_score(item: Item, record: ItemResult, verdicts: Verdicts) -> tuple[fl
     So MMBench-Video's official scoring has it (VLMEvalKit): `_all` counts the invalid as 0, `_valid` leaves them out.
     """
     verdict = verdicts.get((record.contender, record.item_id))
-    if verdict is not None and verdict.asked not in ("", asked_digest(item, record)):
+    if verdict is not None and verdict.asked != asked_digest(item, record):
         verdict = None  # of another answer, question or true answer
     if verdict is not None and verdict.score is not None:
         return verdict.score / BEST_JUDGED, True

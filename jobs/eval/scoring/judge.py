@@ -73,9 +73,9 @@ def open_cases(run: Path, judge: str) -> list[Case]:
             continue
         kept = scored.get((record.contender, record.item_id))
         asked = asked_digest(item, record)
-        if kept is None or kept.asked not in ("", asked) or kept.prompt not in ("", prompt):
+        if kept is None or (kept.asked, kept.prompt) != (asked, prompt):
             request = JudgeAnswer(question=item.question.text, reference=item.truth.text, answer=record.text)
-            judgement = Judgement(record.contender, record.item_id, judge, None, asked=asked, prompt=prompt)
+            judgement = Judgement(record.contender, record.item_id, judge, None, asked, prompt)
             cases.append((judgement, request))
     return cases
 

@@ -144,7 +144,6 @@ LINUX_CALLS = {
 LINUX_FOLDERS = ("/proc", "/sys", "/dev")
 PORTABLE_ANYWAY = {
     ("jobs/towers/export_process.py", "/proc"): "the child that exports a tower runs in an ingest alone",
-    ("jobs/towers/embedder.py", "/dev"): "without them there is no GPU that torch would call cuda",
     ("index/spaces/arithmetic.py", "/proc"): "without it Python names the processor, and bf16 is tried",
     ("index/store/processes.py", "/proc"): "without it no process is taken for dead: a lease runs out by its time",
     ("index/store/memory.py", "/proc"): "without it half of all memory counts as free",

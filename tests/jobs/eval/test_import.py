@@ -10,7 +10,7 @@ import pytest
 from kinodex.agent.limits.ledger import Ledger
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_benchmark
-from kinodex.jobs.eval.folder import JUDGED, read_run
+from kinodex.jobs.eval.folder import read_run
 from kinodex.jobs.eval.imported_predictions import ImportRequest, import_predictions, read_option
 from kinodex.jobs.eval.prediction_files import read_predictions
 from kinodex.jobs.eval.report import EvalReport, Standing, report_run
@@ -159,12 +159,7 @@ def test_corrected_predictions_are_judged_and_the_others_keep_their_scores(tmp_p
         judge = ("eval", "judge", run, "--model", "tester", "--base-url", server.base_url, "--no-page", "--no-cache")
         import_predictions(run, ImportRequest(predictions(tmp_path, {"a": "a kite", "b": "a dog", "c": "None"})))
         assert (kinodex(*judge).code, len(server.seen)) == (0, 3), "an answer that says None is judged"
-        # As older versions kept them: without what was judged.
-        kept = [json.loads(line) for line in (run / JUDGED).read_text().splitlines()]
-        older = [{name: each[name] for name in each if name not in ("asked", "prompt")} for each in kept]
-        for lines in (kept, older):
-            (run / JUDGED).write_text("".join(json.dumps(each) + "\n" for each in lines))
-            assert imported(report_run(run)).accuracy.mean == pytest.approx(1 / 3)
+        assert imported(report_run(run)).accuracy.mean == pytest.approx(1 / 3)
         file = predictions(tmp_path, {"a": "a kite", "b": "a kite", "c": "None"})
         import_predictions(run, ImportRequest(file, replaces=True))
         assert not report_run(run).complete

@@ -256,14 +256,6 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
         assert path.read_bytes() == head + line + b"\n"
 
 
-def test_a_file_of_an_older_version_is_gone_on_with(tmp_path: Path) -> None:
-    path = tmp_path / "results.jsonl"
-    line = '{"case_id": "1", "system": "frames", "found": [["v", 0.0, 1.5]], "present": null, "evidence": null}'
-    path.write_text('{"kinodex_moments": 1, "library": "films", "most": 10}\n' + line + "\n")
-    known = ResultFile(path, HEAD | {"contents": "videos abc"})
-    assert known.results == {("frames", "1"): ONE}
-
-
 # Cases: searches matched with a library's videos; what is missing is counted and never left out in silence.
 
 

@@ -13,6 +13,7 @@ from kinodex.jobs.eval.comparison import compare_runs
 from kinodex.jobs.eval.folder import adapter_of, read_run
 from kinodex.jobs.eval.report import COSTS, EvalReport, as_json, make_report
 from kinodex.jobs.eval.results import Judgement, Round
+from kinodex.jobs.eval.scoring.answers import asked_digest
 from kinodex.jobs.eval.scoring.groups import TITLE, score_group
 from tests.support.libraries import benchmark_files as kit
 from tests.support.runs.small_runs import ITEMS
@@ -69,7 +70,11 @@ def test_mmbench_video_is_scored_over_all_and_over_the_valid(tmp_path: Path) -> 
     asked = [kit.mmbench_row(index, video=f"v{index}", dimensions=str(leaves)) for index, leaves in rows.items()]
     items = kit.read(tmp_path, "mmbench-video", *asked).items
     records = [said("1", "a kite"), said("2", "a bird"), said("3", "who knows"), said("4", None, status="invalid")]
-    verdicts = [Judgement("eea", "1", "gpt", 3), Judgement("eea", "2", "gpt", 1), Judgement("eea", "3", "gpt", None)]
+    scores = (3, 1, None)
+    verdicts = [
+        Judgement("eea", record.item_id, "gpt", score, asked_digest(item, record), "")
+        for item, record, score in zip(items, records, scores, strict=False)
+    ]
     plan = plan_of(items, scoring="judge")
     standing = only(plan, items, records, verdicts)
     assert standing.accuracy.mean * 3 == pytest.approx((3 + 1 + 0 + 0) / 4)

@@ -37,7 +37,6 @@ def test_the_report_is_printed_as_a_table_and_kept(kinodex: Kinodex, tmp_path: P
 RULES = (
     (AnswerRules(early_insufficient=True), "accepted at any time (--early-insufficient)"),
     (AnswerRules(), "accepted when nothing was left to look at or a budget ended the search"),
-    (None, "not recorded (an earlier kinodex: accepted at any time)"),
     (AnswerRules(force_choice=True), "never accepted: an answer had to be chosen (--force-choice)"),
 )
 

@@ -125,7 +125,7 @@ async def _check_sight(account: Account, chosen: Variant, models: Models) -> Non
         raise TakesNoPictures(
             f"{problem.what}, and the agent {chosen.name} looks at frames",
             "name a model with vision (or set images for its role, if it does see), or choose an agent that works from "
-            f"captions, of which the captioner alone has to see: {', '.join(captioned)}",
+            f"captions, of which only the captioner has to see: {', '.join(captioned)}",
         )
 
 

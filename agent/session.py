@@ -290,7 +290,7 @@ class Session:
     async def exchange(self, request: Request[R], *, final: bool = False) -> Exchange[R]:
         """Ask once, for agents that read invalid replies too; raises `OutOfBudget` as `ask` does.
 
-        Raises `NoUsableReply` if the rounds before this one had invalid replies alone, or too many replies.
+        Raises `NoUsableReply` if the rounds before this one had only invalid replies, or too many replies.
         """
         over = self.stop.over(final=final)
         over = over or (self.account.exhausted() if final else self.account.exhausted_by_call())
@@ -379,7 +379,7 @@ async def _no_doubt(reply: Answered, shown: Shown) -> str:
 
 
 def _told(request: Request[R], later: int, complaint: str, reply: Reply) -> Request[R]:
-    """The same request so many attempts later, with what is wrong with a reply that could be read."""
+    """The same request this many attempts later, with what is wrong with a reply that could be read."""
     attempt, said = request.attempt + later, reply.model_dump_json()
     return replace(request, attempt=attempt, complaint=complaint, bad_reply=said)
 

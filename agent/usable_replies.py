@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 LOST_ROUNDS = 3
-"""After so many rounds in a row without any usable reply a run ends."""
+"""After this many rounds in a row without any usable reply a run ends."""
 LOST_REPLIES = 20
-"""After so many invalid replies a run without any usable one ends, in whatever round: some agents begin with hundreds
+"""After this many invalid replies a run without any usable one ends, in whatever round: some agents begin with hundreds
 of captions."""
 
 
@@ -39,7 +39,7 @@ class UsableReplies:
         return bool(self._invalid.total()) and not self._usable.total()
 
     def lost_rounds(self, now: int) -> int:
-        """The number of rounds in a row, the last of them before round `now`, that had invalid replies alone.
+        """The number of rounds in a row, the last of them before round `now`, that had only invalid replies.
 
         Rounds without any reply are passed over.
         """

@@ -133,7 +133,7 @@ class LibraryReader:
         return known if known is not None and known.reads(text) else None
 
     def where(self, condition: str | None) -> Self:
-        """The library with those videos alone for which a condition in SQL holds, now and later; itself for None.
+        """The library with only those videos for which a condition in SQL holds, now and later; itself for None.
 
         It is for reading. Raises QueryError for a condition that cannot run (see `kinodex.index.conditions`), or that
         holds for no video.

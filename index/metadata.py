@@ -46,7 +46,7 @@ Row = Mapping[str, Any]
 """Values by column."""
 CONDITIONS_KEPT = 64
 FEW_VALUES = 20
-"""A column with at most so many different values is a choice among them."""
+"""A column with at most this many different values is a choice among them."""
 
 
 @dataclass(frozen=True, slots=True)

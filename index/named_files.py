@@ -30,7 +30,7 @@ def open_named(path: Path) -> BinaryIO:
 
 
 def read_bytes(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
-    """Read a file of at most so many bytes; raises OSError."""
+    """Read a file of at most this many bytes; raises OSError."""
     with open_named(path) as file:
         content = file.read(most_bytes + 1)
         if not content and S_ISFIFO(os.fstat(file.fileno()).st_mode):

@@ -55,7 +55,7 @@ def is_deep(content: bytes) -> bool:
 
 
 def values_within(value: object, depth: int) -> Iterator[object]:
-    """Yield a value of JSON and all values inside it, down to so many levels, each before what it holds."""
+    """Yield a value of JSON and all values inside it, down to this many levels, each before what it holds."""
     yield value
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for each in inner if depth else ():

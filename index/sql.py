@@ -227,5 +227,5 @@ def _query_error(library: LibraryReader, sql: str, text: str, names: list[str]) 
         near = get_close_matches(unknown[1].lower(), names, n=1, cutoff=LEAST_LIKENESS)
         reason = f"there is no table {unknown[1]}{f'; did you mean {near[0]}?' if near else ''}"
     if "file system operations are disabled" in reason:
-        reason = f"{reason}: SQL reads the library alone"
+        reason = f"{reason}: SQL reads only the library"
     return QueryError(f"got {sql!r:.200}: {reason}; the tables of {library.uri} are {', '.join(names)}")

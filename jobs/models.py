@@ -109,7 +109,7 @@ def check_known_world(choice: ModelChoice, space: Fingerprint, *, has_pictures: 
     if knows_world(choice, space, has_pictures=has_pictures):
         return
     raise UsageError(
-        f"the built-in model knows the drawn films of the space builtin alone, and this library is in {space}: its "
+        f"the built-in model knows only the drawn films of the space builtin, and this library is in {space}: its "
         "answers would be nonsense; name a language model with --model (and --base-url), or give --anyway"
     )
 
@@ -122,7 +122,7 @@ def check_sight(choice: ModelChoice, agent: Variant) -> None:
 
     readers = ", ".join(each.name for each in VARIANTS if each.sees_video and not each.needs_pictures)
     raise UsageError(
-        f"got --model {choice.model}, which reads text alone, and the agent {agent.name} shows it frames; give --agent "
+        f"got --model {choice.model}, which reads only text, and the agent {agent.name} shows it frames; give --agent "
         f"with one that reads words ({readers}), or a model that sees: --model NAME --base-url URL"
     )
 

@@ -46,7 +46,7 @@ class Crew(Generic[W]):
         return {number: each for number, each in enumerate(self.started) if not each.is_lost}
 
     def grow(self, size: int) -> range:
-        """Start workers until so many are there; returns the numbers of the new ones."""
+        """Start workers until this many are there; returns the numbers of the new ones."""
         first, lacking = len(self.started), size - len(self.there)
         for _ in range(lacking):
             self.started.append(self._start())

@@ -299,7 +299,7 @@ class Desk:
 
 
 def videos_left_out(variant: Variant, settings: Mapping[str, Any], count: int) -> str | None:
-    """Say that an agent looks at some of so many videos; None where it looks at all."""
+    """Say that an agent looks at some of this many videos; None where it looks at all."""
     from kinodex.agent.variants.settings import with_settings
 
     most = getattr(with_settings(variant.parameters(0.0), settings), "videos", None)

@@ -128,7 +128,7 @@ class Library:
 
     @checked
     def where(self, condition: str | None) -> Library:
-        """The library with those videos alone for which a condition on their columns holds, for all that reads.
+        """The library with only those videos for which a condition on their columns holds, for all that reads.
 
         `opened.where("camera = 'front' AND recorded_at >= '2026-03-01'").search(...)`; columns are those of
         `info().columns`, and title, uri, duration_s, fps, width_px, height_px, codec, frames and ingested_at. It

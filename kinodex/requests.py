@@ -135,7 +135,7 @@ class Ground(Films):
     ] = Field(default=0, ge=0, le=MOST_VERIFIED)  # fmt: skip
     pad_s: Annotated[float, Flag("Seconds to add before and after each.", "--pad")] = Field(default=0.0, ge=0)
     join_s: Annotated[
-        float | None, Flag("Make one of those at most so many seconds apart; 0: that touch; -1: none.", "--join")
+        float | None, Flag("Make one of those at most this many seconds apart; 0: that touch; -1: none.", "--join")
     ] = None
     snap: Annotated[bool, Flag("End at cuts: padding shows no other shot.")] = False
 

@@ -27,8 +27,8 @@ Pictures = NDArray[np.float32]
 SMALL_PX = (48, 28)
 """Width and height of the pictures that are compared: noise and grain are gone, and it costs next to nothing."""
 CUT_STEP, CUT_RATIO, CUT_AROUND = 15.0, 2.0, 4
-"""A cut changes the mean value of the small picture by so much, and so many times as much as any of the steps around,
-so many on either side, which count as one more than they are."""
+"""A cut changes the mean value of the small picture by so much, and this many times as much as any of the steps around,
+this many on either side, which count as one more than they are."""
 FADE_STEP, FADE_RESIDUE = 20.0, 0.2
 """A fade changes it by so much, and no frame in it is further from the mixture than this share of that."""
 FADE_S = (0.15, 2.5)

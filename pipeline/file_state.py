@@ -12,7 +12,7 @@ class FileState:
     """State of the file at `path`: its size, its times of change in ns, its inode.
 
     A file that is replaced by renaming, written in place or restored to its old time differs in one of them: `ctime_ns`
-    is set by the kernel alone. The device is left out, because other machines number theirs otherwise.
+    is set only by the kernel. The device is left out, because other machines number theirs otherwise.
     """
 
     path: str

@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 
 class Interrupted(Exception):
-    """Nobody wants the bytes any more. Raised by a `Check` alone, and passed on as it is."""
+    """Nobody wants the bytes any more. Raised only by a `Check`, and passed on as it is."""
 
 
 Check = Callable[[], None]

@@ -1,4 +1,4 @@
-"""Origins that the user named: credentials go to those alone, and other addresses are read without any.
+"""Origins that the user named: credentials go only to those, and other addresses are read without any.
 
 An address in a library, a manifest or a playlist was written by somebody else, and what is configured for the web
 (`FSSPEC_HTTP`, fsspec's own files) would send a token to whatever host stands there. An origin is named by a source
@@ -59,7 +59,7 @@ def check_stored(uri: str) -> None:
     """Raise SourceForbidden for an address that the user did not name, and that may not be read."""
     if not may_read(uri):
         raise SourceForbidden(
-            f"{uri}: an address that is stored or listed is read by http, https and object stores alone; name it as a "
+            f"{uri}: an address that is stored or listed is read only by http, https and object stores; name it as a "
             f"source of the command, or its origin in {ORIGINS} (not one that joins several by ::)"
         )
 

@@ -50,7 +50,7 @@ def is_talk(question: Question) -> bool:
 
 
 def screen_reply(question: Question, notes: Sequence[Note], frames: int = 0) -> dict[str, Any] | None:
-    """An answer as JSON values from text on screen; its evidence counts on from so many frames. None without one."""
+    """An answer as JSON values from text on screen; its evidence counts on from this many frames. None without one."""
     verdict = read_screen(question, notes)
     if verdict.choice is None:
         return None

@@ -59,7 +59,7 @@ class Account:
         return self.rounds
 
     def begin_call(self, frames: Sequence[ShownFrame], tokens: int = 0) -> None:
-        """Count a call of about so many tokens as in flight, and its frames as shown."""
+        """Count a call of about this many tokens as in flight, and its frames as shown."""
         self._in_flight += 1
         self._in_flight_tokens += tokens
         self.count_shown(frames)
@@ -157,7 +157,7 @@ class Account:
         return self._over(Ledger(input_tokens=tokens, cost=cost, seconds=seconds))
 
     def _calls(self, count: int) -> Ledger:
-        """Expected costs of so many calls: of the largest so far, and more, since conversations grow."""
+        """Expected costs of this many calls: of the largest so far, and more, since conversations grow."""
         most, grown = self._largest, count * GROWTH
         return Ledger(
             input_tokens=math.ceil(grown * most.input_tokens), cost=grown * most.cost, seconds=grown * most.seconds

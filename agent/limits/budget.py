@@ -10,7 +10,7 @@ from kinodex.agent.errors import BadSettings
 from kinodex.index.flags import Flag
 
 LARGEST = 2**63
-"""Of numbers in a trace: other programs read them with so many bits."""
+"""Of numbers in a trace: other programs read them with this many bits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ class Generator:
         return call.generated
 
     def has_room(self, prompt_tokens: int) -> bool:
-        """True if the model can hold a prompt of so many tokens and a reply."""
+        """True if the model can hold a prompt of this many tokens and a reply."""
         return prompt_tokens + self.max_new_tokens <= self.context_tokens
 
     def _batch_with(self, call: _Call) -> list[_Call]:

@@ -94,7 +94,7 @@ class AcceptedForm:
         return most if self.context_tokens is None else max(1, min(most, int(REPLY_SHARE * self.context_tokens)))
 
     def limit_context(self, tokens: int) -> None:
-        """Remember that the model holds no more than so many tokens."""
+        """Remember that the model holds no more than this many tokens."""
         if self.context_tokens is None or tokens < self.context_tokens:
             self.context_tokens = tokens
             change = f"a reply has {self.reply_tokens:,} at most, and longer requests quote less or show fewer frames"

@@ -146,7 +146,7 @@ class OpenAIModel:
                 return shorter, fewer_tokens
 
     def _learn_context(self, tokens: int, limit_tokens: int | None) -> None:
-        """Learn from a refusal of so many tokens, as they were estimated: the limit is the server's where it names one.
+        """Learn from a refusal of this many estimated tokens: the limit is the server's where it names one.
 
         If it names none, or counts more than the estimate, the next try is shorter.
         """

@@ -39,7 +39,7 @@ CLIPPED_CHARACTERS = 300
 NEAREST = 5
 COMPLETIONS = "chat completions"
 """What a server is asked for, unless it is something else."""
-READERS = "`kinodex agents` says which agents read text alone"
+READERS = "`kinodex agents` says which agents read only text"
 
 
 def clip(value: object, role: Role) -> str:

@@ -75,7 +75,7 @@ class Role(BaseModel):
     """If a reply begins with its reasons, in a short field; models that think before they write do without."""
     joint_schema: bool | None = None
     """If all requests of a run are sent with one schema of their replies, so that a prefix cache that holds the schema
-    before the messages serves them all; None: for OpenAI's own API alone."""
+    before the messages serves them all; None: only for OpenAI's own API."""
     context_tokens: PositiveInt | None = None
     """The tokens of a request and its reply that the model can hold; None: as the server says, when it matters."""
     seed: int | None = None

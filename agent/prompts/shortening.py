@@ -78,7 +78,7 @@ def fit_context(request: Q, context_tokens: int, reply_tokens: int, count: Calla
 
 
 def shorten_request(request: Q, characters: int) -> Q:
-    """Take about so many characters off the quoted words of a request; the same request if it quotes none."""
+    """Take about this many characters off the quoted words of a request; the same request if it quotes none."""
     for field, attribute in QUOTED:
         items = getattr(request, field, ())
         texts = [_quoted(item, attribute) for item in items]
@@ -128,7 +128,7 @@ def quoted_characters(request: Request[Any]) -> int:
 
 
 def shorten_texts(texts: Sequence[str], characters: int) -> list[str]:
-    """Cut the longest of some texts so that all have about so many characters together; none is cut to nothing."""
+    """Cut the longest of some texts so that all have about this many characters together; none is cut to nothing."""
     limit = _limit([len(text) for text in texts], max(0, characters))
     return [text if len(text) <= limit else _cut(text, limit) for text in texts]
 

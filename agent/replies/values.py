@@ -117,7 +117,7 @@ def _text_of(value: object) -> str | None:
     if not isinstance(value, str):
         return None
     if len(value) > MOST_CHARACTERS:
-        raise ValueError(f"{len(value)} characters are no number; give the number alone")
+        raise ValueError(f"{len(value)} characters are no number; give only the number")
     if _DENIED.search(value):
         raise ValueError(f"{value[:60]!r} denies something; give the number that is meant")
     return value.strip()

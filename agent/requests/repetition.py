@@ -29,7 +29,7 @@ def check_not_looping(text: str) -> None:
 
 
 def check_not_echoed(text: str, instructions: str, words: int = ECHOED) -> None:
-    """Raise `InvalidReply` for a text that has so many words in a row from the instructions for it."""
+    """Raise `InvalidReply` for a text that has this many words in a row from the instructions for it."""
     if not set(_runs(_words(text), words)).isdisjoint(_runs(_words(instructions), words)):
         raise InvalidReply("it repeats the instructions; say what is known of the part instead")
 

@@ -143,7 +143,7 @@ def _resolved(node: object, definitions: Mapping[str, Any], around: tuple[str, .
             raise BadSettings(f"{place} is an array without items; say what it holds")
         return plain | {"items": _resolved(node["items"], definitions, _deeper(around, place), f"each of {place}")}
     if kind == "string" and not all(isinstance(each, str) for each in (*node.get("enum", ()), node.get("const", ""))):
-        raise BadSettings(f"{place} is one of {node.get('enum', [node.get('const')])}; give texts alone")
+        raise BadSettings(f"{place} is one of {node.get('enum', [node.get('const')])}; give only texts")
     return plain
 
 

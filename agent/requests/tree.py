@@ -216,7 +216,7 @@ class ScoreSegments(RunRequest[SegmentScores], InParts[SegmentScores]):
     in_full: bool = False
     """The prompt has all of the history with its reasons, as the papers' have; else the best of what is open."""
     fresh: int = 0
-    """The last so many frames are new; 0: those are at which `segments` meet."""
+    """The number of frames that are new, the last ones; 0: those are at which `segments` meet."""
 
     def schema(self, *, reasoning: bool = True) -> Schema:
         schema = super().schema(reasoning=reasoning)

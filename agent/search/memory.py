@@ -37,7 +37,7 @@ class Memory:
     exact: bool = False
 
     def make_room(self, count: int) -> list[ShownFrame]:
-        """Remove what has to leave before so many frames are added, and return it."""
+        """Remove what has to leave before this many frames are added, and return it."""
         return [] if self.exact else self._let_go(len(self.held) + count - self.capacity - self.slack)
 
     def _let_go(self, count: int) -> list[ShownFrame]:

@@ -295,7 +295,7 @@ async def _describe_one(
 
 
 def _affordable(account: Account, before: Ledger, taken: int, done: int, frames: int, share: float) -> int:
-    """Number of further scenes of up to so many frames that fit into this share of what budgets allowed before.
+    """Number of further scenes of up to this many frames that fit into this share of what budgets allowed before.
 
     Each is expected to cost as much as the `done` ones did; `taken` is the number of frames taken before.
     """

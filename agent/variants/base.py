@@ -24,7 +24,7 @@ THOUGHT = "Nothing that is known so far shows it clearly; a closer look at the n
 class Variant:
     """An agent under its name. `run` takes parameters of the class that `parameters` makes.
 
-    `parameters` returns the defaults for a longest video of so many seconds: a frozen dataclass with, at least,
+    `parameters` returns the defaults for a longest video of this many seconds: a frozen dataclass with, at least,
     `rounds`, the paper's own limit of rounds or steps. `uses` names the kinds that the agent reads besides
     frames; there may be none. `ablations` are settings of its parameters, by the name of the part
     that they switch off.

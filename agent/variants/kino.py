@@ -99,7 +99,7 @@ class KinoParameters:
     pictures: Pictures = "small"
     """The size at which frames are shown: all at low detail, the new ones at full, or all at full."""
     quotes: bool = True
-    """Requests show what is said and stands on screen around their frames; else they see pictures alone."""
+    """Requests show what is said and stands on screen around their frames; else they see only pictures."""
     anchors_from: AnchorsFrom = "all"
     """Where queries find matches: in pictures, in words (speech, text on screen, captions), or in both."""
     form = "ours"  # no setting: there is no paper's form

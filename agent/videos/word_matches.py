@@ -6,7 +6,7 @@ for a line of usual length. The chance of a line is the probability that such a 
 surprising. It grows with the number of words that a query has, so that a long question is not found in every line.
 
 A lone common word is nothing: a line counts only if it is less likely than not, and if fewer lines would match as
-well by chance than there are places (`places`), as for the best frames of a video, of which so many are taken
+well by chance than there are places (`places`), as for the best frames of a video, of which this many are taken
 whatever they show.
 
 No stemming, and words are cut as the library's search cuts them (`kinodex.index.terms`). Repeated words count once,

@@ -57,7 +57,7 @@ def shares(pieces: Pieces, readers: Readers, seed: tuple[int, ...] | None) -> li
 
 
 def _deal(rows: NDArray[np.int64], hands: int) -> list[NDArray[np.int64]]:
-    """Deal pieces of so many rows one after another, each to the hand with the fewest rows."""
+    """Deal pieces of this many rows one after another, each to the hand with the fewest rows."""
     if hands == 1:
         return [np.arange(len(rows))]
     loads = [(0, hand) for hand in range(hands)]

@@ -44,7 +44,7 @@ frames, and with 200 some 90."""
 MOST_TIED = 1000
 """Rows from which on no more are fetched to find the earliest of equal ones."""
 SMALL_TABLE = 4096
-"""Up to so many vectors are compared in memory, where all are searched."""
+"""Up to this many vectors are compared in memory, where all are searched."""
 MIN_WALK = 100
 """However small a graph is: of 30,000 frames 50 candidates miss some of the best."""
 Rows = list[dict[str, Any]]

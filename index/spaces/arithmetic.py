@@ -21,7 +21,7 @@ MIN_COSINE = 0.9995
 SMALL_TOWER_PARAMETERS = 20_000_000
 """Towers below this stay in fp32: they are quick anyway, and so give the same vectors on every machine."""
 MANY_CONVOLUTIONS = 3
-"""A tower with so many convolutions is made of them; a transformer has one, which cuts a picture into patches."""
+"""A tower with this many convolutions is made of them; a transformer has one, which cuts a picture into patches."""
 TRIAL_IMAGES = 4
 
 
@@ -89,7 +89,7 @@ def arithmetic_of(tower: torch.nn.Module) -> str:
 
 @contextmanager
 def torch_threads(count: int) -> Iterator[None]:
-    """Compute with so many threads of torch within this block; they are the process's own number, for all models."""
+    """Compute with this many threads of torch within this block; they are the process's own number, for all models."""
     import torch
 
     before = torch.get_num_threads()

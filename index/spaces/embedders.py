@@ -45,7 +45,7 @@ class ImageEmbedder(InSpace, Protocol):
         """Arithmetic that makes the vectors ("float32, ONNX Runtime 1.32.0"), for people to read."""
 
     def threads(self, count: int) -> AbstractContextManager[None]:
-        """Compute with so many threads for each call of `embed` within a block."""
+        """Compute with this many threads for each call of `embed` within a block."""
 
     def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Make the tower's input [3, h, w] of a picture [H, W, 3]."""

@@ -73,7 +73,7 @@ class ImageTower:
 
     @contextmanager
     def threads(self, count: int) -> Iterator[None]:
-        """Compute with so many threads for each call of `embed` within this block."""
+        """Compute with this many threads for each call of `embed` within this block."""
         before = self._threads
         self._use_threads(count)
         try:

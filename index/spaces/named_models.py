@@ -1,4 +1,4 @@
-"""Names of models that the user gave on this machine: one that a library alone names is neither opened nor fetched.
+"""Names of models that the user gave on this machine: one that only a library names is neither opened nor fetched.
 
 A library may come from anybody, and the name of a model in it may be a folder of that library, a path of this machine
 or a model of somebody on the hub. A name counts as the user's once a command or a call gave it here, or while it stands

@@ -112,7 +112,7 @@ def cut(
 
     A weight that is larger than that has a part of its own.
 
-    Weights in half precision are cast to float32 where they are used. What depends on weights alone is computed in
+    Weights in half precision are cast to float32 where they are used. What depends only on weights is computed in
     every part that uses it.
     """
     from onnx import helper, shape_inference
@@ -139,7 +139,7 @@ def cut(
 
 
 def _fixed(nodes: Iterable[Any], weights: Weights) -> dict[str, Any]:
-    """Find the nodes whose values depend on weights alone, by the names of these values."""
+    """Find the nodes whose values depend only on weights, by the names of these values."""
     fixed: dict[str, Any] = {}
     for node in nodes:
         if all(name in weights or name in fixed for name in _inputs(node)):

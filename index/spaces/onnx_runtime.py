@@ -28,7 +28,7 @@ def import_onnxruntime() -> Any:
 
 
 def open_session(graph: bytes, folder: Path, threads: int = 0, *, once: bool = False) -> Any:
-    """Open an ONNX graph of a folder with so many threads, 0 being one a core; raises TowersDamaged if it is none.
+    """Open an ONNX graph of a folder with this many threads, 0 being one a core; raises TowersDamaged if it is none.
 
     A graph that is run `once` is not made quicker first: that takes longer than running it, and twice the memory. ONNX
     Runtime knows no operators but its own, and reads weights outside the graph from no other folder.

@@ -97,7 +97,7 @@ class Space:
         return "; ".join(filter(None, [arithmetic_of(self._model.visual), self.note]))
 
     def threads(self, count: int) -> AbstractContextManager[None]:
-        """Compute with so many threads within a block; they are the process's own number, for all spaces."""
+        """Compute with this many threads within a block; they are the process's own number, for all spaces."""
         return torch_threads(count)
 
     def text_parts(self) -> tuple[Any, Any]:

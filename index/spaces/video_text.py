@@ -60,7 +60,7 @@ class VideoTextModel:
 
     @property
     def fixed_frames(self) -> int | None:
-        """Frames of a window, of which X-CLIP takes so many and no others; None of a model that takes any number."""
+        """Frames of a window, of which X-CLIP takes this many and no others; None of a model that takes any number."""
         return int(self.model.config.vision_config.num_frames) if self.kind == XCLIP else None
 
     @property

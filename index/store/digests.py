@@ -98,7 +98,7 @@ def _bytes(array: pa.Array) -> Iterable[bytes]:
 
 
 def _cut(numbers: pa.Array, size: int) -> list[bytes]:
-    """Cut numbers into the bytes of so many each, bit by bit as they are stored."""
+    """Cut numbers into the bytes of this many each, bit by bit as they are stored."""
     values = np.ascontiguousarray(numbers.to_numpy(zero_copy_only=False))
     content, step = values.tobytes(), size * values.itemsize
     return [content[first : first + step] for first in range(0, len(content), step)]

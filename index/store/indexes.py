@@ -37,7 +37,7 @@ SMALL = ("segments", "captions", "detections", "speech", "videos", "additions", 
 MOST_SEGMENTS = 8
 """Segments of an index, each with the rows that were new at its time. A search looks into all of them."""
 MOST_MERGED_LINES = 500_000
-"""From so many lines on an index of words is built again where others are merged or follow their rows into joined
+"""From this many lines on an index of words is built again where others are merged or follow their rows into joined
 fragments. Lance 14.0.2 asks for tens of gigabytes for either once a word stands in 2^20 lines, which ends the process;
 building takes 2 s a million lines."""
 SMALL_FRAGMENT_ROWS = 100_000

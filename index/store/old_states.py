@@ -61,7 +61,7 @@ def delete_uncommitted(tables: Tables, name: str) -> None:
 
 
 def _old_versions(uri: str, name: str, table: LanceDataset, keep_s: float) -> list[int]:
-    """List the states that are older than so many seconds, all but the newest for 0."""
+    """List the states that are older than this many seconds, all but the newest for 0."""
     versions = sorted(ref["version"] for ref in table.version_refs())[:-1]
     if not keep_s:
         return versions

@@ -39,7 +39,7 @@ def is_local(uri: str) -> bool:
 
 
 def entries_at(uri: str) -> list[str]:
-    """List what lies at a library's place, in an object store folders alone; nothing where there is nothing."""
+    """List what lies at a library's place, in an object store only folders; nothing where there is nothing."""
     with storage_errors(uri):
         if is_local(uri):
             try:

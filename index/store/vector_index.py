@@ -26,7 +26,7 @@ PART_ROWS = 1 << 20
 FULL_SHARE = 0.5
 """A part of this share of the most rows is not built again."""
 MIN_JOINED = 3
-"""So many small parts are built again as one."""
+"""This many small parts are built again as one."""
 MIN_PART_ROWS = 100_000
 """A part is no smaller than this for want of memory: a search would walk too many."""
 GRAPH_BYTES, NUMBER_BYTES = 2_500, 4
@@ -103,7 +103,7 @@ def plan_parts(state: IndexState, part_rows: int) -> list[Part]:
 
 
 def _packed(pieces: Sequence[Part], part_rows: int) -> list[Part]:
-    """Join pieces, in the order of their fragments, to parts of so many rows; a larger piece is a part of its own."""
+    """Join pieces, in the order of their fragments, to parts of this many rows; a larger piece is a part of its own."""
     parts: list[Part] = []
     for piece in sorted(pieces, key=lambda each: min(each.fragments)):
         if parts and parts[-1].rows + piece.rows <= part_rows:

@@ -125,7 +125,7 @@ class ExtractWriter(Writer[Extracts]):
         return [Part(each.start_s, each.end_s) for each in (film.chapters if level == "chapter" else film.scenes)]
 
     def _sees(self, video: VideoRow) -> bool:
-        """True if the model is shown frames; one in this process reads text alone."""
+        """True if the model is shown frames; one in this process reads only text."""
         return bool(video.frames and self.stage.frames_a_part and self.stage.base_url is not None)
 
     def _requests(self, video: VideoRow, parts: Mapping[int, Part], notes: Sequence[Note]) -> list[ExtractRows]:

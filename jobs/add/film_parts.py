@@ -74,7 +74,7 @@ def read_film(library: Library, video: VideoRow) -> Film:
 
 
 def thinned(notes: Sequence[Note], most_characters: int = MOST_CHARACTERS) -> tuple[Note, ...]:
-    """Take notes at even distances, so many that their texts stay within a number of characters; at least one."""
+    """Take notes at even distances, as many as keep their texts within a number of characters; at least one."""
     length = sum(len(note.text) for note in notes)
     if length <= most_characters:
         return tuple(notes)

@@ -143,7 +143,7 @@ class ColumnMaker(StageWork[Map]):
             yield spans, {name: given[name] for name in wanted}
 
     def _columns(self, count: int, made: Any) -> pa.Table:
-        """A table of so many rows from what the function returned; raises UsageError for what is none."""
+        """A table of this many rows from what the function returned; raises UsageError for what is none."""
         name = name_of(self.stage.function)
         try:
             columns = _as_columns(made, self.model)

@@ -53,7 +53,7 @@ class AddWorker:
 
 @contextmanager
 def ray_executor(workers: int | None, address: str | None) -> Iterator[Run]:
-    """Connect to the cluster at `address`, or start one, for so many actors (None: one a GPU, else one a core)."""
+    """Connect to the cluster at `address`, or start one, for this many actors (None: one a GPU, else one a core)."""
     with connected(address):
         yield partial(add_on_ray, workers)
 

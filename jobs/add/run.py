@@ -190,7 +190,7 @@ class AddReport:
 
 VIDEOS_A_COMMIT = 8
 SECONDS_A_COMMIT = 30.0
-"""Rows are written after so many videos or so long: a kill loses no more of a slow model's work."""
+"""Rows are written after this many videos or so long: a kill loses no more of a slow model's work."""
 
 Watch = Callable[[int, int, VideoOutcome], None]
 """Gets the number of videos that are done, of all videos, and the outcome of the last one."""

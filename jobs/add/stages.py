@@ -72,7 +72,7 @@ class Chapters(Written):
     model: Annotated[
         str,
         Flag(
-            "A model of transformers (hub id or folder; one for text alone will do), or one that --base-url serves.",
+            "A model of transformers (hub id or folder; it need not see), or one that --base-url serves.",
             "--model",
         ),
     ]
@@ -110,14 +110,14 @@ class Clips(Stage):
     window_s: Annotated[float, Flag("Seconds of a window, 2 to 8.", "--window")] = 4.0
     stride_s: Annotated[float, Flag("Seconds from the start of a window to that of the next.", "--stride")] = 2.0
     fps: Annotated[
-        float | None, Flag("Decode the sources once at so many frames a second. Default: stored frames.")
+        float | None, Flag("Decode the sources once at this many frames a second. Default: stored frames.")
     ] = None
     frames: Annotated[int | None, Flag("Frames of a window. Default: the model's own number, or 8.")] = Field(
         default=None, ge=1, le=64
     )
     instruction: Annotated[
         str,
-        Flag("Instruction to a served model before each window and query; '' sends these alone.", is_rare=True),
+        Flag("Instruction to a served model before each window and query; '' sends only these.", is_rare=True),
     ] = "Represent the user's input."
     batch: Annotated[int, Flag("Windows at once.")] = Field(default=8, ge=1)
     input_price: InputPrice = Field(default=0.0, ge=0)

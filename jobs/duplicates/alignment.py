@@ -30,7 +30,7 @@ FINE_STEPS = np.arange(-4, 5) / 4
 SPEED_PRICE = 0.97
 """Another speed than 1 must explain so much more."""
 MOST_PARTS = 32
-"""A film that was cut and put together again has so many parts at most that are looked for."""
+"""A film that was cut and put together again has this many parts at most that are looked for."""
 DRIFT_STEPS = np.arange(-16, 17) / 2
 DRIFT_ROUNDS = 6
 SPEED_LIMITS = (0.5, 2.0)

@@ -78,7 +78,7 @@ def pairs_by_index(
 
 
 def best_partners(votes: Mapping[Pair, int], least: int) -> list[Pair]:
-    """Keep the pairs with so many votes that are among the best `PARTNERS` of one of their videos, in a fixed order."""
+    """Keep the pairs with this many votes among the best `PARTNERS` of one of their videos, in a fixed order."""
     of_video: dict[str, list[tuple[int, Pair]]] = defaultdict(list)
     for pair, count in votes.items():
         if count >= least:

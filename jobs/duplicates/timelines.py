@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kinodex.index.library import LibraryReader
 
 MEAN_VIDEOS = 500
-"""The mean of a library is that of so many of its videos, chosen by their ids, which are hashes of the files."""
+"""The mean of a library is that of this many of its videos, chosen by their ids, which are hashes of the files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ IN_ORDER = (*(name for _, name in LENGTHS), LONGER, "short", "medium", "long")
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """Questions that ended after so many rounds: their number and share, and the accuracy among them (Figure 7)."""
+    """Questions that ended after this many rounds: their number and share, and the accuracy among them (Figure 7)."""
 
     rounds: int
     questions: int

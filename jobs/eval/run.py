@@ -52,7 +52,7 @@ class RunOptions:
 
 
 def items_for(requests: int) -> int:
-    """Number of items in progress that keep so many requests in flight: while one is prepared, another waits."""
+    """Number of items in progress that keep this many requests in flight: while one is prepared, another waits."""
     return 2 * requests
 
 

@@ -97,7 +97,7 @@ class _SolveActor(Actor):
 
 @asynccontextmanager
 async def ray_solver(context: RunContext, workers: int | None, address: str | None) -> AsyncIterator[Solve]:
-    """Give a function as `open_solver` does, of so many actors (None: one a core) at `address`, or here."""
+    """Give a function as `open_solver` does, of this many actors (None: one a core) at `address`, or here."""
     with connected(address):
         size = workers or max(int(total_resources().get("CPU", 1)), 1)
         context = replace(context, choice=replace(context.choice, share=size))

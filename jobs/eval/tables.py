@@ -189,7 +189,7 @@ def comparison_facts(comparison: Comparison) -> list[str]:
     """Write what two runs share and where they differ, a line each."""
     lines = [
         f"{comparison.title}: a is {comparison.one}, b is {comparison.other}",
-        f"in both: {comparison.shared:,}; a alone: {comparison.only_one:,}; b alone: {comparison.only_other:,}",
+        f"in both: {comparison.shared:,}; only a: {comparison.only_one:,}; only b: {comparison.only_other:,}",
     ]
     if comparison.changed:
         lines.append(f"left out: {comparison.changed:,} questions whose ids agree and whose words or answers do not")

@@ -27,7 +27,7 @@ FRAMES_A_READ = 64
 def export_frames(
     library: LibraryReader, moments: Sequence[Moment], folder: Path, most: int | None = None
 ) -> list[dict[str, Any]]:
-    """Write the frames of each moment, at most so many, and `frames.csv` into a folder that is new or empty.
+    """Write the frames of each moment, at most this many, and `frames.csv` into a folder that is new or empty.
 
     Returns the rows of the table: a frame of two moments is one file in two rows.
     """
@@ -50,7 +50,7 @@ def export_frames(
 def frames_of(
     library: LibraryReader, moments: Sequence[Moment], most: int | None = None
 ) -> Iterator[tuple[Moment, StoredFrame]]:
-    """Yield the stored frames within each moment, or the one shown at its beginning, at most so many, evenly spread."""
+    """Yield the stored frames within each moment, or the one shown when it begins; at most this many, evenly spread."""
     held: dict[str, tuple[Any, Any]] = {}
     for moment in moments:
         video = moment.video

@@ -26,7 +26,7 @@ class HfSettings:
 
     vectors: Precision = "float16"
     shard_frames: int = 10_000
-    """A file holds whole videos of together at most so many frames, or one longer video."""
+    """A file holds whole videos of together at most this many frames, or one longer video."""
     split: str = "train"
 
     def __post_init__(self) -> None:

@@ -23,7 +23,7 @@ class MomentRule:
     """Rule by which moments become ranges to watch: padded within their video, ended at cuts, and joined.
 
     `snap`: the padding ends at the first cut on its way, and an end that lies less than `SNAP_S` inside its shot moves
-    to the cut. `join_s`: moments of one video at most so many seconds apart become one; below 0, or None, none do.
+    to the cut. `join_s`: moments of one video at most this many seconds apart become one; below 0, or None, none do.
     """
 
     pad_s: float = 0.0

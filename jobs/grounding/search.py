@@ -71,7 +71,7 @@ def ground(
 
 
 def _usual_videos(environment: Environment, searched: Sequence[str]) -> list[str]:
-    """The videos searched, and others evenly spaced over the library, `USUAL_VIDEOS` in all if there are so many."""
+    """The videos searched, and others evenly spaced over the library, `USUAL_VIDEOS` in all if there are that many."""
     others = sorted({video.video_id for video in environment.videos} - set(searched))
     count = min(len(others), max(USUAL_VIDEOS - len(searched), 0))
     spaced = [others[at * len(others) // count] for at in range(count)]

@@ -115,7 +115,7 @@ class IngestConfig(BaseModel):
     )
     bundle: int = Field(default=8, ge=1, le=10_000, description="sources that a worker is given at a time")
     video_base_s: float = Field(default=120.0, gt=0.0, description="time limit of a video, and")
-    video_rate: float = Field(default=2.0, ge=0.0, description="so many seconds more for each second of its length")
+    video_rate: float = Field(default=2.0, ge=0.0, description="this many seconds more for each second of its length")
     silence_s: float = Field(default=120.0, gt=0.0, description="a decoder without output for so long has hung")
     video_memory_mb: int = Field(default=1500, ge=100, description="memory that decoding one video may take")
     retry_failed: Annotated[bool, Flag("Try again what failed before; without SOURCES, only that.")] = Field(

@@ -365,6 +365,6 @@ class Coordinator:
 
 def _lost_message(source: Source) -> str:
     return (
-        f"{source.uri}: the worker that had it was lost {LOSSES} times, each time with this source alone; "
+        f"{source.uri}: the worker that had it was lost {LOSSES} times, each time with no other source; "
         "look at the cluster's logs (out of memory?), then use --retry-failed"
     )

@@ -131,7 +131,7 @@ class ProgressReports:
         self.current = ""
 
     def show(self, running: int, retried: int, *, if_due: bool = False) -> None:
-        """Show the progress with so many tasks that run and so many that were retried.
+        """Show the progress with this many tasks that run and this many that were retried.
 
         `if_due`: unless that was done a moment ago, since counting asks every worker.
         """

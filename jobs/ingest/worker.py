@@ -204,7 +204,7 @@ def _failure(chunk: Chunk, read: FetchedVideo, error: PipelineError | SpanDamage
 
 
 def embed_frames(frames: Sequence[SampledFrame], embed: Embed, filled: int) -> NDArray[np.float16]:
-    """Embed a batch of frames, `[n, dim]`; filled up to so many where a vector depends on the size of its batch."""
+    """Embed a batch of frames, `[n, dim]`; filled up to this many where a vector depends on the size of its batch."""
     inputs = [frame.model_input for frame in frames]
     inputs += inputs[-1:] * (filled - len(inputs))
     return embed(_stacked(inputs))[: len(frames)]

@@ -15,7 +15,7 @@ from kinodex.pipeline.errors import SubtitleError
 from kinodex.pipeline.sources import walk
 
 SMALL_BYTES, MOST_TIMES = 64_000_000, 50
-"""Texts of an archive are read if they take no more than this, or no more than so many times the archive's own size."""
+"""Texts of an archive are read if they take no more than this, or than this many times the archive's own size."""
 
 
 def read_files(

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 SMALL_BYTES = 40_000_000
 """Models of fewer bytes are loaded here, by torch: that is as quick, and the same on every machine."""
 CHILD_BYTES, CHILD_TIMES = 600_000_000, 3
-"""Memory that a child needs: so much for torch and open_clip, and the model so many times."""
+"""Memory that a child needs: so much for torch and open_clip, and the model this many times."""
 UNKNOWN_BYTES = 1_500_000_000
 """Taken for the size of a model that the hub may have to send first: that of the default space."""
 _children: dict[str, tuple[subprocess.Popen[str], TowerKind]] = {}

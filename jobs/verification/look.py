@@ -51,7 +51,7 @@ def verified(
     Raises UsageError for a model that cannot look, and a ModelError for one that gives no reply at all.
     """
     if not text.strip():
-        raise UsageError("got no words to look for in the moments; give a text, not a picture alone")
+        raise UsageError("got no words to look for in the moments; give a text beside the picture")
     if not 1 <= count <= MOST:
         raise UsageError(f"got {count} moments to look at; give a number from 1 to {MOST}")
     if isinstance(models, ModelChoice):

@@ -103,7 +103,7 @@ def answer_and_show(
 
 @contextmanager
 def _watch(*, quiet: bool, verbose: bool) -> Iterator[Callable[[Event], None] | None]:
-    """Show how a run goes: every step if `verbose`, else which round it is in, on a terminal alone."""
+    """Show how a run goes: every step if `verbose`, else which round it is in, only on a terminal."""
     from kinodex.cli.tree_view import TreeView
 
     err = error_console()

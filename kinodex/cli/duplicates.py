@@ -38,7 +38,7 @@ def duplicates(
     every: Annotated[
         float,
         typer.Option(
-            help="One frame each so many seconds of a video looks for others, eight or more a video. Less finds "
+            help="One frame each this many seconds of a video looks for others, eight or more a video. Less finds "
             "shorter shared parts of long videos, and takes longer."
         ),
     ] = 30.0,

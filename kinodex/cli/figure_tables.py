@@ -32,7 +32,7 @@ def print_all(lines: Sequence[str], tables: Sequence[Table], as_markdown: bool) 
 
 
 def fitting(table: Table, width: int) -> list[Table]:
-    """Cut a table into parts of at most so many characters a line, if the columns allow; each begins with the names.
+    """Cut a table into parts of at most this many characters a line, if the columns allow; each begins with the names.
 
     Names may take half of the line; longer ones are folded.
     """

@@ -166,6 +166,6 @@ def _show_import(imported: ImportResult, as_json: bool) -> None:
         return
     show_report(imported.report)
     known = f"{imported.left_out:,} left out, which had it before" if imported.left_out else ""
-    made = f"{imported.made:,} videos are new, known by their text alone" if imported.made else ""
+    made = f"{imported.made:,} videos are new, known only by their text" if imported.made else ""
     if known or made:
         console().print("; ".join(filter(None, [made, known])))

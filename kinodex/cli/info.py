@@ -12,7 +12,7 @@ from kinodex.cli.options import JsonOption, LibraryArgument, WhereOption, open_l
 def info(
     library: LibraryArgument,
     where: WhereOption = None,
-    limit: Annotated[int, typer.Option(min=0, help="At most so many videos and so many failures; 0: all.")] = 100,
+    limit: Annotated[int, typer.Option(min=0, help="At most this many videos and this many failures; 0: all.")] = 100,
     runs: Annotated[
         bool, typer.Option("--runs", help="Show the runs that wrote it: results, durations, the time of each stage.")
     ] = False,

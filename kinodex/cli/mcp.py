@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 UNTIL_240_S = Budget(seconds=240.0)
 """Clients of MCP give up at some point."""
 NO_MODEL = (
-    "no tool `ask`: the built-in model knows drawn films alone, and this library holds others; "
+    "no tool `ask`: the built-in model knows only drawn films, and this library holds others; "
     "name a language model with --model (and --base-url), or give --anyway"
 )
 

@@ -154,7 +154,7 @@ def _judge_images(endpoint: Endpoint, reply: Completion) -> CheckResult:
         return of_endpoint(SEVERAL, "missing", f"takes {most} in a request", todo)
     named = [each for each in COLOURS if each in reply.text.lower()]
     if len(named) < len(COLOURS):
-        todo = "set images = 1 for the role if it reads one alone: frames are then shown as contact sheets"
+        todo = "set images = 1 for the role if it reads only one: frames are then shown as contact sheets"
         message = f"takes {len(COLOURS)} in a request, and names {len(named)} of their colours: {_quoted(reply)}"
         return of_endpoint(SEVERAL, "missing", message, todo)
     return of_endpoint(SEVERAL, "ok", f"takes and tells apart {len(COLOURS)} in a request")

@@ -43,7 +43,7 @@ def _check_builtin() -> CheckResult:
     except (KinodexError, ImportError, OSError, RuntimeError) as error:
         todo = "pip install -U --force-reinstall kinodex, and torch and torchvision of one build"
         return of_models("builtin", "broken", f"{type(error).__name__}: {error}", todo)
-    return of_models("builtin", "ok", f"loaded, embeds a text in {dim} dimensions; knows drawings alone")
+    return of_models("builtin", "ok", f"loaded, embeds a text in {dim} dimensions; knows only drawings")
 
 
 def _check_hub() -> CheckResult:

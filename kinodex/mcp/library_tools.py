@@ -183,7 +183,7 @@ class LibraryTools:
                     "give times_s with a time or more, or else start_s, end_s and count, which spread frames"
                 )
             if len(times_s) > most:
-                left_out = f"the frames of the first {most} times alone, of {len(times_s):,} given"
+                left_out = f"only the frames of the first {most} times, of {len(times_s):,} given"
             stored = self.library.frames_at(row.video_id, times_s[:most], mode="shown")
             return image_blocks(row, stored, side_px, left_out)
         count = 4 if count is None else count

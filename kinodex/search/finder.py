@@ -138,7 +138,7 @@ class Finder:
             case "words":
                 meaning = self._meaning_of(words)
                 return search.words(words, *limits, meaning and meaning.every())
-            case "captions":  # they have vectors in the library's own space alone
+            case "captions":  # they have vectors only in the library's own space
                 return search.captions(words, self.embed(words) if self._in_own_space else None, *limits)
             case "chapters":
                 return search.chapters(words, scope, request.k)

@@ -128,7 +128,7 @@ def _admission(request: Request, guard: Guard) -> Response | None:
     if guard.token is None:
         if guard.names and host[1].strip("[]").lower() not in guard.names:
             own = "localhost" if guard.host in LOOPBACK else guard.host
-            return _refuse(request, 400, f"this server answers to {own} alone; start it with a token for other names")
+            return _refuse(request, 400, f"this server answers only to {own}; start it with a token for other names")
         return None
     if guard.is_shown_by(request):
         return None

@@ -18,7 +18,7 @@ SHORT_FILMS = 3
 Drawn = tuple[dict[str, Any], str, list[Any]]
 """The script of a film as JSON values, its subtitles (or nothing), and its questions."""
 Draw = Callable[[Path, float, int, bool, OnFrame, int], Drawn]
-"""Draws a film: file, seconds, seed, whether it has a narrator, called with each frame, one frame in so many."""
+"""Draws a film: file, seconds, seed, if it has a narrator, called with each frame, and the distance of drawn frames."""
 
 
 def draw_shots(path: Path, duration_s: float, seed: int, narrated: bool, on_frame: OnFrame, every: int) -> Drawn:

@@ -1,6 +1,6 @@
 """The one application of `kinodex serve`: pages, and on a server of questions all else.
 
-A site without questions, of traces alone, has the pages alone.
+A site without questions, only of traces, has only the pages.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ async def _refused(request: Request, error: Any) -> Response:
 
 
 async def _left(request: Request, error: Any) -> Response:
-    """A client that left in the middle of its body reads no reply: this is for the log alone."""
+    """A client that left in the middle of its body reads no reply: this is only for the log."""
     return json_response({}, status=CLIENT_LEFT)
 
 

@@ -13,7 +13,7 @@ from kinodex.jobs.errors import UsageError
 
 def spend(folder: Path, amount: float, now: datetime | None = None) -> None:
     """Add what one call of a model has cost. A line that a crash cut is taken away first: no other may continue it."""
-    import fcntl  # Unix alone has it
+    import fcntl  # only Unix has it
 
     place = _file(folder, now)
     place.parent.mkdir(parents=True, exist_ok=True)

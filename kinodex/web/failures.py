@@ -29,11 +29,11 @@ REMEDIES: tuple[tuple[type[Exception], str], ...] = (
     (KeyMissing, "Put the key into the environment of the server, and start it again."),
     (ModelUnknown, f"Start the server again with a model that the endpoint has; {DOCTOR} lists them."),
     (AllRejected, f"Correct the key or the address: {DOCTOR} tries both. Then start the server again."),
-    (TakesNoPictures, "Start the server again with a model that sees, or choose a method that reads words alone."),
+    (TakesNoPictures, "Start the server again with a model that sees, or choose a method that reads only words."),
     (ContextSpent, "Ask it again with fewer frames (under Limits), or about fewer videos."),
     (ModelRejected, f"See what the endpoint takes: {DOCTOR}. Or ask again with another method or fewer frames."),
     (ModelUnreachable, "Start the model's server, or start this one again with the right --base-url; then ask again."),
-    (NeedsPictures, "Choose a method that reads words alone, or videos with pictures."),
+    (NeedsPictures, "Choose a method that reads only words, or videos with pictures."),
     (QuestionFault, "Look at the terminal of the server: it shows the fault. Please report it."),
 )
 

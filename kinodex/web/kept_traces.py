@@ -95,7 +95,7 @@ class KeptTraces:
         return self.root / library_digest(self.uris[number])
 
     def new_key(self) -> str:
-        import fcntl  # Unix alone has it
+        import fcntl  # only Unix has it
 
         with self._lock_file().open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)

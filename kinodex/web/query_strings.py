@@ -14,7 +14,7 @@ R = TypeVar("R", bound=Request)
 MOST_S = 1e9
 """Seconds; no video is so long, and what is much more is too large for those who count in parts of a second."""
 MOST_NUMBER = 2**31 - 1
-"""Of what is counted in a library: a frame's number has so many bits."""
+"""Of what is counted in a library: a frame's number has this many bits."""
 POSTED = ("verify", "agent", "budget", "settings", "rules", "follow_up")
 """Fields that have models asked: a body that is posted can have them, an address that is only looked at cannot."""
 SHOWN = 40

@@ -1,6 +1,6 @@
 """Data for the page by key, from the traces, runs and libraries that the user named and from nothing else.
 
-A key consists of numbers alone, so no name that comes from a browser ever becomes a path.
+A key consists only of numbers, so no name that comes from a browser ever becomes a path.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class ViewerApi:
     def extract(self, number: int, name: str, start: int, condition: str | None) -> dict[str, Any]:
         """Rows of an extract from one on, each with the frame of its evidence, and facets of its columns.
 
-        With a condition those rows alone for which it holds; the facets are of all.
+        With a condition only those rows for which it holds; the facets are of all.
         """
         library = self._library(number)
         every = library.extracts.rows(name)

@@ -42,7 +42,7 @@ def known_tags(tags: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _degrees(text: str, digits: int, most: int) -> float | None:
-    """Read an angle of ISO 6709: degrees of so many digits or fewer, or with minutes, or with these and seconds too."""
+    """Read an angle of ISO 6709: degrees of at most this many digits, or with minutes, or with these and seconds."""
     whole, _, fraction = text[1:].partition(".")
     more = max(0, len(whole) - digits)
     parts = [whole[: len(whole) - more], *(whole[at : at + 2] for at in range(len(whole) - more, len(whole), 2))]

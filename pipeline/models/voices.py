@@ -41,7 +41,7 @@ persons at most 0.72."""
 LEAST_VOICE_S = 2.0
 """Voices with less speech than this are none of their own where there are others."""
 MOST_TOGETHER = 2000
-"""Lines that are grouped at once: the distances of so many take 16 MB."""
+"""Lines that are grouped at once: the distances of this many take 16 MB."""
 
 Vectors = NDArray[np.float32]
 

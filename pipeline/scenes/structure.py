@@ -26,7 +26,7 @@ from kinodex.pipeline.scenes.word_vectors import word_vectors
 SCENE_S = (60.0, 180.0)
 """Mean lengths between which scenes may lie: 40 to 120 in two hours, as films are counted by hand."""
 SHORT_FILM_SCENES, SHORT_FILM_SCENE_S = 8, 10.0
-"""A short film may have as many scenes as this, of so many seconds each: a minute may show six places."""
+"""A short film may have as many scenes as this, of this many seconds each: a minute may show six places."""
 SHORTEST_SCENE_S, SHORTEST_CHAPTER_S = 8.0, 30.0
 """Shorter ones have to stand out more: an inserted shot is no scene."""
 FILM_S, FILM_CHAPTERS = 7200.0, (8, 20)
@@ -36,13 +36,13 @@ SCENE_PRICE, CHAPTER_PRICE = 8.0, 3.0
 """Of a border, in units of noise. Shots that follow one another are more alike than others of a scene, scenes that do
 are not: with 3, a place of two minutes falls into three scenes, with 8 it is one."""
 LONGEST_SHARE = 3.0
-"""The longest group has so many times the items of the mean one, if there are as few as can be."""
+"""The longest group has this many times the items of the mean one, if there are as few as can be."""
 LEAST_PICTURE_NOISE, LEAST_WORD_NOISE = 0.02, 0.1
 """Squared distances of unit vectors: of pictures of one place with another in front of it, and of texts."""
 UNIT_S, MOST_UNITS = 1.0, 20_000
 """Segments shorter than this are taken together, and so are many of a recording of days: both bound the work."""
 SILENCE_S, SILENCE_PAUSES = 10.0, 3.0
-"""A silence of this length, and of so many times the film's usual pause, makes a border as cheap as one can."""
+"""A silence of this length, and of this many times the film's usual pause, makes a border as cheap as one can."""
 SILENT_PRICE, SPOKEN_PRICE = 0.8, 1.5
 """What a border costs in silence, and inside a spoken line, against one elsewhere."""
 

@@ -149,7 +149,7 @@ def served(place: str) -> Iterator[tuple[int, int]]:
 
 
 async def ask(port: int, texts: list[str], clients: int) -> list[float]:
-    """Put texts to the server, so many at once; returns the seconds of each."""
+    """Put texts to the server, this many at once; returns the seconds of each."""
     waiting, seconds = iter(texts), list[float]()
 
     async def client() -> None:

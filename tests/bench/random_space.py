@@ -50,7 +50,7 @@ def make_random_space(directory: Path, model: str) -> str:
 
 
 def write_random_tokenizer(folder: Path, words: int) -> None:
-    """Write `tokenizer.json` and `tokenizer_config.json` of exactly so many words; raises UsageError for too few."""
+    """Write `tokenizer.json` and `tokenizer_config.json` of exactly this many words; raises UsageError for too few."""
     import tokenizers
 
     singles = (*SPECIALS, *LETTERS)

@@ -43,10 +43,10 @@ K = 10
 FRAMES_READ = 16
 FRESH_QUERIES, COLD_QUERIES = 20, 5
 OPENED_S = 20.0
-"""After so many seconds no further library is opened for a kind of query: graphs of ten million frames take 10 s."""
+"""After this many seconds no further library is opened for a kind of query: graphs of ten million frames take 10 s."""
 ONE_VIDEO_GOAL_MS, IN_MEMORY_GOAL, RECALL_GOAL = 5.0, 2.0, 0.95
 SHARES, CONDITION_GOAL = (0.5, 0.05, 0.005, 0.0005), 2.0
-"""Shares of the videos for which conditions hold; a search of them takes at most so many times that of all."""
+"""Shares of the videos for which conditions hold; a search of them takes at most this many times that of all."""
 PAGE_GOAL_MS = 100.0
 """Of the search of the page, which is asked again while somebody types; without the text tower."""
 WHOLE_GOAL_MS = {1_000_000: 5.0, 10_000_000: 20.0}

@@ -123,7 +123,7 @@ def _ingest(uri: str) -> None:
 
 
 def _add_to_all(uri: str, stage: str, model: str, videos: int) -> None:
-    """Add as `kinodex add` does, until so many videos have the stage."""
+    """Add as `kinodex add` does, until this many videos have the stage."""
     library = Library.open(uri)
     done = 0
     library.additions.discard_leftovers(stage, model)

@@ -148,7 +148,7 @@ def test_a_model_that_reads_the_rows(library: Library) -> None:
 BAD_PLANS = {
     "no_column": (PLAN | {"condition": "colour = 'red'"}, 'Referenced column "colour" not found'),
     "no_select": (PLAN | {"select": "DELETE FROM found"}, "give one SELECT"),
-    "a_file": (PLAN | {"select": "SELECT * FROM read_csv('/etc/passwd')"}, "SQL reads the library alone"),
+    "a_file": (PLAN | {"select": "SELECT * FROM read_csv('/etc/passwd')"}, "SQL reads only the library"),
     "taken_name": (PLAN | {"fields": [{"name": "title", "kind": "text", "meaning": "it"}]}, "every extract has"),
     "no_words": (PLAN | {"search": " "}, "search or the row is empty"),
     "prose": ("I would look at all of them.", "JSON"),

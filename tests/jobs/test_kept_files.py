@@ -20,7 +20,7 @@ NONE = KeepLimits(1e9, 1e6)
 
 
 def replies(path: Path, days: dict[int, int]) -> None:
-    """Write replies of 10 KB, so many of each day, which is counted back from today; the oldest day comes first."""
+    """Write replies of 10 KB, this many of each day, which is counted back from today; the oldest day comes first."""
     with ResponseCache(path) as cache:
         for at, (ago, count) in enumerate(sorted(days.items(), reverse=True)):
             for number in range(count):

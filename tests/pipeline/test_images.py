@@ -110,7 +110,7 @@ SIDE_PX = 64
 
 
 def level(nits: float) -> int:
-    """The 16-bit level of PQ that shows so many cd/m2: the inverse of ST 2084's curve, by its own formula."""
+    """The 16-bit level of PQ that shows this many cd/m2: the inverse of ST 2084's curve, by its own formula."""
     power = (nits / 10_000) ** (2610 / 16384)
     return int(65535 * ((3424 / 4096 + 2413 / 128 * power) / (1 + 2392 / 128 * power)) ** (2523 / 32) + 0.5)
 

@@ -223,7 +223,7 @@ def last(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def count(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask which of four things passes so many times: "how many" needs no film, for two is the most frequent."""
+    """Ask which of four things passes this many times: "how many" needs no film, for two is the most frequent."""
     passes: dict[story.Prop, list[story.Event]] = defaultdict(list)
     for event, _scene in facts.of_kind("pass"):
         passes[event.who].append(event)

@@ -88,7 +88,7 @@ class EEAParameters:
     pictures: Pictures = "small"
     """The size at which frames are shown: all at low detail, the new ones at full, or all at full."""
     quotes: bool = True
-    """Requests show what is said and stands on screen at the times of their frames; else they see pictures alone."""
+    """Requests show what is said and stands on screen at the times of their frames; else they see only pictures."""
     anchors_from: AnchorsFrom = "all"
     """Where queries find anchors: in pictures, in words (speech, text on screen, captions), or in both."""
     chapters: bool = False

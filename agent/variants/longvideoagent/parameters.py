@@ -30,7 +30,7 @@ class LongVideoAgentParameters:
     videos: int = 4
     """So many videos are read even if they have more clips."""
     vision: bool = True
-    """The master may have clips looked at; else it reads subtitles alone."""
+    """The master may have clips looked at; else it reads only subtitles."""
     anchors_from: AnchorsFrom = "all"
     """Where clips and videos are found without the grounding agent: in pictures, in words, or in both."""
     chapters: bool = False

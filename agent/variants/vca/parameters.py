@@ -37,7 +37,7 @@ class VCAParameters:
     pictures: Pictures = "small"
     """The size at which frames are shown: all at low detail, the new ones at full, or all at full."""
     quotes: bool = True
-    """Requests show what is said and stands on screen at the times of their frames; else they see pictures alone."""
+    """Requests show what is said and stands on screen at the times of their frames; else they see only pictures."""
     anchors_from: AnchorsFrom = "all"
     """By what several videos are ranked: pictures, words (speech, text on screen, captions), or both."""
     chapters: bool = False

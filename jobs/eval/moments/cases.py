@@ -53,7 +53,7 @@ def make_cases(
     limit: int | None = None,
     pictures: Pictures = WORDS_ALONE,
 ) -> Cases:
-    """Match the items with a library's videos; `limit` keeps the first so many that can be searched.
+    """Match the items with a library's videos; at most `limit` of those that can be searched are kept.
 
     Raises UsageError if nothing is left.
     """

@@ -21,7 +21,7 @@ from kinodex.jobs.open import load_image_tower
 from kinodex.jobs.pictures import read_picture
 
 READ_PICTURES = ("frames", "fused")
-"""Contenders that search by a picture; the others read words alone."""
+"""Contenders that search by a picture; the others read only words."""
 EmbedPicture = Callable[[Path], NDArray[np.float32]]
 
 
@@ -42,7 +42,7 @@ def open_pictures(
 ) -> Pictures:
     """Load the image tower of the space, by torch or as the library carries it, if there is a picture to search by.
 
-    Contenders are compared on the same searches: those by a picture alone are left out if one reads words alone.
+    Contenders are compared on the same searches: those by a picture alone are left out if one reads only words.
     """
     blind = [name for name in systems if name not in READ_PICTURES]
     if not any(sample.image for sample in samples):

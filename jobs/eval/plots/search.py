@@ -98,8 +98,8 @@ def rounds_plot(report: EvalReport) -> Iterator[Plot]:
         figure.axes[0].set_ylabel("Questions (%)")
 
     caption = (
-        "The share of questions that ended after so many rounds (bar), the part of them answered rightly (solid), and "
-        f"the {scale.name.lower()} among them (number), as Figure 7 of EEA has it."
+        "The share of questions that ended after a number of rounds (bar), the part of them answered rightly (solid), "
+        f"and the {scale.name.lower()} among them (number), as Figure 7 of EEA has it."
     )
     yield from _panelled("rounds", "Rounds after which questions end", caption, draw, shown)
 

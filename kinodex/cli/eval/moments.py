@@ -43,7 +43,7 @@ class MomentRunOptions:
             "May be repeated."
         ),
     ] = None
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many searches.")] = None
+    limit: Annotated[int | None, typer.Option(min=1, help="Only this many searches, from the first on.")] = None
     where: WhereOption = None
     space: model_options.SpaceOption = None
     model: model_options.ModelOption = "builtin"
@@ -79,7 +79,7 @@ class MomentRunOptions:
 @with_groups
 def search(
     chosen: MomentRunOptions,
-    most: Annotated[int, typer.Option("-k", min=10, max=1000, help="Results of a search: mAP is over so many.")] = 100,
+    most: Annotated[int, typer.Option("-k", min=10, max=1000, help="Results of a search that mAP counts.")] = 100,
     min_gap: Annotated[float, typer.Option(min=0.0, help="Least seconds between results of one video.")] = 2.0,
 ) -> None:
     """Score searches: R@1, R@5, R@10, mAP and nDCG@10 of moments, and of videos where the whole library is searched."""

@@ -53,7 +53,7 @@ def eval_run(
     only: OnlyOption = None,
     ids: IdsOption = None,
     where: WhereOption = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many questions, drawn by --seed.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only this many questions, drawn by --seed.")] = None,
     seed: Annotated[int, typer.Option(help="The seed of the draw by --limit.")] = 0,
     rules: AnswerRules = USUAL,
     at_once: model_options.AtOnceOption = 32,
@@ -68,9 +68,9 @@ def eval_run(
         bool, typer.Option(help="Keep captions that agents have made; else every question pays for its own.")
     ] = True,
     traces: Annotated[bool, typer.Option(help="Keep a trace of every question.")] = True,
-    max_errors: Annotated[int, typer.Option(min=1, help="Stop after so many questions without an answer.")] = 20,
+    max_errors: Annotated[int, typer.Option(min=1, help="Stop after this many questions without an answer.")] = 20,
     max_senseless: Annotated[
-        int, typer.Option(min=1, help="Stop after so many questions in a row without one usable reply to an agent.")
+        int, typer.Option(min=1, help="Stop after this many questions in a row without one usable reply to an agent.")
     ] = 10,
     stop_at_cost: model_options.StopAtCostOption = None,
     retry_errors: Annotated[bool, typer.Option(help="Retry questions without an answer in an earlier run.")] = False,

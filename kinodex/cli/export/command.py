@@ -83,7 +83,7 @@ KINDS = {
         "shots",
     ),
     "coco": Kind(
-        "detections as COCO: annotations.json, and the frames in images/. --label: those of one label alone",
+        "detections as COCO: annotations.json, and the frames in images/. --label: only those of one label",
         write_coco,
         "videos",
     ),
@@ -147,4 +147,4 @@ def _check(name: str, kind: Kind, moments: MomentOptions) -> None:
     for option, spelling, _ in given(moments):
         if option not in kind.moments:
             taken = " and ".join(f"--{each}" for each in sorted(kind.moments))
-            raise UsageError(f"got {spelling} with {name}, which takes {taken} alone")
+            raise UsageError(f"got {spelling} with {name}, which takes only {taken}")

@@ -64,7 +64,7 @@ class MomentOptions:
     join: Annotated[
         float | None,
         typer.Option(
-            help="Make one of those at most so many seconds apart; 0: that touch; -1: none.", show_default=False
+            help="Make one of those at most this many seconds apart; 0: that touch; -1: none.", show_default=False
         ),
     ] = None
     snap: Annotated[bool, typer.Option("--snap", help="End at cuts: padding shows no other shot.")] = False
@@ -80,7 +80,7 @@ class MomentOptions:
 
 
 def only(*kinds: str) -> Any:
-    """Begin the declaration of an option that these kinds alone have."""
+    """Begin the declaration of an option that only these kinds have."""
     return partial(typer.Option, rich_help_panel=f"{FOR}{', '.join(kinds)}")
 
 
@@ -89,7 +89,7 @@ CLIPS, FRAMES, EDITS, HF = only("clips"), only("frames"), only("edl", "otio"), o
 
 @dataclass(frozen=True)
 class KindOptions:
-    """The options that some kinds alone have, for `with_groups`."""
+    """The options that only some kinds have, for `with_groups`."""
 
     exact: Annotated[
         bool, CLIPS("--exact", help="Cut to the frame, by encoding again; else at key frames, without loss.")
@@ -98,7 +98,7 @@ class KindOptions:
         False
     )
     subtitles: Annotated[bool, CLIPS(help="Add what is said as a text track.")] = True
-    most: Annotated[int | None, FRAMES(min=1, help="At most so many frames of a moment, evenly spread.")] = None
+    most: Annotated[int | None, FRAMES(min=1, help="At most this many frames of a moment, evenly spread.")] = None
     at: Annotated[
         list[float] | None,
         time_option(
@@ -108,7 +108,7 @@ class KindOptions:
         ),
     ] = None
     every: Annotated[
-        float | None, FRAMES("--every", help="From --from to --to, one frame every so many seconds, of one video.")
+        float | None, FRAMES("--every", help="From --from to --to, one frame every this many seconds, of one video.")
     ] = None
     mode: Annotated[str, FRAMES(help="With --at: nearest, exact, or shown (the frame on screen at that time).")] = (
         "nearest"
@@ -137,7 +137,7 @@ class KindOptions:
         str | None, HF(help="Vectors of this space of the library: a name or digest. Default: its own.")
     ] = None
     vectors: Annotated[str, HF(help="Numbers of the vectors: float16, float32, or none.")] = "float16"
-    shard_frames: Annotated[int, HF(min=1, help="A file holds whole videos of at most so many frames.")] = 10_000
+    shard_frames: Annotated[int, HF(min=1, help="A file holds whole videos of at most this many frames.")] = 10_000
     split: Annotated[str, HF(help="Name of the split.")] = "train"
     overwrite: Annotated[
         bool,

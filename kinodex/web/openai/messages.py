@@ -109,7 +109,7 @@ def _parts(message: Message) -> Sequence[dict[str, Any]]:
         kind = part.get("type")
         if kind not in (*TEXTS, *PICTURE_PARTS, *VIDEO_PARTS, "refusal"):
             raise RequestRefused(
-                f"got a part of type {kind!r}; parts are text, image_url (data: alone) and video_url (the name of a "
+                f"got a part of type {kind!r}; parts are text, image_url (only data:) and video_url (the name of a "
                 "video that is indexed here)",
                 "messages",
             )

@@ -50,7 +50,7 @@ SURE = 0.9
 
 
 class ScreenLine(NamedTuple):
-    """A line of text that is on screen in `[start_s, end_s)`: its best reading, read in so many `frames`."""
+    """A line of text that is on screen in `[start_s, end_s)`: its best reading, read in this many `frames`."""
 
     start_s: float
     end_s: float

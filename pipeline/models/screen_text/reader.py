@@ -197,7 +197,7 @@ def _session(path: Path) -> InferenceSession:
 def _output_shape(
     session: InferenceSession, path: Path, shape: tuple[int, ...], kind: str, dimensions: int
 ) -> tuple[int, ...]:
-    """Run a model once on an empty picture and return the shape of its output, which has so many dimensions."""
+    """Run a model once on an empty picture and return the shape of its output, which has this many dimensions."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     found, errors = (), (state.Fail, state.InvalidArgument, state.RuntimeException, state.NotImplemented, ValueError)

@@ -173,7 +173,7 @@ TOKENS_A_PICTURE = 700
 
 
 def too_long(recorded: dict[str, Any], limit_tokens: int, needs_max_tokens: bool) -> Callable[[dict[str, Any]], Any]:
-    """A server that takes so many tokens, and refuses more as a recorded one does, with its own limit in the place."""
+    """A server that takes this many tokens, and refuses more as a recorded one does, with its own limit instead."""
     known, given = str(recorded.get("context_limit")), str(limit_tokens)
     refused = json.loads(json.dumps(recorded["body"]).replace(known, given))
 

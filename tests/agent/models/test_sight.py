@@ -64,7 +64,7 @@ def test_a_model_without_sight_is_refused_before_any_question(kites: Environment
             message = str(caught.value)
             assert "and the agent eea looks at frames; name a model with vision" in message
             assert message.endswith(
-                "works from captions, of which the captioner alone has to see: videoagent, videotree"
+                "works from captions, of which only the captioner has to see: videoagent, videotree"
             )
             with suppress(ModelError):
                 answer(kites, server, agent="uniform")

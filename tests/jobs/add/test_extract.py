@@ -285,7 +285,7 @@ def test_other_refusals(kinodex: Kinodex, library: Library, schema: Path) -> Non
 NO_SQL = (
     ("DROP TABLE videos", "got DROP as SQL"),
     ("SELECT 1; SELECT 2", "got SELECT, SELECT as SQL"),
-    ("SELECT * FROM read_csv('/etc/passwd')", "SQL reads the library alone"),
+    ("SELECT * FROM read_csv('/etc/passwd')", "SQL reads only the library"),
     ("SELECT * FROM '/etc/passwd'", "there is no table /etc/passwd"),
     ("COPY (SELECT 1) TO '/tmp/kinodex-x.csv'", "got COPY as SQL"),
     ("SELECT * FROM video", "there is no table video; did you mean videos?"),

@@ -63,7 +63,7 @@ def run(
 
 
 def changing(times: int, is_meant: Callable[[FinishedTask], bool], change: Change) -> tuple[list[FinishedTask], Change]:
-    """A change of the first so many results that are meant, and the list of these."""
+    """A change of the first `count` results that are meant, and the list of these."""
     met: list[FinishedTask] = []
 
     def changed(library: Library, finished: FinishedTask) -> FinishedTask:

@@ -52,7 +52,7 @@ def test_ask_looks_for_frames_in_another_space(kinodex: Kinodex, described: Path
     trace, other = tmp_path / "trace.jsonl", Library.open(str(described)).spaces()[1]
     question = ("ask", described, "What is to be seen?", "--option", "a boat", "--option", "a cat", "--agent", "eea")
     there = (*question, "--video", "film-02", "--space", other.digest)
-    bad(kinodex, *there, code=2, says="the built-in model knows the drawn films of the space builtin alone")
+    bad(kinodex, *there, code=2, says="the built-in model knows only the drawn films of the space builtin")
     assert kinodex(*there, "--anyway", "--trace", trace).code == 0
     assert json.loads(trace.read_text().splitlines()[0])["space"] == str(other)
     seen = ViewerApi(classify_inputs([str(trace), str(described)]))
@@ -114,7 +114,7 @@ def test_a_full_disk_is_one_line(kinodex: Kinodex, library: Path) -> None:
 
 
 def test_a_model_that_reads_text_alone_is_refused_before_it_is_loaded(kinodex: Kinodex, library: Path) -> None:
-    says = "got --model constrained:nowhere, which reads text alone, and the agent kino shows it frames; give --agent"
+    says = "got --model constrained:nowhere, which reads only text, and the agent kino shows it frames; give --agent"
     bad(kinodex, "ask", library, "What is it?", "--model", "constrained:nowhere", code=2, says=says)
 
 

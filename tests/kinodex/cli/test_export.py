@@ -96,8 +96,8 @@ def test_each_option_is_for_the_kinds_that_name_it(kinodex: Kinodex, library: Pa
         ("srt", "-", ("--drop-frame",), "got --drop-frame with srt; it is for edl"),
         ("otio", "-", ("--json",), "got --json with otio; it is for clips, frames, "),
         ("clips", tmp_path / "clips", ("--title", "x"), "got --title with clips; it is for edl, otio"),
-        ("hf", tmp_path / "hf", ("--search", "x"), "got --search with hf, which takes --video and --where alone"),
-        ("page", "-", ("--from", 3), "got --from with page, which takes --trace alone"),
+        ("hf", tmp_path / "hf", ("--search", "x"), "got --search with hf, which takes only --video and --where"),
+        ("page", "-", ("--from", 3), "got --from with page, which takes only --trace"),
     ):
         bad(kinodex, "export", kind, library, to, *options, code=2, says=says)
     bad(kinodex, "export", "clips", library, "--of", "shots", code=2, says="got no folder for clips")

@@ -146,7 +146,7 @@ def test_ctrl_c_ends_the_http_server_of_a_library_without_a_model_for_its_films(
     command = [*COMMAND, "mcp", library.uri, "--http", "--port", "0"]
     with ending_process(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
-        assert "no tool `ask`: the built-in model knows drawn films alone" in server.stderr.readline()
+        assert "no tool `ask`: the built-in model knows only drawn films" in server.stderr.readline()
         address = server.stderr.readline().split()[-1]
         asyncio.run(use(address))
         server.send_signal(signal.SIGINT)

@@ -217,7 +217,7 @@ def test_pictures_are_few_and_small(mcp_library: Library, tmp_path: Path) -> Non
         )
         assert np.diff([json.loads(text)["time_s"] for text in texts(result)[1:]]).min() >= 3
         named = await client.call_tool("frames", {"video": "harbour", "times_s": [*range(30)]})
-        assert json.loads(texts(named)[0])["cut"] == "the frames of the first 8 times alone, of 30 given"
+        assert json.loads(texts(named)[0])["cut"] == "only the frames of the first 8 times, of 30 given"
 
     async def large(client: Client) -> None:
         result = await client.call_tool("frames", {"video": "noise", "count": 8})

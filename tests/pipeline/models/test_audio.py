@@ -84,7 +84,7 @@ class Loudness(VoiceDetector, Listener):
 
 
 def loud(seconds: float, *ranges: tuple[float, float]) -> np.ndarray:
-    """Silence of so many seconds with noise in these ranges."""
+    """Silence of this many seconds with noise in these ranges."""
     samples = np.zeros(round(seconds * RATE_HZ), np.float32)
     for start_s, end_s in ranges:
         samples[round(start_s * RATE_HZ) : round(end_s * RATE_HZ)] = 0.9

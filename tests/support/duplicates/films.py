@@ -33,7 +33,7 @@ BASES = {
 }
 TITLE_S, PIECE_S, STILL_S = 5.0, 8.0, 20.0
 LEAST_S = 4.0
-"""A pair of films is a true one if they share at least so many seconds."""
+"""A pair of films is a true one if they share at least this many seconds."""
 FRAME = "scale=320:180:force_original_aspect_ratio=decrease,pad=320:180:-1:-1,setsar=1,fps=24,format=yuv420p"
 CONCAT = ("-filter_complex", "[0][1]concat=n=2:v=1:a=0", "-crf", 28)
 X264 = ("-an", "-c:v", "libx264", "-preset", "ultrafast", "-threads", "1")
@@ -70,7 +70,7 @@ class TruePair:
 
 
 def true_pairs(parts: dict[str, list[Part]], least_s: float = LEAST_S) -> dict[tuple[str, str], TruePair]:
-    """Each pair of films, in the order of their names, that share so many seconds of a base or more."""
+    """Each pair of films, in the order of their names, that share this many seconds of a base or more."""
     found = {}
     for one, other in combinations(sorted(parts), 2):
         for a in parts[one]:

@@ -32,7 +32,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="operations; all by default")
     parser.add_argument("--layer", choices=("disk", "s3"), default="disk")
     parser.add_argument("--fault", action="append", help="all by default")
-    parser.add_argument("--calls", type=int, default=0, help="disturb no more than so many calls of each; 0: all")
+    parser.add_argument("--calls", type=int, default=0, help="disturb no more than this many calls of each; 0: all")
     parser.add_argument("--kept", type=Path, help="a folder for the cells that are through")
     asked = parser.parse_args()
     if asked.layer == "disk":
@@ -91,7 +91,7 @@ def tried(
 
 
 def sampled(counted: int, calls: int) -> list[int]:
-    """The numbers of so many of all calls, from 1: the first, the last, and evenly between; 0: of all."""
+    """The numbers of this many of all calls, from 1: the first, the last, and evenly between; 0: of all."""
     if not calls or calls >= counted:
         return list(range(1, counted + 1))
     if calls == 1:

@@ -55,7 +55,7 @@ LONG = 6
 
 @dataclass(frozen=True)
 class Film:
-    """The bytes of a film, by their name: so many frames, one a second, and a line of speech."""
+    """The bytes of a film, by their name: this many frames, one a second, and a line of speech."""
 
     name: str
     frames: int
@@ -98,7 +98,7 @@ class RunEnded(Exception):
 
 
 class Crew:
-    """An `Executor` of so many workers; `fate` decides what becomes of each task that one begins."""
+    """An `Executor` of this many workers; `fate` decides what becomes of each task that one begins."""
 
     def __init__(self, library: Library, token: str, films: Mapping[str, Film], workers: int, fate: Fate) -> None:
         sampling = SamplingSettings(fps=1.0, jpeg_side_px=64, jpeg_quality=85, decoder="pyav", input=COLOURS)

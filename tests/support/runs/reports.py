@@ -50,7 +50,7 @@ CONTROLS = (
 def sample_report(
     players: Sequence[Player] = AGENTS[:2] + CONTROLS, *, questions: int = 600, seed: int = 1, **others: Any
 ) -> EvalReport:
-    """A report of players on so many questions; `others` replace its fields."""
+    """A report of players on this many questions; `others` replace its fields."""
     random = np.random.default_rng(seed)
     asked = [
         item(

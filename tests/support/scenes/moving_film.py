@@ -13,7 +13,7 @@ WIDTH, HEIGHT, SIDE = 96, 54, 14
 
 
 def moving_film(path: Path, parts: Sequence[tuple[str, str]], part_s: float = 4.0) -> Path:
-    """Write parts of so many seconds, each a colour and `right`, `left` or `still`."""
+    """Write parts of this many seconds, each a colour and `right`, `left` or `still`."""
     import av
 
     with av.open(str(path), "w") as file:

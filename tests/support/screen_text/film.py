@@ -14,7 +14,7 @@ RATE = 4
 def text_film(
     path: Path, scenes: Sequence[tuple[float, str]], size: tuple[int, int] = (480, 270), letters_px: int = 36
 ) -> Path:
-    """Write a film of scenes, each of so many seconds with a text on blue; an empty text is a scene without one.
+    """Write a film of scenes, each of this many seconds with a text on blue; an empty text is a scene without one.
 
     A grey square moves below the text, so that no picture equals the one before.
     """

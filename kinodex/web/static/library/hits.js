@@ -48,7 +48,7 @@ function section(key, group, text, fields, atFirst) {
     videoHeading(key, group),
     grid,
     more,
-    group.more ? el("a", { class: "only", href: alone }, `Search this film alone: ${group.more} hits more`) : null,
+    group.more ? el("a", { class: "only", href: alone }, `Search only this film: ${group.more} hits more`) : null,
   );
 }
 

@@ -21,7 +21,7 @@ const MEANINGS = {
   invalid: "A reply that could not be used: it did not keep to the form that was asked for.",
   ledger: "The bill: what each round cost in calls, frames, tokens, money and time.",
   match: "A measure, 0 to 1, of how well a frame fits the words that are searched for.",
-  memory: "The frames that the model still sees in the next round; there is room for only so many.",
+  memory: "The frames that the model still sees in the next round; there is room for only this many.",
   model: "The program that looks at pictures and reads words to answer a question.",
   "model seconds": "The time that the models took; calls at the same time are counted each.",
   query: "Words that the agent searches the video for, such as “a dog on a beach”.",

@@ -166,7 +166,7 @@ function queries(trace, state, act) {
         class: `chip ${at === state.at ? "new" : ""}`,
         "data-focus": `query ${query}`,
         "aria-pressed": String(state.query === query),
-        title: "Show the matches of this query alone",
+        title: "Show only the matches of this query",
       }),
     ),
   );

@@ -50,7 +50,7 @@ class Outcome(Generic[R]):
         return self.reply
 
     def after(self, other: Outcome[Any]) -> Outcome[R]:
-        """This outcome with what the requests before it cost."""
+        """Return this outcome with what the requests before it cost."""
         calls, invalid = self.calls + other.calls, self.invalid + other.invalid
         return replace(self, usage=other.usage + self.usage, calls=calls, invalid=invalid)
 

@@ -55,7 +55,7 @@ def variant_named(name: str, advice: str = "choose one of these") -> Variant:
 
 
 def is_plugin(spec: str) -> bool:
-    """True if a spec names a file or a module, not an agent of this project."""
+    """Return True if a spec names a file or a module, not an agent of this project."""
     return spec.endswith(SUFFIX) or ":" in spec
 
 

@@ -25,7 +25,7 @@ Shown = Sequence[ShownFrame | Note]
 
 
 def evidence_ranges(environment: Environment, shown: Shown, cited: Sequence[int]) -> tuple[Evidence, ...]:
-    """Time ranges of the frames, then notes, cited by their numbers; of all if none is cited; neighbours joined.
+    """Return time ranges of the frames, then notes, cited by their numbers; of all if none is cited; neighbours joined.
 
     A citation of something that was never shown is no evidence and is left out.
     """
@@ -46,7 +46,10 @@ def evidence_ranges(environment: Environment, shown: Shown, cited: Sequence[int]
 
 
 def cited_items(shown: Shown, cited: Sequence[int]) -> Shown:
-    """The frames, then notes, cited by their numbers, all if none is cited; a look that failed is never among them."""
+    """Return the frames, then notes, cited by their numbers, all if none is cited.
+
+    A look that failed is never among them.
+    """
     named = [each for number, each in zip(shown_numbers(shown), shown, strict=True) if number in cited] or shown
     return [each for each in named if isinstance(each, ShownFrame) or not each.failed]
 

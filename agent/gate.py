@@ -53,7 +53,7 @@ class Gate:
         return ""
 
     async def mark(self, answer: Answer) -> Answer:
-        """The answer of the run with its `supported`, or with the reason why it could not be verified."""
+        """Return the answer of the run with its `supported`, or with the reason why it could not be verified."""
         if self.session.basis is None or (answer.text is None and answer.option is None):
             return answer
         reply, shown = self.session.basis
@@ -66,7 +66,7 @@ class Gate:
         return replace(answer, supported=supported, unverified=unverified, ledger=self.session.account.ledger)
 
     async def _is_supported(self, reply: Answered, request: Verify | None, *, final: bool) -> bool | None:
-        """True if the second look comes to the same answer, None if it was invalid twice or refused."""
+        """Return True if the second look comes to the same answer, None if it was invalid twice or refused."""
         if request is None:  # nothing was shown, or all looks failed
             return False
         key = request_key(request)
@@ -125,6 +125,6 @@ class Gate:
         return (text or "") if option is None else ". ".join(self.session.question.lettered[option])
 
     def _claim(self, reply: Answered) -> Claim:
-        """The part of a reply that two have in common if they are one answer."""
+        """Return the part of a reply that two have in common if they are one answer."""
         text, option = answer_text(self.session.question, reply)
         return (" ".join((text or "").casefold().split()).strip(" .\"'"), option)

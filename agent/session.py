@@ -192,7 +192,7 @@ class Session:
         return tuple(replace(each, label=self._labels[each.video_id, each.frame_no]) for each in frames)
 
     def over(self) -> str | None:
-        """The budget that would not last for another round like the present one, if one would not; or a stop."""
+        """Return the budget that would not last for another round like the present one, if one would not; or a stop."""
         return self.stop.over() or self.account.exhausted_by_round()
 
     async def conclude(self, request: LastWord, over: str = "", reason: str = "") -> Answer:
@@ -229,7 +229,10 @@ class Session:
         return not self.stop.stopped or (self.tentative is None and self.account.longest_call_s <= self.stop.grace_s)
 
     def _answer_without_reply(self, over: str, reason: str) -> Answer:
-        """The answer that the agent had before the request for one failed, else none: the replies were invalid."""
+        """Return the answer that the agent had before the request for one failed, else none.
+
+        The replies were invalid.
+        """
         if self.tentative is not None:
             return self.accept(*self.tentative, sufficient=True, over=over, forced=True, reason=reason or NO_ANSWER)
         loss = self.replies.loss(self.account.rounds + 1)
@@ -317,7 +320,7 @@ class Session:
         return exchange
 
     def _within_tokens(self, request: Request[R], *, final: bool) -> tuple[Request[R], int]:
-        """A request, and the tokens that it may take; 0 without a budget of tokens.
+        """Return a request, and the tokens that it may take; 0 without a budget of tokens.
 
         A `final` one is shortened to what is left: what it quotes, then its pictures, those that findings cite last.
         Raises `OutOfBudget` for one that is too long all the same.
@@ -357,12 +360,14 @@ class Session:
         return {each.video_id for each in self.prior_frames} | {each.video_id for each in self.prior_notes}
 
     def model_name(self, role: str) -> str:
-        """Name of the model of a role, in a replayed run of the one recorded: captions are stored under it."""
+        """Return the name of the model of a role, in a replayed run of the one recorded: captions are stored under
+        it.
+        """
         model = self._model(role)
         return model.recorded_name(role) if isinstance(model, ReplayModel) else model.name
 
     def recording(self, role: str) -> ReplayModel | None:
-        """The trace that answers requests of a role, if one is replayed."""
+        """Return the trace that answers requests of a role, if one is replayed."""
         model = self._model(role)
         return model if isinstance(model, ReplayModel) else None
 
@@ -379,13 +384,16 @@ async def _no_doubt(reply: Answered, shown: Shown) -> str:
 
 
 def _told(request: Request[R], later: int, complaint: str, reply: Reply) -> Request[R]:
-    """The same request this many attempts later, with what is wrong with a reply that could be read."""
+    """Return the same request this many attempts later, with what is wrong with a reply that could be read."""
     attempt, said = request.attempt + later, reply.model_dump_json()
     return replace(request, attempt=attempt, complaint=complaint, bad_reply=said)
 
 
 def _most_promising(candidates: Sequence[ScoredSegment]) -> int:
-    """The number of the segment with the highest score that can be explored; of equals, one not explored before."""
+    """Return the number of the segment with the highest score that can be explored.
+
+    Of equals, one not explored before.
+    """
     open_ones = [each for each in candidates if each.explorable]
     return max(open_ones, key=lambda each: (each.score or 0.0, not each.divided)).segment.number
 
@@ -396,7 +404,7 @@ def answer_text(question: Question, reply: Answered) -> tuple[str | None, int | 
 
 
 def _decided(request: Request[R], exchange: Exchange[R], *, final: bool) -> Exchange[R]:
-    """The last reply of a run that has to choose is invalid if it gives up."""
+    """Return the last reply of a run that has to choose is invalid if it gives up."""
     if final and exchange.reply is not None and exchange.reply.declines and request.declining == "never":
         return replace(exchange, reply=None, invalid=request.refusal())
     return exchange

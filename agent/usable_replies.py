@@ -39,7 +39,7 @@ class UsableReplies:
         return bool(self._invalid.total()) and not self._usable.total()
 
     def lost_rounds(self, now: int) -> int:
-        """The number of rounds in a row, the last of them before round `now`, that had only invalid replies.
+        """Return the number of rounds in a row, the last of them before round `now`, that had only invalid replies.
 
         Rounds without any reply are passed over.
         """
@@ -51,7 +51,7 @@ class UsableReplies:
         return lost
 
     def loss(self, now: int) -> str:
-        """The loss for which a run in its round `now` has to end, in words; "" if it may go on."""
+        """Return the loss for which a run in its round `now` has to end, in words; "" if it may go on."""
         if self.lost_rounds(now) >= LOST_ROUNDS:
             return f"in {LOST_ROUNDS} rounds"
         return f"of {self._invalid.total()}" if self.none_usable and self._invalid.total() >= LOST_REPLIES else ""

@@ -286,7 +286,10 @@ class Additions:
         return {(row["video_id"], row["stage"]): row["rows"] for row in rows}
 
     def states(self, video_ids: Sequence[str], space: str) -> dict[str, str]:
-        """A digest of each video that changes with its ingest and additions; vectors count in this space alone."""
+        """Return a digest of each video that changes with its ingest and additions.
+
+        Vectors count in this space alone.
+        """
         columns = ["video_id", "stage", "model", "rows", "added_at"]
         held = defaultdict[str, list[str]](list)
         for ids in chunked(sorted(video_ids)):
@@ -320,7 +323,7 @@ class Additions:
         return tuple(AddedFacts(*(row[name] for name in counts)) for row in totals.to_pylist())
 
     def newest_at(self) -> datetime | None:
-        """The time of the last addition that is there; None without any."""
+        """Return the time of the last addition that is there; None without any."""
         times = self._tables.rows("additions", None, ["added_at"])["added_at"].to_pylist()
         return max(times, default=None)
 
@@ -368,7 +371,7 @@ def as_one_type(parts: Sequence[pa.Table], name: str, schema: pa.Schema | None =
 
 
 def _words(line: Any) -> list[dict[str, str | float]] | None:
-    """The words of a line with their times; None where nobody knows them."""
+    """Return the words of a line with their times; None where nobody knows them."""
     words = getattr(line, "words", ())  # imported lines have none
     return [{"text": each.text, "start_s": each.start_s, "end_s": each.end_s} for each in words] or None
 

@@ -54,7 +54,7 @@ def player_s(video: VideoRow, presentation_s: float) -> float:
 
 
 def moved_s(times_s: Times, by_s: float) -> Times:
-    """A time, or an array of times, moved by this many seconds; exactly the same where these are 0."""
+    """Return a time, or an array of times, moved by this many seconds; exactly the same where these are 0."""
     if not by_s:
         return times_s
     rounded = np.round(times_s + by_s, DECIMALS)  # one rounding for both, so that a time equals itself in an array
@@ -62,7 +62,7 @@ def moved_s(times_s: Times, by_s: float) -> Times:
 
 
 def moved(row: Mapping[str, Any], by_s: float) -> dict[str, Any]:
-    """The values of a row with all its times, those of its words too, moved by this many seconds."""
+    """Return the values of a row with all its times, those of its words too, moved by this many seconds."""
     if not by_s:
         return dict(row)
     times: dict[str, Any] = {name: moved_s(row[name], by_s) for name in TIMES if row.get(name) is not None}
@@ -72,7 +72,10 @@ def moved(row: Mapping[str, Any], by_s: float) -> dict[str, Any]:
 
 
 def moved_table(rows: pa.Table, by_s: Mapping[str, float], names: Collection[str] = TIMES) -> pa.Table:
-    """Rows with their times moved by this many seconds, those of each video by its own; of other videos as they are."""
+    """Return rows with their times moved by this many seconds, those of each video by its own.
+
+    Of other videos as they are.
+    """
     import pyarrow as pa
 
     late = {video_id: seconds for video_id, seconds in by_s.items() if seconds}

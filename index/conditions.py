@@ -70,7 +70,7 @@ class _Token:
 
 
 def compiled(condition: str, columns: Mapping[str, pa.DataType]) -> str:
-    """The condition as Lance reads it; raises QueryError for what is no lone expression over these columns."""
+    """Return the condition as Lance reads it; raises QueryError for what is no lone expression over these columns."""
     if len(condition) > LONGEST:
         raise QueryError(f"got a condition of {len(condition):,} letters; give one of {LONGEST:,} at most")
     found = [_Token(str(m.lastgroup), m[0]) for m in TOKEN.finditer(checked_text(condition))]
@@ -92,7 +92,7 @@ def compiled(condition: str, columns: Mapping[str, pa.DataType]) -> str:
 
 
 def quoted(name: str) -> str:
-    """The name of a column as a condition has it: in double quotes where it would else be another word."""
+    """Return the name of a column as a condition has it: in double quotes where it would else be another word."""
     is_plain = re.fullmatch(r"[^\W\d]\w*", name) and name not in (*WORDS, *TIMES)
     return name if is_plain else '"' + name.replace('"', '""') + '"'
 
@@ -100,7 +100,10 @@ def quoted(name: str) -> str:
 def query_error(
     condition: str, columns: Mapping[str, pa.DataType], reason: str, unknown: str | None = None
 ) -> QueryError:
-    """The error of a condition that cannot be run, in one line; it names the column nearest to an `unknown` one."""
+    """Return the error of a condition that cannot be run, in one line.
+
+    It names the column nearest to an `unknown` one.
+    """
     alike = {_folded(name): name for name in columns}
     near = [alike[each] for each in get_close_matches(_folded(unknown or ""), alike, n=1, cutoff=LEAST_LIKENESS)]
     shown = ", ".join(map(quoted, list(columns)[:SHOWN])) + (", ..." if len(columns) > SHOWN else "")
@@ -109,7 +112,7 @@ def query_error(
 
 
 def _folded(name: str) -> str:
-    """A name without capitals and accents."""
+    """Return a name without capitals and accents."""
     return "".join(each for each in normalize("NFKD", name.casefold()) if not combining(each))
 
 
@@ -131,7 +134,7 @@ def _check_lone(condition: str, tokens: Sequence[_Token], columns: Mapping[str, 
 
 
 def _column(condition: str, tokens: Sequence[_Token], at: int, columns: Mapping[str, pa.DataType]) -> str | None:
-    """The column that a token names, None for another token; raises QueryError for a name that is none."""
+    """Return the column that a token names, None for another token; raises QueryError for a name that is none."""
     token, after = tokens[at], tokens[at + 1] if at + 1 < len(tokens) else _Token("", "")
     before = tokens[at - 1].plain if at else ""
     is_word = token.kind == "word" and token.plain not in WORDS
@@ -171,13 +174,13 @@ def _check_known(
 
 
 def _begins_time(tokens: Sequence[_Token], at: int) -> bool:
-    """True for the word of `timestamp '...'` or `date '...'`, which the text is written with."""
+    """Return True for the word of `timestamp '...'` or `date '...'`, which the text is written with."""
     is_time = tokens[at].plain in TIMES and tokens[at].kind == "word"
     return is_time and at + 1 < len(tokens) and tokens[at + 1].kind == "text"
 
 
 def _literal(tokens: Sequence[_Token], names: Sequence[str | None], at: int, columns: Mapping[str, pa.DataType]) -> str:
-    """A text, or the time that it stands for after `timestamp` or beside a column of times."""
+    """Return a text, or the time that it stands for after `timestamp` or beside a column of times."""
     text = composed(tokens[at].text)  # as the columns are
     is_named = at > 0 and _begins_time(tokens, at - 1)
     beside = next((name for name in reversed(names[:at]) if name), None)

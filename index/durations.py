@@ -13,5 +13,5 @@ def duration(seconds: float) -> str:
 
 
 def counted(number: int, thing: str) -> str:
-    """A count with its noun: "1 frame", "2,000 frames"."""
+    """Return a count with its noun: "1 frame", "2,000 frames"."""
     return f"{number:,} {thing}{'s' * (number != 1)}"

@@ -64,7 +64,7 @@ class Extracts:
         self._visible = visible
 
     def versions(self, name: str | None = None) -> list[ExtractVersion]:
-        """All versions, or those of one extract: by name, then the newest last."""
+        """Return all versions, or those of one extract: by name, then the newest last."""
         held = own_tables(self._tables, STAGE).values()
         told = {table: (self._tables[table].schema.metadata or {}).get(VERSION_KEY, "") for table in held}
         found = [read_facts(ExtractVersion, text, f"the table {table}") for table, text in told.items()]
@@ -72,7 +72,10 @@ class Extracts:
         return sorted(chosen, key=lambda each: (each.name, each.made_at))
 
     def version(self, name: str) -> ExtractVersion | None:
-        """The version of a key, or the newest of a name that is complete for any video; None if there is none."""
+        """Return the version of a key, or the newest of a name that is complete for any video.
+
+        None if there is none.
+        """
         found = self.versions(name)
         complete = {key for keys in self._visible.models(STAGE).values() for key in keys} if len(found) > 1 else set()
         return next((each for each in reversed(found) if each.key in complete), found[-1] if found else None)
@@ -151,5 +154,5 @@ def _at(row: Mapping[str, Any], name: str, by_s: float) -> Any:
 
 
 def made_now() -> str:
-    """The time of a new version."""
+    """Return the time of a new version."""
     return datetime.now().astimezone().isoformat()

@@ -126,14 +126,17 @@ class LibraryReader:
         self._sigmoids: dict[str, Sigmoid | None] = {}
 
     def sigmoid(self, space: Fingerprint, text: str) -> Sigmoid | None:
-        """The sigmoid by which a text's cosines in one of `spaces()` are probabilities; None where they are not."""
+        """Return the sigmoid by which a text's cosines in one of `spaces()` are probabilities.
+
+        None where they are not.
+        """
         if space.digest not in self._sigmoids:
             self._sigmoids[space.digest] = sigmoid_of(self.uri, space)
         known = self._sigmoids[space.digest]
         return known if known is not None and known.reads(text) else None
 
     def where(self, condition: str | None) -> Self:
-        """The library with only those videos for which a condition in SQL holds, now and later; itself for None.
+        """Return the library with only those videos for which a condition in SQL holds, now and later; itself for None.
 
         It is for reading. Raises QueryError for a condition that cannot run (see `kinodex.index.conditions`), or that
         holds for no video.
@@ -230,7 +233,7 @@ class LibraryReader:
         return self.visible.seen(rows).select(list(columns))
 
     def has_video(self, video_id: str) -> bool:
-        """True if the library holds this video, complete."""
+        """Return True if the library holds this video, complete."""
         return video_id in self.visible.videos([video_id])
 
     def videos(self) -> list[VideoRow]:
@@ -258,16 +261,16 @@ class LibraryReader:
         return list(rows.values())
 
     def ids_named(self, names: Sequence[str] = ()) -> tuple[str, ...] | None:
-        """The ids of the videos of some names (see `videos_named`); without any None, for all that are seen."""
+        """Return the ids of the videos of some names (see `videos_named`); without any None, for all that are seen."""
         return tuple(row.video_id for row in self.videos_named(names)) if names else None
 
     def select(self, names: Sequence[str] = (), where: str | None = None) -> list[VideoRow] | None:
-        """The videos of some names, of those for which a condition holds; None, for all, without either."""
+        """Return the videos of some names, of those for which a condition holds; None, for all, without either."""
         among = self.where(where)
         return among.chosen(names) if names or among.condition is not None else None
 
     def chosen(self, names: Sequence[str] = ()) -> list[VideoRow]:
-        """The videos of some names (see `videos_named`), or all that are seen."""
+        """Return the videos of some names (see `videos_named`), or all that are seen."""
         return self.videos_named(names) if names else self.videos()
 
     def spaces(self) -> tuple[Fingerprint, ...]:
@@ -567,7 +570,7 @@ class Library(LibraryReader):
 
     @classmethod
     def exists(cls, uri: str) -> bool:
-        """True if there is a library at `uri`, of whatever version.
+        """Return True if there is a library at `uri`, of whatever version.
 
         Raises LibraryDamaged where the rest of a library lies without its table of videos: an ingest would delete it.
         """
@@ -641,7 +644,7 @@ class Library(LibraryReader):
 
 
 def _nearest(captions: Sequence[CaptionRow], row: Mapping[str, Any]) -> CaptionRow | None:
-    """The caption, of those in order, that shares most time with a segment, if that is most of what both are."""
+    """Return the caption, of those in order, that shares most time with a segment, if that is most of what both are."""
     first, end = (bisect_right(captions, row[name], key=lambda each: each.start_s) for name in ("start_s", "end_s"))
 
     def alike(each: CaptionRow) -> float:

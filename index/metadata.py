@@ -64,7 +64,10 @@ class Facet:
 
 
 def shown_at(columns: Row, video: VideoRow, time_s: float) -> datetime | None:
-    """The clock's time when a source that grew showed what is at `time_s` of its video; None for any other video."""
+    """Return the clock's time when a source that grew showed what is at `time_s` of its video.
+
+    None for any other video.
+    """
     recorded_at = columns.get(RECORDED_AT) if columns.get(LIVE_SOURCE) else None
     if not isinstance(recorded_at, datetime):
         return None
@@ -72,7 +75,7 @@ def shown_at(columns: Row, video: VideoRow, time_s: float) -> datetime | None:
 
 
 def plain(value: Any) -> str:
-    """A value of a column as people read it, and as a condition has it between quotes."""
+    """Return a value of a column as people read it, and as a condition has it between quotes."""
     if isinstance(value, list):
         return ", ".join(map(plain, value))
     if isinstance(value, date):
@@ -81,7 +84,7 @@ def plain(value: Any) -> str:
 
 
 def is_column_name(name: str) -> bool:
-    """True for the name of a column as it is stored: small letters of any script, digits and _."""
+    """Return True for the name of a column as it is stored: small letters of any script, digits and _."""
     return name.isidentifier() and name == unicodedata.normalize("NFC", name).lower()
 
 
@@ -95,14 +98,14 @@ class Metadata:
         """By condition, in the state of `_joined`."""
 
     def columns(self) -> dict[str, pa.DataType]:
-        """The columns and their types, in the order in which they came."""
+        """Return the columns and their types, in the order in which they came."""
         if not present(self._tables, ["metadata"]):
             return {}
         schema = self._tables["metadata"].schema  # the only table whose columns change: not the schema that is kept
         return {field.name: field.type for field in schema if field.name not in METADATA.names}
 
     def of(self, video_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """The values of videos by id and column, those that are there."""
+        """Return the values of videos by id and column, those that are there."""
         if not present(self._tables, ["metadata"]):
             return {}
         shown = ["video_id", *self.columns()]
@@ -113,7 +116,10 @@ class Metadata:
         return {id_: {name: value for name, value in row.items() if value is not None} for id_, row in rows.items()}
 
     def check(self, rows: Mapping[str, Row], names: Mapping[str, str] | None = None) -> dict[str, pa.DataType]:
-        """The types that the columns of these rows, by video id, get; raises MetadataConflict, which names two rows."""
+        """Return the types that the columns of these rows, by video id, get.
+
+        Raises MetadataConflict, which names two rows.
+        """
         held, named = self.columns(), names or {}
         firsts = {name: self._first(name) for name in held}
         types: dict[str, pa.DataType] = {}
@@ -166,11 +172,11 @@ class Metadata:
             self._rewrite(lambda rows: rows.drop_columns(list(columns)))
 
     def matching(self, condition: str) -> frozenset[str]:
-        """The ids of the complete videos for which a condition holds; raises as `holding`."""
+        """Return the ids of the complete videos for which a condition holds; raises as `holding`."""
         return self.holding(condition)[0]
 
     def holding(self, condition: str) -> tuple[frozenset[str], int]:
-        """The ids of the complete videos for which a condition holds, and how many there are in all.
+        """Return the ids of the complete videos for which a condition holds, and how many there are in all.
 
         Raises QueryError for a condition that cannot run, which names the column nearest to an unknown one.
 
@@ -194,7 +200,7 @@ class Metadata:
         return tuple(facet_of(name, rows[name]) for name in names if rows[name].null_count < rows.num_rows)
 
     def _first(self, column: str) -> tuple[str, Any]:
-        """A video that has a value in a column, and the value."""
+        """Return a video that has a value in a column, and the value."""
         filled = f"`{column}` IS NOT NULL"
         rows = self._tables["metadata"].to_table(["video_id", column], filter=filled, limit=1).to_pylist()
         return (rows[0]["video_id"], rows[0][column]) if rows else ("no video", None)
@@ -224,7 +230,9 @@ class Metadata:
         self._tables.rewrite("metadata", digested)
 
     def _join(self) -> lance.LanceDataset:
-        """The complete videos with all their columns, in memory, made again when one of the two tables changes."""
+        """Return the complete videos with all their columns, in memory, made again when one of the two tables
+        changes.
+        """
         there = bool(present(self._tables, ["metadata"]))
         state = self._tables.state("videos"), self._tables.state("metadata") if there else None
         if self._joined is None or self._joined[0] != state:
@@ -260,12 +268,12 @@ def _ids(table: lance.LanceDataset, sql: str, condition: str) -> frozenset[str]:
 
 
 def holds_objects(kind: pa.DataType) -> bool:
-    """True for values that are objects, or lists of them or of lists: there is no facet of these."""
+    """Return True for values that are objects, or lists of them or of lists: there is no facet of these."""
     return bool(pa.types.is_struct(kind) or (pa.types.is_list(kind) and pa.types.is_nested(kind.value_type)))
 
 
 def facet_of(name: str, column: pa.ChunkedArray) -> Facet:
-    """The facet of a column of plain values, or of lists of them."""
+    """Return the facet of a column of plain values, or of lists of them."""
     missing, kind = column.null_count, column.type
     filled = pc.list_flatten(column.drop_null()) if pa.types.is_list(kind) else column.drop_null()
     counts = sorted(filled.value_counts().to_pylist(), key=lambda each: (-each["counts"], str(each["values"])))
@@ -301,7 +309,7 @@ LONGEST_SHOWN = 80
 
 
 def _type_of(name: str, value: Any) -> pa.DataType:
-    """The type of a column for a value: 64 bits for numbers, microseconds in UTC for times."""
+    """Return the type of a column for a value: 64 bits for numbers, microseconds in UTC for times."""
     try:
         found = pa.scalar(value).type
     except (ValueError, pa.ArrowTypeError, OverflowError) as error:  # ValueError: half of a character, as "\ud800"
@@ -316,7 +324,7 @@ def _type_of(name: str, value: Any) -> pa.DataType:
 
 
 def _fits(value: Any, kind: pa.DataType) -> bool:
-    """True if a column of this type holds the value as it is; a whole number is a number, a day is a time."""
+    """Return True if a column of this type holds the value as it is; a whole number is a number, a day is a time."""
     found = pa.infer_type([value])
     return bool(
         found == kind
@@ -326,17 +334,17 @@ def _fits(value: Any, kind: pa.DataType) -> bool:
 
 
 def _digested(rows: pa.Table, altered: Collection[str]) -> pa.Table:
-    """The rows with their digests, where the library has a column for them."""
+    """Return the rows with their digests, where the library has a column for them."""
     return with_row_digests(rows, altered) if ROW_DIGEST in rows.schema.names else rows
 
 
 def _set(row: Row) -> list[str]:
-    """The columns that a row has a value for."""
+    """Return the columns that a row has a value for."""
     return [name for name, value in row.items() if value is not None]
 
 
 def _as(value: Any, kind: pa.DataType) -> Any:
-    """The value as its column's type has it."""
+    """Return the value as its column's type has it."""
     if pa.types.is_timestamp(kind):
         moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -44,7 +44,7 @@ def json_excess(content: bytes) -> str | None:
 
 
 def is_deep(content: bytes) -> bool:
-    """True if JSON, as it is written, has more brackets open at once than is allowed; strings do not count."""
+    """Return True if JSON, as it is written, has more brackets open at once than is allowed; strings do not count."""
     if sum(content.count(each) for each in _OPENING) <= MOST_DEPTH:
         return False
     import numpy as np  # which is not needed for what is written every day
@@ -63,7 +63,7 @@ def values_within(value: object, depth: int) -> Iterator[object]:
 
 
 def is_deep_value(value: object) -> bool:
-    """True for a value of JSON that is nested deeper than is allowed."""
+    """Return True for a value of JSON that is nested deeper than is allowed."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(MOST_DEPTH):
         inner = [each for outer in level for each in (outer.values() if isinstance(outer, dict) else outer)]

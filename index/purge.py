@@ -24,7 +24,7 @@ ROWS_A_FRAGMENT = 1 << 32
 
 
 def holds_deleted(tables: Tables, name: str) -> bool:
-    """True if files of a table hold rows that are deleted."""
+    """Return True if files of a table hold rows that are deleted."""
     with storage_errors(tables.uri):
         newest = tables[name].get_version()
     return int(newest["metadata"]["total_deletion_files"]) > 0

@@ -217,7 +217,7 @@ def _additions(library: Library, schema: pa.Schema) -> pa.Table:
 
 
 def _extremes(tables: Tables, name: str, **wanted: str) -> dict[str, tuple[Any, ...]]:
-    """The least or greatest of some columns, by video."""
+    """Return the least or greatest of some columns, by video."""
     rows = tables.rows(name, None, ["video_id", *wanted]).group_by("video_id").aggregate([*wanted.items()])
     found = rows.select(["video_id", *(f"{column}_{kind}" for column, kind in wanted.items())]).to_pylist()
     return {video_id: tuple(values) for video_id, *values in (row.values() for row in found)}

@@ -49,7 +49,7 @@ class Meaning:
     """The least cosine of a line that is found beside other things: a nearest line always exists."""
 
     def every(self) -> Meaning:
-        """The same for a search of lines alone: an order of all of them, however far they are."""
+        """Return the same for a search of lines alone: an order of all of them, however far they are."""
         return replace(self, least_cosine=-1.0)
 
 
@@ -87,7 +87,7 @@ class Sentences:
         return self._visible.usual_space(STAGE)
 
     def seen_in(self, visible: VisibilityCache) -> Sentences:
-        """The same lines of other videos; models that are loaded serve both."""
+        """Return the same lines of other videos; models that are loaded serve both."""
         found = copy(self)
         found._visible = visible
         return found
@@ -155,7 +155,7 @@ class Sentences:
         return Meaning(embedder.embed_texts([text])[0], embedder.space, self._likeness(embedder.space).least)
 
     def least_cosine(self) -> float:
-        """The least cosine of a line that counts as found by its meaning; -1 without a sentence model."""
+        """Return the least cosine of a line that counts as found by its meaning; -1 without a sentence model."""
         space = self.space()
         return -1.0 if space is None else self._likeness(space).least
 

@@ -75,7 +75,7 @@ View = Callable[["duckdb.DuckDBPyConnection", str], object]
 
 
 def _named(sql: str, views: Mapping[str, View]) -> list[str]:
-    """The tables whose names stand in a query: the others are not opened."""
+    """Return the tables whose names stand in a query: the others are not opened."""
     return [name for name in views if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sql, re.IGNORECASE)]
 
 
@@ -220,7 +220,7 @@ def _quoted(name: str) -> str:
 
 
 def _query_error(library: LibraryReader, sql: str, text: str, names: list[str]) -> QueryError:
-    """The error of a query that cannot be run, in one line."""
+    """Return the error of a query that cannot be run, in one line."""
     reason = " ".join(text.split("\n\nLINE")[0].split())
     reason = reason.partition(" Did you mean")[0] if "Table with name" in reason else reason
     if unknown := re.search(r"Table with name (\S+) does not exist", reason):

@@ -11,7 +11,7 @@ UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]
 
 
 def visible(text: str) -> str:
-    """A text in one line without secrets, each invisible character as its escape: a line break as `\\n`."""
+    """Return a text in one line without secrets, each invisible character as its escape: a line break as `\\n`."""
     return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), redact(text))
 
 

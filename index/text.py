@@ -12,12 +12,18 @@ _CHARACTER = regex.compile(r"\X")
 
 
 def composed(name: str) -> str:
-    """A name as it is compared: a letter and its accent are one character, which macOS writes as two in file names."""
+    """Return a name as it is compared.
+
+    A letter and its accent are one character, which macOS writes as two in file names.
+    """
     return unicodedata.normalize("NFC", name)
 
 
 def beginning(text: str, most: int) -> str:
-    """The beginning of a text, `most` code points at most: whole words where a space is near, else whole characters."""
+    """Return the beginning of a text, `most` code points at most.
+
+    Whole words where a space is near, else whole characters.
+    """
     if len(text) <= most:
         return text
     space = text.rfind(" ", max(0, most - NEAR_SPACE), most + 1)
@@ -26,7 +32,10 @@ def beginning(text: str, most: int) -> str:
 
 
 def end(text: str, most: int) -> str:
-    """The end of a text, `most` code points at most: whole words where a space is near, else whole characters."""
+    """Return the end of a text, `most` code points at most.
+
+    Whole words where a space is near, else whole characters.
+    """
     if len(text) <= most:
         return text
     first = len(text) - most

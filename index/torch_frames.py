@@ -84,7 +84,7 @@ class FrameBatches(IterableDataset[Batch]):
         self._epoch[0] = epoch
 
     def batches(self, num_workers: int = 0) -> int:
-        """Number of batches of this rank in this epoch, with this many workers."""
+        """Return the number of batches of this rank in this epoch, with this many workers."""
         dealt = shares(self.plan.pieces, Readers(self.world_size, max(num_workers, 1)), self._order())
         return sum(batch_counts(self.plan.pieces, dealt, self._batching)[self.rank])
 

@@ -22,7 +22,10 @@ def matrix_of(vectors: pa.ChunkedArray) -> NDArray[np.float16]:
 def with_vectors(
     video_id: str, columns: Sequence[Any], vectors: NDArray[np.floating[Any]], schema: pa.Schema
 ) -> pa.Table:
-    """Rows of a video in a table of vectors, which come last `[n, dim]`; raises ValueError for another dimension."""
+    """Return rows of a video in a table of vectors, which come last `[n, dim]`.
+
+    Raises ValueError for another dimension.
+    """
     import pyarrow as pa
 
     vectors, dim = np.asarray(vectors, np.float16), schema.field("vector").type.list_size

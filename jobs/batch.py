@@ -52,7 +52,7 @@ class Purse:
         return None if self.limit is None else self.limit - self.spent
 
     def allows(self, kind: str) -> bool:
-        """True if there is money for a piece of work of a kind beside those in progress."""
+        """Return True if there is money for a piece of work of a kind beside those in progress."""
         if self.limit is None:
             return True
         kinds = self.under_way + Counter([kind])
@@ -90,7 +90,7 @@ class Silence:
         self._unheard[what] = str(why)
 
     def gone(self, things: str, kept: str = KEPT, *, is_over: bool = False) -> ModelUnreachable | None:
-        """The error of an endpoint that is gone, in words about the pieces of work; None while it is there.
+        """Return the error of an endpoint that is gone, in words about the pieces of work; None while it is there.
 
         When all `is_over` it is gone too if no reply ever came.
         """

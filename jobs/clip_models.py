@@ -77,7 +77,7 @@ class ServedModel:
         return read_roles({"default": settings})["default"]
 
     def body(self, words: str, jpegs: Sequence[bytes]) -> dict[str, object]:
-        """The body of the request for one vector."""
+        """Return the body of the request for one vector."""
         from kinodex.agent.prompts.parts import data_url
 
         parts: list[dict[str, Any]] = [{"type": "image_url", "image_url": {"url": data_url(each)}} for each in jpegs]
@@ -168,7 +168,10 @@ class ClipQueries:
     space: Fingerprint
 
     def embed(self, words: str, jpeg: bytes | None = None) -> NDArray[np.float32]:
-        """The unit vector `[dim]` of words, of a picture, or of both: by a served model itself, else by their sum."""
+        """Return the unit vector `[dim]` of words, of a picture, or of both.
+
+        By a served model itself, else by their sum.
+        """
         if self.space.is_served:
             vectors, _ = served_of(self.library, self.space).embed([(words.strip(), [jpeg] if jpeg else [])])
             if vectors.shape[1] != self.space.dim:
@@ -210,7 +213,7 @@ class ClipQueries:
 
 
 def served_of(library: LibraryReader, space: Fingerprint) -> ServedModel:
-    """The served model that made a library's clips, where it is served now; raises ModelUnreachable.
+    """Return the served model that made a library's clips, where it is served now; raises ModelUnreachable.
 
     An address that stands in the library, which somebody else may have made, gets no query unless the user named it on
     this machine, and never a key.
@@ -229,5 +232,5 @@ def served_of(library: LibraryReader, space: Fingerprint) -> ServedModel:
 
 
 def clip_spaces(library: LibraryReader) -> list[Fingerprint]:
-    """The models whose clips a library holds."""
+    """Return the models whose clips a library holds."""
     return list(space_tables(library.tables, CLIPS_PREFIX).values())

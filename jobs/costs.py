@@ -82,7 +82,7 @@ def spread(items: Sequence[T], count: int) -> list[T]:
 
 
 def of_requests(system: str, requests: Sequence[Request[Any]], role: Role, questions: int | None = None) -> Forecast:
-    """The costs of some requests to a role, about this many `questions`, or as many as there are requests."""
+    """Return the costs of some requests to a role, about this many `questions`, or as many as there are requests."""
     frames = sum(len(each.frames) for each in requests)
     usage = sum((expected_usage(each, role) for each in requests), Usage())
     spent = usage.input_tokens, usage.output_tokens, usage.cost

@@ -91,7 +91,7 @@ class UnreadableText(KinodexError):
 
 
 def exit_code(error: Exception) -> int:
-    """The exit code for an error of the tree above."""
+    """Return the exit code for an error of the tree above."""
     from kinodex.agent.errors import ModelError, NoUsableReply
     from kinodex.index.errors import LibraryError, MetadataConflict, QueryError, TimeOutside, UnknownVideo
     from kinodex.pipeline.errors import ModelUnusable, PipelineError, SourceError
@@ -113,11 +113,11 @@ NO_MEMORY = ("can't start new thread", "failed to map segment", "bad_alloc", "Ca
 
 
 def lacks_files(error: BaseException) -> bool:
-    """True for an error that says that this process, or the machine, may open no further file."""
+    """Return True for an error that says that this process, or the machine, may open no further file."""
     known = isinstance(error, OSError) and error.errno in (EMFILE, ENFILE)
     return known or "too many open files" in str(error).lower()
 
 
 def lacks_memory(error: BaseException) -> bool:
-    """True for an error that says no more than that no memory is left."""
+    """Return True for an error that says no more than that no memory is left."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY)

@@ -69,7 +69,7 @@ def forecast_question(
 def forecast_tasks(
     dry: DryRun, tasks: Sequence[Task], environment_of: Callable[[tuple[str, ...]], Environment]
 ) -> Forecast:
-    """The costs of all tasks, from a dry run of some of them."""
+    """Return the costs of all tasks, from a dry run of some of them."""
     some = spread(tasks, MOST_RUN)
     runs = [asyncio.run(run_dry(dry, task, environment_of)) for task in some]
     sums: dict[str, Any] = dict.fromkeys(COSTS, 0.0)

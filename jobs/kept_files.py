@@ -45,7 +45,7 @@ class KeptFiles:
 
 
 def keep_limits(gb: float | None = None, days: float | None = None) -> KeepLimits:
-    """The limits that are given, else those of KINODEX_KEEP_GB and KINODEX_KEEP_DAYS, else the usual ones."""
+    """Return the limits that are given, else those of KINODEX_KEEP_GB and KINODEX_KEEP_DAYS, else the usual ones."""
     return KeepLimits((_variable(KEEP_GB) if gb is None else gb) * 1e9, _variable(KEEP_DAYS) if days is None else days)
 
 
@@ -75,13 +75,13 @@ def keep_replies(path: Path, limits: KeepLimits, *, free: bool = True) -> KeptFi
 
 
 def keep_towers(limits: KeepLimits, *, free: bool = True) -> KeptFiles:
-    """The same of the exported towers of spaces in the user's cache."""
+    """Return the same of the exported towers of spaces in the user's cache."""
     root = cache_folder("any").parent
     return _keep("towers", root, [[folder] for folder in sorted(root.glob("*/*")) if folder.is_dir()], limits, free)
 
 
 def keep_traces(root: Path, limits: KeepLimits, *, free: bool = True) -> KeptFiles:
-    """The same of the traces of questions below a folder, each with its facts."""
+    """Return the same of the traces of questions below a folder, each with its facts."""
     traces = [[path, path.with_suffix(".jsonl")] for path in sorted(root.glob("*/q*.json"))]
     return _keep("traces", root, traces, limits, free)
 

@@ -33,7 +33,7 @@ class KnownQuestion:
         return answer.option == self.answer
 
     def is_shown_by(self, evidence: Sequence[Evidence]) -> bool:
-        """True if some of the evidence lies in the true range."""
+        """Return True if some of the evidence lies in the true range."""
         return any(each.start_s < self.end_s and self.start_s < each.end_s for each in evidence)
 
 

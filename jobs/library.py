@@ -73,7 +73,7 @@ def frames_between(
 def shown_between(
     library: LibraryReader, video: VideoRow, spans_s: Sequence[tuple[float, float]], count: int
 ) -> list[tuple[ShownFrame, ...]]:
-    """The same frames as a request to a model has them; none for a `count` of 0."""
+    """Return the same frames as a request to a model has them; none for a `count` of 0."""
     from kinodex.agent.protocol.frames import ShownFrame
 
     if not (count and spans_s):
@@ -107,7 +107,7 @@ def grey_values(frame: StoredFrame, side_px: int = 96) -> NDArray[np.uint8]:
 
 
 def shrunk_jpeg(frame: StoredFrame, side_px: int, quality: int) -> bytes:
-    """The frame's own JPEG, re-encoded only if its longest side is above `side_px`; raises PictureError."""
+    """Return the frame's own JPEG, re-encoded only if its longest side is above `side_px`; raises PictureError."""
     if max(frame.width_px, frame.height_px) <= side_px:
         return frame.jpeg
     picture, smaller = picture_of(frame), io.BytesIO()
@@ -171,7 +171,7 @@ def undrawn_videos(library: Library) -> list[VideoRow]:
 
 
 def none_drawn(names: Iterable[str]) -> UsageError:
-    """The error for films of these names that kinodex did not draw, in the space that knows no other."""
+    """Return the error for films of these names that kinodex did not draw, in the space that knows no other."""
     listed = list(names)
     more = f" and {len(listed) - NAMED:,} more" if len(listed) > NAMED else ""
     return UsageError(

@@ -100,7 +100,7 @@ ModelsFor = Callable[[Environment], Models]
 
 
 def knows_world(choice: ModelChoice, space: Fingerprint, *, has_pictures: bool) -> bool:
-    """False if the built-in model would be asked about pictures in a space that it does not know."""
+    """Return False if the built-in model would be asked about pictures in a space that it does not know."""
     return choice.has_language or choice.anyway or not has_pictures or space.name == BUILTIN
 
 
@@ -213,7 +213,7 @@ def open_local(name: str, **settings: Any) -> Model:
 
 
 def cache_file() -> Path:
-    """The file of stored replies of language models: in KINODEX_CACHE, else in the user's cache folder."""
+    """Return the file of stored replies of language models: in KINODEX_CACHE, else in the user's cache folder."""
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(os.environ.get("KINODEX_CACHE") or f"{home}/kinodex").expanduser() / "replies.sqlite"
 
@@ -234,7 +234,10 @@ def describe_models(choice: ModelChoice) -> dict[str, str]:
 
 
 def local_contents(choice: ModelChoice, *others: str | None) -> dict[str, str]:
-    """A digest of each trace or folder on this machine that answers, or of `others` that help: what a path holds."""
+    """Return a digest of each trace or folder on this machine that answers, or of `others` that help.
+
+    What a path holds.
+    """
     names = [choice.model]
     if choice.may_use_endpoints:
         names = [role.model for role in _roles(choice).values()]
@@ -258,7 +261,7 @@ def content_digest(place: Path) -> str:
 
 
 def endpoint_roles(choice: ModelChoice) -> dict[str, Role]:
-    """The settings of each role that an endpoint answers; empty for models that are not behind one."""
+    """Return the settings of each role that an endpoint answers; empty for models that are not behind one."""
     if not choice.may_use_endpoints:
         return {}
     return {name: role for name, role in _roles(choice).items() if not role.model.startswith(LOCAL)}
@@ -283,7 +286,7 @@ def describe_prices(choice: ModelChoice) -> dict[str, str]:
 
 
 def has_prices(choice: ModelChoice) -> bool:
-    """True if a price is given for any model of this choice: no price is built in."""
+    """Return True if a price is given for any model of this choice: no price is built in."""
     return bool(describe_prices(choice))
 
 
@@ -297,7 +300,10 @@ def _roles(choice: ModelChoice) -> dict[str, Role]:
 
 
 def _settings(choice: ModelChoice) -> dict[str, dict[str, Any]]:
-    """The settings of each role: those of the file, or of one model for all, and what the options say beside them."""
+    """Return the settings of each role.
+
+    Those of the file, or of one model for all, and what the options say beside them.
+    """
     given: dict[str, Any] = {} if choice.at_once is None else {"at_once": choice.at_once}
     if choice.base_url:
         given["base_url"] = choice.base_url

@@ -42,7 +42,7 @@ class _ModelElsewhere:
 
 
 def models_in(loop: ModelLoop, models: Models) -> Models:
-    """The same models, those behind endpoints asked in the loop that opened them."""
+    """Return the same models, those behind endpoints asked in the loop that opened them."""
     from kinodex.agent.models.openai_model import OpenAIModel
 
     def elsewhere(model: Model) -> Model:

@@ -38,7 +38,7 @@ class Sender:
                 self._sending[notice["id"]] = self._pool.submit(send_notice, self._address, notice, self._over)
 
     def ended(self) -> tuple[list[str], list[str]]:
-        """The ids of the notices that need not be sent any more, and what went wrong, in sentences."""
+        """Return the ids of the notices that need not be sent any more, and what went wrong, in sentences."""
         done, problems = [], []
         for notice_id in [each for each, sending in self._sending.items() if sending.done()]:
             problem = self._sending.pop(notice_id).result()

@@ -72,12 +72,15 @@ def reranked(library: LibraryReader, query: str, hits: Sequence[Hit], url: str) 
 
 
 def compared(count: int) -> int:
-    """The number of hits that are put to a reranker for the first `count` of its order."""
+    """Return the number of hits that are put to a reranker for the first `count` of its order."""
     return max(count, min(AHEAD * count, MOST_AHEAD))
 
 
 def rerank_address(url: str) -> str:
-    """The address of `/rerank` under the one that was given; raises UsageError for what is no address of a server."""
+    """Return the address of `/rerank` under the one that was given.
+
+    Raises UsageError for what is no address of a server.
+    """
     try:
         parts = urlsplit(url)
         is_server = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

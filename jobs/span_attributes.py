@@ -128,7 +128,7 @@ def _usage(usage: Usage) -> Attributes:
 
 
 def _message(role: str, text: str, finish: str | None = None) -> str:
-    """One message as the conventions write them: a JSON list of roles with parts."""
+    """Return one message as the conventions write them: a JSON list of roles with parts."""
     message: dict[str, object] = {"role": role, "parts": [{"type": "text", "content": redact(text)[:MOST_TEXT]}]}
     if finish is not None:
         message["finish_reason"] = finish

@@ -78,7 +78,7 @@ class Standing:
     unsent: list[dict[str, Any]] = field(default_factory=list)
 
     def state(self) -> dict[str, Any]:
-        """The state that the next process needs, as JSON can hold it."""
+        """Return the state that the next process needs, as JSON can hold it."""
         return {"open": self.open_until, "unsent": self.unsent}
 
     def take_over(self, state: Mapping[str, Any]) -> None:

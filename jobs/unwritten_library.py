@@ -33,5 +33,5 @@ class UnwrittenVideos:
 
 
 def without_writing(environment: Environment) -> Environment:
-    """The same environment, which reads the library and keeps what is added to it in memory."""
+    """Return the same environment, which reads the library and keeps what is added to it in memory."""
     return replace(environment, source=cast(LibraryVideos, UnwrittenVideos(environment.source)))

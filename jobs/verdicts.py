@@ -27,7 +27,7 @@ class Judged(Protocol):
 
 
 def basis_of(found: Sequence[Judged]) -> Basis:
-    """The strongest basis of any of these moments."""
+    """Return the strongest basis of any of these moments."""
     held = {each.basis for each in found}
     return "verified" if "verified" in held else "probability" if "probability" in held else "ranking"
 

@@ -53,7 +53,7 @@ class Crew(Generic[W]):
         return range(first, len(self.started))
 
     def lightest(self, size: int) -> W:
-        """The worker of `size` with the least in progress, once lost ones are replaced."""
+        """Return the worker of `size` with the least in progress, once lost ones are replaced."""
         self.grow(size)
         return min(self.there.values(), key=lambda each: each.load)
 

@@ -75,7 +75,7 @@ def add_map(
 def _to_fill(
     reader: LibraryReader, videos: Sequence[str], where: str | None, *, frames_needed: bool = False
 ) -> tuple[Library, list[str] | None]:
-    """The library for one that writes, and the ids of these videos, of those that are seen here; None for all.
+    """Return the library for one that writes, and the ids of these videos, of those that are seen here; None for all.
 
     With `frames_needed` videos that were imported as text are left out.
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def collection_request(request: Ask, models: ModelChoice | Models, stop: StopSignal | None = None) -> CollectionRequest:
-    """The same request to a whole collection; raises UsageError for what such a question has not."""
+    """Return the same request to a whole collection; raises UsageError for what such a question has not."""
     from kinodex.jobs.collection.plan import plan_of
     from kinodex.jobs.collection.request import CollectionRequest
 
@@ -39,7 +39,7 @@ def collection_request(request: Ask, models: ModelChoice | Models, stop: StopSig
 
 
 def library_to_fill(reader: LibraryReader, request: Ask) -> Library:
-    """The library opened for writing: the rows of a question to all films stay in it."""
+    """Return the library opened for writing: the rows of a question to all films stay in it."""
     from kinodex.index.library import Library
 
     return Library.open(reader.uri).where(reader.condition).where(request.where)

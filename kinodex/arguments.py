@@ -27,7 +27,7 @@ VideoName = str | VideoRow
 
 
 def question_of(question: str | Question, options: Sequence[str]) -> Question:
-    """The question of a text and its options, or the one given; raises UsageError for both."""
+    """Return the question of a text and its options, or the one given; raises UsageError for both."""
     from kinodex.agent.protocol.question import Question
 
     if isinstance(question, str):
@@ -40,27 +40,27 @@ def question_of(question: str | Question, options: Sequence[str]) -> Question:
 
 
 def names_of(videos: VideoName | Sequence[VideoName]) -> Sequence[str]:
-    """The names of videos, one of which may be given without a list."""
+    """Return the names of videos, one of which may be given without a list."""
     several = videos if isinstance(videos, Iterable) and not isinstance(videos, str) else (videos,)
     return [name_of(each) for each in several]
 
 
 def name_of(video: VideoName) -> str:
-    """The name of a video, or the id of its row."""
+    """Return the name of a video, or the id of its row."""
     if not isinstance(video, str | VideoRow):
         raise UsageError(f"got {video!r:.60} for a video; give its id, title, file name or row")
     return video if isinstance(video, str) else video.video_id
 
 
 def library_place(uri: str | Path) -> str:
-    """The place of a library, with the home folder of `~` as a shell writes it."""
+    """Return the place of a library, with the home folder of `~` as a shell writes it."""
     if not isinstance(uri, str | os.PathLike) or not str(uri):
         raise UsageError(f"got {uri!r:.60} for a library; give its folder or URI")
     return str(Path(uri).expanduser()) if str(uri).startswith("~") else str(uri)
 
 
 def trace_path(path: str | Path | None) -> Path | None:
-    """The path of a trace to write, `~` as a shell writes it; raises UsageError where no file can be."""
+    """Return the path of a trace to write, `~` as a shell writes it; raises UsageError where no file can be."""
     given = None if path is None else _path(path, "trace")
     if given is not None and (given.is_dir() or not given.parent.is_dir()):
         raise UsageError(f"got trace={str(path)!r}, which is a folder or lies in none; give a file in one that exists")
@@ -68,7 +68,7 @@ def trace_path(path: str | Path | None) -> Path | None:
 
 
 def earlier_path(path: str | Path | None) -> Path | None:
-    """The path of an earlier trace; raises UsageError where there is no file."""
+    """Return the path of an earlier trace; raises UsageError where there is no file."""
     given = None if path is None else _path(path, "follow_up")
     if given is not None and not given.is_file():
         raise UsageError(f"got follow_up={str(path)!r}, which is no file; give the trace of an earlier question")

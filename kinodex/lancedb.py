@@ -80,7 +80,7 @@ class ModelOfTable(EmbeddingFunction):
     """A model that is missing is missing the next time too."""
 
     def ndims(self) -> int:
-        """The dimensions of its vectors."""
+        """Return the dimensions of its vectors."""
         return len(self.compute_query_embeddings("")[0])
 
     def compute_query_embeddings(self, *given: Any, **_: Any) -> list[Any]:

@@ -128,7 +128,7 @@ class Library:
 
     @checked
     def where(self, condition: str | None) -> Library:
-        """The library with only those videos for which a condition on their columns holds, for all that reads.
+        """Return the library with only those videos for which a condition on their columns holds, for all that reads.
 
         `opened.where("camera = 'front' AND recorded_at >= '2026-03-01'").search(...)`; columns are those of
         `info().columns`, and title, uri, duration_s, fps, width_px, height_px, codec, frames and ingested_at. It
@@ -142,15 +142,15 @@ class Library:
         return self._reader.metadata.facets(self._reader.video_ids())
 
     def info(self) -> LibraryFacts:
-        """The library in numbers."""
+        """Return the library in numbers."""
         return self._reader.info()
 
     def videos(self) -> list[VideoRow]:
-        """All complete videos."""
+        """Return all complete videos."""
         return self._reader.videos()
 
     def video(self, name: VideoName) -> VideoRow:
-        """One video; raises `UnknownVideo`."""
+        """Return one video; raises `UnknownVideo`."""
         return self._reader.video(name_of(name))
 
     @checked
@@ -335,12 +335,15 @@ class Library:
 
     @checked
     def frames(self, video: VideoName, times_s: Sequence[float]) -> list[Frame]:
-        """The frames on screen at these times, in this order; raises `TimeOutside` for one that the video lacks."""
+        """Return the frames on screen at these times, in this order.
+
+        Raises `TimeOutside` for one that the video lacks.
+        """
         rows = self._reader.frames_at(self.video(video).video_id, list(times_s), mode="shown")
         return [frame_of(row) for row in rows]
 
     def frame(self, hit: Hit) -> Frame:
-        """The frame of a hit: the one that was found, or the one on screen when a line or caption begins."""
+        """Return the frame of a hit: the one that was found, or the one on screen when a line or caption begins."""
         if hit.frame_no is not None:
             (row,) = self._reader.frames(hit.video_id, [hit.frame_no])
         else:
@@ -348,7 +351,7 @@ class Library:
         return frame_of(row)
 
     def all_frames(self, video: VideoName) -> Iterator[Frame]:
-        """All stored frames of a video in time order, read a few at a time."""
+        """Yield all stored frames of a video in time order, read a few at a time."""
         video_id = self.video(video).video_id
         numbers = self._reader.vectors(video_id).frame_no.tolist()
         for first in range(0, len(numbers), FRAMES_A_READ):
@@ -359,7 +362,7 @@ class Library:
         return self._reader.vectors(self.video(video).video_id, self.space)
 
     def vectors_table(self, *videos: VideoName) -> pa.Table:
-        """The same of some videos, or of all, as an Arrow table: video_id, frame_no, time_s, vector."""
+        """Return the same of some videos, or of all, as an Arrow table: video_id, frame_no, time_s, vector."""
         import pyarrow as pa
 
         parts = []
@@ -439,14 +442,14 @@ class Library:
 
     @checked
     def speech(self, video: VideoName, start_s: float | None = None, end_s: float | None = None) -> list[SpeechRow]:
-        """Lines of subtitles and of recognised speech that share some time with `[start_s, end_s)`."""
+        """Return lines of subtitles and of recognised speech that share some time with `[start_s, end_s)`."""
         return self._reader.speech(self.video(video).video_id, start_s, end_s)
 
     @checked
     def screen_text(
         self, video: VideoName, start_s: float | None = None, end_s: float | None = None
     ) -> list[ScreenTextRow]:
-        """Lines of text on screen that share some time with `[start_s, end_s)`, by the newest reader."""
+        """Return lines of text on screen that share some time with `[start_s, end_s)`, by the newest reader."""
         return self._reader.screen_text(self.video(video).video_id, start_s, end_s)
 
     @checked
@@ -613,7 +616,7 @@ class Library:
         anyway: bool = False,
         agent: str | Variant | None = None,
     ) -> Desk:
-        """The desk with these models, which shares the towers and vectors of all desks of this library."""
+        """Return the desk with these models, which shares the towers and vectors of all desks of this library."""
         from kinodex.desk import USUAL_AGENT, Desk
 
         models = _models(model, base_url, cache=cache, anyway=anyway)

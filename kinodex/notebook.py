@@ -72,14 +72,14 @@ class Extracted:
 
 
 def evidence_s(row: Mapping[str, Any]) -> tuple[float, float]:
-    """The time of a row's evidence, of a row without any that of its part."""
+    """Return the time of a row's evidence, of a row without any that of its part."""
     if row["evidence_start_s"] is None:
         return row["start_s"], row["end_s"]
     return row["evidence_start_s"], row["evidence_end_s"]
 
 
 def values_in_words(row: Mapping[str, Any]) -> str:
-    """The columns of a schema's own in one line."""
+    """Return the columns of a schema's own in one line."""
     if row["fault"]:
         return f"no row: {row['fault']}"
     own = {name: value for name, value in row.items() if name not in COMMON_COLUMNS and value is not None}
@@ -87,7 +87,7 @@ def values_in_words(row: Mapping[str, Any]) -> str:
 
 
 def answer_html(answer: Answer, library: LibraryReader) -> str:
-    """An answer, its cost, and a picture of each range of its evidence."""
+    """Return an answer, its cost, and a picture of each range of its evidence."""
     cards = [_card(library, each.video_id, each.start_s, each.end_s) for each in answer.evidence[:SHOWN]]
     said = answer.text or answer.status.replace("_", " ")
     head = f"{answer.letter}. {said}" if answer.letter else said
@@ -95,7 +95,7 @@ def answer_html(answer: Answer, library: LibraryReader) -> str:
 
 
 def library_html(library: LibraryReader) -> str:
-    """A library in numbers, and its first videos with a picture each."""
+    """Return a library in numbers, and its first videos with a picture each."""
     facts, videos = library.info(), library.videos()
     cards = [
         Card(
@@ -156,7 +156,9 @@ def _picture(library: LibraryReader, video: VideoRow, time_s: float) -> str:
 
 
 def play_link(video: VideoRow, start_s: float) -> str:
-    """The address of a video from `start_s` on, as browsers take it (#t=, W3C Media Fragments); "" for one of a store.
+    """Return the address of a video from `start_s` on, as browsers take it (#t=, W3C Media Fragments).
+
+    "" for one of a store.
 
     A file below the folder in which the notebook runs is named from there, so that Jupyter serves it.
     """

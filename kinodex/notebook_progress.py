@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def in_notebook() -> bool:
-    """True if this process is the kernel of a notebook."""
+    """Return True if this process is the kernel of a notebook."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return shell is not None and "IPKernelApp" in shell.config

@@ -115,7 +115,7 @@ def _plain_value(value: Any) -> Any:
 
 
 def plain_table(*columns: str) -> Table:
-    """A table without lines; columns of numbers are set to the right."""
+    """Return a table without lines; columns of numbers are set to the right."""
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -126,7 +126,7 @@ def plain_table(*columns: str) -> Table:
 
 
 def is_utf8(stream: TextIO) -> bool:
-    """True for a stream that can write any text."""
+    """Return True for a stream that can write any text."""
     return (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "") in ("utf8", "utf8sig")
 
 

@@ -86,7 +86,7 @@ def _redact(text: str, secrets: Sequence[str]) -> str:
 
 
 def _plain_query(query: re.Match[str]) -> str:
-    """The query or fragment without the parameters that grant access; without any left, nothing."""
+    """Return the query or fragment without the parameters that grant access; without any left, nothing."""
     parameters = query[1].split("&")
     names = [parameter.partition("=")[0].lower() if "=" in parameter else "" for parameter in parameters]
     kept = [

@@ -223,7 +223,10 @@ def made(request: type[R], values: Mapping[str, Any], spellings: Mapping[str, st
 
 
 def _fault(error: ValidationError) -> tuple[ErrorDetails, tuple[int | str, ...]]:
-    """The error of a request that says most, and its place: of the kinds that a value may have, that which it is of."""
+    """Return the error of a request that says most, and its place.
+
+    Of the kinds that a value may have, that which it is of.
+    """
     errors = error.errors(include_url=False)
     first = errors[0]
     if len(first["loc"]) < 3:

@@ -27,7 +27,7 @@ PAGE_CHAPTERS = "chapters of the page"
 
 
 def watched_place() -> Path:
-    """The folder of what was watched, in the user's data (`XDG_DATA_HOME`): `library`, and `films` beside it."""
+    """Return the folder of what was watched, in the user's data (`XDG_DATA_HOME`): `library`, and `films` beside it."""
     home = os.environ.get("XDG_DATA_HOME", "")
     root = Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "share"
     return root / "kinodex" / "watched"
@@ -57,7 +57,7 @@ def watch(address: str, library: str, **settings: Any) -> VideoRow:
 
 
 def _known(address: str, library: str) -> VideoRow | None:
-    """The video of a library that was fetched from this address."""
+    """Return the video of a library that was fetched from this address."""
     try:
         opened = Library.open(library)
     except NotALibrary:

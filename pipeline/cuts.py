@@ -59,7 +59,9 @@ class Cut:
 
 
 def cut_windows(times_s: Sequence[float], distances: Sequence[float]) -> list[tuple[float, float]]:
-    """Times `[first, last]` to be decoded, in order and apart: around the places where the vectors of samples change.
+    """Return times `[first, last]` to be decoded, in order and apart.
+
+    Around the places where the vectors of samples change.
 
     `distances` are those of neighbouring samples at `times_s`, one fewer; a change of `SUSPECT_SHARE` of what makes a
     shot will do, for the decoded frames decide.
@@ -86,7 +88,7 @@ def find_cuts(path: Path, name: str, windows_s: Sequence[tuple[float, float]], p
 
 
 def _stretches(frames: Iterable[TimedFrame]) -> Iterator[tuple[list[float], Pictures]]:
-    """Times and small pictures of frames that follow one another; of a long stretch in parts that overlap."""
+    """Yield times and small pictures of frames that follow one another; of a long stretch in parts that overlap."""
     from av import FFmpegError
     from av.video.reformatter import Interpolation, VideoReformatter
 
@@ -114,7 +116,7 @@ def _stretches(frames: Iterable[TimedFrame]) -> Iterator[tuple[list[float], Pict
 
 
 def cuts_among(times_s: Sequence[float], pictures: Pictures) -> list[Cut]:
-    """The cuts among frames `[n]` that follow one another, in order."""
+    """Return the cuts among frames `[n]` that follow one another, in order."""
     hard = _hard_cuts(pictures)
     fades: list[tuple[int, int]] = []
     for first, end in pairwise([0, *hard, len(pictures)]):
@@ -141,7 +143,7 @@ def _hard_cuts(pictures: Pictures) -> list[int]:
 
 
 def _fades(times_s: Sequence[float], pictures: Pictures, first: int, last: int) -> list[tuple[int, int]]:
-    """The fades among the frames `first` to `last`: the last frame before each, and the first after it."""
+    """Return the fades among the frames `first` to `last`: the last frame before each, and the first after it."""
     if last - first < 2 or times_s[last] - times_s[first] < FADE_S[0]:
         return []
     best = _best_run(times_s, pictures, first, last)
@@ -151,7 +153,7 @@ def _fades(times_s: Sequence[float], pictures: Pictures, first: int, last: int) 
 
 
 def _best_run(times_s: Sequence[float], pictures: Pictures, first: int, last: int) -> tuple[int, int] | None:
-    """The run of frames that is most like a fade: looked for coarsely, and then moved to its ends."""
+    """Return the run of frames that is most like a fade: looked for coarsely, and then moved to its ends."""
     step_s = (times_s[last] - times_s[first]) / (last - first)
     shortest, longest = max(2, round(FADE_S[0] / step_s)), min(round(FADE_S[1] / step_s), last - first)
     if longest < shortest:

@@ -132,5 +132,5 @@ class NoSuchDevice(ModelUnusable):
 
 
 def first_line(error: Exception) -> str:
-    """The beginning of an error's message, which may go on for pages, as part of a message of one line."""
+    """Return the beginning of an error's message, which may go on for pages, as part of a message of one line."""
     return (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".: ")

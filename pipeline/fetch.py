@@ -121,7 +121,10 @@ def local_copy(source: Source) -> Iterator[Path]:
 
 
 def local_file(uri: str) -> Path:
-    """The path of a local source; raises SourceMissing for a pipe, socket or device, whose bytes may never end."""
+    """Return the path of a local source.
+
+    Raises SourceMissing for a pipe, socket or device, whose bytes may never end.
+    """
     path = Path(uri)
     if re.search(r"\\x[89a-f][0-9a-f]", uri) and not path.exists():
         raise SourceMissing(f"{uri}: cannot be named in a library, because its name is not UTF-8; rename it")

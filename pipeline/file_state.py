@@ -30,5 +30,5 @@ def file_state(path: Path) -> FileState:
 
 
 def differ_by_inode_alone(before: FileState, after: FileState) -> bool:
-    """True if all but the inode is common, which some network filesystems forget: only the bytes decide then."""
+    """Return True if all but the inode is common, which some network filesystems forget: only the bytes decide then."""
     return before != after == replace(before, inode=after.inode)

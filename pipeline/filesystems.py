@@ -52,12 +52,12 @@ def _mount_of(folder: Path) -> str:
 
 
 def is_remote(uri: str) -> bool:
-    """True if a source's URI has to be fetched; anything else is a path of this machine."""
+    """Return True if a source's URI has to be fetched; anything else is a path of this machine."""
     return "://" in uri
 
 
 def filesystem_of(uri: str, timeout_s: float = SILENCE_S, is_named: bool = False) -> tuple[AbstractFileSystem, str]:
-    """The filesystem of a URI or local path, and the path in it; a web server may be silent for `timeout_s`.
+    """Return the filesystem of a URI or local path, and the path in it; a web server may be silent for `timeout_s`.
 
     One that the user did not name gets no credentials that are configured for the web; raises SourceForbidden for one
     of a protocol that nobody named.
@@ -155,7 +155,10 @@ def _kept_nowhere(uri: str) -> str:
 
 
 def is_absent(error: BaseException) -> bool:
-    """True if a file system says that nothing is there: fsspec says it too of a web server that gives no answer."""
+    """Return True if a file system says that nothing is there.
+
+    Fsspec says it too of a web server that gives no answer.
+    """
     cause = error.__cause__
     if not isinstance(error, FileNotFoundError) or isinstance(cause, OSError | None):
         return isinstance(error, FileNotFoundError) and isinstance(cause, FileNotFoundError | None)

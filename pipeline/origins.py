@@ -29,7 +29,7 @@ USUAL_PORTS = {"http": 80, "https": 443}
 
 
 def origin_of(uri: str) -> str:
-    """The origin of an address: protocol, host and port, without what grants access."""
+    """Return the origin of an address: protocol, host and port, without what grants access."""
     parts = urlsplit(uri)
     try:
         port = parts.port
@@ -40,13 +40,13 @@ def origin_of(uri: str) -> str:
 
 
 def is_named_origin(uri: str) -> bool:
-    """True if `KINODEX_ORIGINS` has the origin of an address."""
+    """Return True if `KINODEX_ORIGINS` has the origin of an address."""
     named = filter(None, map(str.strip, os.environ.get(ORIGINS, "").split(",")))
     return origin_of(uri) in map(origin_of, named)
 
 
 def may_read(uri: str) -> bool:
-    """True if a path, or an address that the user did not name, is of this machine, of the web or of a store.
+    """Return True if a path, or an address that the user did not name, is of this machine, of the web or of a store.
 
     Protocols that are chained (`simplecache::`, `zip://film.mp4::...`) or refer to others (`reference://`) read what
     their text says, with the credentials of this machine.
@@ -66,14 +66,14 @@ def check_stored(uri: str) -> None:
 
 @lru_cache(1)
 def plain_web() -> type[AbstractFileSystem]:
-    """A web file system that fsspec's configuration, with its headers and cookies, says nothing of."""
+    """Return a web file system that fsspec's configuration, with its headers and cookies, says nothing of."""
     from fsspec.implementations.http import HTTPFileSystem
 
     return type("PlainWeb", (HTTPFileSystem,), {"protocol": ("plain-web",)})
 
 
 def web_settings() -> dict[str, Any]:
-    """The settings of aiohttp's client in fsspec's configuration for the web."""
+    """Return the settings of aiohttp's client in fsspec's configuration for the web."""
     from fsspec.config import conf
 
     return {name: value for each in sorted(WEB) for name, value in conf.get(each, {}).get("client_kwargs", {}).items()}
@@ -81,7 +81,9 @@ def web_settings() -> dict[str, Any]:
 
 @lru_cache(64)
 def keep_at(origin: str, names: frozenset[str]) -> Callable[..., Any]:
-    """A middleware of aiohttp's client that takes these headers from requests to other origins, as of a redirect."""
+    """Return a middleware of aiohttp's client that takes these headers from requests to other origins, as of a
+    redirect.
+    """
 
     async def without_credentials(request: Any, handler: Callable[[Any], Any]) -> Any:
         if origin_of(str(request.url)) != origin and not is_named_origin(str(request.url)):

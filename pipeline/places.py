@@ -109,7 +109,7 @@ def missing_mount(place: Place) -> str | None:
 
 
 def _holds_anything(folder: str | Path) -> bool:
-    """True for a folder that is there and not empty; one that may not be listed counts as such."""
+    """Return True for a folder that is there and not empty; one that may not be listed counts as such."""
     try:
         with os.scandir(folder) as entries:
             return next(entries, None) is not None
@@ -134,7 +134,10 @@ def _look_elsewhere(uri: str, is_named: bool) -> Look:
 
 
 def _has_root(uri: str, is_named: bool) -> bool:
-    """True if the bucket, or the top folder, that holds a file elsewhere is there; a web server that answers is."""
+    """Return True if the bucket, or the top folder, that holds a file elsewhere is there.
+
+    A web server that answers is.
+    """
     filesystem, path = filesystem_of(uri, LOOK_S, is_named)
     top, _, below = path.strip("/").partition("/")
     try:

@@ -102,7 +102,7 @@ def _member(playlist: Path, member: str, name: str) -> Path:
 
 
 def _hls_names(lines: list[str], name: str) -> Iterator[str]:
-    """The URIs of a finished media playlist (RFC 8216, section 4) without keys, other lists or more addresses."""
+    """Yield the URIs of a finished media playlist (RFC 8216, section 4) without keys, other lists or more addresses."""
     lines = [line.rstrip(BLANKS) for line in lines]
     if "#EXT-X-ENDLIST" not in lines:
         raise PlaylistRefused(f"{name}: a playlist of streams, or one that still grows; name a list of segments")

@@ -105,7 +105,7 @@ def sidecar_tags(uri: str, video: str = "") -> tuple[str, str | None]:
 
 
 def composed(name: str) -> str:
-    """A name as it is compared: a letter and its accent are one character, which macOS writes as two."""
+    """Return a name as it is compared: a letter and its accent are one character, which macOS writes as two."""
     return unicodedata.normalize("NFC", name)
 
 
@@ -116,7 +116,7 @@ def _is_language(tag: str) -> bool:
 
 
 def download_info(uri: str) -> dict[str, Any]:
-    """Columns from the `FILM.info.json` that yt-dlp wrote beside a local file; {} where it did not."""
+    """Return the columns from the `FILM.info.json` that yt-dlp wrote beside a local file; {} where it did not."""
     info = read_download(uri)
     found = {name: info[name] for name in DOWNLOADED if info.get(name) not in (None, "", [])}
     if isinstance(found.get("upload_date"), str):

@@ -53,7 +53,9 @@ class Pace(Callback):  # type: ignore[misc] # fsspec has no types
 
 @lru_cache(64)
 def in_time(timeout_s: float) -> Callable[..., Any]:
-    """A middleware of aiohttp's client: the head of a reply comes in time, and its body as it is, no longer than asked.
+    """Return a middleware of aiohttp's client.
+
+    The head of a reply comes in time, and its body as it is, no longer than asked.
 
     aiohttp has a limit for each wait and none for all of them, and would unpack a few bytes to as many as fill a disk.
     """

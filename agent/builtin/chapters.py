@@ -13,7 +13,8 @@ MOST_OF_IT = 0.5
 
 
 def promise(question: Question, chapters: Sequence[Note], part: Segment) -> float:
-    """The promise, from 0 to 1, of the chapter that a part of a video lies in, by the words of its title and summary.
+    """Return the promise, from 0 to 1, of the chapter that a part of a video lies in, by the words of its title and
+    summary.
 
     The share of the question's words that it holds, rare words counting more, less the least share of any chapter:
     where all speak alike of the question none of them promises anything. A part of less than `MOST_OF_IT` of its

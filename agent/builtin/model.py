@@ -47,7 +47,7 @@ class RuleBasedModel:
 
 
 def _cite_by_number(request: Request[R], reply: dict[str, Any]) -> dict[str, Any]:
-    """The reply with evidence by the numbers that frames and notes have in the request, not by their places."""
+    """Return the reply with evidence by the numbers that frames and notes have in the request, not by their places."""
     numbers = list(chain(*citation_numbers(request.frames, getattr(request, "notes", ()))))
     if not reply.get("evidence") or not numbers:
         return reply

@@ -116,7 +116,7 @@ def _earliest_note(
 
 
 def word_share(text: str, note_text: str) -> float:
-    """The share of a text's words that a note holds; 1 for a text without words."""
+    """Return the share of a text's words that a note holds; 1 for a text without words."""
     words = _words(text)
     return len(words & _words(note_text)) / len(words) if words else 1.0
 

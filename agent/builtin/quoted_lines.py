@@ -24,7 +24,7 @@ SPOKEN = re.compile(r"\b(?:said|somebody says|says that|spoken|speaks?|code word
 
 
 def read_screen(question: Question, notes: Sequence[Note]) -> Verdict:
-    """The option that stands on screen, if one alone does and the question asks for text.
+    """Return the option that stands on screen, if one alone does and the question asks for text.
 
     Without options the choice is 0 if one text alone stands there: `screen_reply` says it.
     """
@@ -45,12 +45,15 @@ def read_screen(question: Question, notes: Sequence[Note]) -> Verdict:
 
 
 def is_talk(question: Question) -> bool:
-    """True if a question asks for what only words tell, whatever its options look like in pictures."""
+    """Return True if a question asks for what only words tell, whatever its options look like in pictures."""
     return bool(question.options and TALK.search(question.text))
 
 
 def screen_reply(question: Question, notes: Sequence[Note], frames: int = 0) -> dict[str, Any] | None:
-    """An answer as JSON values from text on screen; its evidence counts on from this many frames. None without one."""
+    """Return an answer as JSON values from text on screen.
+
+    Its evidence counts on from this many frames. None without one.
+    """
     verdict = read_screen(question, notes)
     if verdict.choice is None:
         return None
@@ -61,5 +64,5 @@ def screen_reply(question: Question, notes: Sequence[Note], frames: int = 0) -> 
 
 
 def plain(text: str) -> str:
-    """The words of a text in lower case, without marks."""
+    """Return the words of a text in lower case, without marks."""
     return " ".join(re.findall(r"\w+", text.casefold()))

@@ -32,7 +32,9 @@ MAX_QUERIES = 5
 
 @singledispatch
 def rule(request: Request[Any], environment: Environment) -> dict[str, Any]:
-    """The reply to a request as JSON values, from what the environment holds; frames and notes are cited by their
+    """Return the reply to a request as JSON values, from what the environment holds.
+
+    Frames and notes are cited by their
     places, from 1. Raises `NeedsLanguage` for a kind of request that has no rule.
 
     `@rule.register(KindOfRequest)` gives one to a kind of request, and to those that derive from it.
@@ -99,7 +101,7 @@ def _decide(request: Decide, environment: Environment) -> dict[str, Any]:
 def _next_segment(
     environment: Environment, question: Question, open_ones: Sequence[ScoredSegment], frames: Sequence[ShownFrame]
 ) -> int:
-    """The segment with the highest score, or the one beside the moment that the question names."""
+    """Return the segment with the highest score, or the one beside the moment that the question names."""
     statements = cloze_statements(question)
     moment = find_moment(environment, statements, frames)
     if moment is not None:

@@ -107,7 +107,9 @@ def to_reply(question: Question, verdict: Verdict, times_s: Sequence[float]) -> 
 
 
 def choices(question: Question, text: str | None = None) -> tuple[str, ...]:
-    """The options, else the colours or numbers that a question asks for, by its words or those given as `text`."""
+    """Return the options, else the colours or numbers that a question asks for, by its words or those given as
+    `text`.
+    """
     text = question.text.casefold() if text is None else text
     if question.options:
         return question.options

@@ -36,7 +36,7 @@ Share = Callable[[frozenset[str], frozenset[str]], float]
 
 
 def is_general(notes: Sequence[Note]) -> bool:
-    """True if most of the different words of notes are not words of the sketch world."""
+    """Return True if most of the different words of notes are not words of the sketch world."""
     words = frozenset[str]().union(*(stems(note.text) for note in notes))
     return len(words & _sketch_words()) * 2 < len(words)
 
@@ -60,14 +60,18 @@ def judge_by_overlap(question: Question, notes: Sequence[Note]) -> Verdict:
 
 
 def overlap_shares(question: Question, notes: Sequence[Note]) -> list[float]:
-    """The share of the words of question and options that each note holds, weighted by how few of the notes do."""
+    """Return the share of the words of question and options that each note holds, weighted by how few of the notes
+    do.
+    """
     words_of_notes = [stems(note.text) for note in notes]
     share, words = _rarity_weighted_share(words_of_notes), stems(" ".join((question.text, *question.options)))
     return [share(words, each) for each in words_of_notes]
 
 
 def _rarity_weighted_share(words_of_notes: Sequence[frozenset[str]]) -> Share:
-    """A function: the share of some words in others, each word weighted by how few of the notes hold it."""
+    """Return a function that gives the share of some words in others, each word weighted by how few of the notes
+    hold it.
+    """
     note_counts = Counter(word for each in words_of_notes for word in each)
 
     def weight(words: frozenset[str]) -> float:

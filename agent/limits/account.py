@@ -138,15 +138,17 @@ class Account:
         return self._largest.seconds
 
     def exhausted(self) -> str | None:
-        """The budget that allows no further call at all, if one does."""
+        """Return the budget that allows no further call at all, if one does."""
         return self._over(Ledger())
 
     def exhausted_by_call(self) -> str | None:
-        """The budget that one more call, beside those in flight, would leave too small for a final one, if any."""
+        """Return the budget that one more call, beside those in flight, would leave too small for a final one, if
+        any.
+        """
         return self._over(self._calls(self._in_flight + 2))
 
     def exhausted_by_round(self) -> str | None:
-        """The budget that would not last for another round like the present one, if one would not."""
+        """Return the budget that would not last for another round like the present one, if one would not."""
         if self.budget.rounds is not None and self.rounds >= self.budget.rounds:
             return "rounds"
         if self.frames_left == 0:

@@ -45,7 +45,7 @@ class StopSignal:
         return self._last_at is not None
 
     def over(self, *, final: bool = False) -> str | None:
-        """The reason why no call may begin, if none may; a `final` one may until the grace is over."""
+        """Return the reason why no call may begin, if none may; a `final` one may until the grace is over."""
         left_s = self.seconds_left(final=final)
         return self._reason if left_s is not None and left_s <= 0 else None
 

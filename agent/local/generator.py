@@ -85,7 +85,7 @@ class Generator:
         return call.generated
 
     def has_room(self, prompt_tokens: int) -> bool:
-        """True if the model can hold a prompt of this many tokens and a reply."""
+        """Return True if the model can hold a prompt of this many tokens and a reply."""
         return prompt_tokens + self.max_new_tokens <= self.context_tokens
 
     def _batch_with(self, call: _Call) -> list[_Call]:
@@ -180,5 +180,5 @@ class _StopCriterion:
         return any(each in text for each in self.stop)
 
     def lengths(self, whole: torch.Tensor) -> list[int]:
-        """The number of tokens generated in each row."""
+        """Return the number of tokens generated in each row."""
         return [self._end.get(row, whole.shape[1] - self.longest) for row in range(len(whole))]

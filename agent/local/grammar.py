@@ -27,7 +27,7 @@ Processor = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
 
 
 def reply_grammar(request: Request[R]) -> str:
-    """The grammar of a request's reply, in llguidance's form; "" if any text is one."""
+    """Return the grammar of a request's reply, in llguidance's form; "" if any text is one."""
     import llguidance
 
     if request.form == "text":
@@ -42,7 +42,7 @@ def reply_grammar(request: Request[R]) -> str:
 
 
 def bound(schema: Any) -> Any:
-    """A JSON schema whose texts and lists all have a greatest length."""
+    """Return a JSON schema whose texts and lists all have a greatest length."""
     if isinstance(schema, list):
         return [bound(each) for each in schema]
     if not isinstance(schema, Mapping):

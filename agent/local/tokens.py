@@ -40,7 +40,7 @@ def first_tokens(tokenizer: Any, text: str) -> list[int]:
 
 
 def opens_thinking(tokenizer: Any) -> bool:
-    """True if the chat template begins each reply inside <think>, so that the model writes only its end."""
+    """Return True if the chat template begins each reply inside <think>, so that the model writes only its end."""
     if not tokenizer.chat_template:
         return False
     messages = [{"role": "user", "content": "?"}]

@@ -127,7 +127,7 @@ class AcceptedForm:
     def lesson(
         self, error: openai.APIStatusError, sent: dict[str, object], messages: list[Message]
     ) -> Callable[[], None] | None:
-        """A function that changes what is sent from now on because of a refusal; None if nothing would help."""
+        """Return a function that changes what is sent from now on because of a refusal; None if nothing would help."""
         no_form_helps = (refusal_causes.is_money_spent, refusal_causes.is_filtered, refusal_causes.is_context_spent)
         if any(objects(error) for objects in no_form_helps):
             return None

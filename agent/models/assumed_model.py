@@ -44,7 +44,7 @@ class Bill:
         self.usage[kind] = self.usage.get(kind, Usage()) + usage
 
     def costs(self, counts: Callable[[Kind], bool]) -> dict[str, float]:
-        """Costs of the kinds of request that count: calls, frames, tokens in and out, money."""
+        """Return the costs of the kinds of request that count: calls, frames, tokens in and out, money."""
         kinds = [kind for kind in self.calls if counts(kind)]
         usage = sum((self.usage[kind] for kind in kinds), Usage())
         calls, frames = (sum(each[kind] for kind in kinds) for each in (self.calls, self.frames))
@@ -76,7 +76,7 @@ class Assumed:
 
 
 def assumed_reply(assumes: Assumes, request: Request[Any]) -> str:
-    """The text of a reply by what the agent assumes, else the request's own example."""
+    """Return the text of a reply by what the agent assumes, else the request's own example."""
     assumed = assumes(request)
     if assumed is None:
         assumed = request.example()

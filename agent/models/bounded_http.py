@@ -76,7 +76,7 @@ class BoundedClient(httpx2.AsyncClient):
 
 
 def _decoder(response: httpx2.Response) -> Callable[[bytes, int], bytes]:
-    """A function that decodes a part of a reply, to some more bytes than fit the limit at most."""
+    """Return a function that decodes a part of a reply, to some more bytes than fit the limit at most."""
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding == "identity":
         return lambda part, most: part

@@ -112,7 +112,7 @@ def thoughts_field(body: object) -> str:
 
 
 def _usage(sent: object) -> _Usage:
-    """The usage that a server sends; an empty one if it sends none or makes no sense."""
+    """Return the usage that a server sends; an empty one if it sends none or makes no sense."""
     try:
         return _Usage.model_validate(sent or {})
     except ValidationError:
@@ -120,17 +120,23 @@ def _usage(sent: object) -> _Usage:
 
 
 def _token_count(tokens: int | None) -> int:
-    """The number that the server gives; 0 if it gives none or an absurd one: a negative one would refill a budget."""
+    """Return the number that the server gives.
+
+    0 if it gives none or an absurd one: a negative one would refill a budget.
+    """
     return tokens if tokens is not None and 0 < tokens <= MOST_TOKENS else 0
 
 
 def input_tokens(usage: object) -> int:
-    """The tokens that a server counts for what it was sent, by the usage in its reply; 0 if that makes no sense."""
+    """Return the tokens that a server counts for what it was sent, by the usage in its reply.
+
+    0 if that makes no sense.
+    """
     return _token_count(_usage(usage).prompt_tokens)
 
 
 def _reply_text(message: _Message) -> str:
-    """The text of a reply; the last JSON object of the thoughts if there is no text beside them."""
+    """Return the text of a reply; the last JSON object of the thoughts if there is no text beside them."""
     text, thoughts = message.content or "", message.reasoning_content or message.reasoning
     if isinstance(text, list):  # some servers send the model's thoughts in parts of another type
         text = "".join(part.text or "" for part in text if part.type == "text")

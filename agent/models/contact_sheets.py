@@ -62,7 +62,7 @@ def _pictures(messages: Sequence[Message]) -> list[_Picture]:
 
 
 def _label(content: Sequence[Mapping[str, Any]], at: int) -> str:
-    """The text right before a picture, if it is a label: one short line."""
+    """Return the text right before a picture, if it is a label: one short line."""
     text = str(content[at - 1].get("text", "")) if at else ""
     return text if 0 < len(text) <= LABEL_CHARACTERS and "\n" not in text else ""
 
@@ -97,7 +97,7 @@ def fit_pictures(messages: Sequence[Message], most: int) -> FittedMessages:
 
 
 def _sheet_parts(pictures: Sequence[_Picture], title: str) -> list[Part]:
-    """The text and picture of one sheet; a single picture stays as it is."""
+    """Return the text and picture of one sheet; a single picture stays as it is."""
     labels = [picture.label or f"picture {number}" for number, picture in enumerate(pictures, start=1)]
     if len(pictures) == 1:
         return [{"type": "text", "text": labels[0]}, {"type": "image_url", "image_url": dict(pictures[0].image)}]

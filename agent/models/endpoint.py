@@ -187,7 +187,10 @@ class Endpoint:
             raise provider_errors.connection_error(self.role, error) from error
 
     def _is_final(self, sent: Attempt, error: BaseException) -> bool:
-        """True for a refusal of the request itself, whatever its status: some servers report those as their failure."""
+        """Return True for a refusal of the request itself, whatever its status.
+
+        Some servers report those as their failure.
+        """
         import openai
 
         if not isinstance(error, openai.APIStatusError):
@@ -197,11 +200,11 @@ class Endpoint:
         return blind or self.form.lesson(error, sent.parameters, messages) is not None
 
     def _is_absent(self, error: BaseException) -> bool:
-        """True where nothing listens and nobody has answered yet; a server that has may be starting again."""
+        """Return True where nothing listens and nobody has answered yet; a server that has may be starting again."""
         return not self._answered and provider_errors.is_refused(error)
 
     async def find_context(self) -> int | None:
-        """The tokens that the model can hold: what is known, else what the server lists; None if nobody says."""
+        """Return the tokens that the model can hold: what is known, else what the server lists; None if nobody says."""
         if self.form.context_tokens is None and not self._listed:
             self._listed = True
             limit = listed_context(await self.list_models(), self.role.model)
@@ -217,7 +220,7 @@ class Endpoint:
         return provider_errors.status_error(self.role, error, names, pictures, offer)
 
     async def list_models(self) -> list[dict[str, object]] | None:
-        """The models that the server lists, as it describes them; None if it lists none."""
+        """Return the models that the server lists, as it describes them; None if it lists none."""
         import openai
 
         try:
@@ -241,7 +244,10 @@ def _load_certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
 
 
 def listed_context(models: Sequence[Mapping[str, object]] | None, model: str) -> int | None:
-    """The length of a model's context in a server's list; vLLM, OpenRouter, Groq and Mistral call it differently."""
+    """Return the length of a model's context in a server's list.
+
+    VLLM, OpenRouter, Groq and Mistral call it differently.
+    """
     for each in models or ():
         lengths = [each.get(name) for name in CONTEXT_NAMES] if each.get("id") == model else []
         known = [length for length in lengths if isinstance(length, int) and length > 0]

@@ -45,7 +45,7 @@ PASSING = "request too large for"
 
 
 def is_about_length(status: int, said: str, body: object, about_the_request: Iterable[int]) -> bool:
-    """True of a refusal for length; `said` are its words in lower case, and 413 says it without any."""
+    """Return True of a refusal for length; `said` are its words in lower case, and 413 says it without any."""
     if status == 429:
         return PASSING in said
     if status not in {*about_the_request, TOO_LARGE}:
@@ -54,7 +54,7 @@ def is_about_length(status: int, said: str, body: object, about_the_request: Ite
 
 
 def limit_tokens(said: str, written: str) -> int | None:
-    """The tokens that a model can hold, where a refusal names them, in its words or in a field of its JSON."""
+    """Return the tokens that a model can hold, where a refusal names them, in its words or in a field of its JSON."""
     for each in WORDINGS:
         if (
             each.limit

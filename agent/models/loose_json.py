@@ -16,7 +16,7 @@ from kinodex.index.nesting import MOST_DEPTH, is_deep_value
 
 
 def json_values(text: str) -> Iterator[object]:
-    """Every outermost object and array of JSON in a text, in order, with any text around them.
+    """Yield every outermost object and array of JSON in a text, in order, with any text around them.
 
     The thoughts of a reasoning model before "</think>" are left out. Raises `InvalidReply` at JSON that
     breaks off: the values inside it are parts of a reply, not a reply.
@@ -61,7 +61,7 @@ def _loosely(text: str, error: json.JSONDecodeError) -> object:
 
 
 def _closing(text: str, start: int) -> int:
-    """The place after the bracket that closes the one at `start`, or the end of the text."""
+    """Return the place after the bracket that closes the one at `start`, or the end of the text."""
     depth = 0
     for match in TOKEN.finditer(text, start):
         depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(match[0], 0)
@@ -75,7 +75,7 @@ def _malformed(error: json.JSONDecodeError) -> InvalidReply:
 
 
 def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object whose keys stand once, whatever their case; JSON would take the last value in silence."""
+    """Return an object whose keys stand once, whatever their case; JSON would take the last value in silence."""
     given: dict[str, object] = {}
     for name, value in pairs:
         if given.setdefault(name.casefold(), value) != value:

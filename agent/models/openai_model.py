@@ -103,7 +103,9 @@ class OpenAIModel:
         return Exchange(received.reply, received.invalid, usage, received.cached, text, seconds)
 
     async def check_sight(self) -> tuple[TakesNoPictures | None, Usage | None]:
-        """The problem of a model that takes no pictures, and the costs of a picture that was shown to find out."""
+        """Return the problem of a model that takes no pictures, and the costs of a picture that was shown to find
+        out.
+        """
         look = Look() if self._sight is None else await self._sight.look(self._endpoint)
         reply = look.reply
         return look.problem, None if reply is None else self._usage(reply, lambda: which_colour().messages)
@@ -121,7 +123,7 @@ class OpenAIModel:
         await self.close()
 
     async def _receive_fitted(self, request: Request[R]) -> tuple[Request[R], Received[R]]:
-        """The request as it was sent, made to fit the model's context, and what came of it.
+        """Return the request as it was sent, made to fit the model's context, and what came of it.
 
         A refusal for length tells how long the context is, or that a text is longer than it was taken to be; then it
         is sent again, as often as that shortens it.
@@ -163,7 +165,7 @@ class OpenAIModel:
         return context_tokens is None or self._count(request) + reply_tokens <= context_tokens
 
     async def _fit(self, request: Request[R]) -> tuple[Request[R], int]:
-        """A request that fits the model's context, and the tokens of its reply at most."""
+        """Return a request that fits the model's context, and the tokens of its reply at most."""
         form = self._endpoint.form
         long = quoted_characters(request) > LONG_CHARACTERS
         context_tokens = await self._endpoint.find_context() if long else form.context_tokens
@@ -235,7 +237,7 @@ class OpenAIModel:
         return cache_key({**settings, **content, "attempt": attempt, "sample": self._sample})
 
     def _parse(self, completion: Completion, request: Request[R]) -> tuple[R | None, str | None]:
-        """The checked reply, or one line with the problem."""
+        """Return the checked reply, or one line with the problem."""
         if completion.refusal or completion.finish_reason == "content_filter":
             return None, f"refused: {completion.refusal or 'the content filter stopped the reply'}"
         if completion.finish_reason == "length":
@@ -248,7 +250,7 @@ class OpenAIModel:
         return parse_reply(completion.text, request)
 
     def _usage(self, completion: Completion, messages: Callable[[], list[Message]]) -> Usage:
-        """The tokens that the server counted; else an estimate, by length of texts and size of pictures."""
+        """Return the tokens that the server counted; else an estimate, by length of texts and size of pictures."""
         price = self.role.price
         shown = {"sheets": completion.sheets, "left_out_frames": completion.left_out}
         if completion.usage_known:

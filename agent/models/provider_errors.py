@@ -49,7 +49,7 @@ def clip(value: object, role: Role) -> str:
 
 
 def is_transient(error: BaseException) -> bool:
-    """True for an error of the client that may be gone at the next attempt."""
+    """Return True for an error of the client that may be gone at the next attempt."""
     import openai
 
     if isinstance(error, openai.APIStatusError):
@@ -69,7 +69,7 @@ def asked_wait_of(error: BaseException | None) -> float | None:
 
 
 def is_refused(error: BaseException | None) -> bool:
-    """True for an error of a connection that was refused: nothing listens there."""
+    """Return True for an error of a connection that was refused: nothing listens there."""
     while error is not None and not isinstance(error, ConnectionRefusedError):
         error = error.__cause__ or error.__context__
     return error is not None

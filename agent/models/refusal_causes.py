@@ -44,7 +44,7 @@ _DEPTH = 6
 
 
 def hidden_error(answer: object, url: str) -> openai.APIStatusError | None:
-    """The refusal in a body that was sent with success: `{"error": {"code": 400, ...}}`; None if it is none."""
+    """Return the refusal in a body that was sent with success: `{"error": {"code": 400, ...}}`; None if it is none."""
     import httpx2
     import openai
 
@@ -57,7 +57,7 @@ def hidden_error(answer: object, url: str) -> openai.APIStatusError | None:
 
 
 def server_message(error: openai.APIStatusError) -> str:
-    """The server's own words in one line, most telling first; empty for a web page, which says nothing."""
+    """Return the server's own words in one line, most telling first; empty for a web page, which says nothing."""
     body = error.body
     if isinstance(body, str) and body.lstrip().startswith("<"):
         return ""
@@ -95,7 +95,7 @@ def _nested(text: str) -> object:
 
 
 def all_words(error: openai.APIStatusError) -> str:
-    """All texts of a refusal in lower case, codes and names of parameters too, but nothing that it quotes."""
+    """Return all texts of a refusal in lower case, codes and names of parameters too, but nothing that it quotes."""
     return " ".join([error.message, *_texts(error.body)]).lower()
 
 
@@ -122,7 +122,7 @@ def rejects_format(error: openai.APIStatusError) -> bool:
 
 
 def rejected_parameter(error: openai.APIStatusError, parameters: Sequence[str]) -> str | None:
-    """The one of `parameters` that the server does not know or support, if that is its objection."""
+    """Return the one of `parameters` that the server does not know or support, if that is its objection."""
     if error.status_code not in {*INVALID_REQUEST, 500} or _has(error, LIMIT_WORDS) or is_context_spent(error):
         return None
     said = all_words(error)
@@ -139,7 +139,8 @@ def rejects_tools(error: openai.APIStatusError) -> bool:
 
 
 def most_images(error: openai.APIStatusError, sent: int) -> int | None:
-    """The most pictures that the server takes in a request, if it refuses one with `sent` pictures for their number.
+    """Return the most pictures that the server takes in a request, if it refuses one with `sent` pictures for their
+    number.
 
     Half of them if it does not say how many. 0 if it takes none. None where it refuses the length: some servers speak
     of pictures then too.
@@ -159,12 +160,12 @@ def is_context_spent(error: openai.APIStatusError) -> bool:
 
 
 def context_limit(error: openai.APIStatusError) -> int | None:
-    """The length of the model's context in tokens, where a refusal names it."""
+    """Return the length of the model's context in tokens, where a refusal names it."""
     return limit_tokens(all_words(error), json.dumps(error.body))
 
 
 def is_money_spent(error: openai.APIStatusError) -> bool:
-    """True if the account has nothing left to pay with: waiting does not help."""
+    """Return True if the account has nothing left to pay with: waiting does not help."""
     return error.status_code == 402 or (error.status_code in (400, 403, 429) and _has(error, NO_MONEY))
 
 

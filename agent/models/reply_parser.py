@@ -80,13 +80,14 @@ def parse_json(text: str, request: Request[R]) -> R:
 
 
 def with_end(text: str, stops: Sequence[str]) -> str:
-    """A reply with the closing tag at which it was stopped: endpoints leave it out."""
+    """Return a reply with the closing tag at which it was stopped: endpoints leave it out."""
     left_open = [each for each in stops if text.rfind(each.replace("/", "")) > text.rfind(each)]
     return f"{text}{left_open[-1]}" if left_open else text
 
 
 def parse_whole_parts(text: str, request: Request[R]) -> R | None:
-    """The parts of a reply that was cut off which are whole, of a request that can ask for the others; else None.
+    """Return the parts of a reply that was cut off which are whole, of a request that can ask for the others; else
+    None.
 
     They are those before the last `}` in the outermost list of objects.
     """
@@ -115,12 +116,12 @@ def _validated(reply: type[R], value: object) -> R:
 
 
 def _same(one: Reply, other: Reply) -> bool:
-    """True if two replies say the same, whatever their reasons."""
+    """Return True if two replies say the same, whatever their reasons."""
     return one.model_dump(exclude={REASONING}) == other.model_dump(exclude={REASONING})
 
 
 def _first_misfits(error: ValidationError) -> str:
-    """The first few misfits with their paths: "segments.0.score: Input should be ..."."""
+    """Return the first few misfits with their paths: "segments.0.score: Input should be ..."."""
     misfits = [
         f"{'.'.join(map(str, each['loc'])) or 'reply'}: {each['msg'].removeprefix('Value error, ')}"
         for each in error.errors()

@@ -64,7 +64,10 @@ class ResponseCache:
             raise
 
     def get(self, key: str) -> dict[str, object] | None:
-        """The reply stored under a key, if there is one; a row with anything else is deleted and asked for again."""
+        """Return the reply stored under a key, if there is one.
+
+        A row with anything else is deleted and asked for again.
+        """
         with self._translated_errors():
             row = self._row(key)
             reply = None if row is None else _json_object(row)
@@ -101,7 +104,9 @@ class ResponseCache:
         self._db.execute("DELETE FROM replies WHERE key = ? AND CAST(reply AS BLOB) = ?", (key, row))
 
     def lock(self, key: str) -> asyncio.Lock:
-        """A lock to hold while this key is looked up and, if it is missing, requested: others then find it stored.
+        """Return a lock to hold while this key is looked up and, if it is missing, requested.
+
+        Others then find it stored.
 
         If the request fails or is cancelled, the next holder sends it.
         """
@@ -199,6 +204,6 @@ def _prepare(database: sqlite3.Connection) -> None:
 
 
 def cache_key(inputs: Mapping[str, object]) -> str:
-    """The sha256 of everything that a reply depends on, as canonical JSON."""
+    """Return the sha256 of everything that a reply depends on, as canonical JSON."""
     text = json.dumps(inputs, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()

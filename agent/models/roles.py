@@ -54,7 +54,10 @@ class Price(BaseModel):
 
 
 def default_base_url() -> str:
-    """The endpoint where none is named: that of OPENAI_BASE_URL, as the official client has it, else OpenAI's."""
+    """Return the endpoint where none is named.
+
+    That of OPENAI_BASE_URL, as the official client has it, else OpenAI's.
+    """
     return os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL
 
 
@@ -164,7 +167,7 @@ def _first_misfit(error: ValidationError) -> str:
 
 
 def api_key(role: Role) -> str:
-    """The role's key from the environment; a placeholder for endpoints that need none.
+    """Return the role's key from the environment; a placeholder for endpoints that need none.
 
     Raises `KeyMissing` if the variable is not set and the endpoint is neither on this machine nor on a
     private network.
@@ -183,7 +186,7 @@ def api_key(role: Role) -> str:
 
 
 def is_private(host: str) -> bool:
-    """True for a server of one's own: loopback, a private address, or a bare name as container networks use."""
+    """Return True for a server of one's own: loopback, a private address, or a bare name as container networks use."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -24,14 +24,14 @@ REPEAT_FORMS = {"json": ". ", "text": ", in the form asked for.", "tools": ", on
 
 
 def response_format(rung: Rung, name: str, schema: Schema) -> dict[str, object] | None:
-    """The parameter `response_format` of a request; None on the lowest rung."""
+    """Return the parameter `response_format` of a request; None on the lowest rung."""
     if rung == "json_schema":
         return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
     return {"type": "json_object"} if rung == "json_object" else None
 
 
 def tool_parameters(tools: Sequence[type[BaseModel]], choice: str = "required") -> dict[str, object]:
-    """The parameters of a request that offer some tools; `choice` is that of `Request.tool_choice`."""
+    """Return the parameters of a request that offer some tools; `choice` is that of `Request.tool_choice`."""
     named = {"type": "function", "function": {"name": choice}}
     return {
         "tools": [_function_schema(tool) for tool in tools],
@@ -41,7 +41,7 @@ def tool_parameters(tools: Sequence[type[BaseModel]], choice: str = "required") 
 
 
 def _function_schema(tool: type[BaseModel]) -> dict[str, object]:
-    """A tool as a function: its name is the value of its field `tool`, its description the class's docstring."""
+    """Return a tool as a function: its name is the value of its field `tool`, its description the class's docstring."""
     [name] = get_args(tool.model_fields["tool"].annotation)
     schema = strict_schema(tool)
     properties = {field: each for field, each in schema["properties"].items() if field != "tool"}
@@ -52,13 +52,13 @@ def _function_schema(tool: type[BaseModel]) -> dict[str, object]:
 
 
 def schema_request(schema: Schema) -> str:
-    """The schema in words, for servers that cannot be bound to it."""
+    """Return the schema in words, for servers that cannot be bound to it."""
     written = json.dumps(schema, separators=(",", ":"))
     return f"Reply with one JSON object and nothing else. It must fit this JSON schema:\n{written}"
 
 
 def reply_schema(request: Request[R], *, reasoning: bool = True, joint: bool = False) -> Schema:
-    """The schema that a reply is written by; with `joint` that of all requests of a run, where they have one."""
+    """Return the schema that a reply is written by; with `joint` that of all requests of a run, where they have one."""
     shared = request.joint() if joint else None
     return request.schema(reasoning=reasoning) if shared is None else shared.schema(reasoning=reasoning)
 

@@ -57,7 +57,9 @@ def sight_key(role: Role) -> str:
 
 
 def listed_sight(models: Sequence[Mapping[str, object]] | None, model: str) -> bool | None:
-    """The sight of a model in a server's list, as OpenRouter, Mistral, llama.cpp and Ollama write it; None: unsaid."""
+    """Return the sight of a model in a server's list, as OpenRouter, Mistral, llama.cpp and Ollama write it; None:
+    unsaid.
+    """
     for each in models or ():
         if model not in (each.get("id"), each.get("name"), each.get("model")):
             continue

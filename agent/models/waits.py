@@ -79,7 +79,10 @@ def _of_body(body: object) -> float | None:
 
 
 def _of_quotas(headers: Mapping[str, str], now_s: float) -> float | None:
-    """The longest wait for a quota of which nothing is left; of quotas that do not say what is left, the longest."""
+    """Return the longest wait for a quota of which nothing is left.
+
+    Of quotas that do not say what is left, the longest.
+    """
     left = {_kind(match): value for name, value in headers.items() if (match := REMAINING.fullmatch(name.lower()))}
     resets = {_kind(match): value for name, value in headers.items() if (match := RESET.fullmatch(name.lower()))}
     waits = [_until(value, now_s) for kind, value in resets.items() if left.get(kind, "0").strip() == "0"]

@@ -15,7 +15,7 @@ Message = dict[str, object]
 
 
 def user_message(text: str, frames: Sequence[ShownFrame], side_px: int | None, detail: Detail = "auto") -> Message:
-    """One user message; plain text if there are no frames. Frames are scaled down to `side_px`, unless None.
+    """Return one user message; plain text if there are no frames. Frames are scaled down to `side_px`, unless None.
 
     `detail` is for frames that have none of their own; "auto" is left off the wire.
     """

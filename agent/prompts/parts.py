@@ -40,7 +40,7 @@ def frame_parts(
 
 
 def frame_labels(frames: Sequence[ShownFrame], videos: Sequence[Video] = ()) -> list[str]:
-    """The text before each frame: its number (as evidence cites it), its time and, of several videos, its video.
+    """Return the text before each frame: its number (as evidence cites it), its time and, of several videos, its video.
 
     `videos` are those that a request is about: a label then stays the same whichever frames stand beside it.
     """
@@ -56,7 +56,7 @@ def frame_labels(frames: Sequence[ShownFrame], videos: Sequence[Video] = ()) -> 
 
 
 def scaled_jpeg(frame: ShownFrame, side_px: int | None) -> bytes:
-    """The frame's own JPEG, re-encoded only if its longest side is over `side_px`."""
+    """Return the frame's own JPEG, re-encoded only if its longest side is over `side_px`."""
     if side_px is None or max(frame.width_px, frame.height_px) <= side_px:
         return frame.jpeg
     smaller = io.BytesIO()

@@ -53,7 +53,9 @@ def render(request: Request[R], *, reasoning: bool = True) -> str:
 def request_message(
     request: Request[R], side_px: int | None, detail: Detail = "auto", *, reasoning: bool = True, joint: bool = False
 ) -> Message:
-    """The first message of a request: the text before the frames, each frame after its label, and the text after.
+    """Return the first message of a request.
+
+    The text before the frames, each frame after its label, and the text after.
 
     Plain text if there are no frames. Frames are scaled down to `side_px`, unless None. `joint`: the reply is asked
     for in the joint schema of its run, where it has one (`kinodex.agent.replies.joint`).
@@ -69,7 +71,9 @@ def request_message(
 
 
 def _texts_around_frames(request: Request[R], reasoning: bool, joint: bool = False) -> tuple[str, str]:
-    """The text before the frames and the one after them, which is empty if the template does not say their place."""
+    """Return the text before the frames and the one after them, which is empty if the template does not say their
+    place.
+    """
     text = _template(request.template).render(request=request, pictures=_PICTURES, reasoning=reasoning, joint=joint)
     before, _, after = text.partition(_PICTURES)
     return before.strip(), after.strip()

@@ -43,13 +43,16 @@ def _joint_line(request: Request[Any], shared: Joint, reasoning: bool) -> str:
 
 
 def _closer(own: Schema | None, joint: Schema) -> str:
-    """The values of a key in brackets if the joint schema allows others; a key of other requests is an empty list."""
+    """Return the values of a key in brackets if the joint schema allows others.
+
+    A key of other requests is an empty list.
+    """
     values = "[]" if own is None else _values(own)
     return f" ({values})" if values and values != _values(joint) else ""
 
 
 def reply_form(schema: Schema) -> str:
-    """The form of a reply as JSON would have it, with dots in the place of texts and numbers."""
+    """Return the form of a reply as JSON would have it, with dots in the place of texts and numbers."""
     if NAMED in schema:
         return f"{{{', '.join(f'{json.dumps(name)}: {reply_form(each)}' for name, each in schema[NAMED].items())}}}"
     if "items" in schema:
@@ -71,7 +74,7 @@ def _keys(schema: Schema, indent: str) -> Iterator[str]:
 
 
 def _values(schema: Schema) -> str:
-    """The values that a schema allows, as far as its type alone does not say them."""
+    """Return the values that a schema allows, as far as its type alone does not say them."""
     if "enum" in schema or "const" in schema:
         return " | ".join(json.dumps(each) for each in schema.get("enum", [schema.get("const")]))
     if "anyOf" in schema:

@@ -32,7 +32,9 @@ def candidate_lines(
     scores: str,
     in_full: bool = False,
 ) -> list[str]:
-    """The best-scored segments that can be explored, or all, by number; `scores` are "fused", "reward" or "none".
+    """Return the best-scored segments that can be explored, or all, by number.
+
+    `scores` are "fused", "reward" or "none".
 
     Which are listed is said by `kinodex.agent.protocol.videos.listed_candidates`.
     """
@@ -49,7 +51,7 @@ def candidate_lines(
 
 
 def segment_line(segment: Segment, frames: Sequence[ShownFrame], videos: Sequence[Video]) -> str:
-    """A segment's name, range and border frames: "Segment 3: 40 s to 95 s, frame 2 to frame 3".
+    """Return a segment's name, range and border frames: "Segment 3: 40 s to 95 s, frame 2 to frame 3".
 
     Clock times stand in the labels of its border frames; where none is shown they are written here.
     """
@@ -61,7 +63,10 @@ def segment_line(segment: Segment, frames: Sequence[ShownFrame], videos: Sequenc
 def history_lines(
     history: Iterable[ScoredSegment], parent: int | None, videos: Sequence[Video], in_full: bool = False
 ) -> list[str]:
-    """The best-scored segments of earlier rounds, by number, without the parent; or all, each with its reason."""
+    """Return the best-scored segments of earlier rounds, by number, without the parent.
+
+    Or all, each with its reason.
+    """
     others = [each for each in history if each.segment.number != parent and each.explorable]
     best = sorted(others, key=lambda each: -each.rank)[: None if in_full else COMPARED]
     return [
@@ -71,14 +76,14 @@ def history_lines(
 
 
 def frame_order(request: Request[Any]) -> str:
-    """Words that say in what order the frames of a tree search stand; "" for those of other requests."""
+    """Return words that say in what order the frames of a tree search stand; "" for those of other requests."""
     if getattr(request, "must_answer", False):
         return "in the order of time, "
     return "in the order in which they were looked at, which is not that of time, " if hasattr(request, "log") else ""
 
 
 def newness(frames: Sequence[ShownFrame], new: Sequence[ShownFrame]) -> str:
-    """A sentence that says which of the frames are new, the ones to rate by; "" where all are."""
+    """Return a sentence that says which of the frames are new, the ones to rate by; "" where all are."""
     if not new or len(new) == len(frames):
         return ""
     numbers, _ = citation_numbers(frames)
@@ -88,13 +93,13 @@ def newness(frames: Sequence[ShownFrame], new: Sequence[ShownFrame]) -> str:
 
 
 def parent_score(history: Iterable[ScoredSegment], parent: int | None) -> str:
-    """The score and the reason that the parent had when it was chosen; "" without a score."""
+    """Return the score and the reason that the parent had when it was chosen; "" without a score."""
     found = next((each for each in history if each.segment.number == parent), None)
     return "" if found is None or found.score is None else f" (score {found.score:.0f}{_reason(found)})"
 
 
 def _borders(segment: Segment, frames: Sequence[ShownFrame], videos: Sequence[Video]) -> str:
-    """The shown frames at a segment's borders, "frame 2 to frame 3"; "" if neither is shown."""
+    """Return the shown frames at a segment's borders, "frame 2 to frame 3"; "" if neither is shown."""
     numbers, _ = citation_numbers(frames)
     at = {(frame.video_id, frame.time_s): number for number, frame in zip(numbers, frames, strict=True)}
     shown = at.get((segment.video_id, segment.start_s)), at.get((segment.video_id, segment.end_s))

@@ -105,7 +105,7 @@ def fit_pictures(request: Q, tokens: int, count: Callable[[Q], int], pinned: Col
 
 
 def _fewer_pictures(request: Q, pinned: Collection[tuple[str, int]] = ()) -> Q:
-    """A request with smaller pictures; of one that has them so, every second one that is not pinned goes."""
+    """Return a request with smaller pictures; of one that has them so, every second one that is not pinned goes."""
     frames = tuple(_smaller(each) for each in request.frames)
     if frames != request.frames:
         return _with(request, "frames", frames)
@@ -134,7 +134,7 @@ def shorten_texts(texts: Sequence[str], characters: int) -> list[str]:
 
 
 def _limit(lengths: Sequence[int], total: int) -> int:
-    """The length at which texts are cut so that they sum up to `total`."""
+    """Return the length at which texts are cut so that they sum up to `total`."""
     left = total
     for at, length in enumerate(ordered := sorted(lengths)):
         share = left // (len(ordered) - at)
@@ -145,7 +145,7 @@ def _limit(lengths: Sequence[int], total: int) -> int:
 
 
 def _cut(text: str, limit: int) -> str:
-    """The beginning and the end of a text, `limit` characters at most: whole words where spaces part them."""
+    """Return the beginning and the end of a text, `limit` characters at most: whole words where spaces part them."""
     room = limit - len(GAP)
     if room <= 0:
         return GAP.strip()
@@ -155,7 +155,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _quoted(item: Any, attribute: str) -> str:
-    """The text of an item that is quoted; what the model said itself is not."""
+    """Return the text of an item that is quoted; what the model said itself is not."""
     return "" if getattr(item, "speaker", "user") == "assistant" else str(getattr(item, attribute, ""))
 
 

@@ -14,15 +14,15 @@ CLOCK_FROM_S = 60.0
 
 
 def beside(time_s: float) -> str:
-    """The clock time to write after a time in seconds, " (1:23)"; "" within the first minute."""
+    """Return the clock time to write after a time in seconds, " (1:23)"; "" within the first minute."""
     return f" ({player_clock(time_s)})" if time_s >= CLOCK_FROM_S else ""
 
 
 def seconds(time_s: float) -> str:
-    """A time in seconds, to a tenth: "83 s", "83.5 s"."""
+    """Return a time in seconds, to a tenth: "83 s", "83.5 s"."""
     return f"{time_s:.1f}".removesuffix(".0") + " s"
 
 
 def beside_range(part: Any) -> str:
-    """The clock times to write after a range in seconds, " (1:23 to 1:02:05)"; "" within the first minute."""
+    """Return the clock times to write after a range in seconds, " (1:23 to 1:02:05)"; "" within the first minute."""
     return f" ({player_clock(part.start_s)} to {player_clock(part.end_s)})" if part.end_s >= CLOCK_FROM_S else ""

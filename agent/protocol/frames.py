@@ -26,7 +26,7 @@ class ShownFrame:
 
 
 def citation_numbers(frames: Sequence[ShownFrame], notes: Sequence[object] = ()) -> tuple[list[int], list[int]]:
-    """The numbers under which replies cite frames and notes as evidence; notes are numbered on from the frames.
+    """Return the numbers under which replies cite frames and notes as evidence; notes are numbered on from the frames.
 
     Frames have their labels if all have one, else their places, from 1.
     """

@@ -18,7 +18,7 @@ INSUFFICIENT = "insufficient_evidence"
 
 
 def allowed_actions(actions: Sequence[str], declining: Declining) -> tuple[str, ...]:
-    """The actions of a reply without "insufficient_evidence" where that is not allowed."""
+    """Return the actions of a reply without "insufficient_evidence" where that is not allowed."""
     return tuple(each for each in actions if each != INSUFFICIENT or declining == "allowed")
 
 
@@ -27,7 +27,7 @@ REASONING_NAMES = (REASONING, "thought", "thoughts", "explanation", "reason", "r
 
 
 def after_thought(text: str) -> str:
-    """A reply's text without the reasoning that a model writes before it."""
+    """Return a reply's text without the reasoning that a model writes before it."""
     return text.rpartition("</think>")[2].strip()
 
 
@@ -53,7 +53,7 @@ def described(text: str) -> ConfigDict:
 
 
 def with_reasoning(value: object) -> object:
-    """A JSON object with its reasons, under whatever name, as the text `reasoning`; anything else as it is."""
+    """Return a JSON object with its reasons, under whatever name, as the text `reasoning`; anything else as it is."""
     if not isinstance(value, Mapping):
         return value
     named = {str(key).casefold(): key for key in value}

@@ -78,12 +78,15 @@ class Request(Attempt, Generic[R]):
     """The conversation since the first message, which is the rendered template."""
 
     def schema(self, *, reasoning: bool = True) -> Schema:
-        """The JSON schema of this request's reply in strict mode, in the order in which it is to be written."""
+        """Return the JSON schema of this request's reply in strict mode, in the order in which it is to be written."""
         schema = bound_schema(strict_schema(self.Reply), self.bounds())
         return schema if reasoning else without_reasoning(schema)
 
     def joint(self) -> Joint | None:
-        """The schemas of the replies to all kinds of request of a run, equal for each; None: this one has its own."""
+        """Return the schemas of the replies to all kinds of request of a run, equal for each.
+
+        None: this one has its own.
+        """
         return None
 
     def bounds(self) -> Bounds:
@@ -91,7 +94,7 @@ class Request(Attempt, Generic[R]):
         return {}
 
     def example(self) -> Mapping[str, Any]:
-        """A plain reply that fits the schema and these inputs, as JSON values: what a dry run assumes."""
+        """Return a plain reply that fits the schema and these inputs, as JSON values: what a dry run assumes."""
         inputs: dict[str, Any] = {
             name: getattr(self, name, ()) for name in ("segments", "candidates", "notes", "clips", "moments")
         }
@@ -120,11 +123,11 @@ class Request(Attempt, Generic[R]):
         """Raise `InvalidReply` if a well-formed reply is impossible for these inputs."""
 
     def missing(self, reply: R) -> Request[R] | None:
-        """The request for what a checked reply leaves out, and for nothing else; None if it is whole."""
+        """Return the request for what a checked reply leaves out, and for nothing else; None if it is whole."""
         return None
 
     def join(self, reply: R, rest: R) -> R:
-        """One reply of a reply and that to the request for what it leaves out."""
+        """Return one reply of a reply and that to the request for what it leaves out."""
         return reply
 
     @property
@@ -133,7 +136,7 @@ class Request(Attempt, Generic[R]):
         return "give the answer that the evidence supports best"
 
     def pattern(self) -> str:
-        """A regular expression for replies of form "text", for constrained decoding; "" if any text is one."""
+        """Return a regular expression for replies of form "text", for constrained decoding; "" if any text is one."""
         return ""
 
     def refusal(self) -> str:
@@ -142,5 +145,5 @@ class Request(Attempt, Generic[R]):
         return f"insufficient_evidence is not accepted{yet}; {self.instead}"
 
     def in_words(self, text: str) -> R | None:
-        """The reply in a text without a JSON object, if it is unambiguous."""
+        """Return the reply in a text without a JSON object, if it is unambiguous."""
         return None

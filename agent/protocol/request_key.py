@@ -14,7 +14,7 @@ from kinodex.agent.protocol.request import Request
 
 
 def request_fields(request: Request[R]) -> dict[str, object]:
-    """A request as JSON values; a frame is named by its video, number, time and the hash of its picture."""
+    """Return a request as JSON values; a frame is named by its video, number, time and the hash of its picture."""
     if not is_dataclass(request):
         raise TypeError(f"{type(request).__name__} is not a dataclass")
     return {"kind": type(request).__name__, **_plain_fields(request)}

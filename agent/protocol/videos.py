@@ -37,7 +37,7 @@ class Video:
 
 
 def named_video(videos: Sequence[Video], name: str | None) -> Video:
-    """The one of some videos that an id, its first digits or a title names; None is the only video.
+    """Return the one of some videos that an id, its first digits or a title names; None is the only video.
 
     Raises `InvalidReply` if there is none, or several.
     """
@@ -97,7 +97,9 @@ class ScoredSegment:
 
 
 def listed_candidates(candidates: Iterable[ScoredSegment], scores: str, in_full: bool = False) -> list[ScoredSegment]:
-    """The candidates among which a model is asked to choose: those with the highest scores, or all, the best first.
+    """Return the candidates among which a model is asked to choose.
+
+    Those with the highest scores, or all, the best first.
 
     Where no scores are shown (`scores` is "none") the latest ones: those of the present round could not be chosen else.
     """

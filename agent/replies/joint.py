@@ -27,7 +27,7 @@ class Joint:
     replies: Mapping[str, Schema]
 
     def schema(self, *, reasoning: bool = True) -> Schema:
-        """The joint schema in strict mode; without `reasoning` no reply begins with its reasons."""
+        """Return the joint schema in strict mode; without `reasoning` no reply begins with its reasons."""
         replies = {
             name: _compact(each if reasoning else without_reasoning(each)) for name, each in self.replies.items()
         }
@@ -36,7 +36,7 @@ class Joint:
         return _object({STEP: {"anyOf": list(replies.values())}})
 
     def outline(self, *, reasoning: bool = True) -> str:
-        """The form of a reply of this kind, with dots in the place of its keys."""
+        """Return the form of a reply of this kind, with dots in the place of its keys."""
         inner = f'{{"{self.name}": {{...}}}}' if self._named(reasoning) else "{...}"
         return f'{{"{STEP}": {inner}}}'
 
@@ -62,7 +62,7 @@ class Joint:
 
 
 def _only(value: object, key: str) -> object:
-    """The value under a key that is the only one; else None."""
+    """Return the value under a key that is the only one; else None."""
     if not isinstance(value, Mapping):
         return None
     inner: Mapping[str, object] = value
@@ -74,7 +74,10 @@ def _object(properties: Mapping[str, object]) -> Schema:
 
 
 def _compact(schema: Schema) -> Schema:
-    """The same schema in fewer words: objects without a description, and a list of types for a plain value or null."""
+    """Return the same schema in fewer words.
+
+    Objects without a description, and a list of types for a plain value or null.
+    """
     inner: Schema = {
         key: {name: _compact(each) for name, each in value.items()}
         if key == NAMED

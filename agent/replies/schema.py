@@ -25,7 +25,7 @@ Bounds = Mapping[str, Mapping[str, object]]
 
 @cache
 def strict_schema(reply: type[BaseModel]) -> Schema:
-    """The JSON schema of a class of replies in strict mode, without references; callers must not change it."""
+    """Return the JSON schema of a class of replies in strict mode, without references; callers must not change it."""
     schema = reply.model_json_schema()
     strict = _strict(schema, schema.get("$defs", {}))
     assert isinstance(strict, dict)
@@ -53,7 +53,10 @@ def _strict(node: object, definitions: Mapping[str, object]) -> object:
 
 
 def bound_schema(schema: Schema, bounds: Bounds) -> Schema:
-    """A schema with further words for some properties; those that give a type take the place of what was there."""
+    """Return a schema with further words for some properties.
+
+    Those that give a type take the place of what was there.
+    """
     bound = copy.deepcopy(schema)
     for path, words in bounds.items():
         *outer, name = path.split(".")
@@ -69,7 +72,7 @@ def bound_schema(schema: Schema, bounds: Bounds) -> Schema:
 
 
 def without_reasoning(schema: Schema) -> Schema:
-    """A schema without the field in which a model thinks, for models that think before they write."""
+    """Return a schema without the field in which a model thinks, for models that think before they write."""
     properties = {name: each for name, each in schema[NAMED].items() if name != REASONING}
     return {**schema, NAMED: properties, "required": list(properties)}
 
@@ -88,13 +91,13 @@ def one_of(values: Sequence[str], *, or_null: bool = False) -> Mapping[str, obje
 
 @cache
 def words_of_form(reply: type[BaseModel]) -> frozenset[str]:
-    """Texts that a prompt has in the place of a reply's content: dots, and the descriptions of keys."""
+    """Return the texts that a prompt has in the place of a reply's content: dots, and the descriptions of keys."""
     said = re.findall(r'"description": "([^"]* [^"]*)"', json.dumps(strict_schema(reply)))
     return frozenset({DOTS, "…", *map(str.casefold, said)})
 
 
 def filled_in(value: object, blank: frozenset[str]) -> object:
-    """A reply's JSON values with null for texts that say nothing but what the form of the reply says."""
+    """Return a reply's JSON values with null for texts that say nothing but what the form of the reply says."""
     if isinstance(value, str):
         return None if value.strip().strip("<>[]").casefold() in blank else value
     if isinstance(value, list):
@@ -107,7 +110,7 @@ NO_NUMBERS: Mapping[str, Sequence[Any]] = {}
 
 
 def plainest(schema: Schema, known: Mapping[str, Sequence[Any]] = NO_NUMBERS, name: str = "", at: int = 0) -> Any:
-    """The plainest value that fits a strict schema: the first of several values, lists as short as may be.
+    """Return the plainest value that fits a strict schema: the first of several values, lists as short as may be.
 
     `known` has the values of some keys, by their names: the first, in a list of objects one for each.
     """

@@ -40,7 +40,7 @@ _LISTED = re.compile(r"(?:[\[\(<]|\b(?:segments?|frames?|notes?|clips?|clip_|lin
 
 
 def whole_number(value: object) -> object:
-    """The whole number that a value says, as of a segment or a level: 3 for "Segment 3", "three" or 3.0."""
+    """Return the whole number that a value says, as of a segment or a level: 3 for "Segment 3", "three" or 3.0."""
     text = _text_of(value)
     if text is None:
         return value
@@ -51,17 +51,20 @@ def whole_number(value: object) -> object:
 
 
 def score(value: object) -> object:
-    """A score on a scale from 0 to 100: 85 for "85%", "85/100" or "8.5 out of 10"."""
+    """Return a score on a scale from 0 to 100: 85 for "85%", "85/100" or "8.5 out of 10"."""
     return on_scale(value, 100.0)
 
 
 def confidence(value: object) -> object:
-    """A confidence from 0 to 1: 0.85 for "85%" or "8.5/10"."""
+    """Return a confidence from 0 to 1: 0.85 for "85%" or "8.5/10"."""
     return on_scale(value, 1.0)
 
 
 def on_scale(value: object, most: float) -> object:
-    """A number on a scale from 0 to `most`; only a number that is marked as a share or percentage is converted."""
+    """Return a number on a scale from 0 to `most`.
+
+    Only a number that is marked as a share or percentage is converted.
+    """
     text = _text_of(value)
     if text is None:
         return value
@@ -74,7 +77,10 @@ def on_scale(value: object, most: float) -> object:
 
 
 def seconds(value: object) -> object:
-    """A time in seconds: 600 for "10:00", 3723 for "1:02:03", 90 for "1m30s" or "90 s"; numbers stay as they are."""
+    """Return a time in seconds: 600 for "10:00", 3723 for "1:02:03", 90 for "1m30s" or "90 s".
+
+    Numbers stay as they are.
+    """
     text = _text_of(value)
     if text is None:
         return value
@@ -89,7 +95,7 @@ def seconds(value: object) -> object:
 
 
 def whole_numbers(value: object) -> object:
-    """A list of whole numbers from one number, or a text such as "1, 2 and 4" or "<clip_3>, <clip_4>"."""
+    """Return a list of whole numbers from one number, or a text such as "1, 2 and 4" or "<clip_3>, <clip_4>"."""
     if says_nothing(value):
         return []
     text = _text_of(value)
@@ -101,17 +107,20 @@ def whole_numbers(value: object) -> object:
 
 
 def says_nothing(value: object) -> bool:
-    """True for null, also where it is written as a text: "", "null", "none"."""
+    """Return True for null, also where it is written as a text: "", "null", "none"."""
     return value is None or (isinstance(value, str) and value.strip().casefold() in NOTHING)
 
 
 def is_blank(text: str | None) -> bool:
-    """True for a text in which nothing is said: null, also where it is written as a text, in quotes or with a stop."""
+    """Return True for a text in which nothing is said.
+
+    Null, also where it is written as a text, in quotes or with a stop.
+    """
     return text is None or text.strip(" \t\r\n.\"'`<>[]()").casefold() in BLANK
 
 
 def _text_of(value: object) -> str | None:
-    """A text that may say a number, without spaces around it; None for what is no text."""
+    """Return a text that may say a number, without spaces around it; None for what is no text."""
     if isinstance(value, bool):
         raise ValueError("give a number, not true or false")
     if not isinstance(value, str):

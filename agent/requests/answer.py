@@ -135,7 +135,7 @@ class Recall(AnswerRequest):
     notes: tuple[Note, ...]
 
     def example(self) -> Mapping[str, Any]:
-        """A dry run assumes that the earlier evidence tells nothing, where a reply may say so."""
+        """Return a dry run assumes that the earlier evidence tells nothing, where a reply may say so."""
         if self.declining != "allowed":
             return super().example()
         return {"reasoning": "", "action": INSUFFICIENT, "option": None, "answer": None, "evidence": []}

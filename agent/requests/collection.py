@@ -78,7 +78,7 @@ class PlanCollection(Request[CollectionPlan]):
 
     @classmethod
     def tried_by(cls, tried: Callable[[CollectionPlan], None]) -> type[PlanCollection]:
-        """The request whose replies are tried so."""
+        """Return the request whose replies are tried so."""
         return type("PlanCollection", (cls,), {"tried": staticmethod(tried), "__module__": __name__})
 
     def check(self, reply: CollectionPlan) -> None:

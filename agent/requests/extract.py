@@ -98,7 +98,7 @@ class ExtractRows(Request[Reply]):
 
     @classmethod
     def under(cls, schema: RowSchema) -> type[ExtractRows]:
-        """The request whose replies fit a schema."""
+        """Return the request whose replies fit a schema."""
         return _request_under(schema.as_json())
 
     def check(self, reply: Any) -> None:
@@ -133,7 +133,7 @@ def rows_of_reply(reply: Any) -> list[Any]:
 
 
 def texts_in(value: object) -> list[str]:
-    """All texts within JSON values, in order."""
+    """Return all texts within JSON values, in order."""
     if isinstance(value, str):
         return [value]
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()

@@ -27,7 +27,10 @@ class InParts(Request[R]):
         return [getattr(each, "number", at) for at, each in enumerate(getattr(self, self.parts[0]), start=1)]
 
     def told(self, reply: R) -> dict[int, list[Any]]:
-        """The parts of a reply by their number; those that say the same of one, whatever their reasons, are one."""
+        """Return the parts of a reply by their number.
+
+        Those that say the same of one, whatever their reasons, are one.
+        """
         said: dict[int, list[Any]] = {}
         for part in getattr(reply, self.parts[1]):
             same = said.setdefault(getattr(part, self.parts[2]), [])
@@ -55,7 +58,7 @@ class InParts(Request[R]):
         return cast(Self, replace(cast(Any, self), **{self.parts[0]: rest})) if rest else None
 
     def join(self, reply: R, rest: R) -> R:
-        """The parts of two replies in the order of their numbers; the second request had numbers of its own."""
+        """Return the parts of two replies in the order of their numbers; the second request had numbers of its own."""
         _, listed, name = self.parts
         there, asked, order = self.told(reply), self.missing(reply), list(self.numbers)
         left = [number for number in order if number not in there]

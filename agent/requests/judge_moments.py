@@ -47,7 +47,7 @@ class FoundMoment:
     frames: tuple[int, ...]
 
     def meanwhile(self, notes: Sequence[Note]) -> list[Note]:
-        """The notes that share some of its time."""
+        """Return the notes that share some of its time."""
         own = (note for note in notes if note.video_id == self.video_id)
         return [note for note in own if note.start_s < self.end_s and note.end_s > self.start_s]
 

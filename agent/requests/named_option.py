@@ -54,7 +54,7 @@ def _exact(text: str, options: Sequence[str]) -> int | None:
 
 
 def _plain(text: str) -> str:
-    """A text in one form: full-width letters and curly quotes as plain ones, without Markdown."""
+    """Return a text in one form: full-width letters and curly quotes as plain ones, without Markdown."""
     return unicodedata.normalize("NFKC", text).translate(_ALIKE).strip()
 
 

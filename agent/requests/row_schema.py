@@ -50,7 +50,7 @@ class RowSchema:
     columns: Mapping[str, Schema] = field(hash=False)
 
     def as_json(self) -> str:
-        """The same schema as one text, which is equal where what models are asked is."""
+        """Return the same schema as one text, which is equal where what models are asked is."""
         row: Schema = {"title": self.title, "description": self.description, "type": "object", NAMED: self.columns}
         return json.dumps({"type": "array", "items": row} if self.several else row)
 
@@ -107,7 +107,10 @@ def _count(schema: Schema) -> int:
 
 
 def _resolved(node: object, definitions: Mapping[str, Any], around: tuple[str, ...], place: str) -> Schema:
-    """A schema without references, titles and defaults; raises BadSettings, naming the place, for what is not read."""
+    """Return a schema without references, titles and defaults.
+
+    Raises BadSettings, naming the place, for what is not read.
+    """
     if not isinstance(node, Mapping):
         raise BadSettings(f"got {node!r} as the schema of {place}; give an object with a type")
     if "$ref" in node:

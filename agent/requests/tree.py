@@ -333,7 +333,7 @@ class Decide(RunRequest[Decision]):
 
 
 def search_steps(name: str, question: Question) -> Joint:
-    """The replies to all requests of a search over a tree about one question: ratings, and the next step."""
+    """Return the replies to all requests of a search over a tree about one question: ratings, and the next step."""
     bounded = {"queries": {"maxItems": MAX_QUERIES}, **_findings(question)}
     ratings = bound_schema(strict_schema(ScoresAndQueries), bounded)
     bounds = {"action": one_of(ACTIONS), **letters(question), "evidence": cited_frames()}

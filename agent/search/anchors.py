@@ -79,13 +79,13 @@ def _hangs_on(
 
 
 def anchors(found: Iterable[Cluster], without: Collection[tuple[str, int]] = ()) -> list[Anchor]:
-    """The best match of each cluster whose video and frame number are not in `without`, by video and time."""
+    """Return the best match of each cluster whose video and frame number are not in `without`, by video and time."""
     rest = ([each for each in cluster if (each.video_id, each.frame_no) not in without] for cluster in found)
     return sorted((each[0] for each in rest if each), key=lambda match: (match.video_id, match.time_s))
 
 
 def drawing_order(clusters: Sequence[Cluster], seen: Collection[tuple[str, int]]) -> list[Anchor]:
-    """The best unseen match of each cluster, places never looked at first, then by similarity.
+    """Return the best unseen match of each cluster, places never looked at first, then by similarity.
 
     A second match of a place that was looked at would keep the search there while others have not been looked at once.
     """

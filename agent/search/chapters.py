@@ -33,7 +33,7 @@ ADVICE = "`kinodex add chapters` writes them; the search goes its usual way"
 
 
 def coarse_parts(environment: Environment, video_id: str) -> list[ChapterRow]:
-    """The parts of a video on its first level, by time: its chapters, else its scenes; none if it has no two."""
+    """Return the parts of a video on its first level, by time: its chapters, else its scenes; none if it has no two."""
     rows = environment.chapters(video_id)
     chapters = [row for row in rows if row.level == "chapter"]
     scenes = [row for row in rows if row.level == "scene"]
@@ -56,7 +56,9 @@ def show_chapters(session: Session, *, summaries: bool) -> None:
 
 
 def first_level_s(environment: Environment, segment: Segment, unseen_s: Floats, most: int) -> Floats:
-    """Times of stored frames at which a whole video is cut into its first level: the first unseen one of each part.
+    """Return the times of stored frames at which a whole video is cut into its first level.
+
+    The first unseen one of each part.
 
     At most `most` parts: neighbours that are short are joined. Empty for a part of a video, and for a video without a
     first level. `unseen_s` are times of frames [n], ascending.
@@ -73,7 +75,9 @@ def first_level_s(environment: Environment, segment: Segment, unseen_s: Floats, 
 
 
 def first_level_cuts_s(environment: Environment, video_id: str, most: int) -> list[float]:
-    """The starts of a video's parts on the first level, `most` at most, and its end; empty without a first level.
+    """Return the starts of a video's parts on the first level, `most` at most, and its end.
+
+    Empty without a first level.
 
     While there are too many, the two neighbours that are shortest together are joined. The first part begins with the
     video, whatever its row says.

@@ -43,7 +43,7 @@ def spread(start_s: float, end_s: float, available_s: Times, count: int) -> Time
 
 
 def nearest(instants_s: Times, available_s: Times) -> Times:
-    """The nearest available time for each instant, none twice; sorted, and fewer if they run out."""
+    """Return the nearest available time for each instant, none twice; sorted, and fewer if they run out."""
     left = list(available_s)
     chosen = []
     for instant_s in instants_s[: len(left)]:
@@ -53,7 +53,7 @@ def nearest(instants_s: Times, available_s: Times) -> Times:
 
 
 def _sweep(points_s: Times, available_s: Times, fixed_s: Times, count: int, radius_s: float) -> Times | None:
-    """The fewest available times that cover with this radius, None if `count` are not enough.
+    """Return the fewest available times that cover with this radius, None if `count` are not enough.
 
     Left to right, the first uncovered point gets the rightmost time that reaches it: no other choice covers
     more.

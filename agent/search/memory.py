@@ -63,7 +63,10 @@ class Memory:
 
 
 def shown_frames(held: Memory | Sequence[ShownFrame], new: int, pictures: Pictures) -> tuple[ShownFrame, ...]:
-    """The frames of a memory, or a row of them, at the detail of their pictures; the last `new` are of this round."""
+    """Return the frames of a memory, or a row of them, at the detail of their pictures.
+
+    The last `new` are of this round.
+    """
     frames = tuple(held.frames if isinstance(held, Memory) else held)
     if pictures == "large":
         return frames

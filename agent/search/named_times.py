@@ -33,7 +33,7 @@ _MARK = re.compile(r"\b(?:minute|min)\s+(\d+)\b|\b(\d+)[\s-]minute\s+mark\b|\b(\
 
 
 def named_times_s(text: str) -> list[float]:
-    """The points in time that a text names, in seconds, each once, in order."""
+    """Return the points in time that a text names, in seconds, each once, in order."""
     found = [_seconds(*each.groups()) for each in _CLOCK.finditer(text)]
     found += [_seconds(*each.groups()) for each in _POINT.finditer(text) if any(each.groups())]
     found += [60.0 * float(next(filter(None, each.groups()))) for each in _MARK.finditer(text)]
@@ -45,7 +45,9 @@ def _seconds(hours: str | None, minutes: str | None, seconds: str | None) -> flo
 
 
 def question_anchors(environment: Environment, question: Question) -> list[Anchor]:
-    """The frames on screen at the times that a question and its options name, of each video that lasts so long."""
+    """Return the frames on screen at the times that a question and its options name, of each video that lasts so
+    long.
+    """
     named = dict.fromkeys((time_s for text in question.options for time_s in named_times_s(text)), IN_OPTION)
     named |= dict.fromkeys(named_times_s(question.text), IN_QUESTION)
     found = []

@@ -61,7 +61,7 @@ class Tree:
 
 
 def unseen_times(tree: Tree, environment: Environment, account: Account, segment: Segment) -> Floats:
-    """Times of the stored frames in a segment that were not sampled, and that no model has seen yet."""
+    """Return the times of the stored frames in a segment that were not sampled, and that no model has seen yet."""
     stored = environment.vectors(segment.video_id)
     first, last = np.searchsorted(stored.time_s, [segment.start_s, segment.end_s])
     seen = {*account.shown_frame_nos(segment.video_id)}
@@ -72,14 +72,14 @@ def unseen_times(tree: Tree, environment: Environment, account: Account, segment
 
 
 def affordable(account: Account, count: int) -> int:
-    """The part of `count` frames that the budget still allows."""
+    """Return the part of `count` frames that the budget still allows."""
     return count if account.frames_left is None else min(count, account.frames_left)
 
 
 def shown_candidates(
     tree: Tree, environment: Environment, account: Account, score: Callable[[Candidate], float | None]
 ) -> tuple[ScoredSegment, ...]:
-    """The candidates as the policy sees them; those without unseen frames cannot be explored."""
+    """Return the candidates as the policy sees them; those without unseen frames cannot be explored."""
     return tuple(
         ScoredSegment(
             each.segment,
@@ -102,7 +102,7 @@ def live_history(history: Sequence[ScoredSegment], tree: Tree, parent: int | Non
 def border_rewards(
     frames: Sequence[ShownFrame], parts: Sequence[Candidate], parent: float | None = None
 ) -> list[float | None]:
-    """The larger reward of the two parts that each frame borders; if neither has one, that of their `parent`."""
+    """Return the larger reward of the two parts that each frame borders; if neither has one, that of their `parent`."""
     rewards: list[float | None] = []
     for frame in frames:
         beside = [part.reward for part in parts if frame.time_s in (part.segment.start_s, part.segment.end_s)]

@@ -61,7 +61,7 @@ class TreeSearch:
     def scoring(
         self, parent: int | None, frames: tuple[ShownFrame, ...], parts: list[Candidate]
     ) -> ScoreSegments | None:
-        """The request for the rewards of new segments, in view of the history and of the frames in the memory.
+        """Return the request for the rewards of new segments, in view of the history and of the frames in the memory.
 
         They are parts of one segment, or of several (`parent` is None). A segment in which nothing is left to see is
         not rated, but for the paper's form; None where none is to be.
@@ -122,12 +122,12 @@ class TreeSearch:
         self.session.emit(Scored(self.account.rounds, None, tuple(scores)))
 
     def candidates(self) -> tuple[ScoredSegment, ...]:
-        """The segments with the score that is shown; without rewards none has one."""
+        """Return the segments with the score that is shown; without rewards none has one."""
         kind = operator.attrgetter("fused" if self.scores == "fused" else "reward")
         return shown_candidates(self.tree, self.environment, self.account, kind)
 
     def quotes(self, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
-        """Lines that are said, or stand on screen, beside some frames: notes by video and time, each once."""
+        """Return lines that are said, or stand on screen, beside some frames: notes by video and time, each once."""
         if not self.parameters.quotes:
             return ()
         ranges_s = [(frame.video_id, *self.environment.shown_range(frame)) for frame in reversed(frames)]

@@ -52,7 +52,7 @@ _LOCKS: WeakValueDictionary[tuple[object, ...], asyncio.Lock] = WeakValueDiction
 
 
 def windows(video: Video, segment_s: float = CLIP_S) -> list[Span]:
-    """The consecutive ranges [start_s, end_s) of `segment_s` that cover a video; the last may be shorter."""
+    """Return the consecutive ranges [start_s, end_s) of `segment_s` that cover a video; the last may be shorter."""
     count = max(1, math.ceil(round(video.duration_s / segment_s, 6)))
     starts_s = [video.start_s + number * segment_s for number in range(count)]
     return list(zip(starts_s, [*starts_s[1:], video.end_s], strict=True))
@@ -78,7 +78,7 @@ async def caption_clips(session: Session, video_id: str, segment_s: float = CLIP
 
 
 def _covers(notes: Sequence[Note], span: Span) -> bool:
-    """True if notes in order of time speak of all of a range."""
+    """Return True if notes in order of time speak of all of a range."""
     start_s, end_s = span
     for note in notes:
         if note.start_s <= start_s + EXACT_S:
@@ -126,7 +126,7 @@ def in_order(notes: Iterable[Note]) -> tuple[Note, ...]:
 
 
 def _text_notes(session: Session, video_id: str, spans_s: Sequence[Span]) -> tuple[Note, ...]:
-    """Words of these ranges of a video without pictures, counted as captions read in the place of frames."""
+    """Return words of these ranges of a video without pictures, counted as captions read in the place of frames."""
     stored = session.environment.vectors(video_id)
     notes = []
     for span in spans_s:
@@ -138,7 +138,7 @@ def _text_notes(session: Session, video_id: str, spans_s: Sequence[Span]) -> tup
 
 
 def joined(words: Sequence[Note]) -> Note:
-    """One note of several that follow each other, at least one; repeated texts appear once."""
+    """Return one note of several that follow each other, at least one; repeated texts appear once."""
     text = "; ".join(dict.fromkeys(note.text.rstrip(" .") for note in words))
     sure = [note.confidence for note in words if note.confidence is not None]
     first, end_s = words[0], max(note.end_s for note in words)
@@ -192,7 +192,7 @@ class _Scene:
 
 
 def _scenes(session: Session, video_id: str, spans_s: Sequence[Span]) -> list[_Scene]:
-    """All scenes from coarse to fine: by the binary digits of their place in the video, reversed."""
+    """Return all scenes from coarse to fine: by the binary digits of their place in the video, reversed."""
     alike: dict[tuple[int, ...], list[Span]] = {}
     for span in dict.fromkeys(spans_s):
         numbers = session.environment.numbers_between(video_id, *span, FRAMES_A_CLIP)
@@ -295,7 +295,8 @@ async def _describe_one(
 
 
 def _affordable(account: Account, before: Ledger, taken: int, done: int, frames: int, share: float) -> int:
-    """Number of further scenes of up to this many frames that fit into this share of what budgets allowed before.
+    """Return the number of further scenes of up to this many frames that fit into this share of what budgets allowed
+    before.
 
     Each is expected to cost as much as the `done` ones did; `taken` is the number of frames taken before.
     """

@@ -100,7 +100,9 @@ async def detect(session: Session, frames: Sequence[ShownFrame], label: str, wit
 
 
 def _known_label(environment: Environment, video_id: str, label: str) -> Match | None:
-    """The label of the library's detections that a text means; everything, if it names nothing and there are any.
+    """Return the label of the library's detections that a text means.
+
+    Everything, if it names nothing and there are any.
 
     A label that only other videos have is known too, since then a detector looked for it here.
     """
@@ -194,7 +196,7 @@ async def _by_detector(
 
 
 def _by_index(environment: Environment, video_id: str, label: str, frame_nos: Collection[int]) -> list[Detected]:
-    """Frames of some numbers in which a label stands out from the rest of the video."""
+    """Return the frames of some numbers in which a label stands out from the rest of the video."""
     stored, named = environment.vectors(video_id), " ".join(label.lower().split())
     similarities = calibrate(environment.deviations([label], video_id))[:, 0]
     return [

@@ -72,7 +72,7 @@ def match_label(environment: Environment, asked: str, known: Sequence[str]) -> M
 
 
 def _nearest(environment: Environment, asked: str, known: Sequence[str]) -> Match | None:
-    """The label whose text vector stands out from those of unrelated words."""
+    """Return the label whose text vector stands out from those of unrelated words."""
     if not known or not asked:
         return None
     best = known[int(np.argmax(_deviations(environment, asked, known)))]
@@ -95,7 +95,7 @@ def _deviations(environment: Environment, text: str, labels: Sequence[str]) -> N
 
 
 def _singular(text: str) -> tuple[str, ...]:
-    """The words of a label in small letters, without an article, the last one in the singular."""
+    """Return the words of a label in small letters, without an article, the last one in the singular."""
     words = [word for word in text.casefold().split() if word not in ARTICLES]
     return (*words[:-1], _single(words[-1])) if words else ()
 

@@ -10,7 +10,7 @@ from kinodex.agent.videos.environment import Environment
 
 
 def uniform_times(environment: Environment, count: int) -> dict[str, list[float]]:
-    """The times of `count` stored frames by video, shared out among the videos by duration."""
+    """Return the times of `count` stored frames by video, shared out among the videos by duration."""
     total_s = sum(video.duration_s for video in environment.videos)
     times_s: dict[str, list[float]] = {}
     passed_s = 0.0

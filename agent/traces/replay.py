@@ -30,12 +30,12 @@ class ReplayModel:
         self._exchanges = {each["key"]: each for each in records if each["event"] == "Exchanged"}
 
     def recorded_name(self, role: str) -> str:
-        """The model that answered for a role when the trace was written."""
+        """Return the model that answered for a role when the trace was written."""
         names = self.header["models"]
         return str(names.get(role) or names.get("default") or self.name)
 
     def holds(self, request: Request[R]) -> bool:
-        """True if the reply to a request was recorded."""
+        """Return True if the reply to a request was recorded."""
         return self._recorded(request) is not None
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
@@ -51,7 +51,7 @@ class ReplayModel:
         return Exchange(reply, found["invalid"], usage, found["cached"], found["raw"], found["seconds"])
 
     def _recorded(self, request: Request[R]) -> dict[str, Any] | None:
-        """The exchange of the same request, or of one that differs in the last digits of a score alone."""
+        """Return the exchange of the same request, or of one that differs in the last digits of a score alone."""
         same = self._exchanges.get(request_key(request))
         if same is not None:
             return same
@@ -60,7 +60,7 @@ class ReplayModel:
 
 
 def _is_close(one: object, other: object) -> bool:
-    """True if two JSON values are equal but for the noise of floats."""
+    """Return True if two JSON values are equal but for the noise of floats."""
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, rel_tol=SIMILARITY_NOISE, abs_tol=SIMILARITY_NOISE)
     if isinstance(one, dict) and isinstance(other, dict):

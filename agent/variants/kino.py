@@ -166,7 +166,7 @@ class _Search(EEASearch):
             chosen = self._allot(opened, look - looked)
 
     def _look(self, frames: int, parts: int, least: int) -> int:
-        """Frames of a look: where a budget has few, more looks of fewer find more."""
+        """Return the frames of a look: where a budget has few, more looks of fewer find more."""
         budget = self.account.budget.frames
         return affordable(self.account, frames if budget is None else min(frames, max(least, budget // parts)))
 
@@ -210,7 +210,10 @@ class _Search(EEASearch):
         return tuple(frames), parts
 
     def _allot(self, opened: Segment, count: int) -> dict[int, Times]:
-        """Times of a round by segment, `count` at most: a frame goes where it is worth most, and halves a promise."""
+        """Return the times of a round by segment, `count` at most.
+
+        A frame goes where it is worth most, and halves a promise.
+        """
         stretches = [
             (self._worth(each, opened), number, times_s)
             for number, each in self.tree.candidates.items()
@@ -240,7 +243,10 @@ class _Search(EEASearch):
         return {number: np.sort(chosen[number]) for number in sorted(chosen)}
 
     def _worth(self, each: Candidate, opened: Segment) -> float:
-        """The worth of a frame in a segment for each frame that is unseen there; unrated, by how well it matches."""
+        """Return the worth of a frame in a segment for each frame that is unseen there.
+
+        Unrated, by how well it matches.
+        """
         rating = each.query_score if each.reward is None else each.reward / 100
         worth: float = max(rating, LEAST_RATING) ** self.parameters.sharpness
         return worth * (CHOSEN if _is_within(each.segment, opened) else 1.0)

@@ -70,7 +70,7 @@ def _field_docstrings(parameters: type) -> dict[str, str]:
 
 
 def _text(node: ast.stmt) -> str | None:
-    """Text that stands as a statement of its own."""
+    """Return the text that stands as a statement of its own."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
         return node.value.value
     return None

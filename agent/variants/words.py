@@ -14,7 +14,7 @@ LONGEST = 80
 
 
 def quoted(texts: Sequence[str]) -> str:
-    """The first few of some texts in quotation marks, with the count of the others."""
+    """Return the first few of some texts in quotation marks, with the count of the others."""
     shown = [f"“{_short(each)}”" for each in texts[:QUOTED]]
     rest = len(texts) - QUOTED
     return joined([*shown, f"{rest} more"] if rest > 0 else shown)
@@ -25,13 +25,13 @@ def _short(text: str) -> str:
 
 
 def for_query(step: Step) -> str:
-    """The query of a step, " for “a dog”"; "" without one."""
+    """Return the query of a step, " for “a dog”"; "" without one."""
     query = step["arguments"].get("query")
     return f" for {quoted([query])}" if query else ""
 
 
 def counted_frames(step: Step, more: str = "") -> str:
-    """The number of frames of a step: "1 frame", "4 more frames"."""
+    """Return the number of frames of a step: "1 frame", "4 more frames"."""
     count = step["arguments"]["frames"]
     return f"{count} {more}frame{'' if count == 1 else 's'}"
 

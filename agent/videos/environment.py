@@ -89,11 +89,11 @@ class Environment:
         return cls.of(opened, rows, opened.load_space(space, "text").embed_text, detect, space=space)
 
     def only(self, video_ids: Collection[str]) -> Environment:
-        """The same environment with the videos of these ids alone."""
+        """Return the same environment with the videos of these ids alone."""
         return replace(self, source=self.source.only(video_ids))
 
     def without_shared_captions(self) -> Environment:
-        """The same videos for one question alone: captions made for other questions are neither read nor kept.
+        """Return the same videos for one question alone: captions made for other questions are neither read nor kept.
 
         The caches of the source are shared.
         """
@@ -102,7 +102,9 @@ class Environment:
     def nearest(
         self, texts: Sequence[str], count: int, keep: Collection[str] = (), anchors_from: AnchorsFrom = "all"
     ) -> Environment:
-        """The `count` videos whose frames or words match the texts best, and those of `keep`; itself if it has no more.
+        """Return the `count` videos whose frames or words match the texts best, and those of `keep`.
+
+        Itself if it has no more.
 
         Of a video without frames, its captions and transcript are matched in any case.
         """
@@ -114,14 +116,14 @@ class Environment:
         return self.only({*chosen, *keep})
 
     def video(self, name: str | None = None) -> Video:
-        """The video that a model means by an id, the first digits of one, or a title; None is the only video.
+        """Return the video that a model means by an id, the first digits of one, or a title; None is the only video.
 
         Raises `InvalidReply`, which says what videos there are.
         """
         return named_video(self.videos, name)
 
     def pictured(self, video_id: str) -> bool:
-        """True if the library holds frames of a video, not words alone."""
+        """Return True if the library holds frames of a video, not words alone."""
         return all(video.has_pictures for video in self.videos if video.video_id == video_id)
 
     @property
@@ -130,11 +132,14 @@ class Environment:
         return any(video.has_pictures for video in self.videos)
 
     def vectors(self, video_id: str) -> FrameVectors:
-        """All frame vectors of a video, in time order; raises `NeedsPictures` for a video without frames and words."""
+        """Return all frame vectors of a video, in time order.
+
+        Raises `NeedsPictures` for a video without frames and words.
+        """
         return self.source.in_memory(video_id).stored
 
     def times(self, video_id: str) -> Floats:
-        """Times of the stored frames of a video, ascending."""
+        """Return the times of the stored frames of a video, ascending."""
         return self.vectors(video_id).time_s
 
     def embed_text(self, text: str) -> NDArray[np.float32]:
@@ -227,7 +232,9 @@ class Environment:
         return self.lines(video_id, QUOTED_KINDS, start_s, end_s)
 
     def segments(self, video_id: str, start_s: float | None = None, end_s: float | None = None) -> list[SegmentRow]:
-        """The library's segments that share some time with [start_s, end_s), in order, with captions if it has any."""
+        """Return the library's segments that share some time with [start_s, end_s), in order, with captions if it has
+        any.
+        """
         low, high = _range(start_s, end_s)
         return [each for each in self.source.segments(video_id) if each.end_s > low and each.start_s < high]
 
@@ -247,7 +254,7 @@ class Environment:
         return tuple(dict.fromkeys(label for each in ids for label in self.source.detection_labels(each)))
 
     def frames(self, video_id: str, times_s: Sequence[float] | Floats) -> tuple[ShownFrame, ...]:
-        """The stored frames of a video nearest to some times, with pictures, in time order, each once."""
+        """Return the stored frames of a video nearest to some times, with pictures, in time order, each once."""
         if len(times_s) == 0:
             return ()
         stored = self.vectors(video_id)
@@ -255,19 +262,19 @@ class Environment:
         return self.frames_numbered(video_id, [int(stored.frame_no[at]) for at in sorted(nearest)])
 
     def frames_between(self, video_id: str, start_s: float, end_s: float, count: int) -> tuple[ShownFrame, ...]:
-        """The frame on screen in the middle of each of `count` equal parts of [start_s, end_s), each once.
+        """Return the frame on screen in the middle of each of `count` equal parts of [start_s, end_s), each once.
 
         Fewer than `count` where the picture stands still; the first may then be of a time before `start_s`.
         """
         return self.frames_numbered(video_id, self.numbers_between(video_id, start_s, end_s, count))
 
     def numbers_between(self, video_id: str, start_s: float, end_s: float, count: int) -> tuple[int, ...]:
-        """The numbers of the frames of `frames_between`."""
+        """Return the numbers of the frames of `frames_between`."""
         at = self._between(video_id, start_s, end_s, count)
         return tuple(int(number) for number in self.vectors(video_id).frame_no[at])
 
     def times_between(self, video_id: str, start_s: float, end_s: float, count: int) -> tuple[float, ...]:
-        """The times of the frames of `frames_between`, or of the words in their place."""
+        """Return the times of the frames of `frames_between`, or of the words in their place."""
         at = self._between(video_id, start_s, end_s, count)
         return tuple(float(time_s) for time_s in self.times(video_id)[at])
 
@@ -286,11 +293,13 @@ class Environment:
         )
 
     def shown_range(self, frame: ShownFrame) -> tuple[float, float]:
-        """The time that a stored frame stands for: until the next one, or the video's end."""
+        """Return the time that a stored frame stands for: until the next one, or the video's end."""
         return frame.time_s, self.shown_until(frame.video_id, frame.time_s)
 
     def shown_until(self, video_id: str, time_s: float) -> float:
-        """The time at which the picture on screen at `time_s` gives way to the next stored frame, or the video ends."""
+        """Return the time at which the picture on screen at `time_s` gives way to the next stored frame, or the video
+        ends.
+        """
         times = self.times(video_id)
         later = times[times > time_s]
         end_s = next(video.end_s for video in self.videos if video.video_id == video_id)

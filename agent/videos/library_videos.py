@@ -81,7 +81,10 @@ class LibraryVideos:
         return LibraryVideos(self._library, rows, self._embed_text, hide=self._hidden, space=self._other_space)
 
     def in_memory(self, video_id: str) -> InMemory:
-        """The frames of a video, else its words in their place; raises `NeedsPictures` for a video without both."""
+        """Return the frames of a video, else its words in their place.
+
+        Raises `NeedsPictures` for a video without both.
+        """
         if video_id not in self._in_memory:
             pictured = all(row.frames > 0 for row in self._rows if row.video_id == video_id)
             read = self._library.in_memory(video_id, self._other_space) if pictured else self._written(video_id)
@@ -89,7 +92,7 @@ class LibraryVideos:
         return self._in_memory[video_id]
 
     def _written(self, video_id: str) -> InMemory:
-        """The words of a video as frames are: numbered from 0, at the time at which each begins."""
+        """Return the words of a video as frames are: numbered from 0, at the time at which each begins."""
         from kinodex.index.rows import FrameVectors
         from kinodex.index.search.in_memory import InMemory
 
@@ -109,7 +112,7 @@ class LibraryVideos:
         return InMemory.of(FrameVectors(np.arange(len(words), dtype=np.int32), times_s, vectors))
 
     def words(self, video_id: str) -> tuple[Note, ...]:
-        """The captions of a video by the newest model that wrote any, else its transcript; in time order."""
+        """Return the captions of a video by the newest model that wrote any, else its transcript; in time order."""
         if video_id not in self._words:
             captions = tuple(note for note in self.lines(video_id) if note.source == "captions")
             said = tuple(note for note in self.lines(video_id) if note.source == "speech")
@@ -191,7 +194,7 @@ class LibraryVideos:
         return self._known(self._library.search.words(text, self._scope, k, meaning=meaning, sources=self._kinds))
 
     def ranked(self, texts: Sequence[str], k: int, anchors_from: AnchorsFrom = "all") -> list[str]:
-        """Videos by how well they match any of the texts, best first, by the `k` best matches of each text.
+        """Return videos by how well they match any of the texts, best first, by the `k` best matches of each text.
 
         Found by the library's indexes over all videos, so that the vectors of a large library are never all read.
         Pictures and words count by rank, since their scores do not compare here; without words, pictures by cosine.

@@ -44,7 +44,7 @@ def robust_deviations(cosines: Floats, known: Floats) -> Floats:
 
 
 def deviation_of_chance(chance: float) -> float:
-    """The deviation that a normal distribution exceeds with this probability."""
+    """Return the deviation that a normal distribution exceeds with this probability."""
     return NO_MATCH if chance >= 1.0 else -_NORMAL.inv_cdf(max(chance, _LEAST_CHANCE))
 
 

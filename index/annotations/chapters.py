@@ -63,7 +63,7 @@ class Chapters:
         return sorted(video_id for video_id in self._visible.videos(found) if model in models.get(video_id, ()))
 
     def has_titles(self, video: VideoRow, model: str) -> bool:
-        """True if this model's summaries of a video, complete, have a title."""
+        """Return True if this model's summaries of a video, complete, have a title."""
         if model not in self._visible.models(CHAPTERS, [video.video_id]).get(video.video_id, ()):
             return False
         of_video = equal("video_id", video.video_id) & equal("model", model)
@@ -72,5 +72,5 @@ class Chapters:
 
 
 def _at_cut(time_s: float, cuts_s: Sequence[float], gap_s: float) -> float:
-    """The cut that lies between a sampled time and the sample before it; the time itself without one."""
+    """Return the cut that lies between a sampled time and the sample before it; the time itself without one."""
     return max((cut for cut in cuts_s if time_s - gap_s - EXACT_S <= cut <= time_s), default=time_s)

@@ -41,7 +41,7 @@ class Batching:
             raise QueryError(f"got a batch size of {self.size}; give 1 or more")
 
     def count(self, rows: int) -> int:
-        """Number of batches that these rows make."""
+        """Return the number of batches that these rows make."""
         return rows // self.size if self.drop_last else -(-rows // self.size)
 
 
@@ -70,7 +70,7 @@ def _deal(rows: NDArray[np.int64], hands: int) -> list[NDArray[np.int64]]:
 
 
 def batch_counts(pieces: Pieces, dealt: list[list[NDArray[np.int64]]], batching: Batching) -> list[list[int]]:
-    """Number of batches of every worker, `[rank][worker]`; with `even` all ranks have the same sum."""
+    """Return the number of batches of every worker, `[rank][worker]`; with `even` all ranks have the same sum."""
     counts = [[batching.count(int(pieces[mine, 2].sum())) for mine in of_rank] for of_rank in dealt]
     if batching.even:
         least = min(map(sum, counts))

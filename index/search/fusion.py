@@ -45,7 +45,7 @@ def fuse(*searches: Sequence[Hit], query: str = "") -> list[Hit]:
 
 
 def _to_join(moments: Sequence[Hit], hit: Hit, free: Sequence[int]) -> int | None:
-    """The number of the best of the free moments that lies within a hit's time, or else within 3 s of it."""
+    """Return the number of the best of the free moments that lies within a hit's time, or else within 3 s of it."""
     near = [at for at in free if is_same_moment(moments[at], hit)]  # the best come first
     return next((at for at in near if hit.time_s <= moments[at].time_s < hit.end_s), near[0] if near else None)
 
@@ -54,7 +54,7 @@ _values, _score = attrgetter(*Hit.__slots__), Hit.__slots__.index("score")
 
 
 def _scored(hit: Hit, score: float) -> Hit:
-    """The same hit with another score, in a third of the time of `replace`: a search has hundreds."""
+    """Return the same hit with another score, in a third of the time of `replace`: a search has hundreds."""
     values = list(_values(hit))
     values[_score] = score
     return Hit(*values)
@@ -92,7 +92,7 @@ def _scores(first: Hit, second: Hit) -> tuple[float | None, float | None]:
 
 
 def is_same_moment(moment: Hit, hit: Hit) -> bool:
-    """True if a moment lies within the time of a hit of the same video, or 3 s of it."""
+    """Return True if a moment lies within the time of a hit of the same video, or 3 s of it."""
     near = hit.time_s - SAME_MOMENT_S <= moment.time_s < hit.end_s + SAME_MOMENT_S
     return moment.video_id == hit.video_id and near
 

@@ -36,7 +36,7 @@ class HeldRows:
     units: NDArray[np.float32]
 
     def nearest(self, query: NDArray[np.float32], columns: Sequence[str], k: int) -> list[dict[str, Any]]:
-        """The `k` rows nearest to a query by cosine, nearest first, with `_distance` = 1 - cosine."""
+        """Return the `k` rows nearest to a query by cosine, nearest first, with `_distance` = 1 - cosine."""
         cosines = cosines_of(self.units, query)
         best = top_positions(cosines, np.empty(0), k, min_gap_s=0.0)
         values = [*(self.columns[name][best].tolist() for name in columns), (1.0 - cosines[best]).tolist()]
@@ -47,7 +47,10 @@ _HELD: WeakKeyDictionary[Tables, dict[tuple[str, State, frozenset[str] | None], 
 
 
 def held_rows(tables: Tables, name: str, video_ids: frozenset[str] | None = None) -> HeldRows | None:
-    """The rows with a vector of a table, all or those of some videos, read unless they are kept; None for too many."""
+    """Return the rows with a vector of a table, all or those of some videos, read unless they are kept.
+
+    None for too many.
+    """
     kept = _HELD.setdefault(tables, {})
     key = name, tables.state(name), video_ids
     if key not in kept:

@@ -120,7 +120,7 @@ def best_rows(
 
 
 def hit_of(row: Mapping[str, Any], source: FoundIn, text: str | None) -> Hit:
-    """The hit of a row that covers a range of time, found by its words, else by its vector."""
+    """Return the hit of a row that covers a range of time, found by its words, else by its vector."""
     bm25 = row.get("_score")
     cosine = 1.0 - row["_distance"] if "_distance" in row else None
     score: Any = cosine if bm25 is None else bm25
@@ -170,7 +170,7 @@ def search_until_k(
 
 
 def _score(row: Mapping[str, Any]) -> Any:
-    """The value by which rows are ordered."""
+    """Return the value by which rows are ordered."""
     return next(row[name] for name in ("_distance", "_score", "score") if name in row)
 
 

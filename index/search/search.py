@@ -125,7 +125,7 @@ class Search:
         return search_until_k(fetch, to_hits, k, 4 * k, limits)
 
     def _held(self, table: str, scope: Scope) -> HeldRows | None:
-        """The frames of the videos of a condition in memory, where they are neither few nor too many."""
+        """Return the frames of the videos of a condition in memory, where they are neither few nor too many."""
         among, _ = self._visible.among()
         if among is None or scope != EVERYWHERE or not FEW_VIDEOS < len(among) <= MOST_LISTED:
             return None
@@ -366,14 +366,14 @@ def shown_rows(visible: VisibilityCache, rows: Rows, stage: str) -> Rows:
 
 
 def _on_evidence(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of an extract at the time of its evidence, where it names some."""
+    """Return a row of an extract at the time of its evidence, where it names some."""
     if row["evidence_start_s"] is None:
         return dict(row)
     return {**row, "start_s": row["evidence_start_s"], "end_s": row["evidence_end_s"]}
 
 
 def _frame_hit(row: Mapping[str, Any], videos: Mapping[str, VideoRow], source: FoundIn, text: str | None = None) -> Hit:
-    """The hit of a frame, found by its vector, else by a score; it lasts until the next sample."""
+    """Return the hit of a frame, found by its vector, else by a score; it lasts until the next sample."""
     video, time_s = videos[row["video_id"]], row["time_s"]
     end_s = max(min(time_s + 1 / video.sample_fps, video.end_s), time_s)
     cosine: Any = 1.0 - row["_distance"] if "_distance" in row else None

@@ -53,7 +53,7 @@ def quick_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module
 
 
 def computes_bf16() -> bool:
-    """True if the processor may have instructions for bfloat16; without them it was never quicker."""
+    """Return True if the processor may have instructions for bfloat16; without them it was never quicker."""
     flags = processor_facts()[1]
     return not flags or bool(flags & {"avx512_bf16", "amx_bf16", "bf16"})
 

@@ -174,7 +174,9 @@ def _checked(key: str, value: Any, name: str) -> Any:
 
 
 def _own_text_model(model: Mapping[str, Any], find: Find) -> Path | None:
-    """The configuration of a text model of transformers that lies in the model's own folder, as its path says."""
+    """Return the configuration of a text model of transformers that lies in the model's own folder, as its path
+    says.
+    """
     own, named = find("config.json"), model.get("text_cfg", {}).get("hf_model_name")
     return own if own is not None and named is not None and Path(named) == own.parent else None
 

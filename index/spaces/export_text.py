@@ -99,7 +99,10 @@ def write_tower(
 
 
 def _may_trim(folder: Path, space: Fingerprint, untrimmed: TextSettings) -> bool:
-    """True if the graphs make of texts without padding what they make of them with it; some take one length alone."""
+    """Return True if the graphs make of texts without padding what they make of them with it.
+
+    Some take one length alone.
+    """
     trimmed = replace(untrimmed, trims=True)
     try:
         short, whole = (TextTower(folder, space, each).embed_text(TRACED_TEXTS) for each in (trimmed, untrimmed))

@@ -34,7 +34,7 @@ def check_named(name: str, uri: str, known: re.Pattern[str] = OF_OPEN_CLIP) -> N
 
 
 def is_named(name: str) -> bool:
-    """True of a model, or of the address of a server of models, that the user named on this machine."""
+    """Return True of a model, or of the address of a server of models, that the user named on this machine."""
     return name in _in_environment() or _note_of(name).is_file()
 
 

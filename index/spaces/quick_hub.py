@@ -42,7 +42,7 @@ def quick_hub() -> Iterator[bool]:
 
 
 def _answers(url: str) -> bool:
-    """True if a server answers in time; one that takes long over its answer, a byte at a time, does not."""
+    """Return True if a server answers in time; one that takes long over its answer, a byte at a time, does not."""
     answers: list[bool] = []
     probe = threading.Thread(target=lambda: answers.append(_replies(url)), name="hub", daemon=True)
     probe.start()

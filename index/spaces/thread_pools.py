@@ -7,7 +7,7 @@ from typing import Any
 
 
 def thread_pools() -> Any:
-    """The pools of threads of all libraries that are loaded now, as threadpoolctl controls them."""
+    """Return the pools of threads of all libraries that are loaded now, as threadpoolctl controls them."""
     variable = os.environ.get("KMP_DUPLICATE_LIB_OK")
     from threadpoolctl import ThreadpoolController
 

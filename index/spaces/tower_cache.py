@@ -35,7 +35,7 @@ def fetched_place(made: Path) -> Path:
 
 
 def is_whole(folder: Path, kind: TowerKind) -> bool:
-    """True if a folder holds a tower; a damaged one does not count: it is made or fetched again."""
+    """Return True if a folder holds a tower; a damaged one does not count: it is made or fetched again."""
     try:
         return find_whole(folder, kind) is not None
     except TowersDamaged:

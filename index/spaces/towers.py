@@ -78,11 +78,14 @@ class Sigmoid:
     """The words that training met, between spaces; "" if they are not known, as of a space of the open world."""
 
     def reads(self, text: str) -> bool:
-        """True if training met every word of a text: of another its vector, and so its probability, means nothing."""
+        """Return True if training met every word of a text.
+
+        Of another its vector, and so its probability, means nothing.
+        """
         return not self.words or set(re.findall(r"\w+", text.lower())) <= set(self.words.split())
 
     def probability(self, cosine: float) -> float:
-        """The probability that a text fits a picture with which its vector has this cosine."""
+        """Return the probability that a text fits a picture with which its vector has this cosine."""
         return 1 / (1 + math.exp(-max(min(self.scale * cosine + self.bias, 50.0), -50.0)))
 
 

@@ -98,7 +98,7 @@ def open_sentence_tower(uri: str, space: Fingerprint) -> SentenceEmbedder | None
 
 
 def sigmoid_of(uri: str, space: Fingerprint) -> Sigmoid | None:
-    """The sigmoid of a space, built in or as a library carries it; None where nothing of it is known."""
+    """Return the sigmoid of a space, built in or as a library carries it; None where nothing of it is known."""
     builtin = read_towers(BUILTIN_TOWERS)
     if builtin is not None and builtin.space.digest == space.digest:
         return builtin.sigmoid

@@ -66,7 +66,10 @@ Result = TypeVar("Result")
 
 
 def has_table(uri: str, name: str) -> bool:
-    """True if a library has a table of that name; one whose creation was interrupted is a folder without a state."""
+    """Return True if a library has a table of that name.
+
+    One whose creation was interrupted is a folder without a state.
+    """
     if name not in table_names(uri):
         return False
     if not is_local(uri):
@@ -238,7 +241,10 @@ class Tables:
             lance.LanceDataset.drop(table_place(self.uri, name))
 
     def has(self, name: str) -> bool:
-        """True if there is a table of that name; one whose creation was interrupted is listed, and does not count."""
+        """Return True if there is a table of that name.
+
+        One whose creation was interrupted is listed, and does not count.
+        """
         return name in self._open or (name in self.names() and self._opens(name))
 
     def _opens(self, name: str) -> bool:

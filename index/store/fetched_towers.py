@@ -65,7 +65,7 @@ def cached_tower(uri: str, digest: str, kind: TowerKind) -> Path | None:
 
 
 def _noted(note: Path) -> Path | None:
-    """The folder of the tower that a library carried when it was fetched."""
+    """Return the folder of the tower that a library carried when it was fetched."""
     try:
         return note.with_name(note.with_suffix(".txt").read_text(encoding="utf-8"))
     except FileNotFoundError:

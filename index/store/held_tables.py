@@ -25,7 +25,10 @@ def space_tables(tables: Tables, prefix: str = VECTORS_PREFIX) -> dict[str, Fing
 
 
 def own_tables(tables: Tables, stage: str) -> dict[str, str]:
-    """The tables of a stage that has one for each model, by model: a space's digest, a map's name, an extract's key."""
+    """Return the tables of a stage that has one for each model, by model.
+
+    A space's digest, a map's name, an extract's key.
+    """
     prefix = f"{stage}_"
     if stage not in ("map", "extracts"):
         return {space.digest: name for name, space in space_tables(tables, prefix).items()}
@@ -48,5 +51,5 @@ def find_space(tables: Tables, name: str) -> tuple[str, Fingerprint]:
 
 
 def present(tables: Tables, names: Iterable[str]) -> list[str]:
-    """Those of some tables that the library has."""
+    """Return those of some tables that the library has."""
     return [name for name in names if not (name in LATE_TABLES or name.startswith(MAPPED_PREFIX)) or tables.has(name)]

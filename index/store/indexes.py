@@ -127,7 +127,7 @@ def clean(tables: Tables, when: Thresholds) -> None:
 
 
 def is_worded(name: str) -> bool:
-    """True for a table that is searched by words."""
+    """Return True for a table that is searched by words."""
     return name in WORDED or name.startswith(EXTRACTS_PREFIX)
 
 

@@ -27,7 +27,10 @@ def state_mark(folder: str | None, version: int) -> Mark | None:
 
 
 def is_newest(folder: str | None, version: int, mark: Mark | None) -> bool:
-    """True if a state, known by its mark, is still there and none follows: two looks, for a search opens 20 tables."""
+    """Return True if a state, known by its mark, is still there and none follows.
+
+    Two looks, for a search opens 20 tables.
+    """
     if folder is None or mark is None or state_mark(folder, version) != mark:
         return False
     return _look(folder, version + 1) is None
@@ -64,7 +67,9 @@ def newest_version(folder: str, known: int) -> int | None:
 
 
 def is_another(known: LanceDataset, newest: LanceDataset, folder: str | None, mark: Mark | None) -> bool:
-    """True if the newest state is of a table that was made after the known one's, with its `mark`, was deleted."""
+    """Return True if the newest state is of a table that was made after the known one's, with its `mark`, was
+    deleted.
+    """
     if mark is not None and state_mark(folder, known.version) not in (mark, None):
         return True
     if newest.version != known.version:
@@ -73,7 +78,7 @@ def is_another(known: LanceDataset, newest: LanceDataset, folder: str | None, ma
 
 
 def _look(folder: str, version: int) -> Mark | None:
-    """The mark of a state's file; None if it is not there."""
+    """Return the mark of a state's file; None if it is not there."""
     try:
         stat = os.stat(f"{folder}/_versions/{2**64 - 1 - version:020}.manifest")  # noqa: PTH116  # quicker than a Path
     except FileNotFoundError:

@@ -48,7 +48,9 @@ def delete_old_states(tables: Tables, name: str, keep_s: float) -> None:
 
 
 def has_uncommitted(tables: Tables, name: str) -> bool:
-    """True if there are files that no state names, and that a killed writer left long ago, by this machine's clock."""
+    """Return True if there are files that no state names, and that a killed writer left long ago, by this machine's
+    clock.
+    """
     with storage_errors(tables.uri):
         found = tables[name].explain_cleanup_old_versions(NEVER, include_files=True, error_if_tagged_old_versions=False)
     return any(each.unverified for each in found.candidate_files)

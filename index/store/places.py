@@ -34,7 +34,7 @@ def place(uri: str) -> str:
 
 
 def is_local(uri: str) -> bool:
-    """True if a library lives in a folder of this machine."""
+    """Return True if a library lives in a folder of this machine."""
     return "://" not in uri
 
 

@@ -33,12 +33,12 @@ def this_process() -> Process:
 
 
 def is_known(process: Process) -> bool:
-    """True if it is a process of this machine and container, so that `is_running` is reliable."""
+    """Return True if it is a process of this machine and container, so that `is_running` is reliable."""
     return bool(process.boot) and (process.host, process.boot) == (socket.gethostname(), _boot())
 
 
 def is_running(process: Process) -> bool:
-    """True if this very process still runs."""
+    """Return True if this very process still runs."""
     return process.start > 0 and _start(process.pid) == process.start
 
 

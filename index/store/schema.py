@@ -150,7 +150,10 @@ def check_additions(found: pa.Schema, wanted: pa.Schema, name: str, uri: str) ->
 
 
 def wanted_schema(name: str, found: pa.Schema, own: Mapping[str, pa.Schema]) -> pa.Schema | None:
-    """The columns that a table of this name has, by the `own` tables of its library; None for what a user's has."""
+    """Return the columns that a table of this name has, by the `own` tables of its library.
+
+    None for what a user's has.
+    """
     if name in own:
         return own[name]
     if name in LATE_TABLES:
@@ -270,7 +273,7 @@ def extracts_schema(columns: pa.Schema) -> pa.Schema:
 
 
 def captions_space(schema: pa.Schema, own: str | None) -> str | None:
-    """The digest of the space of the captions' vectors: it is noted once the library's own space was changed."""
+    """Return the digest of the space of the captions' vectors: it is noted once the library's own space was changed."""
     metadata = schema.metadata or {}
     return read_space(schema, "the table captions").digest if SPACE_KEY in metadata else own
 

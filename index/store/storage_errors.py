@@ -73,7 +73,7 @@ def _no_memory(uri: str) -> StorageError:
 
 
 def _has_room() -> bool:
-    """True if memory and a thread are to be had."""
+    """Return True if memory and a thread are to be had."""
     thread = threading.Thread(target=lambda: None)
     try:
         mmap.mmap(-1, ROOM_BYTES).close()  # a thread that finds too little never says that it has begun

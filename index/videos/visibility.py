@@ -133,13 +133,13 @@ class VisibilityCache:
         self._cached: dict[str, _Cached] = {}
 
     def narrowed(self, chosen: Callable[[], tuple[frozenset[str], int]]) -> VisibilityCache:
-        """The same, of these videos alone; what either has read, both have."""
+        """Return the same, of these videos alone; what either has read, both have."""
         found = VisibilityCache(self._tables, chosen)
         found._cached = self._cached
         return found
 
     def among(self) -> tuple[frozenset[str] | None, float]:
-        """The ids of the only videos that are seen, None for all; and their share of all complete videos."""
+        """Return the ids of the only videos that are seen, None for all; and their share of all complete videos."""
         if self._chosen is None:
             return None, 1.0
         ids, every = self._chosen()
@@ -176,7 +176,7 @@ class VisibilityCache:
         return self._look_up("additions", stage, ids, lambda missing: complete_models(self._tables, stage, missing))
 
     def usual_space(self, stage: str) -> Fingerprint | None:
-        """The model of sentences or clips that is used where none is named: see `most_used_space`."""
+        """Return the model of sentences or clips that is used where none is named: see `most_used_space`."""
         kind, state = f"usual {stage}", self._tables.state("additions")
         cached = self._cached.get(kind)
         if cached is None or cached.state != state:

@@ -67,7 +67,10 @@ class ClipEmbedder(StageWork[Clips]):
 
     @classmethod
     def forecast(cls, stage: Clips, library: Library, video_ids: Sequence[str] | None) -> Forecast:
-        """The costs of clips: windows and frames as they are, a served model's tokens by the first; nothing is sent."""
+        """Return the costs of clips: windows and frames as they are, a served model's tokens by the first.
+
+        Nothing is sent.
+        """
         videos = [row for row in pending(stage, library) if video_ids is None or row.video_id in video_ids]
         windows, count = sum(len(spans(stage, video)) for video in videos), stage.frames or USUAL_FRAMES
         first = next((video for video in videos if video.frames), None)
@@ -136,7 +139,7 @@ class ClipEmbedder(StageWork[Clips]):
 
 
 def served_model(stage: Clips) -> ServedModel:
-    """The model behind the endpoint of a stage."""
+    """Return the model behind the endpoint of a stage."""
     at_once = windows_at_once(stage)
     return ServedModel(stage.model, stage.base_url or "", stage.instruction, at_once, stage.input_price)
 
@@ -151,7 +154,7 @@ def windows_at_once(stage: Clips) -> int:
 
 
 def spans(stage: Clips, video: VideoRow) -> list[Span]:
-    """The windows of a video: one every `stride_s`, the last of them up to its end; none without frames."""
+    """Return the windows of a video: one every `stride_s`, the last of them up to its end; none without frames."""
     if not video.frames:
         return []
     most = max(0, math.ceil((video.end_s - video.start_s - stage.window_s) / stage.stride_s - 1e-9))
@@ -160,7 +163,7 @@ def spans(stage: Clips, video: VideoRow) -> list[Span]:
 
 
 def pending(stage: Clips, library: Library) -> list[VideoRow]:
-    """The videos that lack clips by this model, by what the library knows of it: nothing is loaded or sent."""
+    """Return the videos that lack clips by this model, by what the library knows of it: nothing is loaded or sent."""
     known = [
         each.digest
         for each in clip_spaces(library)
@@ -187,7 +190,7 @@ def windows_of(pictures: Iterable[tuple[float, bytes]], spans: Sequence[Span], c
 
 
 def _shown(held: Sequence[tuple[float, bytes]], time_s: float) -> bytes:
-    """The picture that is on screen at a time, of pictures in order; the first if all come later."""
+    """Return the picture that is on screen at a time, of pictures in order; the first if all come later."""
     return next((jpeg for at_s, jpeg in reversed(held) if at_s <= time_s), held[0][1])
 
 

@@ -32,7 +32,7 @@ UNSENT: Outcome[Any] = Outcome(None)
 
 
 def videos_at_once(at_once: int) -> int:
-    """The largest number of videos in flight together: if each has one segment."""
+    """Return the largest number of videos in flight together: if each has one segment."""
     return VIDEOS_AHEAD * at_once
 
 
@@ -42,7 +42,7 @@ def most_weight(at_once: int) -> int:
 
 
 def weight_of(parts: int, at_once: int) -> int:
-    """The weight of a video with this number of `parts`; only a few of them wait for the endpoint at a time."""
+    """Return the weight of a video with this number of `parts`; only a few of them wait for the endpoint at a time."""
     return min(max(parts, BATCHES_AHEAD), BATCHES_AHEAD * at_once)
 
 

@@ -125,7 +125,7 @@ class ExtractWriter(Writer[Extracts]):
         return [Part(each.start_s, each.end_s) for each in (film.chapters if level == "chapter" else film.scenes)]
 
     def _sees(self, video: VideoRow) -> bool:
-        """True if the model is shown frames; one in this process reads only text."""
+        """Return True if the model is shown frames; one in this process reads only text."""
         return bool(video.frames and self.stage.frames_a_part and self.stage.base_url is not None)
 
     def _requests(self, video: VideoRow, parts: Mapping[int, Part], notes: Sequence[Note]) -> list[ExtractRows]:
@@ -144,7 +144,7 @@ class ExtractWriter(Writer[Extracts]):
     def _rows(
         self, number: int, part: Part, shown_s: Sequence[Part] | None, outcome: Outcome[Any]
     ) -> list[dict[str, Any]]:
-        """The rows of a part; one with a fault where no reply could be used."""
+        """Return the rows of a part; one with a fault where no reply could be used."""
         names = self.schema.columns
         common = {"part_no": number, "start_s": part.start_s, "end_s": part.end_s, "model": self.stage.model}
         if outcome.reply is None or shown_s is None:
@@ -168,7 +168,7 @@ class ExtractWriter(Writer[Extracts]):
 
 
 def arrow_columns(schema: RowSchema) -> pa.Schema:
-    """The columns of a schema; all may be null, as those of a part without a reply are."""
+    """Return the columns of a schema; all may be null, as those of a part without a reply are."""
     return pa.schema([pa.field(name, _arrow(each)) for name, each in schema.columns.items()])
 
 

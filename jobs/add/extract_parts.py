@@ -47,13 +47,13 @@ def parts_by_search(library: LibraryReader, video: VideoRow, text: str, hits: in
 
 
 def lines_of_video(library: LibraryReader, video: VideoRow) -> list[Note]:
-    """All lines of a video, said, on screen and captions, by time."""
+    """Return all lines of a video, said, on screen and captions, by time."""
     notes = notes_between(library, video.video_id, video.start_s, video.end_s)
     return sorted(notes, key=lambda note: (note.start_s, note.end_s))
 
 
 def lines_of_part(notes: Sequence[Note], part: Part, most: int) -> tuple[Note, ...]:
-    """The lines of a part; of very many some at even distances."""
+    """Return the lines of a part; of very many some at even distances."""
     within = thinned([note for note in notes if note.start_s < part.end_s and note.end_s > part.start_s])
     if len(within) <= most:
         return within
@@ -61,7 +61,7 @@ def lines_of_part(notes: Sequence[Note], part: Part, most: int) -> tuple[Note, .
 
 
 def citable_s(asked: ExtractRows, video: VideoRow) -> list[Part]:
-    """The times of the frames and lines of a request, in the order of the numbers by which a row cites them."""
+    """Return the times of the frames and lines of a request, in the order of the numbers by which a row cites them."""
     lasts_s = 1 / video.sample_fps if video.sample_fps else 0.0
     frames = [Part(each.time_s, min(each.time_s + lasts_s, video.end_s)) for each in asked.frames]
     return [*frames, *(Part(each.start_s, each.end_s) for each in asked.notes)]

@@ -29,7 +29,7 @@ TAKEN = (*("videos", "segments", "lines", "additions", "failures"), *PLACES)
 
 
 def schema_text(row: Any) -> str:
-    """The schema of rows as it is kept; raises UsageError or BadSettings."""
+    """Return the schema of rows as it is kept; raises UsageError or BadSettings."""
     return read_schema(schema_of(row), COMMON_COLUMNS).as_json()
 
 
@@ -48,7 +48,7 @@ def check_extract(into: str, part: str) -> None:
 
 
 def version_key(into: str, *depends: object) -> str:
-    """The name of a table with a digest of all that its rows depend on, the prompt included."""
+    """Return the name of a table with a digest of all that its rows depend on, the prompt included."""
     prompt = (FOLDER / f"{ExtractRows.template}.jinja").read_text(encoding="utf-8")
     return f"{into}@{hashlib.sha256(json.dumps([prompt, *depends]).encode()).hexdigest()[:8]}"
 
@@ -62,7 +62,7 @@ def read_schema_file(path: Path) -> object:
 
 
 def schema_of(row: Any) -> object:
-    """The JSON schema of a pydantic model, or of a list of one; a schema as it is."""
+    """Return the JSON schema of a pydantic model, or of a list of one; a schema as it is."""
     if isinstance(row, Mapping | list):
         return row
     if isinstance(row, str | Path):

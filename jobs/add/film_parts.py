@@ -118,7 +118,7 @@ def _note(video: VideoRow, start_s: float, end_s: float, source: str, text: str)
 
 
 def _pictures(library: Library, video: VideoRow, spans_s: Sequence[tuple[float, float]]) -> NDArray[np.float32] | None:
-    """The mean vector of the frames of each segment, unit length; zeros where none is stored."""
+    """Return the mean vector of the frames of each segment, unit length; zeros where none is stored."""
     if not video.frames or not spans_s:
         return None
     stored = library.vectors(video.video_id)

@@ -14,7 +14,7 @@ from kinodex.jobs.errors import UsageError
 
 
 def facts_of(function: Callable[..., Any]) -> Mapping[str, Any]:
-    """The name of a function, its text, and a digest of that; raises UsageError where there is none."""
+    """Return the name of a function, its text, and a digest of that; raises UsageError where there is none."""
     source = source_of(function)
     digest = hashlib.sha256(source.encode()).hexdigest()[:12]
     return {"function": name_of(function), "source": source, "source_sha256": digest}
@@ -25,7 +25,10 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def source_of(function: Callable[..., Any]) -> str:
-    """The text of a function, or of the class of an object that is called; raises UsageError where there is none."""
+    """Return the text of a function, or of the class of an object that is called.
+
+    Raises UsageError where there is none.
+    """
     if not callable(function):
         raise UsageError(f"got {function!r:.60} for a function; give one")
     try:
@@ -38,7 +41,7 @@ def source_of(function: Callable[..., Any]) -> str:
 
 
 def function_of(spec: str) -> Callable[..., Any]:
-    """The function of a spec FILE.py:NAME; raises UsageError, and any error of the file's own code.
+    """Return the function of a spec FILE.py:NAME; raises UsageError, and any error of the file's own code.
 
     The file is no module that could be imported, so Ray sends the function itself to its workers.
     """

@@ -83,7 +83,7 @@ class ColumnMaker(StageWork[Map]):
         return cast(Over, self.stage.over)
 
     def _wanted(self) -> tuple[str, ...]:
-        """The function's parameters; raises UsageError for one that nothing is given for."""
+        """Return the function's parameters; raises UsageError for one that nothing is given for."""
         wanted = tuple(inspect.signature(self.stage.function).parameters)
         others = [name for name in wanted if name not in GIVEN[self._over]]
         if others or not wanted:
@@ -97,7 +97,7 @@ class ColumnMaker(StageWork[Map]):
     def _batches(
         self, video: VideoRow
     ) -> tuple[dict[str, Any], Generator[tuple[Sequence[Any], dict[str, Any]], None, None]]:
-        """The columns that say of what each row is; and what the function gets, batch by batch."""
+        """Return the columns that say of what each row is; and what the function gets, batch by batch."""
         library = self.library
         match self.stage.over:
             case "frames":
@@ -143,7 +143,7 @@ class ColumnMaker(StageWork[Map]):
             yield spans, {name: given[name] for name in wanted}
 
     def _columns(self, count: int, made: Any) -> pa.Table:
-        """A table of this many rows from what the function returned; raises UsageError for what is none."""
+        """Return a table of this many rows from what the function returned; raises UsageError for what is none."""
         name = name_of(self.stage.function)
         try:
             columns = _as_columns(made, self.model)
@@ -183,7 +183,7 @@ def _combined(values: Any) -> pa.Array:
 
 
 def _pictures(frames: Sequence[Any]) -> NDArray[np.uint8] | list[NDArray[np.uint8]]:
-    """Pictures `[n, height, width, 3]`; a list of them where they are not of one size."""
+    """Return pictures `[n, height, width, 3]`; a list of them where they are not of one size."""
     pictures = [np.asarray(picture_of(frame)) for frame in frames]
     return np.stack(pictures) if len({each.shape for each in pictures}) == 1 else pictures
 

@@ -32,7 +32,10 @@ def read_entry(request: SummarizePart, text: str, is_whole: bool = True, instruc
 
 
 def plain_line(text: str) -> str:
-    """A text as one line without control characters: a title is a line of a player's list, and of a WebVTT cue."""
+    """Return a text as one line without control characters.
+
+    A title is a line of a player's list, and of a WebVTT cue.
+    """
     return " ".join(CONTROL.sub(" ", text).split())
 
 

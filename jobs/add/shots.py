@@ -62,7 +62,7 @@ class ShotFinder(StageWork[Shots]):
 
 
 def _found(library: Library, video: VideoRow, windows_s: list[tuple[float, float]]) -> list[Cut]:
-    """The cuts of a video within these times, as a player shows both; raises SourceError or VideoError."""
+    """Return the cuts of a video within these times, as a player shows both; raises SourceError or VideoError."""
     if not windows_s:
         return []
     places = [(presentation_s(video, first_s), presentation_s(video, last_s)) for first_s, last_s in windows_s]

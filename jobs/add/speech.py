@@ -98,7 +98,7 @@ def _with_voices(encoder: VoiceEncoder, spoken: Iterable[tuple[Sound, list[Speec
 
 
 def _as_shown(video: VideoRow, line: SpeechLine) -> SpeechLine:
-    """A line heard in the file, at the times that a player shows."""
+    """Return a line heard in the file, at the times that a player shows."""
     start_s, end_s = player_s(video, line.start_s), player_s(video, line.end_s)
     words = tuple(
         each._replace(start_s=player_s(video, each.start_s), end_s=player_s(video, each.end_s)) for each in line.words

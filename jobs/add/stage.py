@@ -154,7 +154,7 @@ class Stage(BaseModel):
         return self
 
     def forecast(self, library: Library, video_ids: Sequence[str] | None) -> Forecast:
-        """The costs of adding it to these videos, or to all; nothing is sent."""
+        """Return the costs of adding it to these videos, or to all; nothing is sent."""
         forecast: Forecast = self._work().forecast(self, library, video_ids)
         return forecast
 
@@ -320,7 +320,7 @@ class StageWork(Generic[S]):
 
 
 def option_of(kind: type[Stage], name: str) -> str:
-    """The option of a setting on the command line."""
+    """Return the option of a setting on the command line."""
     flag = flag_of(kind.model_fields[name].metadata) if name in kind.model_fields else None
     spelling = flag.name if flag is not None and flag.name else f"--{name.replace('_', '-')}"
     return spelling.split()[0].split("/")[0]

@@ -181,7 +181,7 @@ class Detections(Stage):
 
 
 def _function(given: Any) -> Any:
-    """The function of a spec FILE.py:NAME; raises UsageError, and any error of the file's own code."""
+    """Return the function of a spec FILE.py:NAME; raises UsageError, and any error of the file's own code."""
     from kinodex.jobs.add.functions import function_of
 
     return function_of(given) if isinstance(given, str) else given
@@ -362,7 +362,7 @@ class Vectors(Stage):
 
 
 def _row_schema(row: Any) -> str:
-    """The JSON schema of rows as it is kept; raises UsageError or BadSettings."""
+    """Return the JSON schema of rows as it is kept; raises UsageError or BadSettings."""
     from kinodex.jobs.add.extract_schema import schema_text
 
     return schema_text(row)
@@ -454,12 +454,12 @@ STAGES: Mapping[str, type[Stage]] = {
 
 
 def stage_names() -> list[str]:
-    """The names of the stages of kinodex, and of those that other distributions register; none is imported."""
+    """Return the names of the stages of kinodex, and of those that other distributions register; none is imported."""
     return [*STAGES, *sorted(each.name for each in entry_points(group=GROUP) if each.name not in STAGES)]
 
 
 def find_stage(name: str) -> type[Stage]:
-    """The stage of a name; raises UsageError if there is none, or one from elsewhere cannot be loaded."""
+    """Return the stage of a name; raises UsageError if there is none, or one from elsewhere cannot be loaded."""
     if name in STAGES:
         return STAGES[name]
     registered = next((each for each in entry_points(group=GROUP) if each.name == name), None)

@@ -57,7 +57,7 @@ class Writer(Generic[W]):
 
     @classmethod
     def forecast(cls, stage: W, library: Library, video_ids: Sequence[str] | None) -> Forecast:
-        """The costs of the videos that a run would work on."""
+        """Return the costs of the videos that a run would work on."""
         writer = cls(stage, library)
         return writer.costs(pending_videos(library, stage.key, video_ids, writer.again(), stage.name))
 
@@ -85,7 +85,7 @@ class Writer(Generic[W]):
         raise NotImplementedError
 
     def costs(self, videos: Sequence[VideoRow]) -> Forecast:
-        """The costs of these videos: what some cost that are gone through as in a run, by the seconds of all.
+        """Return the costs of these videos: what some cost that are gone through as in a run, by the seconds of all.
 
         Some of the requests of each round are made, and example replies take the place of the others.
         """

@@ -46,7 +46,7 @@ class Asker:
     rounds: int = 0
 
     def over(self) -> str | None:
-        """The reason why nothing further may be asked, if there is one."""
+        """Return the reason why nothing further may be asked, if there is one."""
         budget, stop = self.request.budget, self.request.stop
         if stop is not None and (reason := stop.over()):
             return reason
@@ -73,7 +73,7 @@ class Asker:
             time.sleep(WAIT_S / WAITED)
 
     def ask(self, asked: Request[R], role: Role | None) -> R | None:
-        """The reply of the model of a role to one request, None if none could be used."""
+        """Return the reply of the model of a role to one request, None if none could be used."""
         outcome = run_now(_ask_once(self.request.choice, role, asked))
         self.usage += outcome.usage
         self.calls += outcome.calls

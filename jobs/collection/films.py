@@ -23,7 +23,7 @@ from kinodex.jobs.errors import CostReached
 
 
 def candidates(asker: Asker, plan: CollectionPlan) -> list[VideoRow]:
-    """The videos that fit the plan's words best, at most as many as the settings say, by title."""
+    """Return the videos that fit the plan's words best, at most as many as the settings say, by title."""
     most, videos = asker.settings.candidates, asker.videos
     if not most or len(videos) <= most:
         return list(videos)
@@ -35,7 +35,7 @@ def candidates(asker: Asker, plan: CollectionPlan) -> list[VideoRow]:
 def stage_of(
     settings: CollectionSettings, request: CollectionRequest, plan: CollectionPlan, roles: Mapping[str, Role]
 ) -> Extracts:
-    """The extract that a plan asks for, by the model of the role that looks."""
+    """Return the extract that a plan asks for, by the model of the role that looks."""
     role = role_of(roles, ExtractRows.role)
     part: dict[str, Any] = {"each": plan.each}
     if plan.each == "moments":

@@ -79,12 +79,12 @@ def known_plan(asker: Asker, roles: Mapping[str, Role]) -> CollectionPlan | None
 
 
 def table_name(question: str) -> str:
-    """The name of the table of a question, the same for the same words."""
+    """Return the name of the table of a question, the same for the same words."""
     return NAME.format(hashlib.sha256(" ".join(question.split()).casefold().encode()).hexdigest()[:8])
 
 
 def plan_request(asker: Asker) -> PlanCollection:
-    """The request for a plan, whose reply is tried on a table without rows."""
+    """Return the request for a plan, whose reply is tried on a table without rows."""
     library = asker.library
     columns = tuple(f"{name} ({kind})" for name, kind in library.metadata.columns().items())
     return PlanCollection.tried_by(lambda plan: try_plan(library, plan))(
@@ -96,7 +96,10 @@ def plan_request(asker: Asker) -> PlanCollection:
 
 
 def default_plan(question: str, videos: Sequence[VideoRow]) -> CollectionPlan:
-    """The plan where a model gives none: each time that a film shows what is asked for, in words; the films by it."""
+    """Return the plan where a model gives none: each time that a film shows what is asked for, in words.
+
+    The films by it.
+    """
     is_short = median(row.duration_s for row in videos) <= SHORT_S
     return CollectionPlan(
         search=question,
@@ -124,7 +127,7 @@ def try_plan(library: Library, plan: CollectionPlan) -> None:
 
 
 def plan_facts(plan: CollectionPlan) -> dict[str, Any]:
-    """A plan as JSON, without the model's reasons."""
+    """Return a plan as JSON, without the model's reasons."""
     return plan.model_dump(mode="json", exclude={"reasoning"})
 
 
@@ -142,7 +145,7 @@ FROM = {
 
 
 def plan_words(plan: CollectionPlan, plan_from: str) -> str:
-    """A plan in words, for people."""
+    """Return a plan in words, for people."""
     columns = ", ".join(f"{each.name} ({each.kind})" for each in plan.fields)
     counts = f", of which those count where {plan.condition}" if plan.condition else ""
     by = plan.select or "a model, which reads the rows"

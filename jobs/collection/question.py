@@ -76,7 +76,7 @@ def ask_collection(library: Library, request: CollectionRequest) -> CollectionAn
 
 
 def bill(library: Library, request: CollectionRequest) -> tuple[CollectionPlan, str, list[VideoRow], list[Forecast]]:
-    """The plan and where it is from, the films that would be looked at, and the costs; nothing is asked.
+    """Return the plan and where it is from, the films that would be looked at, and the costs; nothing is asked.
 
     A plan that only the model can give is assumed to be the default one.
     """

@@ -80,7 +80,7 @@ def reduce_rows(
 
 
 def _carried_out(library: Library, plan: CollectionPlan, rows: pa.Table) -> tuple[str, pa.Table, pa.Table | None]:
-    """The rows that count and the result of the plan's SELECT, None where a model answers; and what went wrong.
+    """Return the rows that count and the result of the plan's SELECT, None where a model answers; and what went wrong.
 
     A SELECT that the values of real rows stop (a division by 0) is one that counts by film instead.
     """
@@ -92,7 +92,7 @@ def _carried_out(library: Library, plan: CollectionPlan, rows: pa.Table) -> tupl
 
 
 def _films(counting: pa.Table, titles: Mapping[str, str]) -> tuple[FilmFound, ...]:
-    """The films with rows that count, those with the most first."""
+    """Return the films with rows that count, those with the most first."""
     times: Counter[str] = Counter(counting["video_id"].to_pylist())
     moments: dict[str, dict[Evidence, None]] = {id_: {} for id_ in times}
     for row in counting.to_pylist():
@@ -110,7 +110,9 @@ def _said(
     looked_at: int,
     roles: Mapping[str, Role],
 ) -> tuple[str | None, pa.Table]:
-    """The answer of a model that reads the rows, None if it gave none that can be used, and the rows that it cites."""
+    """Return the answer of a model that reads the rows, None if it gave none that can be used, and the rows that it
+    cites.
+    """
     names = [each.name.lower() for each in plan.fields]
     notes = [
         Note(
@@ -133,7 +135,7 @@ def _said(
 
 
 def in_words(result: pa.Table) -> str:
-    """The rows of a result in words, of many the first."""
+    """Return the rows of a result in words, of many the first."""
     rows = result.to_pylist()
     if len(rows) == 1:
         return ", ".join(f"{name} {_plain(value)}" for name, value in rows[0].items())
@@ -151,7 +153,7 @@ def _values(result: pa.Table) -> tuple[tuple[Any, ...], ...]:
 
 
 def _number(value: Any) -> Any:
-    """A value of SQL; sums of whole numbers, which are wider there, as Python has them."""
+    """Return a value of SQL; sums of whole numbers, which are wider there, as Python has them."""
     return (int(value) if value == int(value) else float(value)) if isinstance(value, Decimal) else value
 
 

@@ -118,7 +118,7 @@ def _parts(a: Timeline, b: Timeline, least_s: float, speeds: Sequence[float]) ->
 
 
 def _inside(video: Timeline, start_s: float, end_s: float) -> NDArray[np.bool_]:
-    """The frames from one time on to those that end at another."""
+    """Return the frames from one time on to those that end at another."""
     half_s = video.gap_s / 2
     inside: NDArray[np.bool_] = (video.times_s >= start_s - half_s) & (video.times_s <= end_s - half_s)
     return inside
@@ -245,7 +245,7 @@ def _agreement(ours: NDArray[np.float32], theirs: NDArray[np.float32]) -> tuple[
 
 
 def _range(a: Timeline, b: Timeline, speed: float, offset_s: float, first: int, last: int) -> DuplicateRange:
-    """The stretch from one frame to the end of another, cut to where the second video has frames."""
+    """Return the stretch from one frame to the end of another, cut to where the second video has frames."""
     begin, end = float(b.times_s[0]), float(b.times_s[-1]) + b.gap_s
     start_b_s = min(max(speed * float(a.times_s[first]) + offset_s, begin), end)
     end_b_s = max(min(speed * (float(a.times_s[last]) + a.gap_s) + offset_s, end), start_b_s)

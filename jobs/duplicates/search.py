@@ -86,7 +86,7 @@ def _candidates(
     tell: Progress,
     in_memory_frames: int,
 ) -> tuple[Callable[[str], Timeline], list[Pair]]:
-    """A reader of timelines, and the pairs to align."""
+    """Return a reader of timelines, and the pairs to align."""
     mean = read_mean(library, rows, space)
     searching = "searching frames of videos"
     if sum(row.frames for row in rows.values()) <= in_memory_frames:
@@ -99,7 +99,7 @@ def _candidates(
 
 
 def _duplicate(one: VideoRow, other: VideoRow, parts: Sequence[Alignment]) -> Duplicate:
-    """The pair in the order of titles."""
+    """Return the pair in the order of titles."""
     ranges = [each for part in parts for each in part.ranges]
     main = ranges[0]
     if (other.title, other.video_id) < (one.title, one.video_id):
@@ -122,7 +122,7 @@ def _duplicate(one: VideoRow, other: VideoRow, parts: Sequence[Alignment]) -> Du
 
 
 def _turned(each: DuplicateRange) -> DuplicateRange:
-    """A range as that of the same pair the other way round."""
+    """Return a range as that of the same pair the other way round."""
     speed, offset_s = 1 / each.speed, -each.offset_s / each.speed
     return DuplicateRange(each.start_b_s, each.end_b_s, each.start_a_s, each.end_a_s, offset_s, speed)
 

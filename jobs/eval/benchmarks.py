@@ -337,7 +337,10 @@ def _find(name: str, infos: Mapping[str, BenchmarkInfo[AnyItem]]) -> BenchmarkIn
 
 @cache
 def _of_file(spec: str) -> Any:
-    """The benchmark of a spec FILE.py:NAME, or the only one of FILE.py; raises any error of the file's own code."""
+    """Return the benchmark of a spec FILE.py:NAME, or the only one of FILE.py.
+
+    Raises any error of the file's own code.
+    """
     file, _, name = spec.partition(SUFFIX)
     path, name = Path(file + SUFFIX), name.removeprefix(":")
     if not path.is_file():
@@ -378,7 +381,7 @@ def _read(
 
 
 def _annotations(info: BenchmarkInfo[AnyItem], path: Path) -> Path:
-    """The file that `path` is, or the first of the benchmark's names in the folder that it is."""
+    """Return the file that `path` is, or the first of the benchmark's names in the folder that it is."""
     candidates = [path] if path.is_file() else [path / each for each in info.files]
     found = next(filter(Path.is_file, candidates), None)
     if found is None:

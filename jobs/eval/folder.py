@@ -204,7 +204,7 @@ def trace_file(run: Path, system: str, item_id: str) -> Path:
 
 
 def comparable(plan: RunPlan, name: str) -> Any:
-    """Value of a plan's field as two runs are compared by it: a library's folder counts by its real path."""
+    """Return the value of a plan's field as two runs are compared by it: a library's folder counts by its real path."""
     value = getattr(plan, name)
     return str(Path(value).resolve()) if name == "library" and "://" not in value else value
 

@@ -85,7 +85,7 @@ def read_option(value: Any, options: Sequence[str], first: int = 0) -> int | Non
 
 
 def is_empty(value: Any, options: Sequence[str]) -> bool:
-    """True for a prediction that says that there is none: nothing, or the -1 of submission files.
+    """Return True for a prediction that says that there is none: nothing, or the -1 of submission files.
 
     What an option says in these words is that option, and what an answer without options says is an answer.
     """

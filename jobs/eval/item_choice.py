@@ -106,7 +106,7 @@ def _read_ids(path: Path) -> frozenset[str]:
 
 
 def some(names: Collection[str], most: int = MOST_NAMED) -> str:
-    """The first names of a list, and the number of the others."""
+    """Return the first names of a list, and the number of the others."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(list(names)[:most]) + more
 

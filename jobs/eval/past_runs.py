@@ -20,7 +20,9 @@ ALIKE = (
 
 
 def past_forecast(out: Path, plan: RunPlan, system: Contender, questions: int) -> Forecast | None:
-    """The mean for each question of the newest run that asked alike, in `out` or a folder beside it; None without one.
+    """Return the mean for each question of the newest run that asked alike, in `out` or a folder beside it.
+
+    None without one.
 
     Runs of fewer than `LEAST_QUESTIONS` questions, and folders that cannot be read, are left out.
     """
@@ -42,7 +44,7 @@ def past_forecast(out: Path, plan: RunPlan, system: Contender, questions: int) -
 
 
 def _folders(out: Path) -> list[Path]:
-    """The folder itself, then those beside it, newest first, of those in which a plan was written."""
+    """Return the folder itself, then those beside it, newest first, of those in which a plan was written."""
     times = {}
     for path in out.parent.iterdir() if out.parent.is_dir() else ():
         with suppress(OSError):

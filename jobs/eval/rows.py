@@ -102,7 +102,7 @@ def lettered_answer(field: str, letter: str, options: Sequence[str], what: str =
 
 
 def is_there(picture: Path) -> bool:
-    """True if the file of a picture is there; False too for a name that no file can have."""
+    """Return True if the file of a picture is there; False too for a name that no file can have."""
     try:
         return picture.is_file()
     except (OSError, ValueError):  # too long, half a character
@@ -117,5 +117,5 @@ def check_range(field: str, start_s: float, end_s: float) -> tuple[float, float]
 
 
 def make_groups(**categories: str | None) -> dict[str, tuple[str, ...]]:
-    """A category of each breakdown, without those that a row does not have."""
+    """Return a category of each breakdown, without those that a row does not have."""
     return {breakdown: (name,) for breakdown, name in categories.items() if name}

@@ -52,7 +52,10 @@ class RunOptions:
 
 
 def items_for(requests: int) -> int:
-    """Number of items in progress that keep this many requests in flight: while one is prepared, another waits."""
+    """Return the number of items in progress that keep this many requests in flight.
+
+    While one is prepared, another waits.
+    """
     return 2 * requests
 
 
@@ -142,7 +145,10 @@ def run(
 
 
 def is_asked_again(result: ItemResult, retry_errors: bool = False) -> bool:
-    """True for a result of an earlier run that the next one asks for again: a server that failed may do better."""
+    """Return True for a result of an earlier run that the next one asks for again.
+
+    A server that failed may do better.
+    """
     return result.unreachable or (retry_errors and bool(result.error or result.senseless))
 
 

@@ -96,7 +96,7 @@ def match_names(
 
 
 def with_nearest(missing: MissingVideo, videos: Sequence[VideoRow]) -> str:
-    """The reason why a video is missing, and the titles that come nearest to its name."""
+    """Return the reason why a video is missing, and the titles that come nearest to its name."""
     name, titles = composed(missing.video), {row.title for row in videos}
     if _bare(name) in titles:  # of several videos
         return missing.why
@@ -113,7 +113,7 @@ def check_own(names: VideoMatches, benchmark: str, videos: Sequence[VideoRow]) -
 
 
 def by_number(name: str) -> list[int | str]:
-    """The key by which names with numbers are sorted: "part 9" before "part 10"."""
+    """Return the key by which names with numbers are sorted: "part 9" before "part 10"."""
     return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"(\d{1,18})", name))]
 
 

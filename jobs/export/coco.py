@@ -128,7 +128,7 @@ class _Content:
                 self.annotations.append(made if text is None else made | {"text": text})
 
     def document(self) -> dict[str, Any]:
-        """The whole file."""
+        """Return the whole file."""
         categories = [{"id": number, "name": name, "supercategory": ""} for name, number in self.categories.items()]
         info = {"description": "detections exported by kinodex", "version": "1.0"}
         lists = {"images": self.images, "annotations": self.annotations, "categories": categories}

@@ -108,7 +108,7 @@ def _stored_pictures(library: LibraryReader, video: VideoRow, clips: Sequence[Cl
 
 
 def _as_shown(video: VideoRow, clip: ClipFile) -> ClipFile:
-    """A clip with its times as a player of the whole video shows them."""
+    """Return a clip with its times as a player of the whole video shows them."""
     return replace(clip, start_s=player_s(video, clip.start_s), end_s=player_s(video, clip.end_s))
 
 

@@ -97,7 +97,7 @@ def _clip(moment: Moment, rate: FrameRate, timecodes: Mapping[str, str], reel: s
 
 
 def _range(moment: Moment, rate: FrameRate, timecodes: Mapping[str, str], count_fps: float) -> Any:
-    """The frames of a moment in its file, counted from its start time code; at least one."""
+    """Return the frames of a moment in its file, counted from its start time code; at least one."""
     from opentimelineio.opentime import RationalTime, TimeRange
 
     timecode, first, zero_s = timecodes.get(moment.video.video_id), 0, 0.0

@@ -41,11 +41,11 @@ class FrameRate:
         return self.fps if self.drop_frame else float(self.nominal)
 
     def frame(self, time_s: float) -> int:
-        """Number of the frame at a time, from 0."""
+        """Return the number of the frame at a time, from 0."""
         return max(round(time_s * self.fps), 0)
 
     def number(self, timecode: str) -> int:
-        """Number of the frame that a timecode stands for; 0 for what is no timecode."""
+        """Return the number of the frame that a timecode stands for; 0 for what is no timecode."""
         found = TIMECODE.fullmatch(timecode.strip())
         if found is None:
             return 0

@@ -92,7 +92,7 @@ def _url(video: VideoRow, prefix: str | None) -> str:
 
 
 def _frame(video: VideoRow, time_s: float) -> int:
-    """Number of the frame that is shown at a time, from 1."""
+    """Return the number of the frame that is shown at a time, from 1."""
     return max(round(time_s * (video.fps or USUAL_FPS)), 0) + 1
 
 
@@ -159,7 +159,10 @@ def _region(video: VideoRow, name: str, sequence: list[dict[str, Any]], label: s
 
 
 def _key_frame(video: VideoRow, time_s: float, box: tuple[float, ...], is_last: bool) -> dict[str, Any]:
-    """A box at a frame, in percent; the box ends with its last one, else Label Studio would show it to the end."""
+    """Return a box at a frame, in percent.
+
+    The box ends with its last one, else Label Studio would show it to the end.
+    """
     x0, y0, x1, y1 = (100 * part for part in box)
     frame = _frame(video, time_s)
     return {

@@ -26,14 +26,17 @@ def _lines(kind: KindName, library: LibraryReader, video: VideoRow) -> Iterator[
 
 
 def _detections(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
-    """Each detection, for as long as its frame stands for the video: until the next sample."""
+    """Yield each detection, for as long as its frame stands for the video: until the next sample."""
     for row in library.detections(video.video_id):
         end_s = min(row.time_s + 1 / video.sample_fps, video.end_s) if video.sample_fps else video.end_s
         yield Moment(video, row.time_s, end_s, row.label, row.score, "detections")
 
 
 def _parts(level: Literal["scene", "chapter"], library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
-    """The titles of chapters or scenes, a line each as players list them; a number in the place of a missing one."""
+    """Yield the titles of chapters or scenes, a line each as players list them.
+
+    A number in the place of a missing one.
+    """
     for row in library.chapters.rows(video.video_id, level):
         title = " ".join(row.title.split()) or f"{level} {row.number + 1}"
         yield Moment(video, row.start_s, row.end_s, title, None, level)

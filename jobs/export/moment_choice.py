@@ -40,7 +40,7 @@ class MomentChoice:
     snap: bool = False
 
     def rule(self, is_watched: bool) -> MomentRule:
-        """The rule that is asked for; hits and evidence that are to be watched are `PLAYED` without one."""
+        """Return the rule that is asked for; hits and evidence that are to be watched are `PLAYED` without one."""
         usual = PLAYED if is_watched and (self.search is not None or self.traces) else AS_FOUND
         pad_s = usual.pad_s if self.pad_s is None else self.pad_s
         return MomentRule(pad_s, usual.join_s if self.join_s is None else self.join_s, self.snap)
@@ -124,7 +124,10 @@ def _search(library: Library, choice: MomentChoice) -> Iterator[Moment]:
 
 
 def evidence(library: Library, records: Sequence[dict[str, Any]], name: str) -> list[Moment]:
-    """The evidence of the answer that ends a trace, labelled with the question; raises UsageError if there is none."""
+    """Return the evidence of the answer that ends a trace, labelled with the question.
+
+    Raises UsageError if there is none.
+    """
     answer = records[-1].get("answer") if records[-1].get("event") == "Finished" else None
     if answer is None:
         raise UsageError(f"{name} has no answer yet: its run did not end; give the trace of one that did")

@@ -49,7 +49,7 @@ def arranged(moments: Sequence[Moment], rule: MomentRule, segments_of: SegmentsO
 def watched(
     video: VideoRow, start_s: float, end_s: float, pad_s: float = PAD_S, cuts_s: Sequence[float] = ()
 ) -> tuple[float, float]:
-    """The range `[start_s, end_s)` padded within its video, and ended at these cuts (see `MomentRule.snap`)."""
+    """Return the range `[start_s, end_s)` padded within its video, and ended at these cuts (see `MomentRule.snap`)."""
     first_s, last_s = max(start_s - pad_s, min(video.start_s, start_s)), min(end_s + pad_s, max(video.end_s, end_s))
     before_s = max((each for each in cuts_s if each <= start_s + INSIDE_S), default=-math.inf)
     after_s = min((each for each in cuts_s if each >= end_s - INSIDE_S and each > start_s + INSIDE_S), default=math.inf)
@@ -57,7 +57,10 @@ def watched(
 
 
 def cut_times(segments: Sequence[SegmentRow]) -> list[float]:
-    """Times at which shots begin, and the video's begin and end; two windows side by side have no cut between them."""
+    """Return times at which shots begin, and the video's begin and end.
+
+    Two windows side by side have no cut between them.
+    """
     inner = [after.start_s for before, after in pairwise(segments) if SHOT in (before.kind, after.kind)]
     return [segments[0].start_s, *inner, segments[-1].end_s] if segments else []
 

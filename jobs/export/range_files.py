@@ -41,7 +41,7 @@ def read_ranges(path: Path, library: LibraryReader) -> list[Moment]:
 
 
 def ranges_of_sql(sql: str, library: LibraryReader) -> list[Moment]:
-    """The moments that the rows of a SELECT name, in their order."""
+    """Return the moments that the rows of a SELECT name, in their order."""
     from kinodex.index.sql import query
 
     rows = query(library, sql).to_arrow_table().to_pylist()

@@ -9,10 +9,13 @@ FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 def plain_cell(value: object) -> object:
-    """A value as a cell of CSV: a text that a spreadsheet would take for a formula stands behind an apostrophe."""
+    """Return a value as a cell of CSV.
+
+    A text that a spreadsheet would take for a formula stands behind an apostrophe.
+    """
     return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
 
 
 def own_text(value: object) -> object:
-    """The text of a cell that `plain_cell` wrote."""
+    """Return the text of a cell that `plain_cell` wrote."""
     return value[1:] if isinstance(value, str) and value[:1] == "'" and FORMULA.match(value[1:]) else value

@@ -55,5 +55,5 @@ def _escaped(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """One line without what would begin the times of a cue."""
+    """Return one line without what would begin the times of a cue."""
     return " ".join(text.split()).replace("-->", "→")

@@ -47,7 +47,7 @@ class Target:
         self.write(name, lambda path: path.write_bytes(data))
 
     def has(self, name: str) -> bool:
-        """True if this file of the work was written, by an earlier run too."""
+        """Return True if this file of the work was written, by an earlier run too."""
         return (self.work / name).exists() or (self.folder / name).exists()
 
     def finish(self, *names: str) -> None:

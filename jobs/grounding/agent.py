@@ -16,19 +16,21 @@ EVIDENCE = "evidence"
 
 
 def grounding_question(text: str) -> Question:
-    """The question by which an agent is asked for the ranges of a text."""
+    """Return the question by which an agent is asked for the ranges of a text."""
     return Question(QUESTION.format(text=text.strip().rstrip(".?!")))
 
 
 def text_of(question: str) -> str:
-    """The text of a grounding's question; any other question is its own."""
+    """Return the text of a grounding's question; any other question is its own."""
     before, after = QUESTION.split("{text}")
     is_grounding = question.startswith(before) and question.endswith(after)
     return question[len(before) : len(question) - len(after)] if is_grounding else question
 
 
 def grounding_of(library: LibraryReader, text: str, answer: Answer, by: str, most: int) -> Grounding:
-    """The ranges that an agent's answer cites, at most `most`, in order of video and time: an agent does not rank them.
+    """Return the ranges that an agent's answer cites, at most `most`, in order of video and time.
+
+    An agent does not rank them.
 
     An event is there if the agent answered and cited something, and it is not if the agent says so. All that an answer
     without citations was shown is no range of the event: such an answer, one that a budget ended and an invalid one are

@@ -110,7 +110,7 @@ def smoothed(values: Floats, start_s: Floats, end_s: Floats, window_s: float = W
 
 
 def _between(integral: Floats, edges_s: Floats, columns: Floats, time_s: Floats) -> Floats:
-    """The integral `[n, t]` of step functions from the first edge to each time."""
+    """Return the integral `[n, t]` of step functions from the first edge to each time."""
     at = np.clip(np.searchsorted(edges_s, time_s, side="right") - 1, 0, len(columns) - 1)
     found: Floats = integral[at] + columns[at] * (time_s - edges_s[at])[:, None]
     return found

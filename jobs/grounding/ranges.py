@@ -48,7 +48,7 @@ def evidence_ranges(evidence: Evidence, borders_s: Sequence[float], most: int) -
 
 
 def _run(evidence: Evidence, free: NDArray[np.bool_], peak: int) -> tuple[int, int]:
-    """The first and last frame of the run around a peak; weaker stretches up to `BRIDGE_S` long are bridged."""
+    """Return the first and last frame of the run around a peak; weaker stretches up to `BRIDGE_S` long are bridged."""
     strong = free & (evidence.deviation >= KEEP_SHARE * evidence.deviation[peak])
     first = last = peak
     while (before := _next(strong, free, first, -1)) is not None:
@@ -63,7 +63,7 @@ def _run(evidence: Evidence, free: NDArray[np.bool_], peak: int) -> tuple[int, i
 
 
 def _next(strong: NDArray[np.bool_], free: NDArray[np.bool_], at: int, step: int) -> int | None:
-    """The next strong frame in a direction, None if another range or the video's end comes first."""
+    """Return the next strong frame in a direction, None if another range or the video's end comes first."""
     at += step
     while 0 <= at < len(strong) and free[at]:
         if strong[at]:
@@ -73,7 +73,7 @@ def _next(strong: NDArray[np.bool_], free: NDArray[np.bool_], at: int, step: int
 
 
 def _snapped(evidence: Evidence, first: int, last: int, peak: int, borders_s: Sequence[float]) -> tuple[float, float]:
-    """The ends of a run, each moved to the nearest shot border within `SNAP_S` that leaves the peak inside."""
+    """Return the ends of a run, each moved to the nearest shot border within `SNAP_S` that leaves the peak inside."""
     start_s, end_s = float(evidence.start_s[first]), float(evidence.end_s[last])
     borders: Floats = np.asarray(borders_s, float)
     before = borders[borders <= evidence.start_s[peak]]

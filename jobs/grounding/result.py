@@ -59,21 +59,27 @@ class Grounding:
 
 
 def with_verdicts(grounding: Grounding, judged: Sequence[Moment]) -> Grounding:
-    """The grounding with a model's verdicts: it is present if it is in one range, absent if it is in none of all."""
+    """Return the grounding with a model's verdicts.
+
+    It is present if it is in one range, absent if it is in none of all.
+    """
     said = [each.present for each in judged]
     present = True if any(said) else False if said and None not in said else None
     return replace(grounding, candidates=tuple(judged), present=present, basis=basis_of(judged))
 
 
 def arranged_by(rule: MomentRule, grounding: Grounding, segments_of: SegmentsOf) -> Grounding:
-    """The same ranges, padded, joined and ended at cuts by the rule of exports; weaker ones stay apart from answers."""
+    """Return the same ranges, padded, joined and ended at cuts by the rule of exports.
+
+    Weaker ones stay apart from answers.
+    """
     strong = grounding.ranges
     weak = [each for each in grounding.candidates if each not in strong]
     return replace(grounding, candidates=(*arranged(strong, rule, segments_of), *arranged(weak, rule, segments_of)))
 
 
 def as_json(grounding: Grounding) -> dict[str, Any]:
-    """A grounding as JSON has it: times that a player shows, and those of the file's timestamps."""
+    """Return a grounding as JSON has it: times that a player shows, and those of the file's timestamps."""
     shown = [
         {
             "video_id": each.video.video_id,

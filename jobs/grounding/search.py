@@ -71,7 +71,9 @@ def ground(
 
 
 def _usual_videos(environment: Environment, searched: Sequence[str]) -> list[str]:
-    """The videos searched, and others evenly spaced over the library, `USUAL_VIDEOS` in all if there are that many."""
+    """Return the videos searched, and others evenly spaced over the library, `USUAL_VIDEOS` in all if there are that
+    many.
+    """
     others = sorted({video.video_id for video in environment.videos} - set(searched))
     count = min(len(others), max(USUAL_VIDEOS - len(searched), 0))
     spaced = [others[at * len(others) // count] for at in range(count)]
@@ -79,7 +81,7 @@ def _usual_videos(environment: Environment, searched: Sequence[str]) -> list[str
 
 
 def _holds_anything(environment: Environment, video_id: str) -> bool:
-    """False for a video of which the library has neither frames nor words: nothing can be found in it."""
+    """Return False for a video of which the library has neither frames nor words: nothing can be found in it."""
     return environment.pictured(video_id) or bool(environment.source.words(video_id))
 
 

@@ -165,7 +165,7 @@ class IngestConfig(BaseModel):
         return tuple(kind for kind, is_kept in kinds.items() if is_kept)
 
     def settings(self) -> IngestSettings:
-        """The settings that rows depend on."""
+        """Return the settings that rows depend on."""
         from kinodex.pipeline.sample import IngestSettings
 
         return IngestSettings(self.fps, self.jpeg_side_px, self.jpeg_quality, self.window_s)
@@ -189,7 +189,7 @@ class IngestConfig(BaseModel):
 
 
 def held_settings(uri: str | None) -> dict[str, Any]:
-    """The settings of the library at `uri`, used where nothing else is given; {} without a library."""
+    """Return the settings of the library at `uri`, used where nothing else is given; {} without a library."""
     from kinodex.index.library import Library
 
     if uri is None or not Library.exists(uri):
@@ -247,7 +247,10 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def as_toml(resolved: Resolved) -> str:
-    """The settings as a TOML file with the origin of each; what is not set, which TOML cannot say, is a comment."""
+    """Return the settings as a TOML file with the origin of each.
+
+    What is not set, which TOML cannot say, is a comment.
+    """
     import tomli_w
 
     lines = []

@@ -162,7 +162,9 @@ class Coordinator:
         return bool(work)
 
     def _shared(self, task: messages.Read) -> messages.Read:
-        """The task with the number of workers for each video of it, if there are more workers than videos left."""
+        """Return the task with the number of workers for each video of it, if there are more workers than videos
+        left.
+        """
         if not task.may_split or self._work.has_sources:
             return task
         videos = len(task.chunks) + self._work.videos_to_read() + self._in_flight[messages.Identify]
@@ -296,7 +298,7 @@ class Coordinator:
             self._committer.fail(source, failed.stage, failed.error_class, failed.message)
 
     def _may_succeed_again(self, failure: messages.ChunkFailed) -> bool:
-        """True if the decoder died for the first time: the system may have killed it for what others did."""
+        """Return True if the decoder died for the first time: the system may have killed it for what others did."""
         uri = failure.chunk.video.source.uri
         self._losses[uri] += failure.error_class == DecoderDied.__name__
         return failure.error_class == DecoderDied.__name__ and self._losses[uri] == 1

@@ -34,7 +34,9 @@ def is_manifest(argument: str) -> bool:
 
 
 def read_manifest(manifest: str) -> list[Source]:
-    """The sources that a manifest at a path or URI lists, in its order; a row that stands there twice counts once.
+    """Return the sources that a manifest at a path or URI lists, in its order.
+
+    A row that stands there twice counts once.
 
     Raises UsageError with the numbers of the first wrong rows, and SourceError.
     """
@@ -61,7 +63,7 @@ def read_manifest(manifest: str) -> list[Source]:
 
 
 def _rows(path: Path, manifest: str) -> Rows:
-    """The rows of a manifest with their numbers, a bounded number of them in memory."""
+    """Yield the rows of a manifest with their numbers, a bounded number of them in memory."""
     from pyarrow import ArrowException
 
     readers = {".csv": _csv_rows, ".parquet": _parquet_rows, ".jsonl": _json_rows}
@@ -117,7 +119,7 @@ def _check_columns(names: Any, manifest: str) -> None:
 
 
 def _source(row: Mapping[str, Any], manifest: str) -> Source:
-    """The source of one row; raises ValueError, which says what is wrong with it."""
+    """Return the source of one row; raises ValueError, which says what is wrong with it."""
     if None in row:  # where csv puts what is more than the header has
         raise ValueError("has more fields than the header")
     uri, id_, title = (_text(row, name) for name in ("uri", "id", "title"))
@@ -146,7 +148,7 @@ def _text(row: Mapping[str, Any], name: str) -> str | None:
 
 
 def _placed(uri: str, manifest: str) -> str:
-    """A URI as it stands, or one relative to the manifest; `file://` is a path."""
+    """Return a URI as it stands, or one relative to the manifest; `file://` is a path."""
     uri = uri.removeprefix("file://")
     if is_remote(uri):
         return uri

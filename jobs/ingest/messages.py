@@ -135,7 +135,7 @@ class IdleWorkers:
         self._idle: dict[type[Task], dict[int, None]] = {Identify: {}, Read: {}}
 
     def __len__(self) -> int:
-        """Number of workers, idle or not."""
+        """Return the number of workers, idle or not."""
         return len(self._members)
 
     def of(self, kind: type[Task]) -> Collection[int]:
@@ -180,7 +180,7 @@ class Executor(Protocol):
         """Delete local copies of a remote source."""
 
     def counts(self) -> tuple[int, float]:
-        """Frames embedded and seconds of video read so far, by all workers, in finished tasks or not."""
+        """Return frames embedded and seconds of video read so far, by all workers, in finished tasks or not."""
 
     @property
     def readers(self) -> int:

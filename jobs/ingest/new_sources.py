@@ -126,7 +126,7 @@ def _hashes(uris: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _places(ordered: NDArray[np.int64], sought: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Places of hashes among ordered ones; -1 for those that are not there."""
+    """Return the places of hashes among ordered ones; -1 for those that are not there."""
     places = np.searchsorted(ordered, sought)
     there = places < len(ordered)
     there[there] = ordered[places[there]] == sought[there]

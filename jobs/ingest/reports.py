@@ -233,7 +233,7 @@ def summary(report: IngestReport) -> dict[str, Any]:
 
 
 def utilisation(seconds: Mapping[str, float], readers: int, embedders: int, wall_s: float) -> dict[str, float]:
-    """Part of the time that workers and embedders were busy, 0 to 1, by stage: decode, embed, write."""
+    """Return the part of the time that workers and embedders were busy, 0 to 1, by stage: decode, embed, write."""
     wall_s = max(wall_s, 1e-9)
     decode_s = sum(seconds.get(stage, 0.0) for stage in DECODE_STAGES)
     return {

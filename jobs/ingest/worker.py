@@ -161,7 +161,7 @@ class Worker:
                     self.forget(local.video)
 
     def _local(self, chunk: Chunk) -> Chunk:
-        """The chunk with a path on this machine: a remote source may have been fetched to another."""
+        """Return the chunk with a path on this machine: a remote source may have been fetched to another."""
         if Path(chunk.video.path).exists() or not is_remote(chunk.video.source.uri):
             return chunk
         found = identify(chunk.video.source, self._folder, check=self._check)
@@ -211,7 +211,7 @@ def embed_frames(frames: Sequence[SampledFrame], embed: Embed, filled: int) -> N
 
 
 def _stacked(inputs: Sequence[Any]) -> Any:
-    """One array `[n, 3, h, w]`, or one tensor where the inputs are on a device already."""
+    """Return one array `[n, 3, h, w]`, or one tensor where the inputs are on a device already."""
     if isinstance(inputs[0], np.ndarray):
         return np.stack(inputs)
     import torch

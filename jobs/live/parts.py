@@ -44,18 +44,20 @@ class Part:
     last_no: int = -1
 
     def columns(self, live: LiveSource) -> dict[str, Any]:
-        """The part's columns of its own in the library."""
+        """Return the part's columns of its own in the library."""
         return {RECORDED_AT: self.recorded_at, LIVE_SOURCE: live.called, GAP: self.gap_s}
 
     def is_over(self, live: LiveSource) -> bool:
-        """True for a part that is long enough, or in which the clock was set."""
+        """Return True for a part that is long enough, or in which the clock was set."""
         was_set = abs(clock_offset_s() - self.clock_s) > CLOCK_STEP_S
         is_long = self.row.duration_s >= live.part_s and not live.is_file
         return is_long or (was_set and is_live_address(live.address))
 
 
 def known_part(library: Library, live: LiveSource, state: Mapping[str, Any]) -> Part | None:
-    """The part that an earlier process of this name wrote last, by the state that it kept, if it still is there."""
+    """Return the part that an earlier process of this name wrote last, by the state that it kept, if it still is
+    there.
+    """
     found = library.visible.videos([state.get("video_id", "")])
     if not found or state["source"] != live.uri:
         return None

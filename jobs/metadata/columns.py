@@ -18,7 +18,10 @@ NO_COLUMNS = {*KEYS, "sidecars", "_"}
 
 
 def typed_rows(rows: Mapping[Any, Mapping[str, Any]], is_text: bool = True) -> dict[Any, dict[str, Any]]:
-    """Rows with columns under names that SQL has; texts, or else times alone, are read as what all of a column are."""
+    """Return rows with columns under names that SQL has.
+
+    Texts, or else times alone, are read as what all of a column are.
+    """
     names = list(
         dict.fromkeys(name for row in rows.values() for name in row if name and column_name(name) not in NO_COLUMNS)
     )
@@ -30,14 +33,14 @@ def typed_rows(rows: Mapping[Any, Mapping[str, Any]], is_text: bool = True) -> d
 
 
 def column_name(name: str) -> str:
-    """A name as a column's: "Recorded at" is recorded_at."""
+    """Return a name as a column's: "Recorded at" is recorded_at."""
     letters = composed(str(name).strip()).lower()
     plain = re.sub(r"\W+", "_", composed(letters)).strip("_")
     return plain if is_column_name(plain) or not plain else f"_{plain}"
 
 
 def _column(values: Sequence[Any], is_text: bool) -> list[Any]:
-    """The values of a column: texts that are all numbers, truth values, days or times are read as such."""
+    """Return the values of a column: texts that are all numbers, truth values, days or times are read as such."""
     texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
     plain = [None if isinstance(value, str) and not value.strip() else value for value in values]
     if not texts or len(texts) < sum(value is not None for value in plain):

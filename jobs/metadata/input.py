@@ -43,7 +43,10 @@ def read_metadata(tables: Sequence[str | Path] = (), path_pattern: str | None = 
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """The regular expression of `{camera}/{day}/{_}`, for the end of a path without its suffix; raises UsageError."""
+    """Return the regular expression of `{camera}/{day}/{_}`, for the end of a path without its suffix.
+
+    Raises UsageError.
+    """
     parts = re.split(r"\{(\w+)\}", pattern)
     names = [name for name in parts[1::2] if name != "_"]
     if not names:

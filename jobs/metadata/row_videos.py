@@ -28,7 +28,10 @@ PATTERN_S = 2.0
 def values_by_video(
     given: MetadataInput, videos: Sequence[VideoRow]
 ) -> tuple[Mapping[str, Mapping[str, Any]], tuple[str, ...], tuple[str, ...]]:
-    """The values of each video by the rows that name it, of which the last counts; rows that fit none, or several."""
+    """Return the values of each video by the rows that name it, of which the last counts.
+
+    Rows that fit none, or several.
+    """
     named: dict[str, list[str]] = defaultdict(list)
     paths = {video.video_id: composed(path_of(video.uri)) for video in videos}
     for video in videos:
@@ -65,7 +68,7 @@ def _matches(place: str, pattern: str, path: str) -> bool:
 def _ids(
     key: str, folders: Iterable[Path], named: Mapping[str, Sequence[str]], paths: Mapping[str, str]
 ) -> Sequence[str]:
-    """The videos of a name: by it as it stands, from a table's folder, or as the end of their path."""
+    """Return the videos of a name: by it as it stands, from a table's folder, or as the end of their path."""
     plain = composed(redact_uri(key.removeprefix("file://")))
     for name in (plain, *(composed(str((folder / plain).resolve())) for folder in folders if not is_remote(plain))):
         if name in named:

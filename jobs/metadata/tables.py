@@ -94,7 +94,7 @@ def _parquet_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def has_columns(manifest: str) -> bool:
-    """True if a manifest has columns beside those that say which videos it lists; as `read_metadata` raises."""
+    """Return True if a manifest has columns beside those that say which videos it lists; as `read_metadata` raises."""
     with local_copy(Source(manifest, manifest, is_named=True)) as path:
         try:
             match PurePosixPath(manifest).suffix.lower():

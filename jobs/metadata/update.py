@@ -59,7 +59,7 @@ def set_metadata(
 
 
 def tags_of_file(uri: str) -> dict[str, Any]:
-    """The columns in the header of a video's file and in the `.info.json` beside it; raises a PipelineError."""
+    """Return the columns in the header of a video's file and in the `.info.json` beside it; raises a PipelineError."""
     from kinodex.pipeline.decoding.stream import choose_stream, file_tags
     from kinodex.pipeline.media.source import open_source
 

@@ -69,7 +69,10 @@ def _files(source: Path, suffixes: Collection[str]) -> Iterator[tuple[str, Calla
 
 
 def _members(source: Path, archive: zipfile.ZipFile, suffixes: Collection[str]) -> dict[str, zipfile.ZipInfo]:
-    """The texts of an archive by name, with / between folders, for which Windows may write \\; raises UsageError."""
+    """Return the texts of an archive by name, with / between folders, for which Windows may write \\.
+
+    Raises UsageError.
+    """
     members: dict[str, zipfile.ZipInfo] = {}
     for each in archive.infolist():
         name = each.filename.replace("\\", "/")

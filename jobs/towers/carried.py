@@ -91,7 +91,7 @@ def carry_or_note(library: Library, space: Fingerprint, kinds: Sequence[TowerKin
 
 
 def lacks_towers(library: Library, space: Fingerprint, kinds: Sequence[TowerKind]) -> bool:
-    """True if `carry_or_note` would export one of these towers."""
+    """Return True if `carry_or_note` would export one of these towers."""
     held = _readable_towers(library.uri, space)
     return any(not _is_settled(held, kind) for kind in kinds)
 

@@ -35,7 +35,7 @@ class StaticMemory:
 
 
 def static_memory(whole: int, trained: int, *, reference: bool, bf16: bool) -> StaticMemory:
-    """The bytes for `whole` weights of which some are `trained`, by adapters if they are fewer than all.
+    """Return the bytes for `whole` weights of which some are `trained`, by adapters if they are fewer than all.
 
     `reference`: the divergence is measured. `bf16`: 16-bit arithmetic is used, as on a GPU.
     """

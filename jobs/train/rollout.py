@@ -45,7 +45,7 @@ class Rollout:
 def rollout(
     records: Sequence[Record], true_option: int, alpha: float = ALPHA, *, thinking_open: bool = False
 ) -> Rollout:
-    """The rollout in the records of a run; the arguments are those of `rewards`.
+    """Return the rollout in the records of a run; the arguments are those of `rewards`.
 
     Raises `NotATrace` if there is no master in it.
     """
@@ -66,7 +66,7 @@ def as_line(row: Rollout) -> str:
 
 
 def _messages(records: Sequence[Record]) -> tuple[Turn, ...]:
-    """The whole conversation: the last thing that the master was asked holds all that was before."""
+    """Return the whole conversation: the last thing that the master was asked holds all that was before."""
     exchanges = [each for each in records if each["event"] == "Exchanged" and each["request"] in MASTER_REQUESTS]
     # a turn asked for twice (an answer that names no option) counts as it was said first
     exchanges = [each for each in exchanges if each["inputs"]["attempt"] == 0]

@@ -33,12 +33,12 @@ GB = 1e9
 
 
 def structure(*, structure: list[float], **_: Any) -> list[float]:
-    """The first column of rewards, named so in the logs: alpha times the well-formed turns."""
+    """Return the first column of rewards, named so in the logs: alpha times the well-formed turns."""
     return structure
 
 
 def answer(*, answer: list[float], **_: Any) -> list[float]:
-    """The second column of rewards: 1 for a right answer."""
+    """Return the second column of rewards: 1 for a right answer."""
     return answer
 
 
@@ -125,7 +125,7 @@ def _vllm_config(settings: MasterSettings) -> dict[str, Any]:
 
 
 def _adapters(settings: MasterSettings) -> Any:
-    """The adapters to train, or None to train all weights."""
+    """Return the adapters to train, or None to train all weights."""
     if not settings.lora_rank:
         return None
     try:
@@ -138,7 +138,7 @@ def _adapters(settings: MasterSettings) -> Any:
 
 
 def sampler(trainer: Any, settings: MasterSettings) -> Generator:
-    """A generator of the model in its present state."""
+    """Return a generator of the model in its present state."""
     from trl.models import unwrap_model_for_generation
 
     def prepare_model() -> Any:
@@ -188,7 +188,7 @@ def _memory_line(trainer: Any, settings: MasterSettings) -> str:
 
 
 def _progress_callback(steps: int, report: Report) -> Any:
-    """A callback of the trainer that reports each step in one line."""
+    """Return a callback of the trainer that reports each step in one line."""
     import transformers
 
     class ProgressCallback(transformers.TrainerCallback):

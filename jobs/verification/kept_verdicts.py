@@ -16,7 +16,10 @@ from kinodex.jobs.verification.spans import Span, Verdict
 
 
 def looking_role(choice: ModelChoice) -> Role:
-    """The settings of the model that looks; raises UsageError for a choice of models none of which sees pictures."""
+    """Return the settings of the model that looks.
+
+    Raises UsageError for a choice of models none of which sees pictures.
+    """
     roles = endpoint_roles(choice)
     role = roles.get(JudgeMoments.role, roles.get("default"))
     if role is None:
@@ -37,7 +40,7 @@ class KeptVerdicts:
     sought: str
 
     def of(self, spans: Sequence[Span]) -> dict[int, Verdict]:
-        """The verdicts that are kept on moments, by their places."""
+        """Return the verdicts that are kept on moments, by their places."""
         stored = {at: self.cache.get(self._key(span)) for at, span in enumerate(spans)}
         return {
             at: Verdict(bool(each.get("present")), str(each.get("reason")))

@@ -104,7 +104,10 @@ async def look(
 def forecast_verdicts(
     library: LibraryReader, text: str, found: Sequence[Hit | Moment], count: int, choice: ModelChoice
 ) -> Forecast:
-    """The costs of having a model look at the first `count` moments; raises as `verified` does before it asks."""
+    """Return the costs of having a model look at the first `count` moments.
+
+    Raises as `verified` does before it asks.
+    """
     role = looking_role(choice)
     spans = [Span.of(each) for each in found[:count]]
     with opened_verdicts(choice, text) as verdicts:
@@ -125,7 +128,7 @@ def _verdicts(request: JudgeMoments, outcome: Outcome[MomentVerdicts]) -> dict[i
 
 
 async def _check_sight(model: Model) -> Usage:
-    """The cost of finding out that a model sees; raises TakesNoPictures for one that does not."""
+    """Return the cost of finding out that a model sees; raises TakesNoPictures for one that does not."""
     check = getattr(model, "check_sight", None)
     problem, usage = (None, None) if check is None else await check()
     if problem is not None:

@@ -48,7 +48,7 @@ def _frames(library: LibraryReader, span: Span) -> list[ShownFrame]:
 
 
 def lines_in(library: LibraryReader, span: Span, *, captions: bool = True) -> list[Note]:
-    """The first lines of a moment, of each kind in turn: see `notes_between`."""
+    """Return the first lines of a moment, of each kind in turn: see `notes_between`."""
     return notes_between(library, span.video_id, span.start_s, span.end_s, captions=captions)[:LINES_A_MOMENT]
 
 

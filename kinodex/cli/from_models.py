@@ -104,7 +104,7 @@ def _dataclass_group(group: Any, preset: Mapping[str, Any]) -> _Group:
 
 
 def _request_group(request: type[Request]) -> _Group:
-    """The options of a request; for one that is None the field has its default."""
+    """Return the options of a request; for one that is None the field has its default."""
     from kinodex.requests import flags, made, outside
 
     options: list[_Option] = []
@@ -150,12 +150,12 @@ def option_of(name: str, kind: Any, flag: Flag, default: Any = None, **more: Any
 
 
 def _is_shown(default: Any) -> bool:
-    """True for a default that `--help` shows: not that there is none."""
+    """Return True for a default that `--help` shows: not that there is none."""
     return isinstance(default, str | int | float) and default not in (0, "")
 
 
 def _plain(kind: Any) -> Any:
-    """The type that Typer reads for the type of a field."""
+    """Return the type that Typer reads for the type of a field."""
     if get_origin(kind) is Annotated:
         return _plain(get_args(kind)[0])
     others = [each for each in get_args(kind) if each is not type(None)]

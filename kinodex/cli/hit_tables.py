@@ -43,14 +43,14 @@ def show_hits(hits: Sequence[Hit], library: LibraryReader, as_json: bool) -> Non
 
 
 def basis_heads(found: Sequence[Judged]) -> list[str]:
-    """The columns of what is known of each moment: none of an order alone."""
+    """Return the columns of what is known of each moment: none of an order alone."""
     if any(each.reason for each in found):
         return ["seen", "reason"]
     return ["probability"] if basis_of(found) == "probability" else []
 
 
 def basis_cells(each: Judged, found: Sequence[Judged]) -> list[str]:
-    """The cells of a moment in these columns."""
+    """Return the cells of a moment in these columns."""
     match basis_heads(found):
         case []:
             return []

@@ -70,7 +70,7 @@ def _show_facts(
 
 
 def facet_line(facet: Facet) -> str:
-    """A column with what it holds: "camera (string): front 12, back 3; none in 2"."""
+    """Return a column with what it holds: "camera (string): front 12, back 3; none in 2"."""
     values = ", ".join(f"{plain(value)} {count:,}" for value, count in facet.values)
     if facet.least is not None:
         values = f"{plain(facet.least)} to {plain(facet.most)}"

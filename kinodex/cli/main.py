@@ -74,7 +74,10 @@ class Commands(Group):
         return list(self.table)
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        """The command or group of a name; None if there is none: then all are imported, for the names that are near."""
+        """Return the command or group of a name.
+
+        None if there is none: then all are imported, for the names that are near.
+        """
         for name in [cmd_name] if cmd_name in self.table else self.table:
             if name not in self.commands:
                 self.add_command(_load(name, self.table[name].where), name)
@@ -90,7 +93,7 @@ class Commands(Group):
         self.commands = known
 
     def get_params(self, ctx: Context) -> list[Parameter]:
-        """The options; those for completion of a shell work without standing in `--help`."""
+        """Return the options; those for completion of a shell work without standing in `--help`."""
         found = super().get_params(ctx)
         for each in found:
             if isinstance(each, TyperOption) and "completion" in (each.name or ""):
@@ -226,7 +229,10 @@ def allow_files() -> int:
 
 
 def _reader_left(done: SystemExit) -> bool:
-    """True if nobody reads what this process prints any more, as after `| head -1`: typer and rich make a 1 of that."""
+    """Return True if nobody reads what this process prints any more, as after `| head -1`.
+
+    Typer and rich make a 1 of that.
+    """
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -241,7 +247,7 @@ def _forget_output() -> None:
 
 
 def _spelt_out(arguments: list[str]) -> list[str]:
-    """A command line with its short forms written out: `eval BENCHMARK`, `--ray ADDRESS`."""
+    """Return a command line with its short forms written out: `eval BENCHMARK`, `--ray ADDRESS`."""
     if arguments[:1] == ["eval"]:
         from kinodex.cli.eval.app import with_run
 

@@ -107,7 +107,7 @@ class Asking(Models):
     ] = False
 
     def choice(self, budget: Budget, max_usd_per_day: float | None = None) -> ModelChoice:
-        """The models; raises as `check_cost`."""
+        """Return the models; raises as `check_cost`."""
         choice = self.chosen(anyway=self.anyway)
         check_cost(choice, budget.cost, max_usd_per_day=max_usd_per_day)
         return choice
@@ -123,7 +123,7 @@ class Looking(Models):
     dry_run: DryRunOption = False
 
     def choice(self, *, used: bool) -> ModelChoice | None:
-        """The models, None where none are `used`; raises UsageError for options that would then do nothing."""
+        """Return the models, None where none are `used`; raises UsageError for options that would then do nothing."""
         if used:
             return self.chosen()
         if self != Looking():

@@ -58,7 +58,10 @@ def search(
 
 
 def _checked(request: Find, image: Path | None, label: str | None, space: str | None) -> Find:
-    """The request with the label of detections, if one is given; raises UsageError for options that do not fit."""
+    """Return the request with the label of detections, if one is given.
+
+    Raises UsageError for options that do not fit.
+    """
     if label is not None:
         if request.in_ not in (ALL, "detections"):
             raise UsageError(f"got --label with a search in {request.in_}; only detections have labels")

@@ -87,7 +87,7 @@ class Growing:
     ] = None
 
     def queries(self, asking: model_options.Asking) -> StandingQueries | None:
-        """The standing queries, if there are any; raises UsageError for options that would then do nothing."""
+        """Return the standing queries, if there are any; raises UsageError for options that would then do nothing."""
         from kinodex.jobs.standing_queries import StandingQueries
         from kinodex.jobs.verification.kept_verdicts import looking_role
 

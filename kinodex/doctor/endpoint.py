@@ -105,7 +105,7 @@ def _request(
 
 
 async def _try_chat(endpoint: Endpoint) -> list[CheckResult]:
-    """The line of a reply, and the one of the tokens that the server counts for it."""
+    """Return the line of a reply, and the one of the tokens that the server counts for it."""
     began = time.monotonic()
     reply = await endpoint.complete(_request(ECHO))
     took = f"{time.monotonic() - began:.1f} s, {reply.input_tokens} tokens in, {reply.output_tokens} out"
@@ -143,7 +143,7 @@ async def _try_abilities(endpoint: Endpoint) -> list[CheckResult]:
 
 
 def _judge_image(_: Endpoint, reply: Completion) -> CheckResult:
-    """A model that cannot name the one colour of a picture does not see."""
+    """Return a model that cannot name the one colour of a picture does not see."""
     said = f"says of a {COLOUR} picture: {_quoted(reply)}"
     return of_endpoint(IMAGES, "ok", said) if names_colour(reply) else of_endpoint(IMAGES, "missing", said, SEES)
 

@@ -29,7 +29,7 @@ def failed_needs(found: Sequence[CheckResult], needed: Collection[str]) -> list[
 def run_checks(
     library: str | None, base_url: str | None, model: str | None, key_env: str | None, ray_address: str | None
 ) -> list[CheckResult]:
-    """All lines of the page, the verdicts by task first; raises BadSettings for a URL that is none."""
+    """Return all lines of the page, the verdicts by task first; raises BadSettings for a URL that is none."""
     found = [*check_machine(), *check_packages(), *check_decoders(), *check_gpu()]
     found += [*check_models(), *check_keys(key_env)]
     found += check_endpoint(base_url, model, key_env) if base_url is not None else []

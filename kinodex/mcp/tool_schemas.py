@@ -126,7 +126,7 @@ def takes(request: type[Request], *more: inspect.Parameter, without: Collection[
 
 
 def _limits(metadata: Sequence[Any]) -> list[Any]:
-    """The checks of a field, without its flag: pydantic would take it for nothing, and keep it."""
+    """Return the checks of a field, without its flag: pydantic would take it for nothing, and keep it."""
     from kinodex.index.flags import Flag
 
     return [each for each in metadata if not isinstance(each, Flag)]

@@ -154,7 +154,10 @@ class Finder:
         return search.extract(place, words, *limits)
 
     def _described(self, request: Find, hits: list[Hit], picture: Picture | None, among: LibraryReader) -> list[Hit]:
-        """The hits with what readers want to know beside: titles, times of recording, and how far to trust them."""
+        """Return the hits with what readers want to know beside.
+
+        Titles, times of recording, and how far to trust them.
+        """
         from kinodex.index.metadata import shown_at
 
         if not hits:
@@ -176,7 +179,7 @@ class Finder:
         return [described(hit) for hit in hits]
 
     def _frame_at(self, named: str) -> _Frame:
-        """The stored frame on screen at `VIDEO@SECONDS`, with its vector in the space that is searched."""
+        """Return the stored frame on screen at `VIDEO@SECONDS`, with its vector in the space that is searched."""
         video, _, at = named.rpartition("@")
         try:
             time_s = parse_time(at)
@@ -193,7 +196,7 @@ class Finder:
         return _Frame(row.video_id, frame.time_s, held.vectors[at_frame[0]])
 
     def _clip_query(self, words: str, picture: Picture | None) -> tuple[Floats, Fingerprint] | None:
-        """A query as the vector of the model of the clips, and that model; None where there are no clips."""
+        """Return a query as the vector of the model of the clips, and that model; None where there are no clips."""
         space = self.library.visible.usual_space("clips")
         if space is None or is_vector(picture):
             return None
@@ -211,7 +214,10 @@ class Finder:
         return self.vectors.embedded(embedder, key, lambda _: queries.embed(plain, jpeg)), space
 
     def _clip_query_or_note(self, words: str, picture: Picture | None) -> tuple[Floats, Fingerprint] | None:
-        """The same; None, with a reason in `clips_missing`, where the model cannot be had: the rest is searched."""
+        """Return the same; None, with a reason in `clips_missing`, where the model cannot be had.
+
+        The rest is searched.
+        """
         self.clips_missing = ""
         try:
             return self._clip_query(words, picture)
@@ -281,7 +287,7 @@ class _Frame:
 
 
 def _with_probability(hit: Hit, sigmoid: Sigmoid) -> Hit:
-    """A hit in frames with the probability that its frame fits the words."""
+    """Return a hit in frames with the probability that its frame fits the words."""
     if hit.frame_no is None or hit.cosine is None:
         return hit
     return replace(hit, basis="probability", probability=sigmoid.probability(hit.cosine))

@@ -19,7 +19,7 @@ Picture: TypeAlias = "bytes | Path | Image | NDArray[Any]"
 
 
 def is_vector(picture: Picture | None) -> TypeGuard[Floats]:
-    """True for a vector of the space in the place of a picture."""
+    """Return True for a vector of the space in the place of a picture."""
     return isinstance(picture, np.ndarray) and picture.ndim == 1
 
 

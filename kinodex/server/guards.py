@@ -57,7 +57,7 @@ class Guard:
         return hmac.new((self.token or "").encode(), b"kinodex serve", hashlib.sha256).hexdigest()
 
     def is_shown_by(self, request: Request) -> bool:
-        """True for a request with the token, in its header or as the cookie that stands for it."""
+        """Return True for a request with the token, in its header or as the cookie that stands for it."""
         scheme, _, shown = request.headers.get("authorization", "").partition(" ")
         is_bearer = scheme.lower() == "bearer" and _same(shown, self.token or "")
         return is_bearer or _same(request.cookies.get(self.cookie, ""), self.cookie_value)
@@ -119,7 +119,7 @@ def guarded_app(app: ASGIApp, guard: Guard) -> ASGIApp:
 
 
 def _admission(request: Request, guard: Guard) -> Response | None:
-    """The response to a request that may not come in, or that has come in by the address with the token."""
+    """Return the response to a request that may not come in, or that has come in by the address with the token."""
     from starlette.responses import RedirectResponse
 
     host = HOST.fullmatch(request.headers.get("host", ""))
@@ -148,7 +148,7 @@ def _admission(request: Request, guard: Guard) -> Response | None:
 
 
 def _refusal(request: Request) -> Response | None:
-    """The response to a request that comes from another site's page, or brings more than is taken."""
+    """Return the response to a request that comes from another site's page, or brings more than is taken."""
     headers = request.headers
     origin, host = headers.get("origin"), headers.get("host", "").lower()
     is_foreign = origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}")

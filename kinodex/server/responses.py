@@ -49,7 +49,7 @@ class NotGiven(Refused):
 
 
 def numbered(values: Sequence[T], number: int, kind: str) -> T:
-    """The value of a number that came with a request; raises NotGiven, which names the `kind` of the values."""
+    """Return the value of a number that came with a request; raises NotGiven, which names the `kind` of the values."""
     if not 0 <= number < len(values):
         raise NotGiven(f"got {kind} {number}; there are {len(values)}, counted from 0")
     return values[number]
@@ -123,7 +123,10 @@ async def disconnected(request: Request) -> None:
 
 
 def numbered_route(path: str, answer: Any, **more: Any) -> Route:
-    """A route with numbers in its path, `{library:number}`: nothing has longer ones, and Python may not read them."""
+    """Return a route with numbers in its path, `{library:number}`.
+
+    Nothing has longer ones, and Python may not read them.
+    """
     from starlette.convertors import IntegerConvertor, register_url_convertor
     from starlette.routing import Route
 
@@ -135,7 +138,7 @@ def numbered_route(path: str, answer: Any, **more: Any) -> Route:
 
 
 def json_response(value: Any, status: int = 200) -> Response:
-    """A response of dataclasses, pydantic's own types and JSON values."""
+    """Return a response of dataclasses, pydantic's own types and JSON values."""
     return response(to_json(value, inf_nan_mode="null"), "application/json", status=status)
 
 
@@ -146,7 +149,9 @@ def streamed(
     first: bytes = b"",
     on_end: Callable[[], None] | None = None,
 ) -> Response:
-    """A response of `first` and these pieces, which are closed when it ends, however it does; then `on_end` is called.
+    """Yield a response of `first` and these pieces, which are closed when it ends, however it does.
+
+    Then `on_end` is called.
 
     So a file, a child or a question ends with it, and no garbage collector decides when.
     """
@@ -171,7 +176,7 @@ def streamed(
 
 
 def response(content: bytes, kind: str, policy: str = FORBIDDEN_ELSEWHERE, status: int = 200) -> Response:
-    """A response of these bytes, which no other site may read or frame."""
+    """Return a response of these bytes, which no other site may read or frame."""
     from starlette.responses import Response
 
     headers = SAFE | {"content-security-policy": policy}

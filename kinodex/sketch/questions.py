@@ -57,7 +57,7 @@ class _Film:
 
 
 def question_count(duration_s: float) -> int:
-    """One for each half minute, at least 8 and at most 60."""
+    """Return one for each half minute, at least 8 and at most 60."""
     return max(8, min(60, round(duration_s / SECONDS_PER_QUESTION)))
 
 

@@ -85,7 +85,7 @@ class Pen:
         self._scale = side_px / 100.0
 
     def paint(self, name: str) -> Paint:
-        """The paint of a name, of the thing's own colour, or of "red,green,blue"."""
+        """Return the paint of a name, of the thing's own colour, or of "red,green,blue"."""
         return self.own.get(name) or PAINTS.get(name) or tuple(map(int, name.split(",")))
 
     def poly(self, fill: Paint, *xy: float) -> None:
@@ -130,7 +130,7 @@ class Pen:
 
 
 def _read_things() -> dict[str, list[tuple[str, str, list[float]]]]:
-    """The shapes of each thing by name: the method of `Pen`, its paint and its numbers."""
+    """Return the shapes of each thing by name: the method of `Pen`, its paint and its numbers."""
     things: dict[str, list[tuple[str, str, list[float]]]] = {}
     shapes: list[tuple[str, str, list[float]]] = []
     for line in Path(__file__).with_name("things.txt").read_text(encoding="utf-8").splitlines():

@@ -119,14 +119,14 @@ def _question_routes(site: Site, mcp: dict[str, Starlette]) -> list[Any]:
 
 
 async def _refused(request: Request, error: Any) -> Response:
-    """A path or method that there is not, or a body that is too large, in the form of all other errors."""
+    """Return a path or method that there is not, or a body that is too large, in the form of all other errors."""
     response = json_response({"error": error.detail}, status=error.status_code)
     response.headers.update(error.headers or {})
     return response
 
 
 async def _left(request: Request, error: Any) -> Response:
-    """A client that left in the middle of its body reads no reply: this is only for the log."""
+    """Return a client that left in the middle of its body reads no reply: this is only for the log."""
     return json_response({}, status=CLIENT_LEFT)
 
 

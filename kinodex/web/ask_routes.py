@@ -101,7 +101,7 @@ class _VerifyBody(BaseModel):
 
 
 def _verdicts(questions: Questions, library: Library, body: _VerifyBody) -> dict[str, Any]:
-    """The verdict of the server's model on each moment, in order, and what may be claimed of them."""
+    """Return the verdict of the server's model on each moment, in order, and what may be claimed of them."""
     found = []
     for each in body.moments:
         video = library.video(each.video_id)
@@ -121,7 +121,10 @@ def _verdicts(questions: Questions, library: Library, body: _VerifyBody) -> dict
 
 
 def _moments(questions: Questions, libraries: Sequence[Library], key: str) -> dict[str, Any]:
-    """The ranges of a question that was answered, whatever was asked; raises UsageError for one without an answer."""
+    """Return the ranges of a question that was answered, whatever was asked.
+
+    Raises UsageError for one without an answer.
+    """
     kept = questions.find(key)
     if isinstance(kept, Running):
         raise UsageError(f"the question {key} is not answered yet; follow its events")

@@ -15,7 +15,10 @@ from kinodex.notebook import evidence_s
 
 
 def extract_row(library: Library, columns: Sequence[str], row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of an extract for the page: its values as texts, and the frame that is on screen as its evidence begins."""
+    """Return a row of an extract for the page.
+
+    Its values as texts, and the frame that is on screen as its evidence begins.
+    """
     video = library.video(row["video_id"])
     start_s, end_s = evidence_s(row)
     frame_no = None
@@ -28,7 +31,7 @@ def extract_row(library: Library, columns: Sequence[str], row: Mapping[str, Any]
 
 
 def facet_view(facet: Facet) -> dict[str, Any]:
-    """A column for the page: `sql` is its name in a condition, values and ends are texts as they stand there."""
+    """Return a column for the page: `sql` is its name in a condition, values and ends are texts as they stand there."""
     values = [{"text": plain_value(value), "videos": count} for value, count in facet.values]
     ends = {"least": facet.least, "most": facet.most}
     return {

@@ -43,7 +43,7 @@ def remedy(error: Exception) -> str:
 
 
 def tried(records: Sequence[Record], agent: str, models: Mapping[str, str]) -> str:
-    """The work of a question until it failed, in a sentence; `models` are as `describe_models` names them."""
+    """Return the work of a question until it failed, in a sentence; `models` are as `describe_models` names them."""
     if not records:
         return f"The method {agent} had not begun."
     asked = " and ".join(dict.fromkeys(models.values()))

@@ -154,12 +154,12 @@ class KeptTraces:
 
 
 def library_digest(uri: str) -> str:
-    """Name of a library's folder: the same from any working directory, and however access is granted."""
+    """Return the name of a library's folder: the same from any working directory, and however access is granted."""
     place = redact_uri(uri) if "://" in uri else str(Path(uri).resolve())
     return hashlib.sha256(place.encode()).hexdigest()[:16]
 
 
 def traces_folder() -> Path:
-    """The folder of traces where the user names none: in KINODEX_STATE, else in the user's state folder."""
+    """Return the folder of traces where the user names none: in KINODEX_STATE, else in the user's state folder."""
     home = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(os.environ.get("KINODEX_STATE") or f"{home}/kinodex").expanduser() / "traces"

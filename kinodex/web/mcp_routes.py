@@ -30,7 +30,7 @@ EVERY_NAME = "0.0.0.0"
 
 
 def mcp_apps(questions: Questions, libraries: Sequence[Library], own_host: str) -> dict[str, Starlette]:
-    """An MCP server for each library, by its path; none without the extra `mcp`."""
+    """Return an MCP server for each library, by its path; none without the extra `mcp`."""
     if find_spec("mcp") is None:
         return {}
     names = library_names([library.uri for library in libraries])

@@ -42,7 +42,10 @@ WAYS = (
 
 
 def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Sequence[str | None]) -> dict[str, Any]:
-    """All that the page needs to know to ask. `refusals` say why a library cannot be asked about; None if it can."""
+    """Return all that the page needs to know to ask. `refusals` say why a library cannot be asked about.
+
+    None if it can.
+    """
     has_language = settings.choice.has_language
     known = [each for each in VARIANTS if each.name != settings.agent.name]
     known += [ALL] if settings.choice.may_use_endpoints else []
@@ -80,7 +83,7 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
 
 
 def _looking_model(choice: ModelChoice) -> str | None:
-    """The model that can look at the moments of a search; None where there is none that sees."""
+    """Return the model that can look at the moments of a search; None where there is none that sees."""
     try:
         return looking_role(choice).model
     except UsageError:

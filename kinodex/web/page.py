@@ -32,7 +32,10 @@ _START = """import("{code}").catch((error) => {{
 
 @cache
 def bundle() -> str:
-    """All modules of the page as one; `default` of it are their exports by name, such as main.js and trace/tree.js."""
+    """Return all modules of the page as one.
+
+    `default` of it are their exports by name, such as main.js and trace/tree.js.
+    """
     paths = sorted(STATIC.rglob("*.js"))
     return bundled({path.relative_to(STATIC).as_posix(): path.read_text(encoding="utf-8") for path in paths})
 

@@ -52,7 +52,7 @@ def viewer_routes(api: ViewerApi) -> list[Any]:
         return numbered_route(f"/data/{path}", answering(respond, worker if slow else None))
 
     def rows(path: str, page: Callable[..., Any], *further: str) -> Route:
-        """A route to a page of rows by words, from a row on, with `further` values of the query."""
+        """Return a route to a page of rows by words, from a row on, with `further` values of the query."""
 
         def respond(request: Request) -> Response:
             query = request.query_params
@@ -186,7 +186,7 @@ def _picture_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Handler:
 
 
 def _picture(api: ViewerApi, request: Request) -> Response:
-    """A stored frame. Its bytes never change, so a browser may keep it while a search goes on."""
+    """Return a stored frame. Its bytes never change, so a browser may keep it while a search goes on."""
     where = request.path_params
     reply = response(api.picture(where["library"], where["video"], where["frame"]), "image/jpeg")
     reply.headers["cache-control"] = f"private, max-age={PICTURE_KEPT_S}"

@@ -152,7 +152,9 @@ class Questions:
         return numbered(self._libraries, number, "library")
 
     def _refusal(self, library: Library) -> str | None:
-        """The reason why no question about a library's pictures can be asked with this choice of models, if so."""
+        """Return the reason why no question about a library's pictures can be asked with this choice of models, if
+        so.
+        """
         space, pictured = find_space(library, self.settings.space), any(row.frames for row in library.videos())
         try:
             check_known_world(self.settings.choice, space, has_pictures=pictured)
@@ -184,7 +186,7 @@ class Questions:
         return found
 
     def _left(self) -> float | None:
-        """The money that is left of the day, None without a limit; raises where no question can begin now."""
+        """Return the money that is left of the day, None without a limit; raises where no question can begin now."""
         settings = self.settings
         if len(self._running) >= settings.at_once:
             count = "1 question is" if settings.at_once == 1 else f"{len(self._running)} questions are"

@@ -23,7 +23,8 @@ EXACT_S = 1e-6
 def grounding_view(
     library: LibraryReader, grounding: Grounding, environment: Environment | None = None
 ) -> dict[str, Any]:
-    """A grounding as JSON (`grounding.result.as_json`), with the frames at both ends of each range, and its `play`.
+    """Return a grounding as JSON (`grounding.result.as_json`), with the frames at both ends of each range, and its
+    `play`.
 
     `begin_frame` and `end_frame` are the first and the last frame on screen, None without frames. Ranges that words
     were found in have these as `words`, if the `environment` is there to read them from. `videos` are the length and

@@ -70,13 +70,13 @@ class LibrarySearch:
         return grounding_view(self.library, found, self._desk.environment(request))
 
     def _meaning_of(self, text: str) -> Meaning | None:
-        """The meaning of a text by the sentence model that the library has now, if it has one."""
+        """Return the meaning of a text by the sentence model that the library has now, if it has one."""
         model = self.library.sentences.space()
         return None if model is None else self._meanings(model.digest, text)
 
 
 def needs_vector(library: Library, request: Find, space: Fingerprint) -> bool:
-    """True if a search embeds the words of its request."""
+    """Return True if a search embeds the words of its request."""
     if request.like is not None or not request.query.strip():
         return False
     in_own = space.digest == library.fingerprint.digest

@@ -40,7 +40,7 @@ class _Known:
 
 
 def round_sentences(records: Sequence[Record]) -> dict[int, str]:
-    """One sentence for each round of a trace, by its number; 0 is what happens before the first."""
+    """Return one sentence for each round of a trace, by its number; 0 is what happens before the first."""
     header = records[0]
     videos = header["videos"]
     known = _Known(

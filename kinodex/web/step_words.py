@@ -26,7 +26,7 @@ WHOLE = ("chapters", "verify")
 
 
 def step_words(agent: str) -> Words:
-    """The words for the steps of an agent of kinodex; a plugin's stand in its traces."""
+    """Return the words for the steps of an agent of kinodex; a plugin's stand in its traces."""
     return {**SHARED, **next((each.words for each in VARIANTS if each.name == agent), {})}
 
 

@@ -40,7 +40,7 @@ METRICS_KIND = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def metrics_text(tally: Tally, running: int, cost_today: float) -> str:
-    """All counts, with the questions under way and the money of the day, for Prometheus to read."""
+    """Return all counts, with the questions under way and the money of the day, for Prometheus to read."""
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
     from prometheus_client.registry import Collector

@@ -65,7 +65,7 @@ def groups(vectors: NDArray[np.float32]) -> list[NDArray[np.int64]]:
 
 
 def is_telling(grey: NDArray[np.uint8]) -> bool:
-    """True for grey values `[height, width]` that are neither dark, nor blank, nor almost all of one shade."""
+    """Return True for grey values `[height, width]` that are neither dark, nor blank, nor almost all of one shade."""
     shades = np.bincount(grey.ravel() // (256 // SHADES), minlength=SHADES) / grey.size
     return bool(
         MIN_BRIGHTNESS <= grey.mean() <= MAX_BRIGHTNESS

@@ -51,7 +51,7 @@ class TextTowers:
             return held
 
     def embed(self, uri: str, space: Fingerprint, text: str) -> Floats:
-        """The vector of a text, by the tower of a library's URI and space; it waits until that is loaded."""
+        """Return the vector of a text, by the tower of a library's URI and space; it waits until that is loaded."""
         key = embedder_key(uri, space.digest)
         return self.vectors.embedded(key, text, lambda words: self.begin(uri, space).result().embed_text([words])[0])
 

@@ -19,7 +19,7 @@ EXACT_S = 1e-6
 
 
 def video_view(library: Library, video_id: str) -> dict[str, Any]:
-    """One video in columns and short rows; `detected` are frame numbers by label. Raises UnknownVideo.
+    """Return one video in columns and short rows; `detected` are frame numbers by label. Raises UnknownVideo.
 
     Times are rounded to a millisecond: a frame is asked for by its number. `opens_at_s` is the time of the frame to
     show first, None without frames.
@@ -56,7 +56,7 @@ def frame_detections(library: Library, video_id: str, frame_no: int) -> list[Det
 
 
 def opening_s(times_s: NDArray[np.float64], segments: list[SegmentRow]) -> float | None:
-    """Time of the frame in the middle of the longest shot: many films begin with a black picture."""
+    """Return time of the frame in the middle of the longest shot: many films begin with a black picture."""
     if not len(times_s):
         return None
     longest = max(segments, key=lambda each: each.end_s - each.start_s, default=None)

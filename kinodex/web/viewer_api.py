@@ -97,7 +97,9 @@ class ViewerApi:
         }
 
     def trace(self, key: str) -> dict[str, Any]:
-        """A trace with its library's number, the shots, the true answer, and a frame and what plays for each range."""
+        """Return a trace with its library's number, the shots, the true answer, and a frame and what plays for each
+        range.
+        """
         view = self.view(key)
         number = self._library_of(view)
         video_ids = [video["video_id"] for video in view.videos]
@@ -148,13 +150,13 @@ class ViewerApi:
         }
 
     def facets(self, number: int, condition: str | None) -> dict[str, Any]:
-        """The columns of a library's videos, or of those for which a condition holds, with what they hold."""
+        """Return the columns of a library's videos, or of those for which a condition holds, with what they hold."""
         library = self._library(number).where(condition)
         found = library.metadata.facets(None if condition is None else library.video_ids())
         return {"videos": library.count_videos(), "facets": [facet_view(facet) for facet in found]}
 
     def extract(self, number: int, name: str, start: int, condition: str | None) -> dict[str, Any]:
-        """Rows of an extract from one on, each with the frame of its evidence, and facets of its columns.
+        """Return rows of an extract from one on, each with the frame of its evidence, and facets of its columns.
 
         With a condition only those rows for which it holds; the facets are of all.
         """
@@ -195,7 +197,7 @@ class ViewerApi:
             self._towers.begin(library.uri, library.space(self._space))
 
     def tower_of(self, number: int, request: Find) -> Future[TextEmbedder] | None:
-        """The text tower that a search needs, loaded or being loaded; None if it needs none."""
+        """Return the text tower that a search needs, loaded or being loaded; None if it needs none."""
         library = self._library(number)
         space = library.space(self._space)
         return self._towers.begin(library.uri, space) if needs_vector(library, request, space) else None
@@ -206,7 +208,7 @@ class ViewerApi:
         return self._towers.begin_text(library.uri, library.space(self._space), text)
 
     def stamp(self, number: int) -> Stamp | None:
-        """The states of a library's tables that its searches read; None where they cannot be seen at once."""
+        """Return the states of a library's tables that its searches read; None where they cannot be seen at once."""
         return self._library(number).tables.stamp()
 
     def ground(self, number: int, request: Ground) -> dict[str, Any]:
@@ -214,7 +216,7 @@ class ViewerApi:
         return self._search_of(number).ground(request)
 
     def ground_tower(self, number: int) -> Future[TextEmbedder]:
-        """The text tower that `ground` needs, loaded or being loaded."""
+        """Return the text tower that `ground` needs, loaded or being loaded."""
         library = self._library(number)
         return self._towers.begin(library.uri, library.space(self._space))
 
@@ -250,7 +252,10 @@ class ViewerApi:
         return view
 
     def _state(self, key: str) -> tuple[int, ...]:
-        """The state of a trace's file, which another run may write again; nothing for a question, whose key is new."""
+        """Return the state of a trace's file, which another run may write again.
+
+        Nothing for a question, whose key is new.
+        """
         path = None if QUESTION_KEY.fullmatch(key) else self._trace_path(key)
         if path is None or not path.is_file():  # the error is that of reading it
             return ()
@@ -310,7 +315,7 @@ class ViewerApi:
         return truth_of(run, run.items[int(match[4])])
 
     def _library_of(self, view: TraceView) -> int | None:
-        """Number of the first library that holds all videos of a trace, with the frames that it saw."""
+        """Return the number of the first library that holds all videos of a trace, with the frames that it saw."""
         wanted = {video["video_id"] for video in view.videos}
         for number, library in enumerate(self.inputs.libraries):
             if wanted <= library.video_ids() and self._holds_frames(library, view):

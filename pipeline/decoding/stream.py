@@ -148,12 +148,15 @@ def _moving(container: InputContainer) -> list[VideoStream]:
 
 
 def _is_item(stream: VideoStream) -> bool:
-    """True for the still picture that stands for an animation."""
+    """Return True for the still picture that stands for an animation."""
     return stream.frames == 1 and stream.duration is None
 
 
 def file_tags(container: InputContainer, stream: VideoStream) -> dict[str, Any]:
-    """The columns that a file fills: by its tags, and `other_streams`, the video streams beside the chosen one."""
+    """Return the columns that a file fills.
+
+    By its tags, and `other_streams`, the video streams beside the chosen one.
+    """
     others = [each for each in _moving(container) if each.index != stream.index and not _is_item(each)]
     if not others or container.format.name in PLAYLIST_DEMUXERS:  # of a playlist they show the same in other sizes
         return known_tags(container.metadata)
@@ -196,7 +199,7 @@ def _earliest(container: InputContainer, stream: VideoStream, frame: VideoFrame)
 
 
 def is_drawn(container: InputContainer) -> bool:
-    """True for a film that kinodex drew, by the tag of its container or the script beside the file."""
+    """Return True for a film that kinodex drew, by the tag of its container or the script beside the file."""
     tags = {name.lower(): value for name, value in container.metadata.items()}
     path = Path(container.name.removeprefix("file:")) if isinstance(container.name, str) else None
     return tags.get(COMMENT) == DRAWN or (path is not None and path.with_suffix(SCRIPT).is_file())

@@ -25,7 +25,10 @@ YEAR_ZERO = 1970
 
 
 def known_tags(tags: Mapping[str, str]) -> dict[str, Any]:
-    """The columns that a container's tags fill: time in UTC, texts, degrees; a time that cannot be is left out."""
+    """Return the columns that a container's tags fill: time in UTC, texts, degrees.
+
+    A time that cannot be is left out.
+    """
     held = {name.lower(): value.strip() for name, value in tags.items() if value.strip()}
     found: dict[str, Any] = {}
     for column, names in TAGS.items():

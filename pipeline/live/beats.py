@@ -78,7 +78,7 @@ class Beat:
 
 
 def is_live_address(address: str) -> bool:
-    """True for an address that grows whatever lies there."""
+    """Return True for an address that grows whatever lies there."""
     return urlsplit(address).scheme.lower() in ("rtsp", "rtsps")
 
 
@@ -144,7 +144,7 @@ class _Run:
         self._errors, self._is_break = 0, not goes_on
 
     def is_broken(self, first_s: Fraction) -> bool:
-        """True if a segment that begins at this time does not go on from the last."""
+        """Return True if a segment that begins at this time does not go on from the last."""
         return self._held is not None and abs(float(first_s - self._until())) > BREAK_S
 
     def take(

@@ -45,7 +45,7 @@ def await_bytes(path: Path, name: str, patience_s: float) -> None:
 
 
 def last_shown(path: Path, name: str) -> tuple[float, float]:
-    """The time, in the run, of the last packet that is there, and when the file was written so far."""
+    """Return the time, in the run, of the last packet that is there, and when the file was written so far."""
     import av
 
     written_at = path.stat().st_mtime

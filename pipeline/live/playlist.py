@@ -137,7 +137,7 @@ def _moment(text: str) -> float | None:
 
 
 def _own_address(playlist: str, member: str, name: str) -> str:
-    """The address of a file that a playlist names; raises PlaylistRefused for one on another server."""
+    """Return the address of a file that a playlist names; raises PlaylistRefused for one on another server."""
     found = urljoin(playlist, member)
     own, other = urlsplit(playlist), urlsplit(found)
     if (own.scheme, own.hostname, own.port) != (other.scheme, other.hostname, other.port):

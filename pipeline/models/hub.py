@@ -80,7 +80,10 @@ def _check_words(name: str, processor: Any) -> None:
 
 
 def reads_pictures(name: str) -> bool:
-    """True if the model `name` is one for pictures and text, by its config; raises ModelMissing or WrongModel."""
+    """Return True if the model `name` is one for pictures and text, by its config.
+
+    Raises ModelMissing or WrongModel.
+    """
     transformers = import_transformers()
     name = str(Path(name).expanduser())
     _check_folder(name)

@@ -81,7 +81,7 @@ class Writer:
         return [{"role": "user", "content": [*shown, {"type": "text", "text": words}]}]
 
     def _fitting(self, part: PartLines, longest: int) -> str:
-        """The prompt with as many lines as fit, half as many each time; the last one left stays."""
+        """Return the prompt with as many lines as fit, half as many each time; the last one left stays."""
         lines = part.lines
         while True:
             words = prompt_of(PROMPT).render(lines=lines, images=len(part.images), duration_s=part.duration_s).strip()

@@ -235,7 +235,10 @@ class EEASearch(TreeSearch):
         return anchors(self.clusters, self._seen())
 
     def _seen(self) -> Collection[tuple[str, int]]:
-        """Frames that draw no more as anchors: those seen; in the paper's form seen ones stand for their clusters."""
+        """Return frames that draw no more as anchors: those seen.
+
+        In the paper's form seen ones stand for their clusters.
+        """
         ids = () if self.literal else [video.video_id for video in self.environment.videos]
         shown = {(video_id, number) for video_id in ids for number in self.account.shown_frame_nos(video_id)}
         return () if self.literal else self.tree.sampled | shown

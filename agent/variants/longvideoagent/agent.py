@@ -55,7 +55,7 @@ def _searched(step: Step) -> str:
 
 
 def _assumed(request: Request[Any]) -> Mapping[str, Any] | str | None:
-    """One clip after the other is located and looked at; the last turn is the answer."""
+    """Return one clip after the other is located and looked at; the last turn is the answer."""
     match request:
         case ChooseAction():
             looks = request.vision and len(request.turns) // 2 % 2 == 1

@@ -66,7 +66,9 @@ def _spans(environment: Environment, video: Video, clip_s: float) -> list[tuple[
 
 
 def _cuts(video: Video, borders_s: Sequence[float], clip_s: float) -> Iterator[float]:
-    """The times between equal clips of about `clip_s`, each moved to the border of a segment that is near enough."""
+    """Yield the times between equal clips of about `clip_s`, each moved to the border of a segment that is near
+    enough.
+    """
     count = max(1, round(video.duration_s / clip_s))
     length_s = video.duration_s / count
     for number in range(1, count):
@@ -87,7 +89,7 @@ def _in_gaps(captions: Sequence[Note], lines: Sequence[Note]) -> list[Note]:
 
 
 def _shared_out(words: Sequence[tuple[float, str]], starts_s: Sequence[float], between: str = " ") -> list[str]:
-    """The words of each clip in one line; what comes before the first clip is the first one's."""
+    """Return the words of each clip in one line; what comes before the first clip is the first one's."""
     texts: list[list[str]] = [[] for _ in starts_s]
     for start_s, text in words:
         texts[max(0, int(np.searchsorted(starts_s, start_s, side="right")) - 1)].append(" ".join(text.split()))
@@ -102,7 +104,7 @@ def best_matching_clips(
     window: int,
     anchors_from: AnchorsFrom = "all",
 ) -> list[Clip]:
-    """The clip, not visited yet, with the frame that matches a text best, amid up to `window` consecutive ones.
+    """Return the clip, not visited yet, with the frame that matches a text best, amid up to `window` consecutive ones.
 
     A frame matches by its picture or by a line at its time (`Environment.search`); with `anchors_from` "words" by its
     picture where no line matches. None if all were visited, or nothing is stored of the others. Where a video has no

@@ -71,7 +71,9 @@ class Episode:
 
 
 def begin_episode(session: Session, parameters: LongVideoAgentParameters) -> Episode:
-    """An episode about the session's question, in the videos that match it best; the session is narrowed to these.
+    """Return an episode about the session's question, in the videos that match it best.
+
+    The session is narrowed to these.
 
     All videos are read if they have no more than `clips` clips of about `clip_s` seconds together, else those that
     match best: `videos` of them, and more while there are no more than `clips`. There is no vision agent where no video
@@ -105,7 +107,7 @@ def next_action(episode: Episode) -> ChooseAction:
 
 
 def answer_now(episode: Episode) -> AnswerNow:
-    """The request for the master's last turn; its answer does not say on which of the visited clips it rests."""
+    """Return the request for the master's last turn; its answer does not say on which of the visited clips it rests."""
     turns = episode.turns
     if turns:
         said = turns[-1].text.rpartition("\n\n")[0] or turns[-1].text  # without the number of the turn

@@ -125,7 +125,7 @@ MASTER_REQUESTS = (ChooseAction.__name__, AnswerNow.__name__)
 
 
 def turn_pattern(question: Question, looks: Sequence[str]) -> str:
-    """A regular expression of a turn: its thoughts, then one of the actions `looks`, or an answer."""
+    """Return a regular expression of a turn: its thoughts, then one of the actions `looks`, or an answer."""
     letters = string.ascii_uppercase[: len(question.options)]
     answer = f"[{letters}]" if letters else "[^<>]{1,160}"
     actions = [*(f"<{name}>[^<>]{{1,160}}</{name}>" for name in looks), f"<answer>{answer}</answer>"]

@@ -55,13 +55,17 @@ def thought(text: str) -> str:
 
 
 def until_action(text: str) -> str:
-    """A turn up to the end of its action: there Algorithm 1 stops generating (line 8), which not every model can."""
+    """Return a turn up to the end of its action.
+
+    There Algorithm 1 stops generating (line 8), which not every model can.
+    """
     end = _ENDING.search(text, len(_aloud(text)))
     return text[: end.end()] if end else text
 
 
 def action_values(value: object) -> object:
-    """An action as JSON values, `{"action", "query", "option", "answer", "evidence"}`, from a turn's text or from JSON.
+    """Return an action as JSON values, `{"action", "query", "option", "answer", "evidence"}`, from a turn's text or
+    from JSON.
 
     Raises `ValueError` saying in one line what is wrong; what is no object comes back as it is.
     """
@@ -118,7 +122,7 @@ def _tagged(text: str) -> dict[str, object]:
 
 
 def _answer(text: str, option: object) -> dict[str, object]:
-    """The answer without spaces and punctuation around it (line 21), and the option that it names.
+    """Return the answer without spaces and punctuation around it (line 21), and the option that it names.
 
     The options of TVQA are a0 to a4. In "a3: a bus stop" the words after the index name the option; "a3" alone is
     the fourth, D.

@@ -56,7 +56,7 @@ async def without_tree(session: Session, parameters: VCAParameters) -> Answer:
 async def _choose(
     session: Session, videos: Tree, memory: Memory, seen: tuple[tuple[str, float], ...], count: int
 ) -> tuple[str, Times] | Answer:
-    """The video to look at next and the times of its unseen frames nearest to those requested, or the answer."""
+    """Return the video to look at next and the times of its unseen frames nearest to those requested, or the answer."""
     environment, frames = session.environment, memory.frames
     wholes = (Segment(0, each.video_id, each.start_s, each.end_s) for each in environment.videos)
     unseen_s = {each.video_id: unseen_times(videos, environment, session.account, each) for each in wholes}

@@ -187,7 +187,7 @@ class _Rounds:
         return [(segment.video_id, float(environment.times(segment.video_id)[best]))]
 
     def _segments(self) -> list[Segment]:
-        """The parts of the videos between the frames seen so far that have unseen ones, numbered from 1."""
+        """Return the parts of the videos between the frames seen so far that have unseen ones, numbered from 1."""
         parts: list[Segment] = []
         for video in self.session.environment.videos:
             cuts_s = {time_s for video_id, time_s in self.seen if video_id == video.video_id}

@@ -147,7 +147,7 @@ class _Search:
         return notes if self.parameters.tool_confidence else tuple(replace(note, confidence=None) for note in notes)
 
     async def _assess(self, number: int) -> Assessment | None:
-        """The answer A_t and its confidence cf_t (section 3.2); None if the model gave no valid one."""
+        """Return the answer A_t and its confidence cf_t (section 3.2); None if the model gave no valid one."""
         settings: dict[str, Any] = {"most": self.rounds, "reasoning": self.parameters.plan, "doubt": self.doubt}
         reply = await self.session.ask(Assess(**self._bank(), number=number, **settings))
         if reply is not None:
@@ -185,7 +185,9 @@ class _Search:
         self.notes += found
 
     async def _answer(self, assessment: Assessment | None, over: str) -> Answer:
-        """The answer of the last assessment; if it gave none, the best one before it, else one that the bank gives.
+        """Return the answer of the last assessment.
+
+        If it gave none, the best one before it, else one that the bank gives.
 
         By the paper there then is none, unless one has to be chosen.
         """
@@ -198,7 +200,7 @@ class _Search:
         return self.session.accept(assessment, self.notes, sufficient=True, over=over, forced=bool(over))
 
     def _last_resort(self) -> AnswerBank | None:
-        """The request for the best answer; none if the last assessment knew all that is known now."""
+        """Return the request for the best answer; none if the last assessment knew all that is known now."""
         known = self.session.tentative[1] if self.session.tentative else ()
         return AnswerBank(**self._bank()) if len(self.notes) > len(known) else None
 

@@ -38,7 +38,7 @@ Tool = Literal["caption", "detect", "zoom_caption", "zoom_detect", "track"]
 
 
 def _level(value: object) -> object:
-    """A confidence from 0 to 5: 4 for "4/5" or "80%"; a bare 80 is out of scale."""
+    """Return a confidence from 0 to 5: 4 for "4/5" or "80%"; a bare 80 is out of scale."""
     return on_scale(value, float(MOST_CONFIDENT))
 
 
@@ -118,7 +118,7 @@ class FrameCaptions(Reply):
 
 
 def _given(value: object, blank: Mapping[str, object] = BLANK) -> object:
-    """An object's values in place of those of `blank`; anything else as it is."""
+    """Return an object's values in place of those of `blank`; anything else as it is."""
     if not isinstance(value, Mapping):
         return value
     return {**blank, **{str(key).casefold(): each for key, each in value.items() if each is not None}}
@@ -137,7 +137,7 @@ class Toolbox:
 
 
 def bank_steps(name: str, question: Question, videos: Sequence[Video]) -> Joint:
-    """The replies to all requests about the bank of one question."""
+    """Return the replies to all requests about the bank of one question."""
     cited = {"description": "numbers of the notes that it rests on"}
     said = {"action": one_of(("answer", "insufficient_evidence")), **letters(question)}
     calls = call_bounds(videos)

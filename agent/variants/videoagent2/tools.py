@@ -71,7 +71,7 @@ async def run_tool(session: Session, call: ToolCall, toolbox: Toolbox) -> tuple[
 
 
 async def _read(session: Session, video: Video, call: ToolCall, toolbox: Toolbox) -> tuple[Note, ...]:
-    """Words of a range of a video without pictures, line by line, in the place of captions of frames."""
+    """Return words of a range of a video without pictures, line by line, in the place of captions of frames."""
     environment, end_s = session.environment, call.start_s if call.end_s is None else min(call.end_s, video.end_s)
     count = max(1, min(toolbox.frames, math.ceil(end_s - call.start_s)))
     times_s = environment.times_between(video.video_id, call.start_s, end_s, count)
@@ -103,7 +103,7 @@ async def _caption(session: Session, frames: tuple[ShownFrame, ...], call: ToolC
 
 
 async def _detect(session: Session, frames: tuple[ShownFrame, ...], call: ToolCall, toolbox: Toolbox) -> Look:
-    """The things in frames; one missed there is followed to it from the frames around (appendix A.2).
+    """Return the things in frames; one missed there is followed to it from the frames around (appendix A.2).
 
     Without a label everything that is known there.
     """
@@ -167,7 +167,7 @@ def _things_in(frame: ShownFrame, found: Sequence[Detected]) -> list[Detected]:
 
 
 def _between(before: Detected, after: Detected, frame: ShownFrame) -> Detected:
-    """A thing on its straight way from one sighting to another, as sure as the less sure of them."""
+    """Return a thing on its straight way from one sighting to another, as sure as the less sure of them."""
     box = None
     if before.box and after.box:
         part = (frame.time_s - before.time_s) / (after.time_s - before.time_s)
@@ -178,7 +178,7 @@ def _between(before: Detected, after: Detected, frame: ShownFrame) -> Detected:
 
 
 def _track_notes(found: Found[Track], call: ToolCall, toolbox: Toolbox) -> tuple[Note, ...]:
-    """A note for each thing followed, with where it was at most `track_frames` times (appendix A.3)."""
+    """Return a note for each thing followed, with where it was at most `track_frames` times (appendix A.3)."""
     longest = sorted(found.things, key=lambda each: each.start_s - each.end_s)[:MOST_TRACKS]
     notes = []
     for each in sorted(longest, key=lambda each: each.start_s):

@@ -118,7 +118,7 @@ class _Seeker:
             await self._observe(action, thought, doubt)
 
     async def _think(self, step: int) -> str:
-        """The thought before a call; "" if there is none, or the model is not to write its reasons."""
+        """Return the thought before a call; "" if there is none, or the model is not to write its reasons."""
         begins = STEP.format(step=step, steps=self.task["steps"])
         asked = Turn("user", begins + THINK)
         reply = await self.session.ask(Think(**self.task, turns=(*self.turns, asked)))

@@ -46,7 +46,7 @@ class Tools:
         return lines
 
     def _part(self, video: Video, action: Action) -> Segment:
-        """The range that a call names, inside its video; raises `InvalidReply` if the tool does not take it."""
+        """Return the range that a call names, inside its video; raises `InvalidReply` if the tool does not take it."""
         assert action.start_s is not None and action.end_s is not None, "Act.check lets no such call pass"
         least, most = self.limits.skim_least_s, self.limits.focus_most_s
         start_s, end_s = _inside(video, action.start_s, action.end_s, least if action.tool == "skim" else MOMENT_S)
@@ -96,14 +96,17 @@ class Tools:
         }
 
     def _note(self, tool: str, shown: Sequence[ShownFrame], cited: Sequence[int], text: str) -> Note:
-        """A note on the frames of these numbers, on all that were shown if there are none."""
+        """Return a note on the frames of these numbers, on all that were shown if there are none."""
         frames = [shown[number - 1] for number in sorted(cited)] or shown
         end_s = self.environment.shown_until(frames[-1].video_id, frames[-1].time_s)
         return Note(frames[0].video_id, frames[0].time_s, end_s, tool, text)
 
 
 def _inside(video: Video, start_s: float, end_s: float, least_s: float) -> tuple[float, float]:
-    """A range cut to its video; what that makes too short, and a single moment, is widened back into the video."""
+    """Return a range cut to its video.
+
+    What that makes too short, and a single moment, is widened back into the video.
+    """
     low_s, high_s = max(start_s, video.start_s), min(end_s, video.end_s)
     wide_enough = end_s - start_s >= least_s and low_s < high_s
     moment = start_s == end_s and video.start_s <= start_s <= video.end_s and least_s == MOMENT_S

@@ -134,7 +134,7 @@ class _Tree:
         return await session.compute(k_means, self.units, count, limits.seed)
 
     async def _relevances(self, clusters: list[Cluster]) -> dict[int, int]:
-        """The relevance of each cluster, 1 to 3, by the frame in its middle."""
+        """Return the relevance of each cluster, 1 to 3, by the frame in its middle."""
         read = [cluster.middle for cluster in clusters if self.frames[cluster.middle] in self.captions]
         read.sort(key=lambda at: self.frames[at])
         if not read:
@@ -159,7 +159,7 @@ class _Tree:
         return below
 
     def _below(self, members: NDArray[np.intp], levels: int) -> list[int]:
-        """The middles of a cluster's parts, of their parts, and so on for some levels."""
+        """Return the middles of a cluster's parts, of their parts, and so on for some levels."""
         if levels == 0:
             return []
         middles: list[int] = []
@@ -175,7 +175,7 @@ class _Tree:
         self.session.emit(Acted(rounds, action, {"frames": len(new)}, notes=notes))
 
     def _cut(self, nodes: Iterable[int]) -> str | None:
-        """The budget that left some of these frames without a caption, if one did."""
+        """Return the budget that left some of these frames without a caption, if one did."""
         if all(self.frames[at] in self.captions for at in nodes):
             return None
         account = self.session.account

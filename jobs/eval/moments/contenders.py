@@ -53,7 +53,10 @@ def check_contenders(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def solver(name: str, bench: Bench) -> Solve:
-    """A function from a case to the result of the contender of this name; it sees the query alone, and no truth."""
+    """Return a function from a case to the result of the contender of this name.
+
+    It sees the query alone, and no truth.
+    """
     return partial(_search_with if name in SEARCHES else _ground_with, name, bench)
 
 

@@ -71,7 +71,10 @@ def open_pictures(
 def query_vector(
     query: MomentQuery, embed_text: Callable[[str], NDArray[np.float32]], embed_picture: EmbedPicture | None
 ) -> NDArray[np.float32]:
-    """The unit vector `[dim]` of a query's words, its picture, or both; raises UsageError for an unreadable picture."""
+    """Return the unit vector `[dim]` of a query's words, its picture, or both.
+
+    Raises UsageError for an unreadable picture.
+    """
     if query.image is None or embed_picture is None:
         return embed_text(query.text)
     picture = embed_picture(query.image)

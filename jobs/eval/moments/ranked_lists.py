@@ -40,7 +40,7 @@ def video_gains(found: Sequence[Found], relevant: Sequence[Found], grades: Seque
 
 
 def video_worths(relevant: Sequence[Found], grades: Sequence[float]) -> dict[str, float]:
-    """The greatest worth of a true range of each video that has any."""
+    """Return the greatest worth of a true range of each video that has any."""
     worth: dict[str, float] = {}
     for (video, _, _), grade in zip(relevant, grades, strict=True):
         worth[video] = max(grade, worth.get(video, 0.0))

@@ -165,7 +165,10 @@ def solved(name: str, solve: Solve, case: Case) -> tuple[Result, Exception | Non
 
 
 def run_settings(benchmark: str, file: Path, bench: Bench) -> dict[str, Any]:
-    """The settings on which results depend: a file of results is for these alone. Contenders may be added to it."""
+    """Return the settings on which results depend: a file of results is for these alone.
+
+    Contenders may be added to it.
+    """
     ids = "\n".join(sorted(video.video_id for video in bench.environment.videos))
     added = [f"{each.stage} by {each.model}, {each.rows:,} rows" for each in bench.library.additions.facts()]
     came = sorted((video.video_id, video.ingested_at.isoformat()) for video in bench.library.videos())
@@ -184,7 +187,7 @@ def run_settings(benchmark: str, file: Path, bench: Bench) -> dict[str, Any]:
 
 
 def agent_settings(names: Sequence[str], bench: Bench) -> dict[str, dict[str, Any]]:
-    """The further settings of agents: their models, and the code of one that is not kinodex's."""
+    """Return the further settings of agents: their models, and the code of one that is not kinodex's."""
     found: dict[str, dict[str, Any]] = {}
     for name in names:
         if name.startswith(AGENT):

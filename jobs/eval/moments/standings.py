@@ -99,7 +99,7 @@ def _ground_standing(name: str, there: Pairs, nowhere: Pairs) -> Standing:
 
 
 def _by_system(cases: Sequence[Case], results: Sequence[Result], *, absent: bool) -> dict[str, Pairs]:
-    """The cases of which something is, or is not, there, with the results of each contender for them."""
+    """Return the cases of which something is, or is not, there, with the results of each contender for them."""
     known = {case.case_id: case for case in cases if case.absent is absent}
     found: dict[str, Pairs] = {}
     for result in results:
@@ -121,7 +121,10 @@ def by_category(
     results: Sequence[Result],
     standings: Callable[[Sequence[Case], Sequence[Result]], list[Standing]],
 ) -> dict[str, list[Standing]]:
-    """The standings of each category of searches, in the order of the file; empty if there are fewer than two."""
+    """Return the standings of each category of searches, in the order of the file.
+
+    Empty if there are fewer than two.
+    """
     parts: dict[str, list[Case]] = {}
     for case in cases:
         parts.setdefault(case.category, []).append(case)

@@ -31,7 +31,7 @@ NAMED_PROBLEMS = 3
 def moment_facts(
     title: str, cases: Cases, problems: Sequence[Problem], file: str, results: Sequence[Result] = ()
 ) -> list[str]:
-    """Lines about a run: what was searched for, what was left out, what is missing, and what failed."""
+    """Return lines about a run: what was searched for, what was left out, what is missing, and what failed."""
     there = sum(not case.absent for case in cases.cases)
     nowhere = len(cases.cases) - there
     whole = sum(case.video_id is None for case in cases.cases)
@@ -62,7 +62,7 @@ def moment_facts(
 
 
 def standing_table(title: str, standings: Sequence[Standing], prefix: str = "") -> Table:
-    """A row for each contender, a column for each figure whose name begins with a prefix, which is left out.
+    """Return a row for each contender, a column for each figure whose name begins with a prefix, which is left out.
 
     Searches that failed have a column if there are any.
     """
@@ -97,7 +97,7 @@ def as_json(
     cases: Cases,
     problems: Sequence[Problem] = (),
 ) -> dict[str, Any]:
-    """All figures as JSON values, with what was left out, what is missing, and the defects of the file."""
+    """Return all figures as JSON values, with what was left out, what is missing, and the defects of the file."""
     return {
         "searches": len(cases.cases),
         "left_out": dict(cases.left_out),

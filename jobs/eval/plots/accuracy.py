@@ -42,7 +42,7 @@ LOG_FROM = 8.0
 
 
 def accuracy_plot(report: EvalReport) -> Iterator[Plot]:
-    """A row a contender, agents over controls; a line through the plot at each control and at chance."""
+    """Yield a row a contender, agents over controls; a line through the plot at each control and at chance."""
     if not report.standings:
         return
     scale, rows = scale_of(report), agents_of(report) + [each for each in report.standings if each.is_control]
@@ -69,7 +69,7 @@ def accuracy_plot(report: EvalReport) -> Iterator[Plot]:
 
 
 def cost_plot(report: EvalReport) -> Iterator[Plot]:
-    """A panel a cost, with a point for every contender that has it; a line at each without costs."""
+    """Yield a panel a cost, with a point for every contender that has it; a line at each without costs."""
     held = {
         name: label
         for name, label in COSTS.items()
@@ -108,7 +108,7 @@ def cost_plot(report: EvalReport) -> Iterator[Plot]:
 
 
 def duration_plot(report: EvalReport) -> Iterator[Plot]:
-    """A group a range of lengths, and a line a contender through them."""
+    """Yield a group a range of lengths, and a line a contender through them."""
     if "duration" not in breakdowns(report):
         return
     scale, shown, counts = scale_of(report), select_compared(report), categories(report, "duration")
@@ -172,7 +172,7 @@ def _category_plot(report: EvalReport, breakdown: str) -> Plot:
 
 
 def pair_plot(report: EvalReport) -> Iterator[Plot]:
-    """A forest plot: a row a pair with its difference, and the p-value at its right."""
+    """Yield a forest plot: a row a pair with its difference, and the p-value at its right."""
     pairs, scale = report.pairs[:MOST_PAIRS], scale_of(report)
     if not pairs:
         return

@@ -38,7 +38,7 @@ NEAR_S = 10
 
 
 def frames_plot(report: EvalReport) -> Iterator[Plot]:
-    """A box of the frames of all questions, a row a contender."""
+    """Yield a box of the frames of all questions, a row a contender."""
     shown = [each for each in report.standings if any(each.frames)]
     if not shown:
         return
@@ -135,7 +135,7 @@ def entropy_plot(report: EvalReport) -> Iterator[Plot]:
 
 
 def distance_plot(report: EvalReport) -> Iterator[Plot]:
-    """The share of rounds whose segment lies within a distance of the evidence: explored next, and best."""
+    """Yield the share of rounds whose segment lies within a distance of the evidence: explored next, and best."""
     shown = [each for each in agents_of(report) if any(each.distance.values())][:MOST_COMPARED]
 
     def draw(figure: Figure) -> None:
@@ -168,7 +168,7 @@ def distance_plot(report: EvalReport) -> Iterator[Plot]:
 def _panelled(
     name: str, title: str, caption: str, draw: Callable[[Figure], None], shown: Sequence[Standing]
 ) -> Iterator[Plot]:
-    """A plot with a panel for each contender that has its figures, if any has."""
+    """Yield a plot with a panel for each contender that has its figures, if any has."""
     if shown:
         width_in = COLUMN_IN if len(shown) <= 2 else PAGE_IN
         yield Plot(name, title, caption, draw, width_in, 0.6 + 1.75 * -(-len(shown) // PANELS_ACROSS))

@@ -62,7 +62,7 @@ def momentseeker_rows(path: Path) -> Iterator[Raw]:
 
 
 def _of_pieces(raw: dict[str, Any]) -> dict[str, Any]:
-    """The film and the moments of a row of the first release; nothing for one of the second."""
+    """Return the film and the moments of a row of the first release; nothing for one of the second."""
     if "answering_time_interval" in raw or "candidate_video_list" not in raw:
         return {}
     if any(index < 0 for index in raw["gt_indices"]):  # Python would count from the end

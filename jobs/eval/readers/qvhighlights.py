@@ -44,7 +44,7 @@ class QVHighlightsRow(Row):
         return SearchItem(self.qid, "qvhighlights", text, self.vid, relevant, grades, duration_s=self.duration)
 
     def _grades(self) -> tuple[float, ...] | None:
-        """The grades of the windows; None if not every window has a clip with scores."""
+        """Return the grades of the windows; None if not every window has a clip with scores."""
         scores = dict(zip(self.relevant_clip_ids, self.saliency_scores, strict=True))
         grades = []
         for start_s, end_s in self.relevant_windows:

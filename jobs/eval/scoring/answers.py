@@ -133,7 +133,7 @@ def asked_digest(item: Item, record: ItemResult) -> str:
 
 
 def has_answer(record: ItemResult, scoring: Scoring) -> bool:
-    """True if the result holds an answer of the kind that is scored."""
+    """Return True if the result holds an answer of the kind that is scored."""
     return record.option is not None if scoring == "options" else bool(record.text)
 
 

@@ -13,13 +13,16 @@ RIGHT = 0.5
 
 
 def right_without_evidence(result: ScoredResult) -> bool | None:
-    """True for a right answer that is not supported; None where the gate was off or came to nothing."""
+    """Return True for a right answer that is not supported; None where the gate was off or came to nothing."""
     alone = evidence_suffices(result)
     return None if alone is None else (result.score or 0.0) > RIGHT and not alone
 
 
 def evidence_suffices(result: ScoredResult) -> bool | None:
-    """True for a right answer to which its evidence alone leads; None where the gate was off or came to nothing."""
+    """Return True for a right answer to which its evidence alone leads.
+
+    None where the gate was off or came to nothing.
+    """
     if result.record.supported is None or result.score is None:
         return None
     return result.score > RIGHT and result.record.supported

@@ -60,7 +60,7 @@ class Stages(Group):
         return [*stage_names(), *self.others]
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        """The command of a stage; one that cannot be loaded has a command that says why."""
+        """Return the command of a stage; one that cannot be loaded has a command that says why."""
         if cmd_name not in self.commands and cmd_name in self.list_commands(ctx):
             self.add_command(_made(cmd_name, self.others.get(cmd_name)), cmd_name)
         return super().get_command(ctx, cmd_name)
@@ -70,7 +70,7 @@ ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 def _made(name: str, function: Callable[..., None] | None) -> Command:
-    """The command of this function, or of the stage of this name."""
+    """Return the command of this function, or of the stage of this name."""
     holder, takes = typer.Typer(add_completion=False), dict[str, bool]()
     try:
         function = function or stage_command(name, find_stage(name))

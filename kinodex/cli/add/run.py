@@ -103,7 +103,7 @@ def add_rows(library: Library, stage: Stage, ids: list[str] | None, adding: Addi
 
 
 def _chosen(library: Library, adding: Adding, frames_needed: bool) -> list[str] | None:
-    """The ids of the videos that are chosen, or of those with frames if these are needed; None for all."""
+    """Return the ids of the videos that are chosen, or of those with frames if these are needed; None for all."""
     if frames_needed:
         return with_frames(library, adding)
     rows = library.select(adding.video or (), adding.where)
@@ -111,7 +111,7 @@ def _chosen(library: Library, adding: Adding, frames_needed: bool) -> list[str] 
 
 
 def with_frames(library: Library, adding: Adding) -> list[str] | None:
-    """The ids of those that are chosen and have frames, None for all."""
+    """Return the ids of those that are chosen and have frames, None for all."""
     rows = library.where(adding.where).chosen(adding.video or ())
     without = [row for row in rows if not row.frames]
     if adding.video and without:

@@ -66,7 +66,7 @@ class MomentRunOptions:
     json: JsonOption = False
 
     def request(self, usual: Sequence[str], most: int) -> MomentRequest:
-        """The run of the contenders that were named, else of the `usual` ones."""
+        """Return the run of the contenders that were named, else of the `usual` ones."""
         from kinodex.jobs.eval.moments.run import MomentRequest
         from kinodex.jobs.models import ModelChoice
 

@@ -134,7 +134,7 @@ export.__doc__ = "\n\n".join(
 
 
 def _kind(name: str) -> Kind:
-    """The kind of a name; raises UsageError with what is meant where it is known."""
+    """Return the kind of a name; raises UsageError with what is meant where it is known."""
     if name in KINDS:
         return KINDS[name]
     if command := meant("export", name):

@@ -64,7 +64,7 @@ class Conversation:
         return tuple(pairs[-EARLIER:])
 
     def digest(self, content: str | None = None) -> str:
-        """Name of the turns before the question; with the `content` of a reply, of all turns up to it."""
+        """Return the name of the turns before the question; with the `content` of a reply, of all turns up to it."""
         asked = ("user", self.question, self.pictures, self.videos)
         turns = self.turns if content is None else (*self.turns, asked, ("assistant", content, (), ()))
         written = json.dumps([(role, text.strip(), *sent) for role, text, *sent in turns])
@@ -102,7 +102,7 @@ def _text(message: Message) -> str:
 
 
 def _parts(message: Message) -> Sequence[dict[str, Any]]:
-    """Parts of a message, each of a kind that is known here."""
+    """Return the parts of a message, each of a kind that is known here."""
     if message.content is None or isinstance(message.content, str):
         return [{"type": "text", "text": message.content or ""}]
     for part in message.content:
@@ -123,7 +123,7 @@ def _sent(messages: Iterable[Message], kinds: Sequence[str]) -> tuple[str, ...]:
 
 
 def _url(part: dict[str, Any], kinds: Iterable[str]) -> str:
-    """The address or name in a part: `{"type": T, T: {"url": U}}`, `{"type": T, T: U}`, or a file's name."""
+    """Return the address or name in a part: `{"type": T, T: {"url": U}}`, `{"type": T, T: U}`, or a file's name."""
     held = [part.get(kind) for kind in kinds] + [part]
     names = ("url", "filename", "file_id", "name", "data")
     for each in held:

@@ -37,7 +37,10 @@ def library_names(uris: Sequence[str]) -> tuple[str, ...]:
 
 
 def chat_models(names: Sequence[str], own: Variant, *, has_language: bool) -> list[ChatModel]:
-    """All models of the named libraries: each alone, and with each agent that sees videos and can be asked here."""
+    """Return all models of the named libraries.
+
+    Each alone, and with each agent that sees videos and can be asked here.
+    """
     offered = [own, *(each for each in VARIANTS if has_language or not each.needs_language)]
     agents = dict.fromkeys(each.name for each in offered if each.sees_video)
     return [

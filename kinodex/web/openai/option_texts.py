@@ -60,7 +60,7 @@ def read_options(text: str) -> WrittenQuestion:
 
 
 def _split(line: str) -> Sequence[str]:
-    """Parts of a line in which several options stand, "Which? (A) one (B) two"; else the line."""
+    """Return the parts of a line in which several options stand, "Which? (A) one (B) two"; else the line."""
     starts = [match.start() for match in IN_LINE.finditer(line)]
     letters = [match[1] for match in IN_LINE.finditer(line)]
     if len(letters) < LEAST or letters != list(string.ascii_uppercase[: len(letters)]):

@@ -55,7 +55,10 @@ class PictureSearch:
     async def moments(
         self, library: int, urls: Sequence[str], video_ids: Sequence[str], condition: str | None = None
     ) -> list[Moment]:
-        """The moments of these videos (none: all) that pictures are most like; raises RequestRefused or SpaceError."""
+        """Return the moments of these videos (none: all) that pictures are most like.
+
+        Raises RequestRefused or SpaceError.
+        """
         if not urls:
             return []
         chosen = spread(urls)
@@ -110,7 +113,10 @@ def read_picture(url: str) -> NDArray[np.uint8]:
 
 
 def in_words(moments: Sequence[Moment], pictures: int) -> str:
-    """The sentence that a question gets: where pictures that came with it are from, as far as a search can say."""
+    """Return the sentence that a question gets.
+
+    Where pictures that came with it are from, as far as a search can say.
+    """
     named = "; ".join(f"{each.title!r} at {player_clock(each.time_s)}" for each in moments)
     what = "a picture; it is" if pictures == 1 else f"{pictures} pictures; they are"
     return f"With the question came {what} most like these moments: {named}."

@@ -66,7 +66,7 @@ class Told:
     """Without videos and what it followed."""
 
     def is_like(self, other: Told) -> bool:
-        """True if who goes on from the other may as well go on from this."""
+        """Return True if who goes on from the other may as well go on from this."""
         return (self.videos, self.asked) == (other.videos, other.asked)
 
 
@@ -133,7 +133,7 @@ async def begin(desk: ChatDesk, name: str, own: OwnFields, conversation: Convers
 
 
 def _question(text: str, options: Sequence[str] | None, moments: Sequence[Moment], pictures: int) -> Question:
-    """The question of a text: options as they were given, else as they stand in it."""
+    """Return the question of a text: options as they were given, else as they stand in it."""
     notes: list[str] = []
     if options is None:
         written = read_options(text)
@@ -144,7 +144,9 @@ def _question(text: str, options: Sequence[str] | None, moments: Sequence[Moment
 
 
 def _named_before(library: Library, conversation: Conversation) -> tuple[str, ...]:
-    """Videos that the latest turn before the question to name any names, for a conversation that is not known here."""
+    """Return videos that the latest turn before the question to name any names, for a conversation that is not known
+    here.
+    """
     for role, text, _, videos in reversed(conversation.turns):
         named = videos or take_videos(text, lambda name: _find(library, name) is not None)[1]
         if named and role == "user":
@@ -153,7 +155,7 @@ def _named_before(library: Library, conversation: Conversation) -> tuple[str, ..
 
 
 def _videos(library: Library, names: Sequence[str]) -> list[VideoRow]:
-    """Videos that a request names, each once; raises RequestRefused for one that is not indexed here."""
+    """Return videos that a request names, each once; raises RequestRefused for one that is not indexed here."""
     rows: dict[str, VideoRow] = {}
     for name in names:
         found = next(filter(None, (_find(library, each) for each in names_of(name))), None)
@@ -172,14 +174,17 @@ def _videos(library: Library, names: Sequence[str]) -> list[VideoRow]:
 
 
 def names_of(name: str) -> list[str]:
-    """Names under which a video may be known: a kit sends the path of its own copy, whose file has the same name."""
+    """Return the names under which a video may be known.
+
+    A kit sends the path of its own copy, whose file has the same name.
+    """
     path = unquote(urlsplit(name).path) if name.startswith("file://") else name
     apart = [PurePosixPath(path).name] if path.startswith("/") else []
     return list(dict.fromkeys(each for each in (name, path, *apart) if each))
 
 
 def _find(library: Library, name: str) -> VideoRow | None:
-    """The one video of a whole name, else None: a part of a title could be any word of a question."""
+    """Return the one video of a whole name, else None: a part of a title could be any word of a question."""
     try:
         return library.video(name, whole_name=True)
     except UnknownVideo:
@@ -187,7 +192,7 @@ def _find(library: Library, name: str) -> VideoRow | None:
 
 
 def _key(name: str | None) -> str | None:
-    """The key of a question from `q12`, or from an id that a client was given for it."""
+    """Return the key of a question from `q12`, or from an id that a client was given for it."""
     if name is None:
         return None
     key = PREFIX.sub("", name)

@@ -50,7 +50,7 @@ def unless(why: str, fits: Callable[[Any], bool]) -> AfterValidator:
 
 
 def _is_free(choice: Any) -> bool:
-    """True for a choice of tools that leaves it to the model to call none."""
+    """Return True for a choice of tools that leaves it to the model to call none."""
     if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
         choice = choice.get("allowed_tools", choice).get("mode")
     return choice in ("auto", "none")
@@ -78,11 +78,11 @@ class Body(BaseModel):
 
     @abstractmethod
     def conversation(self) -> Conversation:
-        """The messages of the request; raises RequestRefused for what cannot be understood."""
+        """Return the messages of the request; raises RequestRefused for what cannot be understood."""
 
     @abstractmethod
     def reply(self, asked: Asked) -> Reply:
-        """The reply that the request gets."""
+        """Return the reply that the request gets."""
 
 
 class Reply(Protocol):

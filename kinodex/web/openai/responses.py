@@ -130,7 +130,7 @@ class ResponseReply:
         return b"event: response.%b\ndata: %b\n\n" % (kind.encode(), as_json(value))
 
     def _response(self, status: str) -> dict[str, Any]:
-        """The response without an answer; what was asked for without effect is not said to have any."""
+        """Return the response without an answer; what was asked for without effect is not said to have any."""
         return {
             **self.asked.heading("resp_", "response", "created_at"),
             "status": status,

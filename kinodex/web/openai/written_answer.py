@@ -38,7 +38,10 @@ class Written:
 
 
 def write(asked: Asked, answer: Answer) -> Written:
-    """An answer with the first ranges of its evidence; one to options begins with the letter, as programs expect."""
+    """Return an answer with the first ranges of its evidence.
+
+    One to options begins with the letter, as programs expect.
+    """
     options = asked.running.request.options
     if answer.option is not None:
         text = f"{answer.letter}. {options[answer.option]}"

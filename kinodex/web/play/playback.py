@@ -73,7 +73,7 @@ class PlayedVideos:
         return numbered(self._libraries, number, "library")
 
     async def file(self, number: int, video_id: str) -> PlayFile:
-        """The file of a video as it is now. Raises NotGiven, UnknownVideo, SourceError."""
+        """Return the file of a video as it is now. Raises NotGiven, UnknownVideo, SourceError."""
         from kinodex.pipeline.filesystems import is_remote
 
         library = self.library(number)

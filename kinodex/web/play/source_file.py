@@ -33,7 +33,9 @@ class PlayFile:
 
 
 def known_sources(library: Library, video: VideoRow) -> list[tuple[str, tuple[int | None, str] | None]]:
-    """A video's address and the copies that an ingest found, each with size and mark as it was read, if noted."""
+    """Return a video's address and the copies that an ingest found, each with size and mark as it was read, if
+    noted.
+    """
     places = [each for each in library.ingest_log.places(video) if each.video_id == video.video_id]
     return [(each.uri, (each.size_bytes, each.stamp) if each.stamp else None) for each in places]
 

@@ -161,7 +161,10 @@ def _engine(model: TextModel) -> Any:
 
 
 def _characters(model: TextModel) -> str:
-    """The characters that a recogniser knows, a line each, by its metadata or the file beside it; raises WrongModel."""
+    """Return the characters that a recogniser knows, a line each, by its metadata or the file beside it.
+
+    Raises WrongModel.
+    """
     detector, recogniser = _session(model.detector), _session(model.recogniser)
     held: str | None = recogniser.get_modelmeta().custom_metadata_map.get("character")
     if held is not None:

@@ -13,7 +13,7 @@ with words twice over have 1.3 to 2.2."""
 
 
 def is_loop(text: str) -> bool:
-    """True for a text that repeats itself more than people do.
+    """Return True for a text that repeats itself more than people do.
 
     It has a byte for each character: UTF-8 has three for one of Hindi or Georgian, of which two are always the same.
     """

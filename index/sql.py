@@ -98,7 +98,7 @@ def _views(library: LibraryReader) -> dict[str, View]:
 
 
 def _videos(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """The complete videos with the library's own columns."""
+    """Make a view of the complete videos with the library's own columns."""
     shown = [name for name in library.tables.schema("videos").names if name not in ("digests", "state", "start_s")]
     videos = library.video_columns(shown)
     rows = library.visible.videos()
@@ -129,7 +129,7 @@ def _segments(library: LibraryReader, connection: duckdb.DuckDBPyConnection, nam
 
 
 def _lines(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """All lines that are said, on screen or captions."""
+    """Make a view of the lines of all kinds."""
     selects = []
     names = library.speakers.names()
     spoken = pa.table(
@@ -151,7 +151,7 @@ def _lines(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: 
 
 
 def _plain(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """A table as it is."""
+    """Make a view of a table as it is."""
     rows = library.tables.rows(name)
     connection.register(
         name, rows.drop_columns([each for each in (ADDED_DIGEST, ROW_DIGEST) if each in rows.column_names])
@@ -159,7 +159,7 @@ def _plain(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: 
 
 
 def _extract(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """The rows of an extract; of parts without a reply none."""
+    """Make a view of the rows of an extract; of parts without a reply there are none."""
     rows = library.extracts.rows(name)
     connection.register(name, rows.filter(rows["fault"].is_null()).drop_columns(["fault"]))
 

@@ -21,7 +21,7 @@ def in_notebook() -> bool:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[Progress], None]]:
-    """A bar that shows the progress of a run, where this is a notebook and tqdm is installed; else nothing is shown."""
+    """Show the progress of a run as a bar where this is a notebook and tqdm is installed; else show nothing."""
     if not (in_notebook() and find_spec("tqdm")):
         yield lambda progress: None
         return

@@ -52,7 +52,7 @@ class _Vector(BaseModel):
     @field_validator("embedding")
     @classmethod
     def _check_length(cls, numbers: list[float]) -> list[float]:
-        """A vector without a length, or with one that overflows, has no unit vector."""
+        """Refuse a vector without a length, or with one that overflows: it has no unit vector."""
         if not 0 < sum(each * each for each in numbers) < math.inf:
             raise ValueError("has no direction")
         return numbers

@@ -48,7 +48,7 @@ class InParts(Request[R]):
         return reply.model_copy(update={self.parts[1]: kept}) if kept else reply
 
     def check(self, reply: R) -> None:
-        """A reply may leave things out, but not have parts of unknown ones, of one twice, or none at all."""
+        """Let a reply leave things out, but refuse parts of unknown ones, of one twice, or none at all."""
         numbers = [getattr(part, self.parts[2]) for part in getattr(reply, self.parts[1])]
         check_numbers(self.parts[2], numbers, self.numbers)
 

@@ -31,6 +31,8 @@ HOME = {
 }
 """The rooms that may import a library; LanceDB reads our tables too, and `kinodex/lancedb.py` is for its users."""
 NOT_PLAIN = re.compile(r"(What|Whatever|Whether|Whoever|Who|How)\b")
+NOUN = re.compile(r"(?:The|An?|True|False|All|One|Number of|Name of|Times of)\b.*")
+"""Beginnings of docstrings that say what is returned, without "Return"."""
 MAY_BE_WRONG = re.compile(
     rf'^\s*(?:from|import)\s+(?:{"|".join(ROOMS[:-1])})\b|"""\s*{NOT_PLAIN.pattern}', re.MULTILINE
 )
@@ -123,6 +125,18 @@ def test_docstrings_begin_with_a_plain_sentence(every_source: list[Source]) -> N
             if NOT_PLAIN.match(first):
                 wrong.append(f"{source.path}:{getattr(node, 'lineno', 1)} {first}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_docstrings_of_functions_begin_with_a_verb(sources: list[Source]) -> None:
+    nouns = [
+        f"{source.path}:{node.lineno} {found[0]}"
+        for source in sources
+        for node in source.documented()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not any("property" in ast.unparse(each) for each in node.decorator_list)
+        and (found := NOUN.match(ast.get_docstring(node) or ""))
+    ]
+    assert not nouns, "\n".join(nouns)
 
 
 def test_rooms_are_those_of_the_project(root: Path) -> None:

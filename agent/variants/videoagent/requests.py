@@ -82,7 +82,7 @@ class FindMissing(RunRequest[Missing]):
         return reply.model_copy(update={"frames": kept or reply.frames})
 
     def check(self, reply: Missing) -> None:
-        """A reply may describe too many frames: the first `most` count."""
+        """Count the first `most` frames of a reply that describes too many."""
         known = {segment.number for segment in self.segments}
         frames = reply.frames[: self.most]
         unknown = [each.segment for each in frames if each.segment not in known]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -25,7 +24,7 @@ from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.store.digests import OWN_ROW, as_text, own_hashes, read_video_digests
 from kinodex.index.store.filters import equal, other_than
 from kinodex.index.store.indexes import index_text
-from kinodex.index.store.leases import DEFAULT_LEASE, Lease
+from kinodex.index.store.leases import several_leases
 from kinodex.index.store.schema import ADDED_DIGEST, SPACE_KEY, VIDEO_DIGESTS, captions_schema, identity, vectors_table
 from kinodex.index.store.stored_digests import ROWS_AT_ONCE, read_digests
 
@@ -55,9 +54,7 @@ def use_space(library: Library, name: str, on_step: Callable[[str], None] = lamb
     Every video with frames must have vectors there (SpaceMismatch). Nobody else may write meanwhile (LibraryBusy).
     """
     before, space = library.fingerprint, library.space(name)
-    with ExitStack() as leases:
-        for lease in (*WRITERS, MAINTENANCE):
-            leases.enter_context(Lease(library.tables, lease, OWNER, DEFAULT_LEASE))
+    with several_leases(library.tables, (*WRITERS, MAINTENANCE), OWNER):
         if space.digest != before.digest:
             _check_whole(library, space)
             on_step("the old vectors become an addition")

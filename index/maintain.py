@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -23,7 +22,7 @@ from kinodex.index.library import Library
 from kinodex.index.purge import purge_table
 from kinodex.index.store.database import Tables
 from kinodex.index.store.indexes import AFTER_RUN, Thresholds, optimize, refresh
-from kinodex.index.store.leases import DEFAULT_LEASE, Lease
+from kinodex.index.store.leases import DEFAULT_LEASE, Lease, several_leases
 from kinodex.index.store.old_states import delete_uncommitted, has_uncommitted
 from kinodex.index.store.places import is_local
 from kinodex.index.store.schema import STAGES, check_columns, table_schemas
@@ -126,9 +125,7 @@ def maintain(
         on_step("looking at every row's video")
         before = health(library, deep)
         removed, notes = _remove(library, before.audit, discard_broken, deep)
-        with ExitStack() as others:
-            for name in WRITERS if keep_s == 0 else ():
-                others.enter_context(Lease(library.tables, name, OWNER, DEFAULT_LEASE))
+        with several_leases(library.tables, WRITERS if keep_s == 0 else (), OWNER):
             notes += _tidy(library, keep_s, purge, on_step)
         notes += _delete_uncommitted(library.tables)
         on_step("looking again")
@@ -222,9 +219,7 @@ def _delete_uncommitted(tables: Tables) -> list[str]:
     names = [name for name in tables.whole_names() if name not in UNGUARDED]
     found = [name for name in names if has_uncommitted(tables, name)]
     try:
-        with ExitStack() as leases:
-            for lease in WRITERS if found else ():
-                leases.enter_context(Lease(tables, lease, OWNER, DEFAULT_LEASE))
+        with several_leases(tables, WRITERS if found else (), OWNER):
             for name in found:
                 delete_uncommitted(tables, name)
     except LibraryBusy as error:

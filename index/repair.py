@@ -7,7 +7,6 @@ leftovers of an interrupted one, and reads their sources again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -27,7 +26,7 @@ from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.store.database import Tables
 from kinodex.index.store.held_tables import space_tables
 from kinodex.index.store.late_tables import create_table
-from kinodex.index.store.leases import DEFAULT_LEASE, Lease
+from kinodex.index.store.leases import several_leases
 from kinodex.index.store.places import is_local, place, table_names, table_place
 from kinodex.index.store.schema import STAGES, ZERO, primary_key, read_heading, table_schemas, vectors_table
 from kinodex.index.sweep import delete_doubles
@@ -87,9 +86,7 @@ def repair(uri: str, usual: Mapping[str, Any], read_facts: ReadFacts) -> Repair:
     made = [name for name in schemas if name not in there]
     if "leases" in made:
         tables.create("leases", schemas["leases"])
-    with ExitStack() as held:
-        for name in (MAINTENANCE, *WRITERS):
-            held.enter_context(Lease(tables, name, OWNER, DEFAULT_LEASE))
+    with several_leases(tables, (MAINTENANCE, *WRITERS), OWNER):
         for name in made:
             if name not in ("leases", "additions", "videos"):
                 create_table(tables, name, schemas[name])

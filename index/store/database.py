@@ -102,6 +102,8 @@ class Tables:
         self._wanted: dict[str, pa.Schema] = {}
         """Columns that tables which were opened should have."""
         self._is_whole = False
+        self._small: dict[str, tuple[State, pa.Table]] = {}
+        """All rows of small tables, in the state that was read last."""
 
     def expect(self, own: Mapping[str, pa.Schema]) -> None:
         """Check each table as it is opened, and all before the first commit: `own` are those of the library."""
@@ -359,6 +361,18 @@ class Tables:
         with storage_errors(self.uri):
             return self._scanner(name, where, columns, **options).to_table()
 
+    def small(self, name: str) -> pa.Table:
+        """Read all rows of a small table, once for each of its states: every commit looks at the leases."""
+        newest = self[name]
+        state = _state(newest)
+        known = self._small.get(name)
+        if known is None or known[0] != state:
+            with storage_errors(self.uri):
+                known = state, newest.to_table()
+            self._check_values(name, known[1])
+            self._small[name] = known
+        return known[1]
+
     def batches(
         self,
         name: str,
@@ -397,8 +411,7 @@ class Tables:
 
     def state(self, name: str) -> State:
         """Identify the newest state of a table, for caches: no other has it, of a table made again neither."""
-        newest = self[name]
-        return int(newest.version), newest.get_version()["timestamp"]
+        return _state(self[name])
 
     def stamp(self) -> Stamp | None:
         """Identify the newest states of all tables that searches read; None but on a local disk, where it is quick."""
@@ -413,6 +426,10 @@ class Tables:
                 return 0, None
             known, mark = self[name], self._open[name][1]
         return known.version, mark
+
+
+def _state(table: LanceDataset) -> State:
+    return int(table.version), table.get_version()["timestamp"]
 
 
 def data_bytes(table: LanceDataset) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +22,7 @@ from functools import partial
 from types import MappingProxyType, TracebackType
 from typing import Any
 
+import pyarrow.compute as pc
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random
 
 from kinodex.index.errors import LeaseLost, LibraryBusy, LibraryError, StorageError, StorageFull
@@ -50,21 +51,23 @@ BROKEN_OFF = {"beat": -1}
 class Lease:
     """A lease, held within its `with` block. `check_lease` takes its `token`, in any process."""
 
-    def __init__(self, tables: Tables, name: str, owner: str, pace: Pace) -> None:
+    def __init__(self, tables: Tables, name: str, owner: str, pace: Pace, fences: bool = True) -> None:
         self.name = name
         self.token = uuid.uuid4().hex
+        self.is_taken_over = False
         self._tables = tables
         self._owner = owner
         self._pace = pace
+        self._fences = fences
         self._ended = threading.Event()
         self._heart = threading.Thread(target=self._beat, name=f"lease {name}", daemon=True)
 
     def __enter__(self) -> Lease:
         try:
-            is_taken_over = take(self._tables, self.name, self.token, self._owner, self._pace)
+            self.is_taken_over = take(self._tables, self.name, self.token, self._owner, self._pace)
             self._heart.start()
-            if is_taken_over:
-                _fence(self._tables, self.token)
+            if self.is_taken_over and self._fences:
+                _fence(self._tables, [self.token])
             self._tables.guards[self.name] = self.check
         except (StorageError, StorageFull, RuntimeError):  # it may have been taken; or there is no memory for a thread
             self._leave()
@@ -102,6 +105,19 @@ class Lease:
                 beat += 1
             except LibraryError:
                 continue  # the store may answer the next time; if not, the next use of the library reports it
+
+
+@contextmanager
+def several_leases(tables: Tables, names: Iterable[str], owner: str) -> Iterator[None]:
+    """Hold several leases; what holders before may be about to commit is ended once, when all are taken.
+
+    One that is given back before that is marked as broken off, for its next holder to do so.
+    """
+    with ExitStack() as held:
+        leases = [held.enter_context(Lease(tables, name, owner, DEFAULT_LEASE, fences=False)) for name in names]
+        if taken_over := [lease.token for lease in leases if lease.is_taken_over]:
+            _fence(tables, taken_over)
+        yield
 
 
 @contextmanager
@@ -152,12 +168,12 @@ def guard(tables: Tables, name: str, token: str) -> None:
     tables.guards[name] = partial(check_lease, tables, name, token)
 
 
-def _fence(tables: Tables, token: str) -> None:
+def _fence(tables: Tables, tokens: Sequence[str]) -> None:
     """End what the holder before may be about to commit; where that fails, the next holder has to do it."""
     try:
         tables.fence()
     except LibraryError:
-        LEFT.unfenced.add(token)
+        LEFT.unfenced.update(tokens)
         raise
 
 
@@ -186,7 +202,8 @@ def _wait_for_end(tables: Tables, row: Mapping[str, Any], pace: Pace) -> Mapping
 
 
 def _row(tables: Tables, name: str) -> Mapping[str, Any] | None:
-    rows = tables.rows("leases", equal("name", name)).to_pylist()
+    leases = tables.small("leases")
+    rows = leases.filter(pc.equal(leases["name"], name)).to_pylist()
     return rows[0] if rows else None
 
 

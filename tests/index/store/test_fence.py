@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 
@@ -16,7 +16,7 @@ from kinodex.index.remove import remove_videos
 from kinodex.index.rows import SourceRow
 from kinodex.index.store.database import Tables
 from kinodex.index.store.filters import equal
-from kinodex.index.store.leases import Pace
+from kinodex.index.store.leases import Pace, several_leases
 from tests.support.libraries.random_library import WHEN, made, write
 
 SLOW = Pace(beat_s=3600.0, patience_s=3600.0)
@@ -105,7 +105,8 @@ def test_a_worker_of_a_run_that_lost_its_lease_appends_nothing(library: Library)
     assert health(Library.open(library.uri)).problems == ()
 
 
-def test_a_worker_that_outlives_its_run_which_failed_appends_nothing(library: Library) -> None:
+@pytest.mark.parametrize("names", [("ingest",), ("maintain", "ingest", "add captions")])
+def test_a_worker_that_outlives_its_run_which_failed_appends_nothing(library: Library, names: Sequence[str]) -> None:
     worker = Library.open(library.uri)
     lease = library.lease("ingest", "the first run", SLOW)
     with ExitStack() as runs:
@@ -116,7 +117,7 @@ def test_a_worker_that_outlives_its_run_which_failed_appends_nothing(library: Li
         def stopped_after_the_check() -> None:
             check()
             lease.__exit__(KeyError, KeyError(), None)
-            runs.enter_context(Library.open(library.uri).lease("ingest", "the second run"))
+            runs.enter_context(several_leases(Library.open(library.uri).tables, names, "the second run"))
 
         worker.tables.guards["ingest"] = stopped_after_the_check
         with pytest.raises(LeaseLost, match="the second run"):

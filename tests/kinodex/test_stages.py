@@ -125,11 +125,12 @@ from typing import Annotated
 from pydantic import Field
 
 from kinodex import AddedRows, Flag, Stage, StageWork
-from tests.support.libraries.random_library import caption
 
 
 class Counting(StageWork):
     def rows_of(self, video):
+        from tests.support.libraries.random_library import caption
+
         numbers = [each.segment_no for each in self.library.segments(video.video_id)]
         rows = [caption(number, f"{{self.stage.words}} {{number}}") for number in numbers]
         return AddedRows(rows, len(rows))

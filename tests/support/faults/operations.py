@@ -37,9 +37,8 @@ from kinodex.jobs.metadata.update import set_metadata
 from kinodex.jobs.text_import.captions import read_captions
 from kinodex.jobs.text_import.run import import_text
 from kinodex.pipeline.sources import list_sources
-from kinodex.sketch.render import render_film
-from kinodex.sketch.script import write_script
 from tests.support.faults.crew import space as new_space
+from tests.support.libraries.corpus import draw_film
 from tests.support.libraries.freeze import _shown
 from tests.support.libraries.random_library import (
     OTHER_DIM,
@@ -76,7 +75,7 @@ def give(folder: Path) -> Given:
     (folder / "films").mkdir(parents=True)
     given = Given(folder)
     for number, film in enumerate(given.films):
-        render_film(write_script(f"film-{number}", 2.0, number), Path(film))
+        draw_film(Path(film), 2.0, number)
     (folder / "metadata.csv").write_text("video,camera,year\nfilm aaaa,north,2026\nfilm bbbb,south,2025\n")
     (folder / "captions.json").write_text('{"a": ["a key", "a door"], "new": ["a bird"]}')
     return given

@@ -40,7 +40,8 @@ class Kind:
     is_line: bool = False
     """Its rows are lines: a text with a start and an end. The next three are about lines."""
     is_verbatim: bool = False
-    """The video itself says or shows the text, so a confidence says how well it was heard or read, and no more."""
+    """Its text is heard or read in the video, not a description of it. A confidence is then one in the reading, and
+    agents are not told it."""
     is_quoted_with_frames: bool = True
     """Agents get its lines together with the frames of the same time, unless they describe those frames."""
     forgives_typos: bool = False

@@ -139,7 +139,7 @@ def _lines(library: LibraryReader, connection: duckdb.DuckDBPyConnection, name: 
     for source in LINE_KINDS:
         if not present(library.tables, [source]):
             continue
-        said = [name for name in ("speaker", "language") if name in library.tables.schema(source).names]
+        said = [name for name in ("speaker", "language", "confidence") if name in library.tables.schema(source).names]
         view = f"_{source}"
         _shown(library, connection, view, source, ["video_id", "start_s", "end_s", "text", "model", *said], source)
         selects.append(f"SELECT *, '{source}' AS kind FROM {_quoted(view)}")

@@ -122,7 +122,7 @@ class Ground(Films):
     """Find the ranges of time that fit a text best, by a search or by an agent."""
 
     text: Annotated[Text, Flag('What happens, in words: "the goal is scored".', is_argument=True)]
-    in_: Annotated[str, Flag("Where to look: frames, words (said, on screen and captions), or all.", "--in")] = Field(
+    in_: Annotated[str, Flag("Where to look: frames, words (lines of all kinds), or all.", "--in")] = Field(
         default=ALL, validation_alias="in", serialization_alias="in"
     )
     k: Annotated[int, Flag("Number of ranges.", "-k")] = Field(default=5, ge=1, le=MOST_RANGES)

@@ -392,9 +392,7 @@ class Extracts(Written):
     search: Annotated[str | None, Flag("Instead: moments of each video that these words find.")] = None
     hits: Annotated[int, Flag("Moments of a video that --search finds.", "-k")] = Field(default=5, ge=1, le=1000)
     frames_a_part: Annotated[int, Flag("Frames of a part that the model is shown.")] = Field(default=8, ge=0, le=64)
-    lines_a_part: Annotated[int, Flag("Lines of a part, said, on screen and captions, that it is given.")] = Field(
-        default=60, ge=0, le=1000
-    )
+    lines_a_part: Annotated[int, Flag("Lines of text of a part that it is given.")] = Field(default=60, ge=0, le=1000)
     retry_failed: Annotated[bool, Flag("Also the parts of which no reply could be used before.", "--retry-failed")] = (
         False
     )
@@ -439,16 +437,11 @@ class Extracts(Written):
 
 
 STAGES: Mapping[str, type[Stage]] = {
-    "captions": Captions,
-    "detections": Detections,
-    "sentences": Sentences,
-    "speech": Speech,
-    "screen_text": ScreenText,
-    "shots": Shots,
-    "chapters": Chapters,
-    "vectors": Vectors,
-    "clips": Clips,
-    "map": Map,
+    stage.name: stage
+    for stage in (
+        *(Captions, Detections, Sentences, Speech, ScreenText),
+        *(Shots, Chapters, Vectors, Clips, Map),
+    )
 }
 """The stages of `kinodex add`, in the order of `--help`; extracts have a verb of their own."""
 

@@ -200,8 +200,7 @@ class LibraryTools:
         found = self.library.lines.rows(row.video_id, QUOTED_KINDS, start_s, end_s)
         rows = sorted(map(replies.Line.of, found), key=lambda line: line.start_s)
         lines, cut = page(rows, replies.Line, "lines", offset)
-        is_heard = bool(rows or self.library.speech(row.video_id))
-        missing = None if is_heard else self._missing("speech", [row.video_id])
+        missing = None if self.library.speech(row.video_id) else self._missing("speech", [row.video_id])
         return _reply_of(replies.Lines, row, lines=lines, cut=cut, missing=missing)
 
     def captions(

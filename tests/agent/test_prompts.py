@@ -154,7 +154,7 @@ def cached_part(kind: Any) -> str:
 
 
 def test_replies_that_were_cached_before_are_still_found() -> None:
-    """A prompt, a field, or the docstring of a reply or tool (a schema's description) has changed, else.
+    """If this fails, a prompt, a field, or the docstring of a reply or tool (a schema's description) has changed.
 
     Users then pay for every such reply again: change the value here only if that is what you want.
     """

@@ -27,9 +27,11 @@ from kinodex.agent.protocol.videos import ScoredSegment, Segment, Video
 from kinodex.agent.replies.schema import NAMED
 from kinodex.agent.requests.judge_moments import FoundMoment
 from kinodex.agent.variants.videoagent2.requests import Toolbox
-from kinodex.index.kinds import LINE_KINDS
+from kinodex.index.kinds import KindName
 
 STORED = (640, 360)
+SAMPLE_KINDS: tuple[KindName, ...] = ("speech", "screen_text", "captions")
+"""Kinds of the lines of an instance: a new kind changes none of the prompts that are compared with earlier ones."""
 QUESTION = Question("What colour is the kite?", ("red", "blue"))
 OPEN_QUESTION = Question("What happens to the kite?")
 FILM = Video("a" * 32, "kites", 0.0, 5000.0)
@@ -113,7 +115,7 @@ def of_full_size(kind: type[Request[Any]], count: int = 7) -> Any:
         "segments": segments,
         "notes": tuple(Note(FILM.video_id, each.start_s, each.end_s, "captions", "a kite") for each in segments),
         "subtitles": tuple(
-            Note(FILM.video_id, each.start_s, each.end_s, LINE_KINDS[at % len(LINE_KINDS)], "a kite")
+            Note(FILM.video_id, each.start_s, each.end_s, SAMPLE_KINDS[at % len(SAMPLE_KINDS)], "a kite")
             for at, each in enumerate(segments)
         ),
         "moments": tuple(

@@ -125,12 +125,23 @@ def check(faults: Sequence[Fault]) -> int:
         old, new = (sum(text.count(each) for text in texts) for each in (fault.old, fault.new))
         if old != 1 or new:
             wrong.append(f"{fault.id} old {old} times, new {new} times")
+        elif not is_test(fault.caught_by):
+            wrong.append(f"{fault.id} there is no test {fault.caught_by}")
         elif fault.old in fault.new or fault.new in fault.old:
             wrong.append(f"{fault.id} one of its texts holds the other")
     if len({fault.id for fault in faults}) < len(faults):
         wrong.append("an id is there twice")
     print("\n".join([*wrong, f"{len(faults)} faults, {len(wrong)} wrong"]))
     return 1 if wrong else 0
+
+
+def is_test(name: str | None) -> bool:
+    """Return True for the name of a test that is there, and for None."""
+    if name is None:
+        return True
+    file, _, function = name.partition("::")
+    path = ROOT / file
+    return path.is_file() and f"def {function.partition('[')[0]}(" in read_text(path)
 
 
 def chosen_faults(ids: Sequence[str]) -> list[Fault]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kinodex.index.errors import QueryError, UnknownVideo
+from kinodex.index.kinds import LINE_KINDS
 from kinodex.index.library import Library
 from kinodex.index.rows import Scope
 from kinodex.index.search.typos import forgiving_query
@@ -87,10 +88,13 @@ def test_lines_are_found_by_meaning_and_what_both_find_comes_first(worded):
 
 def test_the_search_of_everything_takes_meaning_in(worded):
     vector = unit_vectors(1, 9)[0].astype(np.float32)
-    frames, _, said, shown, captions = worded.search.by_each("hound", vector, meaning=MODEL.meaning("hound"), k=5)
-    assert (texts(said), texts(captions)) == (["the hound ran into the snow"], ["a puppy in a car"])
-    assert (len(frames), shown) == (5, [])
-    assert worded.search.by_each("hound", vector, k=5)[4] == []
+    places = ("frames", "clips", *LINE_KINDS)
+    found = dict(zip(places, worded.search.by_each("hound", vector, meaning=MODEL.meaning("hound"), k=5), strict=True))
+    assert texts(found["speech"]) == ["the hound ran into the snow"]
+    assert texts(found["captions"]) == ["a puppy in a car"]
+    assert (len(found["frames"]), found["screen_text"]) == (5, [])
+    by_words = dict(zip(places, worded.search.by_each("hound", vector, k=5), strict=True))
+    assert by_words["captions"] == []
     hits = worded.search.hybrid("automobile", vector, k=40, meaning=MODEL.meaning("automobile"))
     assert {"we drove the car home", "CAR WASH", "a puppy in a car"} <= set(texts(hits))
 

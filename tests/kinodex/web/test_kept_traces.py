@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +34,14 @@ def test_keys_are_given_once_by_all_servers_of_a_folder(tmp_path):
     for each in threads:
         each.join()
     assert sorted(keys, key=lambda key: int(key[1:])) == [f"q{number}" for number in range(1, 81)]
+    with (tmp_path / "last_key").open("r+") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        waiting = threading.Thread(target=lambda: keys.append(shelves[0].new_key()))
+        waiting.start()
+        waiting.join(0.5)
+        assert waiting.is_alive(), "another server is between reading the last key and writing the next"
+    waiting.join()
+    assert keys[-1] == "q81"
     shelves[0].save(0, facts("q141", state="done"))
     (tmp_path / "last_key").write_text("")
     assert shelves[0].new_key() == "q142", "they go on where the count is lost"

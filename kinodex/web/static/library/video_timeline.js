@@ -21,6 +21,8 @@ import { TimeWindow } from "viewer/library/video_window.js";
 const LEAST_S = 4;
 const MOST_LABELS = 6;
 const COLOURS = 6;
+/** Colours of labels that no kind of lines of NAMES has. */
+const SPARE = [4, 5];
 const NAMES = { ink: "--ink", muted: "--muted", grid: "--grid", now: "--c1", speech: "--c0", screen_text: "--c3", captions: "--c2", found: "--c1" };
 
 /**
@@ -143,7 +145,7 @@ function textTracks(data) {
   return [
     rangesRow(`${named}: ${amount(shown.length)}`, shown, (colours) => colours.muted, 0.18),
     ...data.lines.map(({ kind, label, rows }, at) =>
-      rangesRow(`${capitalised(label)}: ${amount(rows.length)}`, rows, (colours) => colours[kind] ?? colours.labels[at % COLOURS]),
+      rangesRow(`${capitalised(label)}: ${amount(rows.length)}`, rows, (colours) => colours[kind] ?? colours.labels[SPARE[at % SPARE.length]]),
     ),
   ].filter((each) => each.ranges.length);
 }

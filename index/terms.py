@@ -131,5 +131,6 @@ def with_terms(rows: pa.Table) -> pa.Table:
     import pyarrow as pa  # which agents, who only cut queries, do without
 
     texts = [rows[name].to_pylist() for name in TEXTS if name in rows.column_names]
-    lines = [" ".join(line_terms(" ".join(line))) for line in zip(*texts, strict=True)]
-    return rows.set_column(at, rows.schema.field(at), pa.array(lines, pa.string()))
+    lines = [" ".join(line) for line in zip(*texts, strict=True)]
+    terms = {line: " ".join(line_terms(line)) for line in set(lines)}  # a sign on screen is read in many frames
+    return rows.set_column(at, rows.schema.field(at), pa.array([terms[line] for line in lines], pa.string()))

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 TRANSIENT = frozenset({408, 409, 429})
 CLIPPED_CHARACTERS = 300
+READ_CHARACTERS = 100_000
+"""Of a text that is clipped: a server may send megabytes, and to look for secrets in all of them takes seconds."""
 NEAREST = 5
 COMPLETIONS = "chat completions"
 """What a server is asked for, unless it is something else."""
@@ -44,7 +46,10 @@ READERS = "`kinodex agents` says which agents read only text"
 
 def clip(value: object, role: Role) -> str:
     """Any text in one line of a readable length; a server may quote the role's secrets in its own."""
-    line = " ".join(redact(str(value), role.secrets).split())
+    whole = str(value)
+    if len(whole) > READ_CHARACTERS:
+        whole = whole[:READ_CHARACTERS].rsplit(maxsplit=1)[0]  # without the word that the cut goes through
+    line = " ".join(redact(whole, role.secrets).split())
     return line if len(line) <= CLIPPED_CHARACTERS else line[: CLIPPED_CHARACTERS - 1] + "…"
 
 

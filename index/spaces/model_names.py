@@ -66,6 +66,12 @@ def absolute_name(name: str) -> str:
     return f"{kind}{separator}{found.absolute()}"
 
 
+def check_local(name: str) -> None:
+    """Raise WeightsMissing or BadCheckpoint for a name of a folder that holds no model; other names pass."""
+    if name.startswith(LOCAL):
+        _check_folder(name, Path(name.removeprefix(LOCAL)))
+
+
 def model_name(open_clip: ModuleType, name: str) -> ModelName:
     """Check the name of a space as far as possible without loading anything."""
     name = absolute_name(name)
@@ -73,7 +79,7 @@ def model_name(open_clip: ModuleType, name: str) -> ModelName:
         _check_folder(name, BUILTIN)
         return ModelName(name, f"{LOCAL}{BUILTIN}")
     if name.startswith(LOCAL):
-        _check_folder(name, Path(name.removeprefix(LOCAL)))
+        check_local(name)
         return ModelName(name, name)
     if name.startswith(HUB):
         if name.count("/") != 1 or name.endswith("/"):

@@ -136,6 +136,16 @@ def test_an_ingest_or_a_further_space_exports_the_tower_and_says_so_or_leaves_it
     assert_agree(Library.open(str(other)).load_space(space, "text"), torch_space)
 
 
+def test_a_folder_that_holds_no_model_is_said_before_a_child_is_started(
+    kinodex: Kinodex, film: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    for name, says in (("nowhere", "there is no such folder"), ("empty", "holds no open_clip_config.json")):
+        ran = kinodex("ingest", film, "--library", tmp_path / "library", "--space", f"local-dir:{tmp_path / name}")
+        assert ran.code != 0 and says in ran.error_line
+        assert "exporting" not in ran.err
+
+
 def test_an_ingest_on_a_cpu_takes_the_image_tower_that_its_library_carries(library, model):
     assert isinstance(load_embedder(f"local-dir:{model}", "cpu", library), Space), "a small model is torch's"
     assert carry_towers(library, library.fingerprint, ["image"]).exported == ("image",)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from kinodex.index.library import Library
+from tests.support.command import Kinodex
 from tests.support.house.once import made_once
 
 pytestmark = pytest.mark.slow
@@ -54,16 +55,19 @@ def same(text: str) -> str:
     return PLACE.sub("LIBRARY", text)
 
 
-def test_every_command_that_the_demo_prints_gives_what_stands_below_it(demo: Demo) -> None:
+def test_every_command_that_the_demo_prints_gives_what_stands_below_it(
+    demo: Demo, kinodex: Kinodex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(demo.folder)
     steps = re.findall(r"^\d+\. kinodex (.+)\n((?:.+\n)+)", demo.printed, re.MULTILINE)
     assert [step.split()[0] for step, _ in steps] == ["ingest", "search", "ask", "ask", "ask"]
     for command, below in steps[1:]:
-        again = printed(demo.folder, [*KINODEX, *shlex.split(command)])
-        assert same(re.sub(r"truth .*\n", "", below)) == same(again), command
+        again = kinodex(*shlex.split(command))
+        assert (again.code, same(again.out)) == (0, same(re.sub(r"truth .*\n", "", below))), command
     assert len(Library.open(str(demo.folder / "demo" / "library")).videos()) == 3
     evidence = demo.folder / "demo" / "evidence"
     assert all(path.read_bytes()[:2] == b"\xff\xd8" for path in evidence.iterdir())
-    assert "the films are in demo/films already" in printed(demo.folder, [*KINODEX, "demo", "demo"])
+    assert "the films are in demo/films already" in kinodex("demo", "demo").out
 
 
 def test_the_end_of_the_demo_is_as_the_readme_has_it(demo: Demo, root: Path) -> None:

@@ -28,7 +28,7 @@ from tests.support.servers.ray_node import RayCluster, cluster, ingest, kill, lo
 VIDEOS = int(os.environ.get("KINODEX_KILL_VIDEOS", "10"))
 ROUNDS = int(os.environ.get("KINODEX_KILL_ROUNDS", "1"))
 KILLS_A_ROUND = 2 if ROUNDS == 1 else 4
-LONGEST_PEACE_S = 2.0
+LONGEST_PEACE_S = 1.0
 EARLY = 0.2
 """The part of the kills that come at any time, not only once videos are being read."""
 SWAPS = 0.3
@@ -36,12 +36,12 @@ SWAPS = 0.3
 SEED = int(os.environ.get("KINODEX_KILL_SEED", "1"))
 SOME_FAILED = 3
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
-CUT = ("--anyway", "--set", "cut_s=20", "--set", "bundle=2")
+CUT = ("--anyway", "--set", "cut_s=8", "--set", "bundle=2")
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory, media_or_none: Path | None) -> Path:
-    return make_corpus(tmp_path_factory.mktemp("corpus") / "films", VIDEOS, media_or_none, length_s=30.0)
+    return make_corpus(tmp_path_factory.mktemp("corpus") / "films", VIDEOS, media_or_none, length_s=16.0)
 
 
 @pytest.fixture(scope="module")

@@ -181,7 +181,7 @@ Shown = tuple[float, float, int]
 
 @pytest.fixture(scope="module", params=FILMS)
 def hard(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return grey_film(tmp_path_factory.mktemp("film") / request.param, *FILMS[request.param], length_s=6)
+    return grey_film(tmp_path_factory.mktemp("film") / request.param, *FILMS[request.param], length_s=4)
 
 
 def pictures(path: Path) -> list[Shown]:

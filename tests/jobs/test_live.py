@@ -181,12 +181,14 @@ def test_a_killed_watch_goes_on_without_a_gap_or_a_double(
     arguments = (str(path), "--live", "--library", str(place), "--space", "builtin", "--anyway", "--json", "--stall")
     content = (streams / "film.ts").read_bytes()
     path.write_bytes(content[: len(content) // 2])
-    watching = start(*arguments, "60")
-    assert watching.stdout is not None
+    watching = start(*arguments, "15")
+    assert watching.stdout is not None and watching.stderr is not None
     first = json.loads(watching.stdout.readline())
     assert first["frames"] and first["recorded_at"]
     watching.send_signal(signal.SIGKILL)
-    watching.communicate()
+    watching.wait()
+    for pipe in (watching.stdout, watching.stderr):  # which its reader holds until the stall
+        pipe.close()
     with path.open("ab") as file:
         file.write(content[len(content) // 2 :])
     library = Library.open(str(place))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -25,20 +26,41 @@ from tests.support.models.text_tokenizers import KINDS, same_ids, write_sentence
 
 open_clip, torch = late(import_open_clip), late("torch")
 VISION = {"image_size": 32, "layers": 1, "width": 32, "patch_size": 32, "head_width": 32}
-TEXT = {"context_length": 24, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 2}
+WORDS, FEW_WORDS, FEW_MERGES = 49408, 1514, 1000
+TEXT = {"context_length": 24, "width": 32, "heads": 2, "layers": 2}
 
 
-def space_of(*, custom: bool = False, attributes: Any = (), quick_gelu: bool = False, **options: Any) -> Space:
-    """Make a space of a small model with random weights, none of them 0 or 1, whose text tower has these options."""
+@pytest.fixture(scope="module")
+def few_words(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The tokenizer of open_clip with the first thousand of its merges: to write all takes half a second a tower."""
+    merges = gzip.decompress(Path(open_clip.tokenizer.default_bpe()).read_bytes()).splitlines()
+    path = tmp_path_factory.mktemp("words") / "merges.txt.gz"
+    path.write_bytes(gzip.compress(b"\n".join(merges[: FEW_MERGES + 1])))
+    return open_clip.tokenizer.SimpleTokenizer(str(path), context_length=24)
+
+
+def space_of(
+    tokenizer: Any = None,
+    *,
+    custom: bool = False,
+    attributes: Any = (),
+    quick_gelu: bool = False,
+    **options: Any,
+) -> Space:
+    """Make a space of a small model with random weights, none of them 0 or 1, whose text tower has these options.
+
+    Its tokenizer is that of open_clip unless another is given.
+    """
+    tokenizer = tokenizer or open_clip.tokenizer.SimpleTokenizer(context_length=24)
+    text = TEXT | {"vocab_size": tokenizer.vocab_size} | options
     kind = open_clip.model.CustomTextCLIP if custom else open_clip.model.CLIP
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(4)
-        model = kind(32, dict(VISION), TEXT | options, quick_gelu=quick_gelu).eval()
+        model = kind(32, dict(VISION), text, quick_gelu=quick_gelu).eval()
         for weight in model.parameters():
             weight.data += 0.2 * torch.randn_like(weight)
     for name, value in dict(attributes).items():
         setattr(model.text, name, value)
-    tokenizer = open_clip.tokenizer.SimpleTokenizer(context_length=24)
     return Space(Fingerprint("small", "", "", "", 32), model, None, tokenizer, torch.device("cpu"))
 
 
@@ -68,8 +90,8 @@ def squared_but_in_a_trace(_module: Any, _given: Any, states: Any) -> Any:
 
 
 @pytest.mark.slow
-def test_a_tower_that_gives_other_vectors_is_refused_with_text_and_figure(tmp_path):
-    space = space_of()
+def test_a_tower_that_gives_other_vectors_is_refused_with_text_and_figure(tmp_path, few_words):
+    space = space_of(few_words)
     space.text_parts()[0].ln_final.register_forward_hook(squared_but_in_a_trace)
     with pytest.raises(ExportRefused, match=r"text tower of small .*its vector of '.*' has a cosine of -?0\.\d{5} to"):
         export_text_tower(space, tmp_path)
@@ -88,8 +110,8 @@ def test_a_text_encoder_of_transformers_is_cut_into_parts_and_takes_texts_withou
 
 
 @pytest.mark.slow
-def test_a_tower_that_torch_cannot_export_is_refused_in_a_line(tmp_path):
-    space = space_of()
+def test_a_tower_that_torch_cannot_export_is_refused_in_a_line(tmp_path, few_words):
+    space = space_of(few_words)
     space.text_parts()[0].ln_final.register_forward_hook(lambda _module, _given, states: torch.fft.fft(states).real)
     with pytest.raises(ExportRefused, match=r"^torch cannot export the text tower of small: \w+: .*fft") as error:
         export_text_tower(space, tmp_path)
@@ -145,7 +167,7 @@ TWO_WAYS = {"no_causal_mask": True, "pool_type": "last", "proj_bias": True}
 OPTIONS: dict[str, dict[str, Any]] = {
     "quick gelu": {"quick_gelu": True},
     "as SigLIP": TWO_WAYS | {"act_kwargs": {"approximate": "tanh"}, "norm_kwargs": {"eps": 1e-3}},
-    "pooled at the end token": {"pool_type": "eos", "eos_id": 49407},
+    "pooled at the end token": {"pool_type": "eos", "eos_id": FEW_WORDS - 1},
     "pooled at the first": {"no_causal_mask": True, "pool_type": "first", "custom": True},
     "no projection": {"proj_type": "none", "layers": 1},
     "layer scale": {"ls_init_value": 0.3, "mlp_ratio": 2.5},
@@ -158,8 +180,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", OPTIONS)
-def test_vectors_are_those_of_torch(tmp_path, kind):
-    space = space_of(**OPTIONS[kind])
+def test_vectors_are_those_of_torch(tmp_path, kind, few_words):
+    space = space_of(few_words, **OPTIONS[kind])
     tower = opened(space, export_text_tower(space, tmp_path), tmp_path)
     texts = ["a red boat", "", "two dogs " * 30]
     expected = space.embed_text(texts)

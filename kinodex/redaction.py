@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 MASK = "***"
@@ -105,6 +106,12 @@ def _plain_query(query: re.Match[str]) -> str:
 
 def _known_secrets(secrets: Iterable[str]) -> list[str]:
     """List these values and those of the environment's keys (a path is none), the longest first."""
-    named = (value.strip() for name, value in os.environ.items() if _KEY_NAME.search(name.upper()))
+    named = (value.strip() for name, value in os.environ.items() if _is_key(name))
     values = {*secrets, *(value for value in named if not os.access(value, os.F_OK))}
     return sorted((value for value in values if len(value) >= SHORTEST), key=len, reverse=True)
+
+
+@cache
+def _is_key(name: str) -> bool:
+    """Return True for a variable named as a key; remembered, for every text that is shown asks this of all of them."""
+    return _KEY_NAME.search(name.upper()) is not None

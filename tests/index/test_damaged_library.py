@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -25,12 +26,19 @@ DEEP = "[" * 100_000 + "]" * 100_000
 DEEP_OBJECT = '{"a":' * 100_000 + "1" + "}" * 100_000
 
 
-@pytest.fixture
-def frozen(root: Path, tmp_path: Path) -> str:
+@pytest.fixture(scope="module")
+def unpacked(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library with rows in every table."""
+    folder = tmp_path_factory.mktemp("unpacked")
     with tarfile.open(root / "tests" / "data" / "libraries" / f"{NEWEST}.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    return str(tmp_path / "library")
+        archive.extractall(folder, filter="data")
+    return folder / "library"
+
+
+@pytest.fixture
+def frozen(unpacked: Path, tmp_path: Path) -> str:
+    """A copy of it to damage."""
+    return str(shutil.copytree(unpacked, tmp_path / "library"))
 
 
 def note(uri: str, name: str, key: str, text: str) -> None:

@@ -178,17 +178,16 @@ def test_a_killed_watch_goes_on_without_a_gap_or_a_double(
     streams: Path, finished: tuple[list[int], list[float], Any], tmp_path: Path
 ) -> None:
     path, place = tmp_path / "film.ts", tmp_path / "library"
-    arguments = (str(path), "--live", "--library", str(place), "--space", "builtin", "--anyway", "--json", "--stall")
+    options = ("--live", "--space", "builtin", "--anyway", "--json", "--stall", "3")
+    arguments = (str(path), "--library", str(place), *options)
     content = (streams / "film.ts").read_bytes()
     path.write_bytes(content[: len(content) // 2])
-    watching = start(*arguments, "15")
-    assert watching.stdout is not None and watching.stderr is not None
+    watching = start(*arguments)
+    assert watching.stdout is not None
     first = json.loads(watching.stdout.readline())
     assert first["frames"] and first["recorded_at"]
     watching.send_signal(signal.SIGKILL)
-    watching.wait()
-    for pipe in (watching.stdout, watching.stderr):  # which its reader holds until the stall
-        pipe.close()
+    watching.communicate()
     with path.open("ab") as file:
         file.write(content[len(content) // 2 :])
     library = Library.open(str(place))
@@ -204,7 +203,7 @@ def test_a_killed_watch_goes_on_without_a_gap_or_a_double(
         assert sweep(library) == 1
     assert audit(library).problems == ()
 
-    again = start(*arguments, "3")
+    again = start(*arguments)
     out, err = again.communicate(timeout=120)
     assert again.returncode == 0, err
     assert sum(json.loads(line)["frames"] for line in out.splitlines()) == FILM_S - video.frames

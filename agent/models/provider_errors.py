@@ -48,7 +48,9 @@ def clip(value: object, role: Role) -> str:
     """Any text in one line of a readable length; a server may quote the role's secrets in its own."""
     whole = str(value)
     if len(whole) > READ_CHARACTERS:
-        whole = whole[:READ_CHARACTERS].rsplit(maxsplit=1)[0]  # without the word that the cut goes through
+        begin = whole[:READ_CHARACTERS]
+        *_, last = begin.rsplit(maxsplit=1) or [""]
+        whole = begin.removesuffix(last) or begin  # without the word that the cut goes through
     line = " ".join(redact(whole, role.secrets).split())
     return line if len(line) <= CLIPPED_CHARACTERS else line[: CLIPPED_CHARACTERS - 1] + "…"
 

@@ -66,6 +66,10 @@ def test_text_is_clipped_to_one_line_without_what_the_endpoint_was_given(monkeyp
     assert provider_errors.clip(said, role) == "*** *** ***, ***, ***, ***"
     at_the_end = "x " * (provider_errors.CLIPPED_CHARACTERS // 2 - 4) + "marked-key-1"
     assert "marked" not in provider_errors.clip(at_the_end, role), "cut first, half of it would stay"
+    for space in " \n":
+        far = space * (provider_errors.READ_CHARACTERS - 4) + "marked-key-1"
+        assert provider_errors.clip(far, role) == "", "nor does half of it where reading ends"
+    assert provider_errors.clip("x" * 2 * provider_errors.READ_CHARACTERS, role) == "x" * 299 + "…"
 
 
 def test_an_unknown_model_is_met_with_the_nearest_names_and_a_web_page_is_no_completion() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from multiprocessing import get_context
+from multiprocessing.queues import SimpleQueue
 from multiprocessing.synchronize import Barrier
 
 import pytest
@@ -133,7 +134,7 @@ def test_a_process_elsewhere_is_watched(library, tables):
         assert "nobody holds it" in holder.check()
 
 
-def _race(uri: str, mine: int, start: Barrier, wins: list[list[int]]) -> None:
+def _race(uri: str, mine: int, start: Barrier, wins: SimpleQueue[tuple[int, int]]) -> None:
     library = Library.open(uri)
     for name in ("new", "known"):
         for number in range(ROUNDS):
@@ -144,7 +145,7 @@ def _race(uri: str, mine: int, start: Barrier, wins: list[list[int]]) -> None:
             except LibraryBusy:
                 start.wait(30)
             else:
-                wins.append([mine, number])
+                wins.put((mine, number))
                 start.wait(30)
                 lease.check()
                 lease.__exit__(None, None, None)
@@ -177,11 +178,14 @@ def test_a_lease_that_could_not_be_released_is_free_to_whoever_opens_the_library
 @pytest.mark.slow
 def test_of_several_that_race_one_wins(library):
     context = get_context("spawn")
-    with context.Manager() as shared:
-        start, wins = context.Barrier(3), shared.list()
-        run_together([context.Process(target=_race, args=(library.uri, mine, start, wins)) for mine in range(3)])
-        assert sorted(number for _, number in wins) == sorted([*range(ROUNDS)] * 2)
-        assert len({mine for mine, _ in wins}) > 1
+    start, wins = context.Barrier(3), context.SimpleQueue()
+    run_together([context.Process(target=_race, args=(library.uri, mine, start, wins)) for mine in range(3)])
+    won = []
+    while not wins.empty():
+        won.append(wins.get())
+    wins.close()
+    assert sorted(number for _, number in won) == sorted([*range(ROUNDS)] * 2)
+    assert len({mine for mine, _ in won}) > 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

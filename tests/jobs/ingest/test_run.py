@@ -143,8 +143,13 @@ def test_a_video_that_cannot_be_kept_is_a_failure_and_the_others_are_there(tmp_p
 
 
 @pytest.mark.slow
-def test_a_silent_web_server_costs_its_video_the_time_that_is_allowed(tmp_path: Path) -> None:
+def test_a_silent_web_server_costs_its_video_the_time_that_is_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pauses between the tries, which are not the server's, are short here."""
     pytest.importorskip("aiohttp")
+    for pause in ("FIRST_WAIT_S", "JITTER_S"):
+        monkeypatch.setattr(f"kinodex.pipeline.filesystems.{pause}", 0.01)
     with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
         uri = f"http://127.0.0.1:{silent.getsockname()[1]}/film.mp4"
         config = IngestConfig(**SMALL, source_timeout_s=0.1)

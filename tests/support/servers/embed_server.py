@@ -33,7 +33,7 @@ def _refusal(message: str, kind: str = "BadRequestError", param: str | None = No
     return Answer(code, {"error": {"message": message, "type": kind, "param": param, "code": code}})
 
 
-def _vector(numbers: list[float]) -> Answer:
+def _vector(numbers: Sequence[float]) -> Answer:
     return Answer(200, {"object": "list", "data": [{"index": 0, "embedding": numbers}], "usage": {"prompt_tokens": 3}})
 
 
@@ -47,7 +47,7 @@ REFUSALS = {
     "eight": _vector([0.1] * 8),
     "zeros": _vector([0.0] * 8),
     "too large": _vector([1e300] * 8),
-    "too many": _vector([0.1] * ((1 << 20) + 1)),
+    "too many": _vector([1] * ((1 << 20) + 1)),
     "no vector": Answer(200, {"object": "list", "data": [], "usage": {"prompt_tokens": 3}}),
 }
 """What vLLM says, by what is wrong."""

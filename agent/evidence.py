@@ -25,7 +25,7 @@ Shown = Sequence[ShownFrame | Note]
 
 
 def evidence_ranges(environment: Environment, shown: Shown, cited: Sequence[int]) -> tuple[Evidence, ...]:
-    """Return time ranges of the frames, then notes, cited by their numbers; of all if none is cited; neighbours joined.
+    """Return the time ranges of the cited frames and notes, or of all if none is cited; neighbours are joined.
 
     A citation of something that was never shown is no evidence and is left out.
     """

@@ -231,7 +231,7 @@ class Session:
     def _answer_without_reply(self, over: str, reason: str) -> Answer:
         """Return the answer that the agent had before the request for one failed, else none.
 
-        The replies were invalid.
+        Without one there is no answer, since the replies were invalid.
         """
         if self.tentative is not None:
             return self.accept(*self.tentative, sufficient=True, over=over, forced=True, reason=reason or NO_ANSWER)
@@ -384,7 +384,7 @@ async def _no_doubt(reply: Answered, shown: Shown) -> str:
 
 
 def _told(request: Request[R], later: int, complaint: str, reply: Reply) -> Request[R]:
-    """Return the same request this many attempts later, with what is wrong with a reply that could be read."""
+    """Return the request for another attempt, with a reply that could be read and what is wrong with it."""
     attempt, said = request.attempt + later, reply.model_dump_json()
     return replace(request, attempt=attempt, complaint=complaint, bad_reply=said)
 
@@ -392,7 +392,7 @@ def _told(request: Request[R], later: int, complaint: str, reply: Reply) -> Requ
 def _most_promising(candidates: Sequence[ScoredSegment]) -> int:
     """Return the number of the segment with the highest score that can be explored.
 
-    Of equals, one not explored before.
+    Of equals, one that was not explored before is taken.
     """
     open_ones = [each for each in candidates if each.explorable]
     return max(open_ones, key=lambda each: (each.score or 0.0, not each.divided)).segment.number

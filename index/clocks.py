@@ -72,9 +72,9 @@ def moved(row: Mapping[str, Any], by_s: float) -> dict[str, Any]:
 
 
 def moved_table(rows: pa.Table, by_s: Mapping[str, float], names: Collection[str] = TIMES) -> pa.Table:
-    """Return rows with their times moved by this many seconds, those of each video by its own.
+    """Return the rows with their times moved, each by the seconds of its video.
 
-    Of other videos as they are.
+    Rows of other videos stay as they are.
     """
     import pyarrow as pa
 

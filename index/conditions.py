@@ -134,7 +134,7 @@ def _check_lone(condition: str, tokens: Sequence[_Token], columns: Mapping[str, 
 
 
 def _column(condition: str, tokens: Sequence[_Token], at: int, columns: Mapping[str, pa.DataType]) -> str | None:
-    """Return the column that a token names, None for another token; raises QueryError for a name that is none."""
+    """Return the column that a token names, or None; raises QueryError for a name that no column has."""
     token, after = tokens[at], tokens[at + 1] if at + 1 < len(tokens) else _Token("", "")
     before = tokens[at - 1].plain if at else ""
     is_word = token.kind == "word" and token.plain not in WORDS
@@ -174,7 +174,7 @@ def _check_known(
 
 
 def _begins_time(tokens: Sequence[_Token], at: int) -> bool:
-    """Return True for the word of `timestamp '...'` or `date '...'`, which the text is written with."""
+    """Return True for the word before a text in `timestamp '...'` or `date '...'`."""
     is_time = tokens[at].plain in TIMES and tokens[at].kind == "word"
     return is_time and at + 1 < len(tokens) and tokens[at + 1].kind == "text"
 

@@ -74,7 +74,7 @@ class Extracts:
     def version(self, name: str) -> ExtractVersion | None:
         """Return the version of a key, or the newest of a name that is complete for any video.
 
-        None if there is none.
+        Return None if there is none.
         """
         found = self.versions(name)
         complete = {key for keys in self._visible.models(STAGE).values() for key in keys} if len(found) > 1 else set()

@@ -128,7 +128,7 @@ class LibraryReader:
     def sigmoid(self, space: Fingerprint, text: str) -> Sigmoid | None:
         """Return the sigmoid by which a text's cosines in one of `spaces()` are probabilities.
 
-        None where they are not.
+        Return None where they are not.
         """
         if space.digest not in self._sigmoids:
             self._sigmoids[space.digest] = sigmoid_of(self.uri, space)

@@ -66,7 +66,7 @@ class Facet:
 def shown_at(columns: Row, video: VideoRow, time_s: float) -> datetime | None:
     """Return the clock's time when a source that grew showed what is at `time_s` of its video.
 
-    None for any other video.
+    Return None for any other video.
     """
     recorded_at = columns.get(RECORDED_AT) if columns.get(LIVE_SOURCE) else None
     if not isinstance(recorded_at, datetime):
@@ -105,7 +105,7 @@ class Metadata:
         return {field.name: field.type for field in schema if field.name not in METADATA.names}
 
     def of(self, video_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Return the values of videos by id and column, those that are there."""
+        """Return the values that videos have, by id and column."""
         if not present(self._tables, ["metadata"]):
             return {}
         shown = ["video_id", *self.columns()]

@@ -265,7 +265,8 @@ class ChapterRow:
 class TextLine:
     """A line of text in `[start_s, end_s)`; `source` is one of `LINE_KINDS`, such as "speech".
 
-    `speaker` is the voice or name of who says it, and `confidence` is 0 to 1; both are None for kinds without them.
+    `speaker` is the voice or name of who says it, and `confidence` is 0 to 1. These and the `language` are None for
+    kinds without them.
     """
 
     video_id: str
@@ -276,6 +277,7 @@ class TextLine:
     model: str | None
     speaker: str | None = None
     confidence: float | None = None
+    language: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ def composed(name: str) -> str:
 def beginning(text: str, most: int) -> str:
     """Return the beginning of a text, `most` code points at most.
 
-    Whole words where a space is near, else whole characters.
+    It ends after a whole word where a space is near, else after a whole character.
     """
     if len(text) <= most:
         return text
@@ -34,7 +34,7 @@ def beginning(text: str, most: int) -> str:
 def end(text: str, most: int) -> str:
     """Return the end of a text, `most` code points at most.
 
-    Whole words where a space is near, else whole characters.
+    It begins with a whole word where a space is near, else with a whole character.
     """
     if len(text) <= most:
         return text

@@ -22,7 +22,7 @@ def matrix_of(vectors: pa.ChunkedArray) -> NDArray[np.float16]:
 def with_vectors(
     video_id: str, columns: Sequence[Any], vectors: NDArray[np.floating[Any]], schema: pa.Schema
 ) -> pa.Table:
-    """Return rows of a video in a table of vectors, which come last `[n, dim]`.
+    """Return the rows of a video in a table of vectors, which come last `[n, dim]`.
 
     Raises ValueError for another dimension.
     """

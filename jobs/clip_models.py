@@ -170,7 +170,7 @@ class ClipQueries:
     def embed(self, words: str, jpeg: bytes | None = None) -> NDArray[np.float32]:
         """Return the unit vector `[dim]` of words, of a picture, or of both.
 
-        By a served model itself, else by their sum.
+        A served model embeds both itself, else their sum is taken.
         """
         if self.space.is_served:
             vectors, _ = served_of(self.library, self.space).embed([(words.strip(), [jpeg] if jpeg else [])])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.clocks import player_s
 from kinodex.index.errors import WeightsMissing
-from kinodex.index.kinds import LINE_KINDS
+from kinodex.index.kinds import LINE_KINDS, QUOTED_KINDS
 from kinodex.index.library import Library, LibraryReader
 from kinodex.index.pictures import STORED, NotAPicture, opened_picture
 from kinodex.index.repair import FileFacts
@@ -88,8 +88,7 @@ def notes_between(
     """Quote the lines of a part, kind by kind; `captions` are left out on request."""
     from kinodex.agent.protocol.notes import Note
 
-    kinds = [kind for kind in LINE_KINDS if captions or kind != "captions"]
-    lines = library.lines.rows(video_id, kinds, start_s, end_s)
+    lines = library.lines.rows(video_id, LINE_KINDS if captions else QUOTED_KINDS, start_s, end_s)
     return [Note(video_id, line.start_s, line.end_s, line.source, line.text) for line in lines]
 
 

@@ -236,7 +236,7 @@ def describe_models(choice: ModelChoice) -> dict[str, str]:
 def local_contents(choice: ModelChoice, *others: str | None) -> dict[str, str]:
     """Return a digest of each trace or folder on this machine that answers, or of `others` that help.
 
-    What a path holds.
+    The digest is of what a path holds.
     """
     names = [choice.model]
     if choice.may_use_endpoints:
@@ -302,7 +302,7 @@ def _roles(choice: ModelChoice) -> dict[str, Role]:
 def _settings(choice: ModelChoice) -> dict[str, dict[str, Any]]:
     """Return the settings of each role.
 
-    Those of the file, or of one model for all, and what the options say beside them.
+    They are those of the file, or of one model for all, and what the options say beside them.
     """
     given: dict[str, Any] = {} if choice.at_once is None else {"at_once": choice.at_once}
     if choice.base_url:

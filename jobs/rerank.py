@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import httpx2
 
 AHEAD, MOST_AHEAD = 4, 200
-"""Times as many hits as are asked for are put to the reranker, but no more than this many for that."""
+"""The reranker gets `AHEAD` times as many hits as are asked for, at most `MOST_AHEAD`."""
 TEXTS_A_REQUEST = 32
 """As many as text-embeddings-inference takes unless its user says otherwise."""
 LONGEST_TEXT = 2000

@@ -442,14 +442,14 @@ class Library:
 
     @checked
     def speech(self, video: VideoName, start_s: float | None = None, end_s: float | None = None) -> list[SpeechRow]:
-        """Return lines of subtitles and of recognised speech that share some time with `[start_s, end_s)`."""
+        """Return the lines of subtitles and of recognised speech that share some time with `[start_s, end_s)`."""
         return self._reader.speech(self.video(video).video_id, start_s, end_s)
 
     @checked
     def screen_text(
         self, video: VideoName, start_s: float | None = None, end_s: float | None = None
     ) -> list[ScreenTextRow]:
-        """Return lines of text on screen that share some time with `[start_s, end_s)`, by the newest reader."""
+        """Return the lines of text on screen that share some time with `[start_s, end_s)`, by the newest reader."""
         return self._reader.screen_text(self.video(video).video_id, start_s, end_s)
 
     @checked

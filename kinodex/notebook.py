@@ -158,7 +158,7 @@ def _picture(library: LibraryReader, video: VideoRow, time_s: float) -> str:
 def play_link(video: VideoRow, start_s: float) -> str:
     """Return the address of a video from `start_s` on, as browsers take it (#t=, W3C Media Fragments).
 
-    "" for one of a store.
+    It is "" for a video in an object store.
 
     A file below the folder in which the notebook runs is named from there, so that Jupyter serves it.
     """

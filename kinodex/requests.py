@@ -225,7 +225,7 @@ def made(request: type[R], values: Mapping[str, Any], spellings: Mapping[str, st
 def _fault(error: ValidationError) -> tuple[ErrorDetails, tuple[int | str, ...]]:
     """Return the error of a request that says most, and its place.
 
-    Of the kinds that a value may have, that which it is of.
+    Where a value may be of several kinds, the error is of the kind that the value has.
     """
     errors = error.errors(include_url=False)
     first = errors[0]

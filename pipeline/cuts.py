@@ -27,10 +27,10 @@ Pictures = NDArray[np.float32]
 SMALL_PX = (48, 28)
 """Width and height of the pictures that are compared: noise and grain are gone, and it costs next to nothing."""
 CUT_STEP, CUT_RATIO, CUT_AROUND = 15.0, 2.0, 4
-"""A cut changes the mean value of the small picture by so much, and this many times as much as any of the steps around,
-this many on either side, which count as one more than they are."""
+"""At a cut the mean value of the small picture changes by `CUT_STEP` or more, and by `CUT_RATIO` times the largest of
+the `CUT_AROUND` steps on either side. To each of those steps one is added."""
 FADE_STEP, FADE_RESIDUE = 20.0, 0.2
-"""A fade changes it by so much, and no frame in it is further from the mixture than this share of that."""
+"""A fade changes it by `FADE_STEP` or more; no frame in it is further from the mixture than `FADE_RESIDUE` of that."""
 FADE_S = (0.15, 2.5)
 """Shortest and longest dissolve or fade, in seconds."""
 INSIDE = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
@@ -59,9 +59,9 @@ class Cut:
 
 
 def cut_windows(times_s: Sequence[float], distances: Sequence[float]) -> list[tuple[float, float]]:
-    """Return times `[first, last]` to be decoded, in order and apart.
+    """Return the times `[first, last]` to be decoded, in order and apart.
 
-    Around the places where the vectors of samples change.
+    They lie around the places where the vectors of samples change.
 
     `distances` are those of neighbouring samples at `times_s`, one fewer; a change of `SUSPECT_SHARE` of what makes a
     shot will do, for the decoded frames decide.
@@ -88,7 +88,7 @@ def find_cuts(path: Path, name: str, windows_s: Sequence[tuple[float, float]], p
 
 
 def _stretches(frames: Iterable[TimedFrame]) -> Iterator[tuple[list[float], Pictures]]:
-    """Yield times and small pictures of frames that follow one another; of a long stretch in parts that overlap."""
+    """Yield the times and small pictures of frames that follow one another; of a long stretch in parts that overlap."""
     from av import FFmpegError
     from av.video.reformatter import Interpolation, VideoReformatter
 

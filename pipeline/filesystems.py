@@ -157,7 +157,7 @@ def _kept_nowhere(uri: str) -> str:
 def is_absent(error: BaseException) -> bool:
     """Return True if a file system says that nothing is there.
 
-    Fsspec says it too of a web server that gives no answer.
+    Of a web server that gives no answer fsspec says so too.
     """
     cause = error.__cause__
     if not isinstance(error, FileNotFoundError) or isinstance(cause, OSError | None):

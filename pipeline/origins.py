@@ -66,7 +66,7 @@ def check_stored(uri: str) -> None:
 
 @lru_cache(1)
 def plain_web() -> type[AbstractFileSystem]:
-    """Return a web file system that fsspec's configuration, with its headers and cookies, says nothing of."""
+    """Return a web file system without the headers and cookies of fsspec's configuration."""
     from fsspec.implementations.http import HTTPFileSystem
 
     return type("PlainWeb", (HTTPFileSystem,), {"protocol": ("plain-web",)})

@@ -136,7 +136,7 @@ def _look_elsewhere(uri: str, is_named: bool) -> Look:
 def _has_root(uri: str, is_named: bool) -> bool:
     """Return True if the bucket, or the top folder, that holds a file elsewhere is there.
 
-    A web server that answers is.
+    A web server is there if it answers.
     """
     filesystem, path = filesystem_of(uri, LOOK_S, is_named)
     top, _, below = path.strip("/").partition("/")

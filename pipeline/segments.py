@@ -49,7 +49,7 @@ def segments_between(cuts_s: Sequence[float], times_s: Sequence[float], end_s: f
 
 
 def changes(distances: Sequence[float], share: float = 1.0) -> list[int]:
-    """Return places where neighbours change by more than this share of what makes a shot; 0: between the first two."""
+    """Return the places where neighbours differ by more than this share of a shot's least; 0: between the first two."""
     if not len(distances):
         return []
     values = np.asarray(distances)

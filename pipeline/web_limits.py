@@ -55,7 +55,7 @@ class Pace(Callback):  # type: ignore[misc] # fsspec has no types
 def in_time(timeout_s: float) -> Callable[..., Any]:
     """Return a middleware of aiohttp's client.
 
-    The head of a reply comes in time, and its body as it is, no longer than asked.
+    It sees that the head of a reply comes in time, and that its body is no longer than was asked.
 
     aiohttp has a limit for each wait and none for all of them, and would unpack a few bytes to as many as fill a disk.
     """

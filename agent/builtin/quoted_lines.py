@@ -52,7 +52,7 @@ def is_talk(question: Question) -> bool:
 def screen_reply(question: Question, notes: Sequence[Note], frames: int = 0) -> dict[str, Any] | None:
     """Return an answer as JSON values from text on screen.
 
-    Its evidence counts on from this many frames. None without one.
+    Its evidence counts on from this many frames. Return None without one.
     """
     verdict = read_screen(question, notes)
     if verdict.choice is None:

@@ -122,7 +122,7 @@ def _usage(sent: object) -> _Usage:
 def _token_count(tokens: int | None) -> int:
     """Return the number that the server gives.
 
-    0 if it gives none or an absurd one: a negative one would refill a budget.
+    It is 0 if the server gives none or an absurd one: a negative one would refill a budget.
     """
     return tokens if tokens is not None and 0 < tokens <= MOST_TOKENS else 0
 
@@ -130,7 +130,7 @@ def _token_count(tokens: int | None) -> int:
 def input_tokens(usage: object) -> int:
     """Return the tokens that a server counts for what it was sent, by the usage in its reply.
 
-    0 if that makes no sense.
+    It is 0 if that makes no sense.
     """
     return _token_count(_usage(usage).prompt_tokens)
 

@@ -246,7 +246,7 @@ def _load_certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
 def listed_context(models: Sequence[Mapping[str, object]] | None, model: str) -> int | None:
     """Return the length of a model's context in a server's list.
 
-    VLLM, OpenRouter, Groq and Mistral call it differently.
+    Servers such as vLLM, OpenRouter, Groq and Mistral call it differently.
     """
     for each in models or ():
         lengths = [each.get(name) for name in CONTEXT_NAMES] if each.get("id") == model else []

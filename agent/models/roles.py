@@ -56,7 +56,7 @@ class Price(BaseModel):
 def default_base_url() -> str:
     """Return the endpoint where none is named.
 
-    That of OPENAI_BASE_URL, as the official client has it, else OpenAI's.
+    It is that of OPENAI_BASE_URL, as the official client has it, else OpenAI's.
     """
     return os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL
 

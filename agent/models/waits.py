@@ -81,7 +81,7 @@ def _of_body(body: object) -> float | None:
 def _of_quotas(headers: Mapping[str, str], now_s: float) -> float | None:
     """Return the longest wait for a quota of which nothing is left.
 
-    Of quotas that do not say what is left, the longest.
+    A quota that does not say what is left counts as used up.
     """
     left = {_kind(match): value for name, value in headers.items() if (match := REMAINING.fullmatch(name.lower()))}
     resets = {_kind(match): value for name, value in headers.items() if (match := RESET.fullmatch(name.lower()))}

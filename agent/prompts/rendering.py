@@ -55,7 +55,7 @@ def request_message(
 ) -> Message:
     """Return the first message of a request.
 
-    The text before the frames, each frame after its label, and the text after.
+    It has the text before the frames, each frame after its label, and the text after.
 
     Plain text if there are no frames. Frames are scaled down to `side_px`, unless None. `joint`: the reply is asked
     for in the joint schema of its run, where it has one (`kinodex.agent.replies.joint`).

@@ -65,7 +65,7 @@ def history_lines(
 ) -> list[str]:
     """Return the best-scored segments of earlier rounds, by number, without the parent.
 
-    Or all, each with its reason.
+    With `in_full` all are given, each with its reason.
     """
     others = [each for each in history if each.segment.number != parent and each.explorable]
     best = sorted(others, key=lambda each: -each.rank)[: None if in_full else COMPARED]
@@ -76,7 +76,7 @@ def history_lines(
 
 
 def frame_order(request: Request[Any]) -> str:
-    """Return words that say in what order the frames of a tree search stand; "" for those of other requests."""
+    """Say in what order the frames of a tree search stand; "" for those of other requests."""
     if getattr(request, "must_answer", False):
         return "in the order of time, "
     return "in the order in which they were looked at, which is not that of time, " if hasattr(request, "log") else ""

@@ -85,7 +85,7 @@ class Request(Attempt, Generic[R]):
     def joint(self) -> Joint | None:
         """Return the schemas of the replies to all kinds of request of a run, equal for each.
 
-        None: this one has its own.
+        Return None where this request has its own.
         """
         return None
 

@@ -99,7 +99,7 @@ class ScoredSegment:
 def listed_candidates(candidates: Iterable[ScoredSegment], scores: str, in_full: bool = False) -> list[ScoredSegment]:
     """Return the candidates among which a model is asked to choose.
 
-    Those with the highest scores, or all, the best first.
+    They are those with the highest scores, or all, the best first.
 
     Where no scores are shown (`scores` is "none") the latest ones: those of the present round could not be chosen else.
     """

@@ -76,7 +76,7 @@ def _object(properties: Mapping[str, object]) -> Schema:
 def _compact(schema: Schema) -> Schema:
     """Return the same schema in fewer words.
 
-    Objects without a description, and a list of types for a plain value or null.
+    Objects lose their description, and a plain value or null becomes a list of types.
     """
     inner: Schema = {
         key: {name: _compact(each) for name, each in value.items()}

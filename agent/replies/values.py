@@ -114,7 +114,7 @@ def says_nothing(value: object) -> bool:
 def is_blank(text: str | None) -> bool:
     """Return True for a text in which nothing is said.
 
-    Null, also where it is written as a text, in quotes or with a stop.
+    Such is null, also where it is written as a text, in quotes or with a stop.
     """
     return text is None or text.strip(" \t\r\n.\"'`<>[]()").casefold() in BLANK
 

@@ -58,7 +58,7 @@ def show_chapters(session: Session, *, summaries: bool) -> None:
 def first_level_s(environment: Environment, segment: Segment, unseen_s: Floats, most: int) -> Floats:
     """Return the times of stored frames at which a whole video is cut into its first level.
 
-    The first unseen one of each part.
+    They are those of the first unseen frame of each part.
 
     At most `most` parts: neighbours that are short are joined. Empty for a part of a video, and for a video without a
     first level. `unseen_s` are times of frames [n], ascending.
@@ -77,7 +77,7 @@ def first_level_s(environment: Environment, segment: Segment, unseen_s: Floats, 
 def first_level_cuts_s(environment: Environment, video_id: str, most: int) -> list[float]:
     """Return the starts of a video's parts on the first level, `most` at most, and its end.
 
-    Empty without a first level.
+    Without a first level there are none.
 
     While there are too many, the two neighbours that are shortest together are joined. The first part begins with the
     video, whatever its row says.

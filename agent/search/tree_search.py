@@ -127,7 +127,7 @@ class TreeSearch:
         return shown_candidates(self.tree, self.environment, self.account, kind)
 
     def quotes(self, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
-        """Return lines that are said, or stand on screen, beside some frames: notes by video and time, each once."""
+        """Return the lines that are said or shown beside some frames, as notes by video and time, each once."""
         if not self.parameters.quotes:
             return ()
         ranges_s = [(frame.video_id, *self.environment.shown_range(frame)) for frame in reversed(frames)]

@@ -102,7 +102,7 @@ async def detect(session: Session, frames: Sequence[ShownFrame], label: str, wit
 def _known_label(environment: Environment, video_id: str, label: str) -> Match | None:
     """Return the label of the library's detections that a text means.
 
-    Everything, if it names nothing and there are any.
+    It is `EVERYTHING` if the text is blank and the video has labels.
 
     A label that only other videos have is known too, since then a detector looked for it here.
     """

@@ -245,7 +245,7 @@ class _Search(EEASearch):
     def _worth(self, each: Candidate, opened: Segment) -> float:
         """Return the worth of a frame in a segment for each frame that is unseen there.
 
-        Unrated, by how well it matches.
+        A segment without a rating counts by its query score.
         """
         rating = each.query_score if each.reward is None else each.reward / 100
         worth: float = max(rating, LEAST_RATING) ** self.parameters.sharpness

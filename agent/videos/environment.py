@@ -104,7 +104,7 @@ class Environment:
     ) -> Environment:
         """Return the `count` videos whose frames or words match the texts best, and those of `keep`.
 
-        Itself if it has no more.
+        Return the environment itself if it has no more.
 
         Of a video without frames, its captions and transcript are matched in any case.
         """

@@ -194,7 +194,7 @@ class LibraryVideos:
         return self._known(self._library.search.words(text, self._scope, k, meaning=meaning, sources=self._kinds))
 
     def ranked(self, texts: Sequence[str], k: int, anchors_from: AnchorsFrom = "all") -> list[str]:
-        """Return videos by how well they match any of the texts, best first, by the `k` best matches of each text.
+        """Rank the videos by the `k` best matches of each text, best first.
 
         Found by the library's indexes over all videos, so that the vectors of a large library are never all read.
         Pictures and words count by rank, since their scores do not compare here; without words, pictures by cosine.

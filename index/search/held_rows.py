@@ -49,7 +49,7 @@ _HELD: WeakKeyDictionary[Tables, dict[tuple[str, State, frozenset[str] | None], 
 def held_rows(tables: Tables, name: str, video_ids: frozenset[str] | None = None) -> HeldRows | None:
     """Return the rows with a vector of a table, all or those of some videos, read unless they are kept.
 
-    None for too many.
+    Return None for too many.
     """
     kept = _HELD.setdefault(tables, {})
     key = name, tables.state(name), video_ids

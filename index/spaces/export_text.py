@@ -101,7 +101,7 @@ def write_tower(
 def _may_trim(folder: Path, space: Fingerprint, untrimmed: TextSettings) -> bool:
     """Return True if the graphs make of texts without padding what they make of them with it.
 
-    Some take one length alone.
+    Some graphs take only one length.
     """
     trimmed = replace(untrimmed, trims=True)
     try:

@@ -80,7 +80,7 @@ class Sigmoid:
     def reads(self, text: str) -> bool:
         """Return True if training met every word of a text.
 
-        Of another its vector, and so its probability, means nothing.
+        The vector of another text, and so its probability, means nothing.
         """
         return not self.words or set(re.findall(r"\w+", text.lower())) <= set(self.words.split())
 

@@ -27,7 +27,7 @@ def space_tables(tables: Tables, prefix: str = VECTORS_PREFIX) -> dict[str, Fing
 def own_tables(tables: Tables, stage: str) -> dict[str, str]:
     """Return the tables of a stage that has one for each model, by model.
 
-    A space's digest, a map's name, an extract's key.
+    A model is named by a space's digest, a map's name or an extract's key.
     """
     prefix = f"{stage}_"
     if stage not in ("map", "extracts"):

@@ -29,7 +29,7 @@ def state_mark(folder: str | None, version: int) -> Mark | None:
 def is_newest(folder: str | None, version: int, mark: Mark | None) -> bool:
     """Return True if a state, known by its mark, is still there and none follows.
 
-    Two looks, for a search opens 20 tables.
+    It looks at the disk only twice, since a search opens 20 tables.
     """
     if folder is None or mark is None or state_mark(folder, version) != mark:
         return False

@@ -152,7 +152,7 @@ def check_additions(found: pa.Schema, wanted: pa.Schema, name: str, uri: str) ->
 def wanted_schema(name: str, found: pa.Schema, own: Mapping[str, pa.Schema]) -> pa.Schema | None:
     """Return the columns that a table of this name has, by the `own` tables of its library.
 
-    None for what a user's has.
+    Return None for a user's table.
     """
     if name in own:
         return own[name]

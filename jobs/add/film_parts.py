@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.protocol.notes import Note
-from kinodex.index.kinds import LINE_KINDS
+from kinodex.index.kinds import QUOTED_KINDS
 from kinodex.index.library import Library
 from kinodex.index.rows import SegmentRow, TextLine, VideoRow
 from kinodex.pipeline.scenes.structure import find_structure
@@ -102,7 +102,7 @@ def _notes(library: Library, video: VideoRow, segments: Sequence[SegmentRow]) ->
         [_note(video, segment.start_s, segment.end_s, "captions", segment.caption)] if segment.caption else []
         for segment in segments
     ]
-    for kind in (each for each in LINE_KINDS if each != "captions"):
+    for kind in QUOTED_KINDS:
         together: dict[int, list[TextLine]] = {}
         for line in library.lines.rows(video.video_id, [kind]):
             at = bisect_right(starts_s, (line.start_s + line.end_s) / 2) - 1

@@ -183,7 +183,7 @@ def _combined(values: Any) -> pa.Array:
 
 
 def _pictures(frames: Sequence[Any]) -> NDArray[np.uint8] | list[NDArray[np.uint8]]:
-    """Return pictures `[n, height, width, 3]`; a list of them where they are not of one size."""
+    """Return the pictures as `[n, height, width, 3]`, or as a list where they differ in size."""
     pictures = [np.asarray(picture_of(frame)) for frame in frames]
     return np.stack(pictures) if len({each.shape for each in pictures}) == 1 else pictures
 

@@ -98,7 +98,7 @@ def plan_request(asker: Asker) -> PlanCollection:
 def default_plan(question: str, videos: Sequence[VideoRow]) -> CollectionPlan:
     """Return the plan where a model gives none: each time that a film shows what is asked for, in words.
 
-    The films by it.
+    Its SQL lists the films.
     """
     is_short = median(row.duration_s for row in videos) <= SHORT_S
     return CollectionPlan(

@@ -33,7 +33,7 @@ Done = Callable[[int], None]
 def probe_places(frames: int, duration_s: float, every_s: float) -> NDArray[np.intp]:
     """Return the places of the frames of a video that are searched.
 
-    One each `every_s`, `LEAST_PROBES` or more, evenly spread.
+    There is one each `every_s`, `LEAST_PROBES` or more, evenly spread.
     """
     count = min(frames, max(LEAST_PROBES, int(np.ceil(duration_s / every_s))))
     places: NDArray[np.intp] = ((np.arange(count) + 0.5) * frames / count).astype(np.intp)

@@ -22,7 +22,7 @@ ALIKE = (
 def past_forecast(out: Path, plan: RunPlan, system: Contender, questions: int) -> Forecast | None:
     """Return the mean for each question of the newest run that asked alike, in `out` or a folder beside it.
 
-    None without one.
+    Return None without one.
 
     Runs of fewer than `LEAST_QUESTIONS` questions, and folders that cannot be read, are left out.
     """

@@ -35,7 +35,7 @@ def _detections(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
 def _parts(level: Literal["scene", "chapter"], library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
     """Yield the titles of chapters or scenes, a line each as players list them.
 
-    A number in the place of a missing one.
+    A number stands in the place of a missing title.
     """
     for row in library.chapters.rows(video.video_id, level):
         title = " ".join(row.title.split()) or f"{level} {row.number + 1}"

@@ -57,7 +57,7 @@ def watched(
 
 
 def cut_times(segments: Sequence[SegmentRow]) -> list[float]:
-    """Return times at which shots begin, and the video's begin and end.
+    """Return the times at which shots begin, and the video's begin and end.
 
     Two windows side by side have no cut between them.
     """

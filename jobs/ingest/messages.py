@@ -180,7 +180,7 @@ class Executor(Protocol):
         """Delete local copies of a remote source."""
 
     def counts(self) -> tuple[int, float]:
-        """Return frames embedded and seconds of video read so far, by all workers, in finished tasks or not."""
+        """Return the frames embedded and the seconds of video read by all workers so far."""
 
     @property
     def readers(self) -> int:

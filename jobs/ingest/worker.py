@@ -121,7 +121,7 @@ class Worker:
         return messages.WorkDone(results, dict(seconds))
 
     def _batches(self, chunks: Sequence[Chunk], embed: Embed, sharers: int) -> Generator[_Batch, None, None]:
-        """Yield rows with vectors, a full batch at a time, each with the chunks that ended before it."""
+        """Yield the rows with vectors, a full batch at a time, each with the chunks that ended before it."""
         size = self._assignment.sampling.batch
         waiting: list[tuple[int, SampledFrame]] = []
         ends: dict[int, ChunkEnd] = {}

@@ -196,7 +196,7 @@ class Writer:
             notices = printed.unsent
         self._keep_state("running")
         self._on_rows(NewRows(video, columns, len(rows), is_first, notices))
-        if printed is not None:  # they are told by now
+        if printed is not None:  # the receiver has them already
             printed.unsent = []
 
     def _embed(self, frames: Sequence[SampledFrame]) -> list[Any]:

@@ -18,9 +18,9 @@ NO_COLUMNS = {*KEYS, "sidecars", "_"}
 
 
 def typed_rows(rows: Mapping[Any, Mapping[str, Any]], is_text: bool = True) -> dict[Any, dict[str, Any]]:
-    """Return rows with columns under names that SQL has.
+    """Return the rows with columns under names that SQL has.
 
-    Texts, or else times alone, are read as what all of a column are.
+    A column whose values are all texts, or all times, is read as such.
     """
     names = list(
         dict.fromkeys(name for row in rows.values() for name in row if name and column_name(name) not in NO_COLUMNS)

@@ -30,7 +30,7 @@ def values_by_video(
 ) -> tuple[Mapping[str, Mapping[str, Any]], tuple[str, ...], tuple[str, ...]]:
     """Return the values of each video by the rows that name it, of which the last counts.
 
-    Rows that fit none, or several.
+    The other two are the rows that fit no video, and those that fit several.
     """
     named: dict[str, list[str]] = defaultdict(list)
     paths = {video.video_id: composed(path_of(video.uri)) for video in videos}

@@ -92,7 +92,7 @@ stored smaller and compressed, and another tower's vectors have cosines about 0.
 def _makes_stored_vectors(tower: ImageTower, library: Library) -> bool:
     """Return True if a tower makes of stored pictures about the vectors that are stored.
 
-    False too where none are stored.
+    Return False too where none are stored.
     """
     from kinodex.jobs.library import stored_pictures
 

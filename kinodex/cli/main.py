@@ -76,7 +76,7 @@ class Commands(Group):
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
         """Return the command or group of a name.
 
-        None if there is none: then all are imported, for the names that are near.
+        Return None if there is none: then all are imported, for the names that are near.
         """
         for name in [cmd_name] if cmd_name in self.table else self.table:
             if name not in self.commands:
@@ -231,7 +231,7 @@ def allow_files() -> int:
 def _reader_left(done: SystemExit) -> bool:
     """Return True if nobody reads what this process prints any more, as after `| head -1`.
 
-    Typer and rich make a 1 of that.
+    The libraries typer and rich make a 1 of that.
     """
     try:
         sys.stdout.flush()

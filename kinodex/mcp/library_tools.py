@@ -274,7 +274,7 @@ def _reply_of(reply: type[replies.Rows], video: VideoRow, **values: Any) -> Call
 
 
 def _part(video: VideoRow, start_s: float | None, end_s: float | None) -> tuple[float, float]:
-    """Return part of [start_s, end_s) that the video covers; raises UsageError if there is none."""
+    """Return the part of [start_s, end_s) that the video covers; raises UsageError if there is none."""
     first_s = video.start_s if start_s is None else start_s
     last_s = video.end_s if end_s is None else end_s
     if not (first_s < video.end_s and last_s > video.start_s):

@@ -156,7 +156,7 @@ class Finder:
     def _described(self, request: Find, hits: list[Hit], picture: Picture | None, among: LibraryReader) -> list[Hit]:
         """Return the hits with what readers want to know beside.
 
-        Titles, times of recording, and how far to trust them.
+        These are titles, times of recording, and how far to trust them.
         """
         from kinodex.index.metadata import shown_at
 
@@ -216,7 +216,7 @@ class Finder:
     def _clip_query_or_note(self, words: str, picture: Picture | None) -> tuple[Floats, Fingerprint] | None:
         """Return the same; None, with a reason in `clips_missing`, where the model cannot be had.
 
-        The rest is searched.
+        The rest is then searched.
         """
         self.clips_missing = ""
         try:

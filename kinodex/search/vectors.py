@@ -65,7 +65,7 @@ def embedder_key(uri: str, digest: str) -> str:
 
 
 def plain_query(words: str) -> str:
-    """Return words with single spaces and composed accents."""
+    """Return the words with single spaces and composed accents."""
     return unicodedata.normalize("NFC", " ".join(words.split()))
 
 

@@ -17,7 +17,7 @@ from kinodex.notebook import evidence_s
 def extract_row(library: Library, columns: Sequence[str], row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of an extract for the page.
 
-    Its values as texts, and the frame that is on screen as its evidence begins.
+    It has the values as texts, and the frame on screen when the evidence begins.
     """
     video = library.video(row["video_id"])
     start_s, end_s = evidence_s(row)

@@ -44,7 +44,7 @@ WAYS = (
 def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Sequence[str | None]) -> dict[str, Any]:
     """Return all that the page needs to know to ask. `refusals` say why a library cannot be asked about.
 
-    None if it can.
+    A refusal is None for a library that can be asked about.
     """
     has_language = settings.choice.has_language
     known = [each for each in VARIANTS if each.name != settings.agent.name]

@@ -204,7 +204,7 @@ SAYING = ("observation", "caption", "summary", "reasoning", "thought", "answer")
 
 
 def _said(step: Step, nodes: Mapping[int, Node]) -> list[Said]:
-    """Return words of models about a round's frames: its new segments, else notes of its tools, else plain replies."""
+    """Return what models said of a round: of its new segments, else in notes of its tools, else in plain replies."""
     opened = {number for each in step.opened for number in each["children"]}
     scored = [each for each in (step.scored or {}).get("candidates", ()) if each["number"] in opened]
     places = [(nodes[each["number"]], each) for each in scored if each["reward"] is not None or each["explanation"]]

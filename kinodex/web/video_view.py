@@ -26,8 +26,7 @@ def video_view(library: Library, video_id: str) -> dict[str, Any]:
     """
     row = library.video(video_id)
     numbers, times_s = library.frame_times(row.video_id)
-    segments, said = library.segments(row.video_id), library.speech(row.video_id)
-    texts = {kind: library.lines.rows(row.video_id, [kind]) for kind in LINE_KINDS}
+    segments, lines = library.segments(row.video_id), library.lines.rows(row.video_id)
     return {
         "video": row,
         "frame_nos": numbers.tolist(),
@@ -36,10 +35,14 @@ def video_view(library: Library, video_id: str) -> dict[str, Any]:
         "segments": _columns(segments, "kind"),
         "contents": _columns(library.chapters.rows(row.video_id), "level", "title", "text"),
         "lines": [
-            {"kind": kind, "label": KINDS[kind].label, "rows": _columns(rows, "text", "speaker")}
-            for kind, rows in texts.items()
+            {
+                "kind": kind,
+                "label": KINDS[kind].label,
+                "rows": _columns((line for line in lines if line.source == kind), "text", "speaker"),
+            }
+            for kind in LINE_KINDS
         ],
-        "languages": sorted({each.language for each in said if each.language}),
+        "languages": sorted({line.language for line in lines if line.source == "speech" and line.language}),
         "detected": {label: frames.tolist() for label, frames in library.detected_frames(row.video_id).items()},
     }
 
@@ -56,7 +59,7 @@ def frame_detections(library: Library, video_id: str, frame_no: int) -> list[Det
 
 
 def opening_s(times_s: NDArray[np.float64], segments: list[SegmentRow]) -> float | None:
-    """Return time of the frame in the middle of the longest shot: many films begin with a black picture."""
+    """Return the time of the frame in the middle of the longest shot: many films begin with a black picture."""
     if not len(times_s):
         return None
     longest = max(segments, key=lambda each: each.end_s - each.start_s, default=None)

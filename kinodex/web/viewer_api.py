@@ -156,7 +156,7 @@ class ViewerApi:
         return {"videos": library.count_videos(), "facets": [facet_view(facet) for facet in found]}
 
     def extract(self, number: int, name: str, start: int, condition: str | None) -> dict[str, Any]:
-        """Return rows of an extract from one on, each with the frame of its evidence, and facets of its columns.
+        """Return the rows of an extract from one on, each with the frame of its evidence, and facets of its columns.
 
         With a condition only those rows for which it holds; the facets are of all.
         """
@@ -254,7 +254,7 @@ class ViewerApi:
     def _state(self, key: str) -> tuple[int, ...]:
         """Return the state of a trace's file, which another run may write again.
 
-        Nothing for a question, whose key is new.
+        There is none for a question, whose key is new.
         """
         path = None if QUESTION_KEY.fullmatch(key) else self._trace_path(key)
         if path is None or not path.is_file():  # the error is that of reading it

@@ -155,7 +155,7 @@ def _is_item(stream: VideoStream) -> bool:
 def file_tags(container: InputContainer, stream: VideoStream) -> dict[str, Any]:
     """Return the columns that a file fills.
 
-    By its tags, and `other_streams`, the video streams beside the chosen one.
+    They are those of its tags, and `other_streams`, the video streams beside the chosen one.
     """
     others = [each for each in _moving(container) if each.index != stream.index and not _is_item(each)]
     if not others or container.format.name in PLAYLIST_DEMUXERS:  # of a playlist they show the same in other sizes

@@ -88,7 +88,7 @@ def sound_pieces(path: Path, name: str, playlist: bool = False, track: str | Non
 
 
 def _decode(container: InputContainer, stream: AudioStream, clock: Clock) -> Iterator[AudioFrame]:
-    """Yield frames of sound; packets that cannot be read or decoded are left out."""
+    """Yield the frames of sound; packets that cannot be read or decoded are left out."""
     from av import FFmpegError
 
     for packet in packets_to_end(lambda: clock.demux(container, stream)):

@@ -164,7 +164,7 @@ def _long_silence(spoken_s: Sequence[tuple[float, float]]) -> float:
 
 
 def _merged(lines_s: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return times at which anybody speaks, in order, without overlap."""
+    """Return the times at which anybody speaks, in order, without overlap."""
     merged: list[tuple[float, float]] = []
     for start_s, end_s in sorted(lines_s):
         if merged and start_s <= merged[-1][1]:

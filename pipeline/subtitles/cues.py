@@ -121,7 +121,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
 def _is_timing(lines: Sequence[str], at: int, is_named: bool = False) -> bool:
     """Return True for a line with times, and for one with an arrow where times belong.
 
-    First, after a number or a name.
+    They belong first, or after a number or a name.
     """
     line, before = lines[at], lines[at - 1].strip() if at else ""
     if TIMING.fullmatch(line):

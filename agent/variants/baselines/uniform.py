@@ -47,7 +47,7 @@ async def uniform(session: Session, parameters: UniformParameters) -> Answer:
 
 
 async def _notes(session: Session, times_s: Mapping[str, Sequence[float]]) -> tuple[Note, ...]:
-    """Return lines spoken and text on screen at these times, and captions of videos without pictures."""
+    """Return the lines that are said and shown at these times, and the captions of videos without pictures."""
     environment = session.environment
     times = [(video_id, time_s) for video_id, each in times_s.items() for time_s in each]
     written = await caption_frames(session, [each for each in times if not environment.pictured(each[0])])

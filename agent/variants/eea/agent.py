@@ -235,7 +235,7 @@ class EEASearch(TreeSearch):
         return anchors(self.clusters, self._seen())
 
     def _seen(self) -> Collection[tuple[str, int]]:
-        """Return frames that draw no more as anchors: those seen.
+        """Return the frames that are anchors no more: those that were shown.
 
         In the paper's form seen ones stand for their clusters.
         """

@@ -54,5 +54,5 @@ def reward_entropy(rewards: Sequence[float | None], temperature: float = REWARD_
 
 
 def fuse(reward: float | None, query: float, entropy: float) -> float:
-    """`(1 - H) r + H u` with the reward brought from 0..100 to 0..1; the query score alone without a reward."""
+    """`(1 - H) r + H u` with the reward brought from 0..100 to 0..1; without a reward it is the query score."""
     return query if reward is None else (1.0 - entropy) * reward / 100.0 + entropy * query

@@ -73,7 +73,7 @@ class Episode:
 def begin_episode(session: Session, parameters: LongVideoAgentParameters) -> Episode:
     """Return an episode about the session's question, in the videos that match it best.
 
-    The session is narrowed to these.
+    The session is narrowed to these videos.
 
     All videos are read if they have no more than `clips` clips of about `clip_s` seconds together, else those that
     match best: `videos` of them, and more while there are no more than `clips`. There is no vision agent where no video

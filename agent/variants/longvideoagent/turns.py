@@ -57,7 +57,7 @@ def thought(text: str) -> str:
 def until_action(text: str) -> str:
     """Return a turn up to the end of its action.
 
-    There Algorithm 1 stops generating (line 8), which not every model can.
+    That is where Algorithm 1 stops generating (line 8), which not every model can.
     """
     end = _ENDING.search(text, len(_aloud(text)))
     return text[: end.end()] if end else text

@@ -71,7 +71,7 @@ async def run_tool(session: Session, call: ToolCall, toolbox: Toolbox) -> tuple[
 
 
 async def _read(session: Session, video: Video, call: ToolCall, toolbox: Toolbox) -> tuple[Note, ...]:
-    """Return words of a range of a video without pictures, line by line, in the place of captions of frames."""
+    """Return the words of a range of a video without pictures, a line each, instead of captions of frames."""
     environment, end_s = session.environment, call.start_s if call.end_s is None else min(call.end_s, video.end_s)
     count = max(1, min(toolbox.frames, math.ceil(end_s - call.start_s)))
     times_s = environment.times_between(video.video_id, call.start_s, end_s, count)

@@ -40,7 +40,7 @@ class VideoTreeParameters:
     max_breadth: int = 32
     """Clusters beyond which the breadth is not doubled."""
     highly_relevant: int = 4
-    """With this many highly relevant clusters the tree is broad enough."""
+    """The tree stops growing broader once it has this many highly relevant clusters."""
     depth: int = 3
     """Levels of the tree below highly relevant clusters, the first one counted."""
     branches: int = 4

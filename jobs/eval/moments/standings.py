@@ -123,7 +123,7 @@ def by_category(
 ) -> dict[str, list[Standing]]:
     """Return the standings of each category of searches, in the order of the file.
 
-    Empty if there are fewer than two.
+    There are none for fewer than two categories.
     """
     parts: dict[str, list[Case]] = {}
     for case in cases:

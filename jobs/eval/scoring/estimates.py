@@ -8,7 +8,7 @@ many questions, this is exactly the t-test on the videos' means.
 With few videos, or where all agree, that error is itself not known. Then a share has the exact interval of Clopper
 and Pearson on an effective number of questions (Korn and Graubard 1998, Survey Methodology 24): as many independent
 ones as would have the same variance. And a difference has the exact test of McNemar (1947) beside it, which counts
-the questions that one of the two alone answered, as if each were independent.
+the questions that only one of the two answered, as if each were independent.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def right_without_evidence(result: ScoredResult) -> bool | None:
 def evidence_suffices(result: ScoredResult) -> bool | None:
     """Return True for a right answer to which its evidence alone leads.
 
-    None where the gate was off or came to nothing.
+    Return None where the gate was off or came to nothing.
     """
     if result.record.supported is None or result.score is None:
         return None

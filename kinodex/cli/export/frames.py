@@ -51,7 +51,7 @@ def _write_stills(order: Order) -> None:
 
 
 def _times(library: Library, row: VideoRow, from_s: float | None, to_s: float | None, every_s: float) -> list[float]:
-    """Return times in a part of a video, `every_s` apart from its start on."""
+    """Return the times of a part of a video that are `every_s` apart, its start first."""
     start_s = row.start_s if from_s is None else max(row.start_s, from_s)
     end_s = row.end_s if to_s is None else min(row.end_s, to_s)
     if not start_s < end_s:
@@ -71,7 +71,7 @@ def _times(library: Library, row: VideoRow, from_s: float | None, to_s: float | 
 
 
 def _stored(library: Library, row: VideoRow, times_s: Sequence[float], mode: str) -> Iterator[StoredFrame]:
-    """Yield frames at some times, each once, `FRAMES_AT_ONCE` in memory at a time."""
+    """Yield the frames at some times, each once, `FRAMES_AT_ONCE` in memory at a time."""
     written: set[int] = set()
     for first in range(0, len(times_s), FRAMES_AT_ONCE):
         for frame in library.frames_at(row.video_id, times_s[first : first + FRAMES_AT_ONCE], mode=mode):

@@ -39,7 +39,7 @@ def library_names(uris: Sequence[str]) -> tuple[str, ...]:
 def chat_models(names: Sequence[str], own: Variant, *, has_language: bool) -> list[ChatModel]:
     """Return all models of the named libraries.
 
-    Each alone, and with each agent that sees videos and can be asked here.
+    Each is there by itself, and with each agent that sees videos and can be asked here.
     """
     offered = [own, *(each for each in VARIANTS if has_language or not each.needs_language)]
     agents = dict.fromkeys(each.name for each in offered if each.sees_video)

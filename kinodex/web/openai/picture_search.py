@@ -115,7 +115,7 @@ def read_picture(url: str) -> NDArray[np.uint8]:
 def in_words(moments: Sequence[Moment], pictures: int) -> str:
     """Return the sentence that a question gets.
 
-    Where pictures that came with it are from, as far as a search can say.
+    It says where pictures that came with the question are from, as far as a search can say.
     """
     named = "; ".join(f"{each.title!r} at {player_clock(each.time_s)}" for each in moments)
     what = "a picture; it is" if pictures == 1 else f"{pictures} pictures; they are"

@@ -155,7 +155,7 @@ def _named_before(library: Library, conversation: Conversation) -> tuple[str, ..
 
 
 def _videos(library: Library, names: Sequence[str]) -> list[VideoRow]:
-    """Return videos that a request names, each once; raises RequestRefused for one that is not indexed here."""
+    """Return the videos that a request names, each once; raises RequestRefused for one that is not indexed here."""
     rows: dict[str, VideoRow] = {}
     for name in names:
         found = next(filter(None, (_find(library, each) for each in names_of(name))), None)

@@ -40,7 +40,7 @@ class Written:
 def write(asked: Asked, answer: Answer) -> Written:
     """Return an answer with the first ranges of its evidence.
 
-    One to options begins with the letter, as programs expect.
+    An answer to options begins with the letter, as programs expect.
     """
     options = asked.running.request.options
     if answer.option is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
 import subprocess
 from html.parser import HTMLParser
 from xml.etree import ElementTree
@@ -14,6 +13,7 @@ import pytest
 from PIL import Image
 
 from kinodex.jobs.eval.page import plots, write_page
+from tests.support.libraries.viewer_library import browser_path
 from tests.support.runs.reports import AGENTS, CONTROLS, Player, sample_report
 
 EVIL = '<script>alert(1)</script> --> $x^{ "&'
@@ -172,9 +172,7 @@ addEventListener("load", () => {{
     ("scheme", "ground"), [(0, "rgb(17, 17, 19)"), (1, "rgb(244, 244, 245)")], ids=["dark", "light"]
 )
 def test_in_a_browser_it_fits_a_phone_and_a_desk_and_its_tables_sort(written, report, tmp_path, scheme, ground):
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no chromium here")
+    browser = browser_path()
     look = tmp_path / "look.html"
     look.write_text(LOOK.format(page=written.as_uri()), encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files"]

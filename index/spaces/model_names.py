@@ -20,6 +20,10 @@ from kinodex.index.spaces.checked_copy import WEIGHT_SUFFIX
 from kinodex.index.spaces.towers import BUILTIN
 
 DEFAULT_SPACE, BUILTIN_SPACE = "ViT-B-32-SigLIP2-256/webli", "builtin"
+DEFAULT_REPO = "timm/ViT-B-32-SigLIP2-256"
+"""Repository of the hub with the default space's weights and tokenizer. open_clip names it too, but takes seconds to
+import; a test compares the two.
+"""
 HUB, LOCAL = "hf-hub:", "local-dir:"
 HOW_TO_LIST = "`python -c 'import open_clip; print(open_clip.list_pretrained())'` lists all"
 

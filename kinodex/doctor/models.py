@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kinodex.doctor.check_result import CheckResult
 from kinodex.doctor.machine import gigabytes
 from kinodex.errors import KinodexError
-from kinodex.index.spaces.model_names import DEFAULT_SPACE
+from kinodex.index.spaces.model_names import DEFAULT_REPO, DEFAULT_SPACE
 
 if TYPE_CHECKING:
     from huggingface_hub import CachedRepoInfo
@@ -108,18 +108,12 @@ def _architecture(config: Path) -> str:
 
 def check_default_space(cached: Iterable[CachedRepoInfo]) -> CheckResult:
     """Check that its weights are cached, which an ingest needs, and its tokenizer, which a search by words needs."""
-    from kinodex.index.spaces.import_torch import import_open_clip
-
-    architecture, _, tag = DEFAULT_SPACE.partition("/")
-    open_clip = import_open_clip()
-    repo = str(open_clip.get_pretrained_cfg(architecture, tag).get("hf_hub", "")).strip("/")
-    tokenizer = str(open_clip.get_model_config(architecture)["text_cfg"].get("hf_tokenizer_name", ""))
-    held = {each.repo_id: _files(each).keys() for each in cached}
-    if any(name.endswith(WEIGHTS) for name in held.get(repo, ())):
-        if not tokenizer or any(name in held.get(tokenizer, ()) for name in TOKENIZERS):
-            return of_models("default space", "ok", f"{DEFAULT_SPACE}, cached ({repo})")
+    held = {name for each in cached if each.repo_id == DEFAULT_REPO for name in _files(each)}
+    if not any(name.endswith(WEIGHTS) for name in held):
+        todo = f"the first ingest fetches it from the hub ({DEFAULT_REPO}); offline, give a folder, local-dir:FOLDER"
+        return of_models("default space", "missing", f"{DEFAULT_SPACE} is not cached", todo)
+    if not held.intersection(TOKENIZERS):
         message = f"{DEFAULT_SPACE}: its weights are cached, its tokenizer is not; a search by words needs it"
-        todo = f"the next ingest fetches it from the hub ({tokenizer})"
+        todo = f"the next ingest fetches it from the hub ({DEFAULT_REPO})"
         return of_models("default space", "missing", message, todo)
-    todo = f"the first ingest fetches it from the hub ({repo}); without one, give it as a folder, local-dir:FOLDER"
-    return of_models("default space", "missing", f"{DEFAULT_SPACE} is not cached", todo)
+    return of_models("default space", "ok", f"{DEFAULT_SPACE}, cached ({DEFAULT_REPO})")

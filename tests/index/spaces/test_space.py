@@ -16,7 +16,7 @@ from PIL import Image
 from kinodex.index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
 from kinodex.index.spaces.arithmetic import arithmetic_of, quick_tower
 from kinodex.index.spaces.import_torch import import_open_clip
-from kinodex.index.spaces.model_names import DEFAULT_SPACE
+from kinodex.index.spaces.model_names import DEFAULT_REPO, DEFAULT_SPACE
 from kinodex.index.spaces.space import Space, load_space
 from tests.support.late import late
 from tests.support.models.tiny_models import TINY, write_model
@@ -24,6 +24,12 @@ from tests.support.servers.model_hub import COMMIT, NOBODY_THERE, hub_at
 
 open_clip, torch = late(import_open_clip), late("torch")
 SIGLIP_LIKE = {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "squash"}
+
+
+def test_the_repository_of_the_default_space_is_the_one_that_open_clip_names():
+    architecture, _, tag = DEFAULT_SPACE.partition("/")
+    assert open_clip.get_pretrained_cfg(architecture, tag)["hf_hub"].strip("/") == DEFAULT_REPO
+    assert open_clip.get_model_config(architecture)["text_cfg"]["hf_tokenizer_name"] == DEFAULT_REPO
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from kinodex.doctor.packages import check_packages
 from kinodex.doctor.page import failed_needs
 from kinodex.doctor.tasks import check_tasks
 from kinodex.index.library import Library
+from kinodex.index.spaces.model_names import DEFAULT_REPO
 from kinodex.jobs.errors import UsageError
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.runs.check_results import by_name, cached_model, states
@@ -164,9 +165,6 @@ def test_a_cluster_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     assert states(check_ray("127.0.0.1:1")) == {"cluster": "broken"}
 
 
-DEFAULT = "timm/ViT-B-32-SigLIP2-256"
-
-
 def cached(folder: Path) -> Iterable[CachedRepoInfo]:
     return scan_cache_dir(folder).repos
 
@@ -194,9 +192,9 @@ def test_a_long_list_ends_in_a_count(tmp_path: Path) -> None:
 def test_the_default_space(tmp_path: Path) -> None:
     weights = {"open_clip_config.json": "{}", "open_clip_model.safetensors": "w"}
     assert "is not cached" in check_default_space(()).said
-    cached_model(tmp_path / "half", DEFAULT, weights)
+    cached_model(tmp_path / "half", DEFAULT_REPO, weights)
     found = check_default_space(cached(tmp_path / "half"))
     assert (found.state, "its weights are cached, its tokenizer is not" in found.said) == ("missing", True)
-    assert found.todo == f"the next ingest fetches it from the hub ({DEFAULT})"
-    cached_model(tmp_path / "whole", DEFAULT, weights | {"tokenizer.json": "{}"})
+    assert found.todo == f"the next ingest fetches it from the hub ({DEFAULT_REPO})"
+    cached_model(tmp_path / "whole", DEFAULT_REPO, weights | {"tokenizer.json": "{}"})
     assert check_default_space(cached(tmp_path / "whole")).state == "ok"

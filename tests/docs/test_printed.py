@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-import os
 import re
 import shlex
-import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from kinodex.index.library import Library
-from tests.support.command import Kinodex
+from tests.support.command import Kinodex, main
 from tests.support.house.once import made_once
 
 pytestmark = pytest.mark.slow
@@ -36,16 +37,31 @@ class Demo:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     def make(folder: Path) -> None:
         folder.mkdir()
-        (folder / "printed.txt").write_text(printed(folder, [*KINODEX, "demo", "demo"]))
+        with pytest.MonkeyPatch.context() as patch, printed() as out:
+            patch.chdir(folder)
+            patch.setenv("COLUMNS", "200")
+            patch.setenv("KINODEX_CACHE", str(folder / "cache"))
+            patch.setattr(sys, "argv", ["kinodex", "demo", "demo"])
+            with pytest.raises(SystemExit, match="^0$"):
+                main()
+        (folder / "printed.txt").write_text(out.getvalue())
 
     folder = made_once(tmp_path_factory, "printed", make)
     return Demo(folder, (folder / "printed.txt").read_text())
 
 
-def printed(folder: Path, command: list[str]) -> str:
-    """Run a command in a folder; return what it prints on standard output."""
-    environment = os.environ | {"COLUMNS": "200", "KINODEX_CACHE": str(folder / "cache")}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout
+@contextlib.contextmanager
+def printed() -> Iterator[io.StringIO]:
+    """What is printed on standard output in this process meanwhile."""
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        yield out
+
+
+def run(code: str) -> str:
+    """Run the code of a page in this process; return what it prints on standard output."""
+    with printed() as out:
+        exec(code, {"__name__": "__main__"})
+    return out.getvalue()
 
 
 def same(text: str) -> str:
@@ -75,18 +91,24 @@ def test_the_end_of_the_demo_is_as_the_readme_has_it(demo: Demo, root: Path) -> 
     assert same(block.strip()) in same(demo.printed)
 
 
-def test_the_python_of_the_readme_prints_what_stands_beside_it(demo: Demo, root: Path) -> None:
+def test_the_python_of_the_readme_prints_what_stands_beside_it(
+    demo: Demo, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(demo.folder)
     code = (root / "README.md").read_text().split("```python\n")[1].split("```")[0]
     (beside,) = re.findall(r"print\(.*#\s(.*) \.\.\.$", code, re.MULTILINE)
-    assert printed(demo.folder, [sys.executable, "-c", code]).startswith(beside)
+    assert run(code).startswith(beside)
 
 
-def test_the_example_of_the_page_of_mcp_prints_what_stands_below_it(demo: Demo, root: Path) -> None:
+def test_the_example_of_the_page_of_mcp_prints_what_stands_below_it(
+    demo: Demo, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(demo.folder)
     page = (root / "docs" / "mcp.md").read_text()
     code = page.partition("Trying it without an assistant")[2].split("```python\n")[1].split("```")[0]
     below = page.partition("prints (with lines broken here)")[2].split("```")[1]
     server = {"command": KINODEX[0], "args": [*KINODEX[1:], "mcp", "demo/library"], "cwd": str(demo.folder)}
     (demo.folder / "films.json").write_text(json.dumps({"mcpServers": {"films": server}}))
-    found = printed(demo.folder, [sys.executable, "-c", code])
+    found = run(code)
     replies = re.sub(r"\n\s*", "", re.sub(r"serving .*\n", "", below)).replace("}{", "}\n{")
     assert same(found.strip()) == same(replies)

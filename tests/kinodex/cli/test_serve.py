@@ -11,23 +11,29 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
+import httpx2
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client
 
 from kinodex.cli.serve import TOKEN_VARIABLE, serve
 from kinodex.index.library import Library
 from kinodex.server.sockets import listen
-from tests.support.command import Kinodex, bad
+from tests.support.command import Kinodex, Ran, bad
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.libraries.viewer_library import QUESTION, Shown
 from tests.support.processes import ending_process
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.gate import Gate
-from tests.support.servers.mcp_client import SAID, TOOLS, call, check_frames, texts
+from tests.support.servers.mcp_client import TOOLS, call
 
 COMMAND = [sys.executable, "-c", "from kinodex.cli.main import main; main()"]
 TOKEN = "correct-horse-battery-staple"
@@ -55,8 +61,17 @@ def test_it_listens_on_loopback_unless_another_host_is_named() -> None:
         assert ip_address(listener.getsockname()[0]).is_loopback
 
 
+def leave_in_the_middle(port: int, path: str) -> None:
+    """Begin a request and go away before its body is whole."""
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        client.sendall(f"{head}Authorization: Bearer {TOKEN}\r\nContent-Length: 999\r\n\r\n{{".encode())
+
+
 @pytest.mark.slow
-def test_ctrl_c_ends_it_with_what_its_questions_have(library: Path, tmp_path: Path) -> None:
+def test_a_client_that_leaves_is_no_fault_and_ctrl_c_ends_it_with_what_its_questions_have(
+    library: Path, tmp_path: Path
+) -> None:
     gate = Gate()
     with ChatServer(gate, models=["tester"]) as models:
         command = [*COMMAND, "serve", str(library), "--port", "0", "--no-browser"]
@@ -65,7 +80,10 @@ def test_ctrl_c_ends_it_with_what_its_questions_have(library: Path, tmp_path: Pa
         with ending_process(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
             assert server.stderr is not None
             said = [server.stderr.readline(), server.stderr.readline()]
-            (address,) = re.findall(r"http://\S+:\d+/", said[1])
+            ((address, port),) = re.findall(r"(http://\S+:(\d+)/)", said[1])
+            for path in ("v1/chat/completions", "data/libraries/0/questions"):
+                leave_in_the_middle(int(port), f"/{path}")
+                said.append(next(line for line in server.stderr if "POST" in line))
             request = urllib.request.Request(
                 f"{address}data/libraries/0/questions",
                 json.dumps({"question": "What colour is the bird?"}).encode(),
@@ -78,6 +96,7 @@ def test_ctrl_c_ends_it_with_what_its_questions_have(library: Path, tmp_path: Pa
             assert server.returncode == 0, rest
             gate.open.set()
     assert said[0].startswith("asking tester") and "?token=TOKEN" in said[1]
+    assert all(" 499 " in line for line in said[2:]) and "Traceback" not in rest, (said, rest)
     assert TOKEN not in "".join(said) + rest and "POST /data/libraries/0/questions 201" in rest
     (facts,) = tmp_path.glob("traces/*/q1.json")
     assert json.loads(facts.read_text())["state"] == "done"
@@ -90,67 +109,62 @@ def test_traces_that_serve_refuses(kinodex: Kinodex, tmp_path: Path, shown: Show
     bad(kinodex, "serve", tmp_path / "notes.txt", shown.library.uri, code=2, says="cannot be read as a trace")
 
 
-@pytest.mark.slow
-def test_traces_alone_are_shown_and_nothing_can_be_asked(shown: Shown, tmp_path: Path) -> None:
-    command = [*COMMAND, "serve", *map(str, shown.traces), "--port", "0", "--no-browser"]
-    environment = os.environ | {"KINODEX_STATE": str(tmp_path), "PYTHONUNBUFFERED": "1"}
-    with ending_process(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
-        assert server.stderr is not None
-        address = server.stderr.readline().split()[0]
-        with urllib.request.urlopen(f"{address}data/home") as reply:
-            home = json.load(reply)
-        with urllib.request.urlopen(f"{address}data/traces/t0") as reply:
-            assert json.load(reply)["trace"]["question"]["text"] == QUESTION.text
-        server.send_signal(signal.SIGINT)
-        server.communicate()
-        assert server.returncode == 0
-    assert (len(home["traces"]), home["serve"]) == (len(shown.traces), None)
+def served(kinodex: Kinodex, work: Callable[[str], Coroutine[Any, Any, None]], *arguments: object) -> Ran:
+    """Run a command that serves in this process, have `work` use its address meanwhile, and end it by Ctrl-C."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    has_ended = threading.Event()
+
+    def use() -> None:
+        try:
+            while not has_ended.wait(0.01):
+                with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
+                    break
+            asyncio.run(work(f"http://127.0.0.1:{port}/"))
+        finally:
+            if not has_ended.is_set():
+                signal.raise_signal(signal.SIGINT)
+
+    with ThreadPoolExecutor(1) as pool:
+        used = pool.submit(use)
+        ran = kinodex(*arguments, "--port", port)
+        has_ended.set()
+        used.result()
+    return ran
 
 
-@pytest.mark.slow
-def test_stdio(mcp_library: Library) -> None:
-    """As an assistant does it: the command as a process of its own, until its input ends."""
-    command = [*COMMAND, "mcp", mcp_library.uri]
+@pytest.mark.usefixtures("ctrl_c")
+def test_traces_alone_are_shown_and_nothing_can_be_asked(shown: Shown, tmp_path: Path, kinodex: Kinodex) -> None:
+    async def look(address: str) -> None:
+        async with httpx2.AsyncClient(base_url=address) as client:
+            home = (await client.get("data/home")).json()
+            assert (len(home["traces"]), home["serve"]) == (len(shown.traces), None)
+            trace = (await client.get("data/traces/t0")).json()["trace"]
+            assert trace["question"]["text"] == QUESTION.text
 
-    async def use() -> None:
-        async with Client(StdioServerParameters(command=command[0], args=command[1:])) as client:
-            assert client.instructions is not None
-            assert "never an instruction" in client.instructions
-            assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
-            (video,) = (await call(client, "videos"))["videos"]
-            overview = await call(client, "overview", video=video["video_id"][:8])
-            assert overview["video"]["title"] == "harbour"
-            assert overview["segments"][-1]["end_s"] == pytest.approx(30.0)
-            (hit,) = (await call(client, "search", query="code word", in_="speech"))["hits"]
-            assert hit["text"] == SAID[1][2]
-            await check_frames(client)
-            refused = await client.call_tool("overview", {"video": "nowhere"})
-            assert refused.is_error
-            assert "which is none of the 1 here, such as harbour" in texts(refused)[0]
-
-    asyncio.run(use())
+    ran = served(kinodex, look, "serve", *shown.traces, "--no-browser", "--traces", tmp_path / "traces")
+    assert ran.code == 0, ran
 
 
-@pytest.mark.slow
-def test_ctrl_c_ends_the_http_server_of_a_library_without_a_model_for_its_films(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_ends_the_http_server_of_a_library_without_a_model_for_its_films(
+    tmp_path: Path, kinodex: Kinodex
+) -> None:
     library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
     write(library, made("aaaa", 4, seed=1), "harbour")
 
     async def use(address: str) -> None:
-        async with Client(address) as client:
+        async with Client(f"{address}mcp") as client:
             assert client.instructions is not None and "`ask`" not in client.instructions
+            assert "never an instruction" in client.instructions
             assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS - {"ask"}
             (video,) = (await call(client, "videos"))["videos"]
             assert video["title"] == "harbour"
 
-    command = [*COMMAND, "mcp", library.uri, "--http", "--port", "0"]
-    with ending_process(command, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr is not None
-        assert "no tool `ask`: the built-in model knows only drawn films" in server.stderr.readline()
-        address = server.stderr.readline().split()[-1]
-        asyncio.run(use(address))
-        server.send_signal(signal.SIGINT)
-        assert (server.wait(timeout=60), server.stderr.read()) == (0, "")
+    ran = served(kinodex, use, "mcp", library.uri, "--http")
+    said = ran.err.splitlines()
+    assert "no tool `ask`: the built-in model knows only drawn films" in said[0]
+    assert (ran.code, len(said)) == (0, 2), ran
 
 
 @pytest.mark.slow
@@ -181,20 +195,3 @@ def test_what_mcp_refuses(kinodex: Kinodex, mcp_library: Library, tmp_path: Path
             (("--http", "--port", taken.getsockname()[1]), "give another --host or --port"),
         ):
             bad(kinodex, "mcp", mcp_library.uri, *options, code=2, says=says)
-
-
-@pytest.mark.slow
-def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_fault(library: Path, tmp_path: Path) -> None:
-    command = [*COMMAND, "serve", str(library), "--port", "0", "--no-browser"]
-    environment = os.environ | {"KINODEX_STATE": str(tmp_path), "PYTHONUNBUFFERED": "1"}
-    with ending_process(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
-        assert server.stderr is not None
-        port = next(int(found[1]) for line in server.stderr if (found := re.search(r"http://\S+:(\d+)/", line)))
-        for path in ("/v1/chat/completions", "/data/libraries/0/questions"):
-            with socket.create_connection(("127.0.0.1", port)) as client:
-                head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                client.sendall(f"{head}Content-Length: 999\r\n\r\n{{".encode())
-        lines = [next(line for line in server.stderr if "POST" in line) for _ in range(2)]
-        server.send_signal(signal.SIGINT)
-        _, rest = server.communicate()
-    assert all(" 499 " in line for line in lines) and "Traceback" not in rest, (lines, rest)

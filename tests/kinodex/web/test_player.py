@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import urlopen
@@ -15,11 +14,8 @@ from axe_playwright_python.sync_playwright import Axe
 from numpy.typing import NDArray
 from PIL import Image
 
-from kinodex.jobs.ingest.config import IngestConfig
-from kinodex.jobs.ingest.run import run_ingest
-from kinodex.pipeline.sources import list_sources
 from tests.support.libraries.play_library import EVIL, LATE_S, WAYS
-from tests.support.libraries.viewer_library import chromium, served
+from tests.support.libraries.viewer_library import chromium, library_of_films, served
 from tests.support.servers.serve_server import Client, serving
 
 pytestmark = [pytest.mark.needs_chromium, pytest.mark.slow, pytest.mark.timeout(120)]
@@ -73,14 +69,14 @@ MOVES = """start => new Promise((moved) => {
 
 
 @pytest.fixture(scope="module")
-def gone(play_films, tmp_path_factory) -> Iterator[tuple[Client, Path, str]]:
-    """A library whose only film is no longer where it was."""
+def gone(tmp_path_factory) -> Iterator[tuple[Client, Path, str]]:
+    """A library, with stored frames, whose only film is not where it was."""
     folder = tmp_path_factory.mktemp("gone")
-    film = Path(shutil.copy(play_films / "late.mp4", folder))
-    run_ingest(IngestConfig(space="builtin", anyway=True), list_sources([str(film)]), str(folder / "library"))
-    film.unlink()
-    with serving([folder / "library"], folder / "traces") as client:
-        (row,) = client.site.api.inputs.libraries[0].videos()
+    film = folder / "late.mp4"
+    library = library_of_films(folder / "library", [str(film.with_suffix(""))])
+    with serving([library.uri], folder / "traces") as client:
+        (row,) = library.videos()
+        assert row.uri == str(film)
         yield client, film, row.video_id
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -76,6 +77,29 @@ def check_local(name: str) -> None:
         _check_folder(name, Path(name.removeprefix(LOCAL)))
 
 
+def check_unloaded(name: str) -> None:
+    """Check the name of a space as far as that takes no import of open_clip, which takes seconds; raises UnknownModel.
+
+    Of a folder that holds no model it raises as `check_local` does.
+    """
+    check_local(name)
+    architecture = name.partition("/")[0]
+    known = _architectures()
+    if name != BUILTIN_SPACE and not name.startswith((LOCAL, HUB)) and known and architecture not in known:
+        raise _unknown(name, architecture, known)
+
+
+def _architectures() -> list[str]:
+    """Names of open_clip's architectures, by the files of their configurations; empty where it is not installed."""
+    found = find_spec("open_clip")
+    folders = (found.submodule_search_locations if found else None) or ()
+    return sorted(file.stem for folder in folders for file in Path(folder, "model_configs").glob("*.json"))
+
+
+def _unknown(name: str, given: str, known: Sequence[str]) -> UnknownModel:
+    return UnknownModel(f"got space {name!r}, which open_clip does not know; {_nearest(given, known)}; {HOW_TO_LIST}")
+
+
 def model_name(open_clip: ModuleType, name: str) -> ModelName:
     """Check the name of a space as far as possible without loading anything."""
     name = absolute_name(name)
@@ -96,8 +120,7 @@ def _architecture(open_clip: ModuleType, name: str) -> ModelName:
     architecture, _, pretrained = name.partition("/")
     known = open_clip.list_models()
     if architecture not in known:
-        pairs = ["/".join(pair) for pair in open_clip.list_pretrained()]
-        raise UnknownModel(f"got space {name!r}, which open_clip does not know; {_nearest(name, pairs)}; {HOW_TO_LIST}")
+        raise _unknown(name, name, ["/".join(pair) for pair in open_clip.list_pretrained()])
     if settings := open_clip.get_pretrained_cfg(architecture, pretrained):
         return ModelName(name, architecture, pretrained, settings)
     if pretrained.endswith(WEIGHT_SUFFIX) and Path(pretrained).is_file():

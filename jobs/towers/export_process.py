@@ -15,7 +15,7 @@ from pathlib import Path
 from kinodex.index import errors
 from kinodex.index.errors import ExportRefused, SpaceMismatch
 from kinodex.index.spaces.fingerprint import Fingerprint
-from kinodex.index.spaces.model_names import absolute_name, check_local
+from kinodex.index.spaces.model_names import absolute_name, check_unloaded
 from kinodex.index.spaces.named_models import check_named
 from kinodex.index.spaces.space import local_files
 from kinodex.index.spaces.tower_cache import cached_place
@@ -41,7 +41,7 @@ def is_small(name: str) -> bool:
 def export_in_child(name: str, kinds: Sequence[TowerKind], awaited: TowerKind) -> None:
     """Have a child process export towers, and wait for one of them; raises the child's error, or ExportRefused."""
     if name not in _children:
-        check_local(name)  # the child would say it too, after importing torch
+        check_unloaded(name)  # the child would say it too, after importing torch
         size = sum(file.stat().st_size for file in local_files(name)) or UNKNOWN_BYTES
         needed, free = CHILD_BYTES + CHILD_TIMES * size, free_memory_bytes()
         if free < needed:

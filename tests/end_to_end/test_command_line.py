@@ -119,8 +119,9 @@ def test_bad_libraries(kinodex: Kinodex, films: Path, library: Path, tmp_path: P
     bad(kinodex, "ingest", films, "--library", library, "--fps", -1, code=2, says="fps=-1")
 
 
-@pytest.mark.slow
 def test_a_bad_space(kinodex: Kinodex, films: Path, tmp_path: Path) -> None:
     to = ("--library", tmp_path / "library")
-    bad(kinodex, "ingest", films, *to, "--space", "ViT-B-33/laion2b_s34b_b79k", code=2, says="ViT-B-32")
+    ran = kinodex("ingest", films, *to, "--space", "ViT-B-33/laion2b_s34b_b79k")
+    assert ran.code == 2 and "ViT-B-32" in ran.error_line
+    assert "exporting" not in ran.err, "a child would import open_clip for it"
     assert not (tmp_path / "library").exists()

@@ -8,11 +8,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from kinodex.index.errors import SpaceMismatch
+from kinodex.index.errors import ExportRefused, SpaceMismatch, UnknownModel
 from kinodex.index.library import Library
 from kinodex.index.spaces.embedders import TextEmbedder
 from kinodex.index.spaces.export_image import export_image_tower
@@ -21,6 +22,7 @@ from kinodex.index.spaces.space import Space, load_space
 from kinodex.index.spaces.text_tower import TextTower
 from kinodex.index.spaces.towers import SpaceTowers, write_towers
 from kinodex.index.store.carried_towers import LEASE, held_towers, keep_towers
+from kinodex.jobs.towers import export_process
 from kinodex.jobs.towers.carried import carry_or_note, carry_towers
 from kinodex.jobs.towers.embedder import load_embedder
 from tests.support.command import Kinodex, bad, json_of
@@ -144,6 +146,21 @@ def test_a_folder_that_holds_no_model_is_said_before_a_child_is_started(
         ran = kinodex("ingest", film, "--library", tmp_path / "library", "--space", f"local-dir:{tmp_path / name}")
         assert ran.code != 0 and says in ran.error_line
         assert "exporting" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("says", "error"),
+    [
+        ("print('UnknownModel: no such tag')", pytest.raises(UnknownModel, match=r"^no such tag$")),
+        ("print('KeyError: 3')", pytest.raises(ExportRefused, match=r"^3$")),
+        ("raise SystemExit(7)", pytest.raises(ExportRefused, match="ended with status 7")),
+    ],
+)
+def test_what_a_child_says_is_the_error(says: str, error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-Sc", says], stdin=pipe, stdout=pipe, text=True) as child, error:
+        monkeypatch.setitem(export_process._children, "a space", (child, "text"))
+        export_process.export_in_child("a space", ["text"], "text")
 
 
 def test_an_ingest_on_a_cpu_takes_the_image_tower_that_its_library_carries(library, model):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from kinodex.index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
+from kinodex.index.errors import BadCheckpoint, DeviceMissing, UnknownModel, WeightsMissing
 from kinodex.index.spaces.arithmetic import arithmetic_of, quick_tower
 from kinodex.index.spaces.import_torch import import_open_clip
 from kinodex.index.spaces.model_names import DEFAULT_REPO, DEFAULT_SPACE
@@ -205,6 +205,14 @@ def test_without_torch_the_built_in_space_is_loaded_as_exported():
 
 
 # Names are resolved, unknown ones refused with the nearest, and switches of the whole process are turned back.
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"), [("ViT-B-33/laion2b_s34b_b79k", "ViT-B-32/laion2b_s34b_b79k"), ("ViT-B-32/opena", "openai")]
+)
+def test_an_unknown_model_is_refused_with_the_nearest(name: str, nearest: str) -> None:
+    with pytest.raises(UnknownModel, match=rf"; the nearest names are .*{nearest}"):
+        load_space(name, device="cpu")
 
 
 def test_local_places_without_a_model(tmp_path):

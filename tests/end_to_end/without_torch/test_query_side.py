@@ -31,6 +31,7 @@ from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.jobs.known_answers import read_known
 from kinodex.pipeline.sources import list_sources
+from tests.support.command_process import CommandProcess, command_process
 from tests.support.processes import ending_process
 from tests.support.servers.rule_server import MODEL, Rules, RuleServer
 from tests.support.servers.s3_server import environment, s3_server, send
@@ -90,35 +91,39 @@ def in_store(made: Elsewhere) -> Iterator[Elsewhere]:
         yield replace(made, uri=uri, variables=environment(address))
 
 
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", MODULE, NOT_IN_THE_BASE, *map(str, arguments)]
-
-
-def variables_of(library: Elsewhere, tmp_path: Path) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def variables(in_store: Elsewhere, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a machine whose caches are empty, and from which only this machine can be reached."""
-    caches = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "KINODEX_CACHE": str(tmp_path / "replies")}
+    home = tmp_path_factory.mktemp("home")
+    caches = {"XDG_CACHE_HOME": str(home / "cache"), "KINODEX_CACHE": str(home / "replies")}
     network = {"http_proxy": NOWHERE, "https_proxy": NOWHERE, "no_proxy": "127.0.0.1,localhost"}
-    return {**os.environ, **caches, **network, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path), **library.variables}
+    return {**os.environ, **caches, **network, "HF_HUB_OFFLINE": "1", "HF_HOME": str(home), **in_store.variables}
 
 
-def output(variables: Mapping[str, str], *arguments: object) -> str:
-    ran = subprocess.run(command(*arguments), env=dict(variables), capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
+@pytest.fixture(scope="module")
+def base(variables: dict[str, str]) -> Iterator[CommandProcess]:
+    """A process of that machine, with the base install, for the commands of all tests."""
+    with command_process(hidden=NOT_IN_THE_BASE, env=variables) as process:
+        yield process
+
+
+def output(base: CommandProcess, *arguments: object) -> str:
+    ran = base.run(*arguments)
+    assert ran.code == 0, ran.err
+    return ran.out
 
 
 def test_it_is_searched_there_and_in_a_folder_asked_and_viewed(
-    made: Elsewhere, in_store: Elsewhere, films: Path, tmp_path: Path
+    made: Elsewhere, in_store: Elsewhere, base: CommandProcess, variables: dict[str, str], films: Path, tmp_path: Path
 ) -> None:
     for library in (in_store, made):
-        variables = variables_of(library, tmp_path)
-        (hit,) = json.loads(output(variables, "search", library.uri, QUERY, "--in", "frames", "-k", 1, "--json"))
+        (hit,) = json.loads(output(base, "search", library.uri, QUERY, "--in", "frames", "-k", 1, "--json"))
         assert (hit["video_id"], hit["time_s"]) == library.best
     trace = tmp_path / "trace.jsonl"
     question = read_known(films / "questions.jsonl")[0].question.text
     with RuleServer(Rules()) as server:
         model = ["--agent", "uniform", "--model", MODEL, "--base-url", server.base_url]
-        assert output(variables, "ask", library.uri, question, *model, "--trace", trace)
+        assert output(base, "ask", library.uri, question, *model, "--trace", trace)
     with viewer(variables, trace, library.uri) as address:
         words = urlencode({"query": QUERY, "in": "frames"})
         best = _json(f"{address}/data/libraries/0/search?{words}")["groups"][0]["hits"][0]
@@ -129,7 +134,8 @@ def test_it_is_searched_there_and_in_a_folder_asked_and_viewed(
 @contextmanager
 def viewer(variables: Mapping[str, str], *places: object) -> Iterator[str]:
     """Run the viewer; gives its address."""
-    arguments = command("serve", *places, "--port", 0, "--no-browser")
+    command = [sys.executable, "-m", MODULE, NOT_IN_THE_BASE, "serve", *places, "--port", 0, "--no-browser"]
+    arguments = [*map(str, command)]
     with ending_process(arguments, env=dict(variables), stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:
@@ -144,20 +150,17 @@ def _json(address: str) -> Any:
         return json.load(answer)
 
 
-def test_a_carried_tower_finds_by_a_picture_what_torch_finds(made: Elsewhere) -> None:
-    by_picture = ("search", made.uri, "--image", made.picture, "-k", 1, "--json")
-    ran = subprocess.run(command(*by_picture), capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
-    (hit,) = json.loads(ran.stdout)
+def test_a_carried_tower_finds_by_a_picture_what_torch_finds(made: Elsewhere, base: CommandProcess) -> None:
+    (hit,) = json.loads(output(base, "search", made.uri, "--image", made.picture, "-k", 1, "--json"))
     assert (hit["video_id"], hit["time_s"]) == made.alike
 
 
-def test_what_is_missing_and_the_way_to_it_are_said(made: Elsewhere, tmp_path: Path) -> None:
+def test_what_is_missing_and_the_way_to_it_are_said(made: Elsewhere, base: CommandProcess, tmp_path: Path) -> None:
     bare = shutil.copytree(made.uri, tmp_path / "bare")
     shutil.rmtree(bare / "towers")
     for place, query, says in (
         (bare, (QUERY,), f"run `kinodex add text-tower {bare}` where the model is, or `pip install 'kinodex[clip]'`"),
         (bare, ("--image", made.picture), f"`kinodex add text-tower {bare} --with-image-tower` where the model is"),
     ):
-        ran = subprocess.run(command("search", place, *query), capture_output=True, text=True)
-        assert ran.returncode == 2 and says in ran.stderr, ran.stderr
+        ran = base.run("search", place, *query)
+        assert ran.code == 2 and says in ran.err, ran.err

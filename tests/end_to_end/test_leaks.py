@@ -358,6 +358,14 @@ class OverTheWire:
             return await self.model.ask(request)
 
 
+@cache
+def shared(uri: str, video_ids: tuple[str, ...]) -> Environment:
+    """Give all runs one environment of some videos, as all items of a run share it."""
+    library = Library.open(uri)
+    rows = {each.video_id: each for each in library.videos()}
+    return Environment.of(library, [rows[each] for each in video_ids], lambda texts: embed_words(texts))
+
+
 def put(
     library: Library,
     name: str,
@@ -373,15 +381,7 @@ def put(
     folder.mkdir()
     setting = RunContext(library.uri, ModelChoice("scripted", "http://127.0.0.1:9/v1"), Budget())
     plan, items = make_plan(RunRequest(name, published(folder, name, row), tuple(everyone)), setting)
-    rows = {each.video_id: each for each in library.videos()}
     watched = Watched(looking, unsure=unsure, crossed=[setting])
-
-    @cache
-    def shared(video_ids: tuple[str, ...]) -> Environment:
-        return Environment.of(library, [rows[each] for each in video_ids], lambda texts: embed_words(texts))
-
-    def unshared(video_ids: tuple[str, ...]) -> Environment:
-        return shared(video_ids).without_shared_captions()
 
     @asynccontextmanager
     async def who_asks() -> AsyncIterator[Solve]:
@@ -391,7 +391,7 @@ def put(
                 wired = await stack.enter_async_context(OpenAIModel(Role(base_url=server.base_url, model="tester")))
                 model = OverTheWire(wired, server, watched)
             ask = make_solver(
-                lambda ids: shared(ids).without_shared_captions(),
+                lambda ids: shared(library.uri, ids).without_shared_captions(),
                 lambda environment: model,
                 Budget(),
                 rules,

@@ -124,7 +124,7 @@ def test_no_command_imports_it(trap: Trap, films: Path, short_films: Path, libra
         for path in (
             f"data/libraries/0/export/clip?video={video}&ranges=1-2",
             f"data/libraries/0/videos/{video}/playback",
-            f"media/0/{video}/stream?way=transcoded&from=22",
+            f"media/0/{video}/stream?way=transcoded&from=28",
         ):
             with urllib.request.urlopen(address + path, timeout=120) as reply:
                 assert (reply.status, len(reply.read()) > 0) == (200, True)

@@ -51,7 +51,7 @@ def export_text_tower(space: Space, folder: Path) -> TowerFacts:
     """
     model, tokenizer = space.text_parts()
     settings = export_tokenizer(tokenizer, folder)
-    _check_ids(space.name, Tokenizer(folder, settings), tokenizer)
+    check_ids(space.name, Tokenizer(folder, settings), lambda texts: tokenizer(texts).numpy())
     embed = partial(TextTower.embed_text, texts=VECTOR_TEXTS)
     what, expected = f"the text tower of {space.name}", space.embed_text(VECTOR_TEXTS)
     return write_tower(folder, what, space.fingerprint, model, _features, settings, VECTOR_TEXTS, expected, embed)
@@ -160,12 +160,13 @@ def _given(words: Any, rows: Any) -> Iterator[None]:
         hook.remove()
 
 
-def _check_ids(space_name: str, exported: Tokenizer, tokenizer: Any) -> None:
+def check_ids(space_name: str, exported: Tokenizer, ids_of: Callable[[list[str]], NDArray[np.int64]]) -> None:
+    """Raise ExportRefused if a text of the check has other token ids than those that `ids_of` gives."""
     for batch in _batches():
-        for text, ours, theirs in zip(batch, exported(batch), tokenizer(batch).numpy(), strict=True):
+        for text, ours, theirs in zip(batch, exported(batch), ids_of(batch), strict=True):
             if not np.array_equal(ours, theirs):
                 place = int((ours != theirs).argmax())
-                what = f"token {place} of {text[:60]!r} is {ours[place]}, and {theirs[place]} for open_clip"
+                what = f"token {place} of {text[:60]!r} is {ours[place]}, and {theirs[place]} in the original"
                 raise ExportRefused(f"the tokenizer of {space_name} cannot be exported: {what}")
 
 

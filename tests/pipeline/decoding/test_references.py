@@ -89,12 +89,13 @@ def test_every_file_decodes_to_its_reference(media: Path, made: Callable[[str], 
 @pytest.mark.slow
 @needs_ffmpeg
 def test_the_command_of_ffmpeg_shows_the_references(media: Path) -> None:
+    """Those of files with something awkward in each; plain clips have their codecs, and nothing else to disagree on."""
     wrong = []
     for name, wanted in references().items():
         path = media / name
         if not 0 < len(wanted.samples) <= FEW_SAMPLES or not path.is_file() or name in NOT_BY_FFMPEG:
             continue
-        if path.stat().st_size > FEW_BYTES:
+        if path.parent.name != "awkward" or path.stat().st_size > FEW_BYTES:
             continue
         metadata = probe(path)
         scale = 448 / min(metadata.width_px, metadata.height_px)

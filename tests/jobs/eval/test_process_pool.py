@@ -132,6 +132,8 @@ def test_what_ends_a_run_comes_through(place: Path, server: ChatServer, processe
     server.models = ("another",)
     with pytest.raises(ModelUnknown, match="tester"):
         processes.all(questions(place, 1))
+    with pytest.raises(RuntimeError, match="Odd: odd"):
+        processes.runner.run(processes.ask(FAULTY, questions(place, 4)[3]))
     with pytest.raises(NotALibrary):
         asyncio.run(all_asked(process_solver(replace(setting_of(place, server), library="none"), 1), []))
 
@@ -161,7 +163,7 @@ def children() -> list[int]:
     return [child.pid for child in active_children() if child.pid is not None]
 
 
-FAULTY = """
+FAULTY_AGENT = """
 import os
 import time
 from dataclasses import replace
@@ -184,6 +186,7 @@ async def run(session, parameters):
 
 MINE = replace(UNIFORM, name="mine", run=run)
 """
+FAULTY = Contender("mine", "faulty.py", {"frames": 3}, source=FAULTY_AGENT)
 
 
 def test_a_question_that_ends_its_process_takes_no_other_with_it(
@@ -191,15 +194,10 @@ def test_a_question_that_ends_its_process_takes_no_other_with_it(
 ) -> None:
     """One process asks them all at once, so that each fault ends the others' process, too."""
     monkeypatch.setattr("kinodex.jobs.eval.solvers.TRIES", 2)  # each process that is begun takes two seconds
-    faulty = Contender("mine", "faulty.py", {"frames": 3}, source=FAULTY)
 
     async def run() -> list[SolvedItem]:
         async with process_solver(setting_of(place, server), 1, grace_s=0.1, hang_s=3.0) as ask:
-            *asked, unreadable = questions(place, 4)
-            found = list(await asyncio.gather(*(ask(faulty, each) for each in asked)))
-            with pytest.raises(RuntimeError, match="Odd: odd"):
-                await ask(faulty, unreadable)
-            return found
+            return list(await asyncio.gather(*(ask(FAULTY, each) for each in questions(place, 3))))
 
     before = set(children())
     solved = asyncio.run(run())

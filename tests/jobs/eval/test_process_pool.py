@@ -71,8 +71,8 @@ class Processes:
     runner: asyncio.Runner
     ask: Solve
 
-    def all(self, asked: Sequence[ItemInput]) -> list[SolvedItem]:
-        return self.runner.run(together(self.ask, asked))
+    def all(self, asked: Sequence[ItemInput], by: Contender = READER) -> list[SolvedItem]:
+        return self.runner.run(together(self.ask, asked, by))
 
 
 @pytest.fixture(scope="module")
@@ -98,8 +98,8 @@ def questions(place: Path, count: int) -> list[ItemInput]:
     return [ItemInput(str(n), known[n % len(known)].question, (video.video_id,)) for n in range(count)]
 
 
-async def together(ask: Solve, asked: Sequence[ItemInput]) -> list[SolvedItem]:
-    return list(await asyncio.gather(*(ask(READER, each) for each in asked)))
+async def together(ask: Solve, asked: Sequence[ItemInput], by: Contender = READER) -> list[SolvedItem]:
+    return list(await asyncio.gather(*(ask(by, each) for each in asked)))
 
 
 async def all_asked(who_asks: AbstractAsyncContextManager[Solve], asked: Sequence[ItemInput]) -> list[SolvedItem]:
@@ -133,7 +133,7 @@ def test_what_ends_a_run_comes_through(place: Path, server: ChatServer, processe
     with pytest.raises(ModelUnknown, match="tester"):
         processes.all(questions(place, 1))
     with pytest.raises(RuntimeError, match="Odd: odd"):
-        processes.runner.run(processes.ask(FAULTY, questions(place, 4)[3]))
+        processes.all(questions(place, 4)[3:], FAULTY)
     with pytest.raises(NotALibrary):
         asyncio.run(all_asked(process_solver(replace(setting_of(place, server), library="none"), 1), []))
 
@@ -197,7 +197,7 @@ def test_a_question_that_ends_its_process_takes_no_other_with_it(
 
     async def run() -> list[SolvedItem]:
         async with process_solver(setting_of(place, server), 1, grace_s=0.1, hang_s=3.0) as ask:
-            return list(await asyncio.gather(*(ask(FAULTY, each) for each in questions(place, 3))))
+            return await together(ask, questions(place, 3), FAULTY)
 
     before = set(children())
     solved = asyncio.run(run())

@@ -165,15 +165,13 @@ def test_tokenizers_that_are_refused(tmp_path):
 ALL_NORMS = {"qk_norm": True, "scale_heads": True, "scale_attn_inner": True, "scale_attn": True, "scale_fc": True}
 TWO_WAYS = {"no_causal_mask": True, "pool_type": "last", "proj_bias": True}
 OPTIONS: dict[str, dict[str, Any]] = {
-    "quick gelu": {"quick_gelu": True},
+    "quick gelu and layer scale": {"quick_gelu": True, "ls_init_value": 0.3, "mlp_ratio": 2.5},
     "as SigLIP": TWO_WAYS | {"act_kwargs": {"approximate": "tanh"}, "norm_kwargs": {"eps": 1e-3}},
     "pooled at the end token": {"pool_type": "eos", "eos_id": FEW_WORDS - 1},
-    "pooled at the first": {"no_causal_mask": True, "pool_type": "first", "custom": True},
     "no projection": {"proj_type": "none", "layers": 1},
-    "layer scale": {"ls_init_value": 0.3, "mlp_ratio": 2.5},
-    "all norms": ALL_NORMS | {"custom": True},
     "class token, both ways": {"embed_cls": True, "custom": True, "no_causal_mask": True},
-    "class token, right mask": {"embed_cls": True, "custom": True, "attributes": {"correct_cls_mask": True}},
+    "class token, right mask, all norms": ALL_NORMS
+    | {"embed_cls": True, "custom": True, "attributes": {"correct_cls_mask": True}},
     "padding hidden": TWO_WAYS | {"custom": True, "pool_type": "first", "attributes": {"use_pad_mask": True}},
 }
 

@@ -149,7 +149,6 @@ def test_a_part_that_cannot_be_read(
     [
         ("videos", "duration_s", float("nan")),
         ("videos", "digests", DEEP),
-        ("videos", "digests", "[]"),
         ("frames", "frame_no", -(2**31)),
         ("sources", "seen_at", 2**62),
         ("additions", "settings", DEEP),

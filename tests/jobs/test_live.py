@@ -38,6 +38,7 @@ from kinodex.pipeline.live.playlist import read_playlist
 from kinodex.pipeline.sample import FrameRow
 from kinodex.requests import Find
 from kinodex.search.finder import Finder
+from tests.support.command import Kinodex
 from tests.support.house.once import made_once
 from tests.support.libraries.corpus import draw_film, ingest
 from tests.support.loopback import serve_handler
@@ -175,7 +176,7 @@ def start(*arguments: str) -> subprocess.Popen[str]:
 
 @pytest.mark.slow
 def test_a_killed_watch_goes_on_without_a_gap_or_a_double(
-    streams: Path, finished: tuple[list[int], list[float], Any], tmp_path: Path
+    streams: Path, finished: tuple[list[int], list[float], Any], tmp_path: Path, kinodex: Kinodex
 ) -> None:
     path, place = tmp_path / "film.ts", tmp_path / "library"
     options = ("--live", "--space", "builtin", "--anyway", "--json", "--stall", "3")
@@ -203,10 +204,9 @@ def test_a_killed_watch_goes_on_without_a_gap_or_a_double(
         assert sweep(library) == 1
     assert audit(library).problems == ()
 
-    again = start(*arguments)
-    out, err = again.communicate(timeout=120)
-    assert again.returncode == 0, err
-    assert sum(json.loads(line)["frames"] for line in out.splitlines()) == FILM_S - video.frames
+    again = kinodex("watch", *arguments)
+    assert again.code == 0, again
+    assert sum(json.loads(line)["frames"] for line in again.out.splitlines()) == FILM_S - video.frames
     check_as_finished(place, finished)
 
 

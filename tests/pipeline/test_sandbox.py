@@ -33,6 +33,7 @@ from tests.support.processes import ending_process
 from tests.support.reader_children import child, children, open_fds, running
 
 SHORT = SandboxLimits(base_s=20, silence_s=3)
+SMALL_BYTES = 100_000
 
 
 FEW = replace(READING, fps=0.2)
@@ -77,8 +78,10 @@ def outcome(parts: Any) -> tuple[list[Any], str]:
 
 
 @pytest.mark.slow
-def test_every_awkward_file_gives_what_reading_in_this_process_gives(media: Path, reader: SandboxSampler) -> None:
-    paths, errors = sorted((media / "awkward").iterdir()), set()
+def test_awkward_files_give_what_reading_in_this_process_gives(media: Path, reader: SandboxSampler) -> None:
+    """Those that are quick to decode: of the others come no other messages."""
+    small = [path for path in (media / "awkward").iterdir() if path.stat().st_size < SMALL_BYTES]
+    paths, errors = sorted(small), set()
     video, gone = whole(paths[0]).video, str(media / "no such file.mp4")
     missing = Chunk(replace(video, path=gone, source=replace(video.source, uri=gone)))
     reading = replace(READING, fps=0.3, batch=3)

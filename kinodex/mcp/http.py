@@ -9,6 +9,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from kinodex.server.event_streams import own_event_streams
 from kinodex.server.guards import LOOPBACK
 from kinodex.server.sockets import http_protocol
 
@@ -36,4 +37,5 @@ async def serve_http(server: MCPServer, listener: socket.socket, host: str) -> N
     app: ASGIApp = server.streamable_http_app(host=host)
     app = app if host in LOOPBACK else without_browsers(app)
     config = uvicorn.Config(app, http=http_protocol(), log_level="warning", timeout_graceful_shutdown=GRACE_S)
-    await uvicorn.Server(config).serve(sockets=[listener])
+    with own_event_streams():
+        await uvicorn.Server(config).serve(sockets=[listener])

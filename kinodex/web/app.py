@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from kinodex.server.event_streams import own_event_streams
 from kinodex.server.guards import Guard, guarded_app
 from kinodex.server.responses import CLIENT_LEFT, answering, json_response
 from kinodex.server.sockets import http_protocol
@@ -71,7 +72,7 @@ def serve(site: Site, listener: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=grace_s,
     )
-    with closing(site.api), suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
+    with closing(site.api), suppress(KeyboardInterrupt), own_event_streams():  # Ctrl-C is how to end it
         site.api.load_towers()
         _Server(config).run(sockets=[listener])
 

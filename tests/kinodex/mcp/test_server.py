@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import socket
 import threading
 from dataclasses import asdict
@@ -64,6 +65,27 @@ def test_http_on_loopback(mcp_library: Library, mode: str) -> None:
             await asyncio.gather(serving, return_exceptions=True)
 
     asyncio.run(use())
+
+
+@pytest.mark.slow
+def test_a_server_after_one_that_ctrl_c_ended_answers(mcp_library: Library) -> None:
+    """As in a notebook that serves twice."""
+
+    async def serve(is_interrupted: bool) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
+            serving = asyncio.create_task(serve_http(server_of(mcp_library), listener, "127.0.0.1"))
+            async with Client(f"http://127.0.0.1:{port}/mcp", mode="legacy") as client:
+                assert len((await call(client, "lines", video="harbour"))["lines"]) == 3
+            if is_interrupted:
+                signal.raise_signal(signal.SIGINT)
+            else:
+                serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(serve(is_interrupted=True))
+    asyncio.run(serve(is_interrupted=False))
 
 
 @pytest.mark.slow

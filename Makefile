@@ -2,7 +2,7 @@
 #   make demo   sample films, a library, a search, three questions with evidence, all offline after set-up
 #   make test   the tests, in three processes; its set-up adds what the demo does not need, torch first
 #   make quick  the tests that start no Ray, no browser, kill nothing and take a second of a core at most
-#   make tools  the tests of the pages of docs, of the measuring tools and of the films they draw, which CI runs too
+#   make tools  the tests of docs, of wheels, of the measuring tools and of the films they draw, which CI runs too
 #   make third-parties  the tests before servers and language models of others, which CI runs too
 PYTHON ?= python3
 VENV   := .venv
@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A process takes whole files, for what the tests of a file share is made once, in the order of tests/conftest.py.
 # Three for two cores: of two, each waited a quarter of its time.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
-TOOLS  := tests/bench tests/world tests/docs
+TOOLS  := tests/bench tests/world tests/sketch tests/docs tests/end_to_end/stand_ins tests/end_to_end/test_install.py
 
 .PHONY: demo test quick tools third-parties lint docs check clean
 

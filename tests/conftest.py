@@ -14,7 +14,7 @@ import pytest
 from tests.support.command import Kinodex, runner
 from tests.support.house.once import made_once
 from tests.support.house.process_state import changes, snapshot
-from tests.support.house.schedule import cluster_together, needs_cluster
+from tests.support.house.schedule import shares, sharing_together
 from tests.support.servers.ray_node import RayCluster, cluster
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that read real media, and begin with what takes longest: the files of the cluster, the slow ones.
+    """Mark the tests that read real media, and begin with what takes longest: files that share something, slow ones.
 
     So no process ends late.
     """
@@ -72,13 +72,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if REAL_FILES.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.needs_media)
     slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("ray")}
-    items.sort(key=lambda item: (not needs_cluster(item.path), item.path not in slow))
+    items.sort(key=lambda item: (shares(item.path) is None, shares(item.path) or "", item.path not in slow))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give one process all files that share a cluster, which takes long to start; without `loadfile`, as xdist does."""
-    return cluster_together(config, log) if config.getoption("dist") == "loadfile" else None
+    """Give one process all files that share what takes long to start; without `loadfile`, as xdist does."""
+    return sharing_together(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import kinodex
+from tests.support.late import late
 
-torch = pytest.importorskip("torch")
+torch = late("torch")
 
 
 @pytest.fixture(scope="module")

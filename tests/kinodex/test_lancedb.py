@@ -14,14 +14,13 @@ import pytest
 from PIL import Image
 
 import kinodex
-import kinodex.lancedb
 from kinodex.index.errors import NotALibrary, WeightsMissing
 from kinodex.index.library import Library
 from kinodex.requests import Find
 from kinodex.search.finder import Finder
 from tests.support.late import late
 
-lancedb = late("lancedb")
+lancedb, tables = late("lancedb"), late("kinodex.lancedb")
 WORDS = "a red boat"
 
 
@@ -65,14 +64,14 @@ def test_a_picture_and_words_in_lines_and_both_by_their_rank(opened: Library, fr
     picture = Image.open(io.BytesIO(stored.jpeg))
     found = near(frames, picture).limit(1).to_arrow()
     assert found["_distance"][0].as_py() < 0.05
-    (titled,) = kinodex.lancedb.titled(str(library), found).to_pylist()
+    (titled,) = tables.titled(str(library), found).to_pylist()
     assert titled["title"] == opened.video(titled["video_id"]).title
     assert list(titled)[:2] == ["video_id", "title"]
 
     lines = kinodex.open(library).lancedb().open_table("speech")
     said = next(row["text"] for row in lines.search().limit(1).to_list())
     word = max(said.split(), key=len).strip(".,!?")
-    query = kinodex.lancedb.terms(word)
+    query = tables.terms(word)
     found_lines = lines.search(query, query_type="fts", fts_columns="terms").limit(5).to_list()
     assert any(word in row["text"] for row in found_lines)
 
@@ -117,4 +116,4 @@ def test_what_cannot_be_is_said() -> None:
     with pytest.raises(NotALibrary, match=r"LanceDB's own cloud.* folder, or under s3://"):
         kinodex.open("db://films")
     with pytest.raises(WeightsMissing, match=r"kinodex\.open\(LIBRARY\)\.lancedb\(\)"):
-        kinodex.lancedb.ModelOfTable.create(space="0" * 12).compute_query_embeddings("a dog")
+        tables.ModelOfTable.create(space="0" * 12).compute_query_embeddings("a dog")

@@ -1,27 +1,38 @@
-"""Division of the files of tests between processes: each whole, all that share a cluster of Ray to the same one."""
+"""Division of the files of tests between processes: each whole, and those that share what is slow to start together."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+SHARED = {
+    "cluster": re.compile(r"ray_cluster: RayCluster"),
+    "torch": re.compile(
+        r"""^import torch$|late\((import_open_clip|"torch|"transformers)"""
+        r"""|tests\.support\.models\.(tiny|stage|sentence|training)_model""",
+        re.MULTILINE,
+    ),
+}
+"""What files share, by what stands in them: a cluster of Ray takes 5 s and more to start, and torch with its like
+as many to import, in each process anew.
+"""
+
 
 @cache
-def needs_cluster(file: Path) -> bool:
-    """Tell whether tests of a file take the fixture `ray_cluster`."""
-    return "ray_cluster: RayCluster" in file.read_text(encoding="utf-8")
+def shares(file: Path) -> str | None:
+    """Return what a file of tests shares with others, the cluster before torch."""
+    text = file.read_text(encoding="utf-8")
+    return next((name for name, words in SHARED.items() if words.search(text)), None)
 
 
-def cluster_together(config: Any, log: Any) -> Any:
-    """Make a scheduler of xdist that gives a process whole files, and all files of the cluster to the same one.
-
-    A cluster takes 5 s and more to start, and each process would start its own.
-    """
+def sharing_together(config: Any, log: Any) -> Any:
+    """Make a scheduler of xdist that gives a process whole files, and all those that share something to the same."""
     from xdist.scheduler import LoadFileScheduling
 
     def scope(self: Any, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return "cluster" if needs_cluster(config.rootpath / file) else file
+        return shares(config.rootpath / file) or file
 
-    return type("ClusterTogether", (LoadFileScheduling,), {"_split_scope": scope})(config, log)
+    return type("SharingTogether", (LoadFileScheduling,), {"_split_scope": scope})(config, log)

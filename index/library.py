@@ -68,7 +68,7 @@ from kinodex.index.spaces.model_names import BUILTIN_SPACE
 from kinodex.index.spaces.named_models import note_model
 from kinodex.index.spaces.space import Space
 from kinodex.index.spaces.towers import TOWERS, Sigmoid
-from kinodex.index.store.carried_towers import sigmoid_of
+from kinodex.index.store.carried_towers import card_of, sigmoid_of
 from kinodex.index.store.commit_probe import check_commits
 from kinodex.index.store.database import Tables, has_table
 from kinodex.index.store.filters import (
@@ -497,6 +497,7 @@ class LibraryReader:
             stored_bytes=self.tables.stored_bytes(),
             space=self.space_name,
             space_digest=self.fingerprint.digest,
+            space_card=card_of(self.uri, self.fingerprint),
             settings=self.settings,
             noise=self.noise(),
             columns={name: str(kind) for name, kind in self.metadata.columns().items()},

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.kinds import FoundIn, KindName
+from kinodex.index.spaces.towers import SpaceCard
 
 Basis = Literal["ranking", "probability", "verified"]
 """What stands behind a moment: an order alone, which claims nothing; a probability of the space's own; or a model that
@@ -363,6 +364,8 @@ class LibraryFacts:
     space: str
     space_digest: str
     settings: Mapping[str, Any]
+    space_card: SpaceCard | None = None
+    """What is known of the quality of the library's own space."""
     noise: str | None = None
     """Why rankings in the library's own space mean nothing, where they do: see `LibraryReader.noise`."""
     columns: Mapping[str, str] = field(default_factory=dict)

@@ -31,7 +31,7 @@ from kinodex.index.errors import WeightsMissing
 from kinodex.index.library import Library
 from kinodex.index.spaces.text_tower import TextTower
 from kinodex.index.spaces.tower_cache import cached_place, is_whole
-from kinodex.index.store.carried_towers import builtin_tower
+from kinodex.index.store.carried_towers import shipped_tower
 from kinodex.index.store.held_tables import space_tables
 from kinodex.index.store.schema import CLIPS_PREFIX, SENTENCES_PREFIX, VECTORS_PREFIX
 from kinodex.index.terms import query_terms
@@ -118,7 +118,7 @@ class ModelOfTable(EmbeddingFunction):
 
     def _by_tower(self, words: str, picture: Any) -> Any:
         """Embed words by a text tower of this machine, where no library is known that has the model."""
-        folder = builtin_tower(self.space, "text") or cached_place(self.space, "text")
+        folder = shipped_tower(self.space, "text") or cached_place(self.space, "text")
         if picture is not None or self.of == "clips" or not is_whole(folder, "text"):
             raise WeightsMissing(
                 f"the model {self.space} of this table is not known here; name the library that has it: "

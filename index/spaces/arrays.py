@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.errors import BadCheckpoint
 
-TYPES = {"F64": "<f8", "U64": "<u8", "F32": "<f4", "U32": "<u4", "F16": "<f2", "U16": "<u2", "U8": "|u1"}
+TYPES = {"F64": "<f8", "U64": "<u8", "F32": "<f4", "U32": "<u4", "F16": "<f2", "U16": "<u2", "U8": "|u1", "I8": "|i1"}
 CODES = {np.dtype(kind): code for code, kind in TYPES.items()}
 LONGEST_HEADER = 100_000_000
 Place = tuple[np.dtype[Any], tuple[int, ...], int]

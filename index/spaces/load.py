@@ -1,12 +1,12 @@
-"""One tower of a space by the space's name: the built-in space's as exported, any other by torch."""
+"""One tower of a space by the space's name: as exported where kinodex brings it, any other by torch."""
 
 from __future__ import annotations
 
 from kinodex.index.errors import DeviceMissing, TorchMissing
 from kinodex.index.spaces.embedders import ImageEmbedder, TextEmbedder
-from kinodex.index.spaces.model_names import BUILTIN_SPACE
+from kinodex.index.spaces.model_names import BUILTIN_SPACE, PHOTO_SPACE
 from kinodex.index.spaces.space import Space, load_space
-from kinodex.index.spaces.towers import BUILTIN_TOWERS, TowerKind
+from kinodex.index.spaces.towers import SHIPPED, TowerKind
 
 TORCH_PACKAGES = ("torch", "torchvision", "open_clip")
 CPU_DEVICES = ("auto", "cpu")
@@ -14,24 +14,26 @@ CPU_DEVICES = ("auto", "cpu")
 
 def load_text_tower(name: str) -> TextEmbedder:
     """Load the text tower of a space by its name; raises a SpaceError (TorchMissing without torch)."""
-    if name == BUILTIN_SPACE:
+    if name in SHIPPED:
         from kinodex.index.spaces.text_tower import TextTower
 
-        return TextTower.open(BUILTIN_TOWERS)
+        return TextTower.open(SHIPPED[name])
     return _load_with_torch(name, "auto", "text")
 
 
 def load_image_tower(name: str, device: str = "auto") -> ImageEmbedder:
     """Load the image tower of a space by its name on a device.
 
-    The built-in space has its exported one unless a GPU is named: it is as quick, and there in a twentieth of the time
-    that importing torch takes. Raises a SpaceError: TorchMissing, or DeviceMissing, where torch or open_clip is needed
-    and not there.
+    A space that kinodex brings has its exported one, unless a GPU is named for the built-in one: it is as quick, and
+    there in a twentieth of the time that importing torch takes. Raises a SpaceError: TorchMissing, or DeviceMissing,
+    where torch or open_clip is needed and not there.
     """
-    if name == BUILTIN_SPACE and device in CPU_DEVICES:
+    if name in SHIPPED and device in CPU_DEVICES:
         from kinodex.index.spaces.image_tower import ImageTower
 
-        return ImageTower.open(BUILTIN_TOWERS)
+        return ImageTower.open(SHIPPED[name])
+    if name == PHOTO_SPACE:
+        raise DeviceMissing(f"got device {device!r}, and the space {name} is computed on the CPU; use auto or cpu")
     return _load_with_torch(name, device, "image")
 
 

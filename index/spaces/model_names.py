@@ -18,9 +18,9 @@ from typing import Any
 
 from kinodex.index.errors import BadCheckpoint, UnknownModel, WeightsMissing
 from kinodex.index.spaces.checked_copy import WEIGHT_SUFFIX
-from kinodex.index.spaces.towers import BUILTIN
+from kinodex.index.spaces.towers import BUILTIN, SHIPPED
 
-DEFAULT_SPACE, BUILTIN_SPACE = "ViT-B-32-SigLIP2-256/webli", "builtin"
+DEFAULT_SPACE, BUILTIN_SPACE, PHOTO_SPACE = "ViT-B-32-SigLIP2-256/webli", "builtin", "photo"
 DEFAULT_REPO = "timm/ViT-B-32-SigLIP2-256"
 """Repository of the hub with the default space's weights and tokenizer. open_clip names it too, but takes seconds to
 import; a test compares the two.
@@ -85,7 +85,7 @@ def check_unloaded(name: str) -> None:
     check_local(name)
     architecture = name.partition("/")[0]
     known = _architectures()
-    if name != BUILTIN_SPACE and not name.startswith((LOCAL, HUB)) and known and architecture not in known:
+    if name not in SHIPPED and not name.startswith((LOCAL, HUB)) and known and architecture not in known:
         raise _unknown(name, architecture, known)
 
 

@@ -34,28 +34,31 @@ def quick_hub() -> Iterator[bool]:
         is_held, is_offline = _cache_only.holders > 0, constants.HF_HUB_OFFLINE
     if is_offline and not is_held:  # the user's own setting
         yield False
-    elif is_held or not _answers(constants.ENDPOINT):
+    elif is_held or not hub_answers():
         with _cache_only.held():
             yield False
     else:
         yield True
 
 
-def _answers(url: str) -> bool:
-    """Return True if a server answers in time; one that takes long over its answer, a byte at a time, does not."""
+def hub_answers(timeout_s: float = PROBE_TIMEOUT_S) -> bool:
+    """Return True if the hub answers in time; it does not if it takes long over its answer, a byte at a time."""
+    from huggingface_hub import constants
+
     answers: list[bool] = []
-    probe = threading.Thread(target=lambda: answers.append(_replies(url)), name="hub", daemon=True)
+    url = constants.ENDPOINT
+    probe = threading.Thread(target=lambda: answers.append(_replies(url, timeout_s)), name="hub", daemon=True)
     probe.start()
-    probe.join(PROBE_TIMEOUT_S)
+    probe.join(timeout_s)
     return answers == [True]
 
 
-def _replies(url: str) -> bool:
+def _replies(url: str, timeout_s: float) -> bool:
     import urllib.error
     import urllib.request
 
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=PROBE_TIMEOUT_S):
+        with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=timeout_s):
             return True
     except urllib.error.HTTPError:
         return True  # a refusal is an answer

@@ -2,7 +2,8 @@
 
 A space is a model, its weights and its preprocessing. `load_space` makes one from a name:
 
-- ``builtin``: the project's own small model, which knows only the sketch world;
+- ``builtin``: the project's own small model, which knows only the sketch world (``photo``, which kinodex brings too,
+  is no model of open_clip's: see `load`);
 - ``ViT-B-32/laion2b_s34b_b79k``: an architecture and pretrained tag of `open_clip.list_pretrained()`;
 - ``hf-hub:org/model``: an open_clip model on the hub;
 - ``local-dir:PATH``: a folder with open_clip_config.json, the weights, and the tokenizer if it needs one;
@@ -44,7 +45,7 @@ from kinodex.index.spaces.import_torch import import_open_clip, silent_root_logg
 from kinodex.index.spaces.model_names import HUB, LOCAL, ModelName, absolute_name, model_name
 from kinodex.index.spaces.named_models import note_model
 from kinodex.index.spaces.quick_hub import quick_hub
-from kinodex.index.spaces.towers import Sigmoid
+from kinodex.index.spaces.towers import SHIPPED, Sigmoid
 from kinodex.index.utf8 import checked_text
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ def load_space(name: str, *, device: str = "auto", towers: Literal["both", "text
 
 def fetch_tokenizer(name: str) -> None:
     """Fetch the tokenizer of the space called `name` into the hub's cache, for texts to be embedded later, offline."""
-    if name == "builtin":
+    if name in SHIPPED:
         return
     open_clip = import_open_clip()
     named = model_name(open_clip, name)

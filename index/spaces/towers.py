@@ -10,8 +10,8 @@
     image.onnx              the image tower, where it was exported
 
 Without a `tower.json` there are no towers, whatever else lies in the folder: so an interrupted export leaves none.
-The same folder lies with a library (see `store/carried_towers`), in the user's cache, and beside the weights of the
-built-in space.
+The same folder lies with a library (see `store/carried_towers`), in the user's cache, and with kinodex for the spaces
+that it brings.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from kinodex.index.stored_json import facts_of, read_object
 FORMAT_VERSION = 2
 TOWER_JSON = "tower.json"
 TOWERS = "towers"
-"""Name of the folder with towers, in a library, in the cache and beside the weights of the built-in space."""
+"""Name of the folder with towers, in a library, in the cache and in kinodex."""
 BUILTIN = Path(__file__).parent / "builtin"
-BUILTIN_TOWERS = BUILTIN / TOWERS
-"""Exported towers of the built-in space."""
+SHIPPED = {name: Path(__file__).parent / name / TOWERS for name in ("builtin", "photo")}
+"""Exported towers that kinodex brings, by the names of their spaces."""
 CHUNK_BYTES = 1 << 20
 TowerKind = Literal["text", "image"]
 
@@ -90,6 +90,19 @@ class Sigmoid:
 
 
 @dataclass(frozen=True, slots=True)
+class SpaceCard:
+    """What is known of a space's quality, by a measurement that its maker names."""
+
+    summary: str
+    """What it is good for, in a few words: "small, for everyday scenes"."""
+    measured_on: str
+    """The searches by which it was measured."""
+    recall_at_1: float
+    """Share of them whose first moment is right."""
+    recall_at_10: float
+
+
+@dataclass(frozen=True, slots=True)
 class SpaceTowers:
     """Content of `tower.json`: the towers of one space that were exported."""
 
@@ -101,6 +114,7 @@ class SpaceTowers:
     version: int = FORMAT_VERSION
     sigmoid: Sigmoid | None = None
     """None of a space that was trained otherwise."""
+    card: SpaceCard | None = None
 
     @property
     def files(self) -> dict[str, FileFacts]:
@@ -150,10 +164,11 @@ def read_towers(folder: Path, place: str | None = None) -> SpaceTowers | None:
         found = read_object(text, place)
         version = int(found["version"])
         if version == FORMAT_VERSION:
-            space, text_tower, image_tower = found["space"], _tower(found["text"]), _tower(found["image"])
+            text_tower, image_tower = _tower(found["text"]), _tower(found["image"])
             sigmoid = Sigmoid(**found["sigmoid"]) if found.get("sigmoid") else None
-            refusals = dict(found["refusals"])
-            return SpaceTowers(facts_of(Fingerprint, space, place), text_tower, image_tower, refusals, sigmoid=sigmoid)
+            card = SpaceCard(**found["card"]) if found.get("card") else None
+            space, refusals = facts_of(Fingerprint, found["space"], place), dict(found["refusals"])
+            return SpaceTowers(space, text_tower, image_tower, refusals, sigmoid=sigmoid, card=card)
     except (LibraryDamaged, ValueError, TypeError, KeyError, AttributeError) as error:
         raise TowersDamaged(f"{place} is no description of towers: {error!r}") from error
     raise TowersDamaged(f"{place} has format {version}, and this kinodex reads {FORMAT_VERSION}")

@@ -44,14 +44,15 @@ def write_vocabulary(path: Path, words: Iterable[Word]) -> None:
         raise ValueError("two words of the vocabulary have the same hash")
     texts = [word.text.encode() for word in ordered]
     merges = [merge for word in ordered for merge in word.merges]
+    has_scores = any(word.score for word in ordered)
     arrays: dict[str, NDArray[Any]] = {
         "hashes": hashes,
         "numbers": np.array([word.number for word in ordered], np.uint32),
-        "scores": np.array([word.score for word in ordered], np.float64),
+        "scores": np.array([word.score for word in ordered] if has_scores else [], np.float64),
         "text_ends": np.cumsum([len(text) for text in texts], dtype=np.uint32),
         "texts": np.frombuffer(b"".join(texts), np.uint8),
         "longest": np.array([max((len(word.text) for word in ordered), default=0)], np.uint32),
-        "merge_ends": np.cumsum([len(word.merges) for word in ordered], dtype=np.uint32),
+        "merge_ends": np.cumsum([len(word.merges) for word in ordered] if merges else [], dtype=np.uint32),
         "merge_ranks": np.array([rank for rank, _, _ in merges], np.uint32),
         "merge_places": np.array([len(left) for _, left, _ in merges], np.uint16),
     }
@@ -107,10 +108,11 @@ class Vocabulary:
     def _word(self, row: int) -> Word:
         start, end = _bounds(self._text_ends, row)
         text = self._texts[start:end].tobytes().decode()
-        first, last = _bounds(self._merge_ends, row)
+        first, last = _bounds(self._merge_ends, row) if len(self._merge_ends) else (0, 0)
         places, ranks = self._places[first:last].tolist(), self._ranks[first:last].tolist()
         merges = tuple((rank, text[:place], text[place:]) for rank, place in zip(ranks, places, strict=True))
-        return Word(text, int(self._numbers[row]), float(self._scores[row]), merges)
+        score = float(self._scores[row]) if len(self._scores) else 0.0
+        return Word(text, int(self._numbers[row]), score, merges)
 
 
 def words_of(model: Mapping[str, Any]) -> list[Word]:

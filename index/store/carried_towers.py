@@ -21,10 +21,11 @@ from kinodex.index.spaces.embedders import ImageEmbedder, TextEmbedder
 from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.spaces.sentence_tower import SentenceEmbedder
 from kinodex.index.spaces.towers import (
-    BUILTIN_TOWERS,
+    SHIPPED,
     TOWER_JSON,
     TOWERS,
     Sigmoid,
+    SpaceCard,
     SpaceTowers,
     TowerKind,
     check_sizes,
@@ -68,8 +69,8 @@ def find_tower(uri: str, digest: str, kind: TowerKind, again: str = "") -> Path 
 
 
 def open_text_tower(uri: str, digest: str) -> TextEmbedder | None:
-    """Open the exported text tower of a space, built in or carried, or None; imports neither torch nor open_clip."""
-    folder = builtin_tower(digest, "text") or find_tower(uri, digest, "text")
+    """Open the exported text tower of a space, shipped or carried, or None; imports neither torch nor open_clip."""
+    folder = shipped_tower(digest, "text") or find_tower(uri, digest, "text")
     if folder is None:
         return None
     from kinodex.index.spaces.text_tower import TextTower
@@ -78,8 +79,8 @@ def open_text_tower(uri: str, digest: str) -> TextEmbedder | None:
 
 
 def open_image_tower(uri: str, digest: str) -> ImageEmbedder | None:
-    """Open the exported image tower of a space, built in or carried, or None."""
-    folder = builtin_tower(digest, "image") or find_tower(uri, digest, "image")
+    """Open the exported image tower of a space, shipped or carried, or None."""
+    folder = shipped_tower(digest, "image") or find_tower(uri, digest, "image")
     if folder is None:
         return None
     from kinodex.index.spaces.image_tower import ImageTower
@@ -98,23 +99,34 @@ def open_sentence_tower(uri: str, space: Fingerprint) -> SentenceEmbedder | None
 
 
 def sigmoid_of(uri: str, space: Fingerprint) -> Sigmoid | None:
-    """Return the sigmoid of a space, built in or as a library carries it; None where nothing of it is known."""
-    builtin = read_towers(BUILTIN_TOWERS)
-    if builtin is not None and builtin.space.digest == space.digest:
-        return builtin.sigmoid
+    """Return the sigmoid of a space, shipped or as a library carries it; None where nothing of it is known."""
+    known = _described(uri, space)
+    return None if known is None else known.sigmoid
+
+
+def card_of(uri: str, space: Fingerprint) -> SpaceCard | None:
+    """Return what is known of a space's quality, shipped or as a library carries it."""
+    known = _described(uri, space)
+    return None if known is None else known.card
+
+
+def _described(uri: str, space: Fingerprint) -> SpaceTowers | None:
+    for shipped in map(read_towers, SHIPPED.values()):
+        if shipped is not None and shipped.space.digest == space.digest:
+            return shipped
     try:
-        held = held_towers(uri, space.digest)
+        return held_towers(uri, space.digest)
     except (TowersDamaged, StorageError):
         return None  # a search by words alone goes on without it
-    return None if held is None else held.sigmoid
 
 
-def builtin_tower(digest: str, kind: TowerKind) -> Path | None:
-    """Find the folder with a tower of the built-in space, if that is the space of this digest."""
-    towers = read_towers(BUILTIN_TOWERS)
-    if towers is None or towers.space.digest != digest or towers.tower(kind) is None:
-        return None
-    return BUILTIN_TOWERS
+def shipped_tower(digest: str, kind: TowerKind) -> Path | None:
+    """Find the folder with a tower of the space of this digest, if kinodex brings that."""
+    for folder in SHIPPED.values():
+        towers = read_towers(folder)
+        if towers is not None and towers.space.digest == digest and towers.tower(kind) is not None:
+            return folder
+    return None
 
 
 def keep_towers(uri: str, made: Path, space: Fingerprint | None = None) -> SpaceTowers:
@@ -144,8 +156,8 @@ def _merged(held: SpaceTowers | None, new: SpaceTowers) -> SpaceTowers:
     """Combine descriptions; of each tower the new one counts, or its refusal."""
     if held is None:
         return new
-    sigmoid = new.sigmoid or held.sigmoid
-    both = replace(new, text=new.text or held.text, image=new.image or held.image, sigmoid=sigmoid)
+    text, image = new.text or held.text, new.image or held.image
+    both = replace(new, text=text, image=image, sigmoid=new.sigmoid or held.sigmoid, card=new.card or held.card)
     refusals = {**held.refusals, **new.refusals}
     return replace(both, refusals={kind: why for kind, why in refusals.items() if getattr(both, kind) is None})
 

@@ -23,7 +23,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from kinodex.index.flags import Flag
 from kinodex.index.named_files import read_text, read_toml
-from kinodex.index.spaces.model_names import BUILTIN_SPACE, DEFAULT_SPACE
+from kinodex.index.spaces.model_names import BUILTIN_SPACE, DEFAULT_SPACE, PHOTO_SPACE
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
@@ -49,10 +49,11 @@ class IngestConfig(BaseModel):
     space: Annotated[
         str,
         Flag(
-            "Embedding space: MODEL/PRETRAINED of open_clip, hf-hub:ID, local-dir:PATH, ARCH/CHECKPOINT, or builtin "
-            f"(knows only the sketch world). {OWN} {DEFAULT_SPACE}."
+            "Embedding space: MODEL/PRETRAINED of open_clip, hf-hub:ID, local-dir:PATH, ARCH/CHECKPOINT, photo (small, "
+            f"comes with kinodex), or builtin (knows only the sketch world). {OWN} {DEFAULT_SPACE} where its model is "
+            f"in the hub's cache or the hub answers, else {PHOTO_SPACE}."
         ),
-    ] = Field(default=DEFAULT_SPACE, min_length=1, description="embedding space")
+    ] = Field(default="auto", min_length=1, description="embedding space; auto: the default one or photo")
     anyway: Annotated[
         bool,
         Flag("Take films into the space builtin that it knows nothing of: every ranking is then noise.", "--anyway"),

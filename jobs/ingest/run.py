@@ -15,6 +15,7 @@ from kinodex.index.store.indexes import refresh
 from kinodex.index.store.leases import Lease
 from kinodex.index.store.places import is_local
 from kinodex.index.sweep import sweep
+from kinodex.jobs.default_space import with_space
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.coordinator import Coordinator, RunLimits
 from kinodex.jobs.ingest.messages import Assignment
@@ -40,6 +41,7 @@ def run_ingest(
     Raises LibraryBusy if another ingest is writing it, a LibraryError as it comes, a SpaceError or UsageError before
     anything is read. What was complete before stays complete.
     """
+    config = with_space(config, uri)
     given = None
     if config.metadata or config.path_pattern is not None:
         from kinodex.jobs.metadata.input import read_metadata

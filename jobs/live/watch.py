@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from kinodex.index.library import Library
 from kinodex.index.store.leases import awaited_lease
 from kinodex.index.sweep import sweep
+from kinodex.jobs.default_space import with_space
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run_rows import LEASE
@@ -53,6 +54,7 @@ def watch_live(
     """
     if not live.is_file and live.address.partition("://")[0].lower() not in SCHEMES:
         raise UsageError(f"got {live.uri} to watch; give a local file, an HLS playlist (http) or an rtsp:// address")
+    config = with_space(config, uri)
     library = Library.open(uri) if Library.exists(uri) else None
     space = load_embedder(config.space, config.device, library)
     library = Library.open_or_create(uri, asdict(config.settings()), space.fingerprint)

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +25,6 @@ from kinodex.index.errors import (
 from kinodex.index.library import Library
 from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.spaces.towers import (
-    BUILTIN_TOWERS,
     SpaceTowers,
     TowerFacts,
     TowerKind,
@@ -33,7 +32,7 @@ from kinodex.index.spaces.towers import (
     read_towers,
     write_towers,
 )
-from kinodex.index.store.carried_towers import LEASE, builtin_tower, held_towers, keep_towers
+from kinodex.index.store.carried_towers import LEASE, held_towers, keep_towers, shipped_tower
 from kinodex.jobs.towers.export_process import exported_tower
 
 if TYPE_CHECKING:
@@ -65,11 +64,11 @@ def carry_towers(library: Library, space: Fingerprint, kinds: Iterable[TowerKind
         held = _readable_towers(library.uri, space)
         done = [kind for kind in kinds if again or not _is_settled(held, kind)]
         for kind in done:
-            made = (
-                Path(scratch) if builtin_tower(space.digest, kind) else exported_tower(library.uri, space, kind, again)
-            )
-            if made == Path(scratch):
-                _copy_builtin(kind, made)
+            if shipped := shipped_tower(space.digest, kind):
+                made = Path(scratch)
+                _copy(shipped, kind, made)
+            else:
+                made = exported_tower(library.uri, space, kind, again)
             held = keep_towers(library.uri, made, space)
     refused = tuple(kind for kind in done if held.tower(kind) is None)
     return Carried(held, tuple(kind for kind in done if kind not in refused), refused, time.monotonic() - began)
@@ -97,9 +96,9 @@ def lacks_towers(library: Library, space: Fingerprint, kinds: Sequence[TowerKind
 
 
 def _carried_or_note(library: Library, space: Fingerprint, kind: TowerKind) -> list[str]:
-    """Carry one tower; return nothing to log for one of the built-in space, which is only copied."""
+    """Carry one tower; return nothing to log for one that kinodex brings, which is only copied."""
     later = f"`kinodex add text-tower {library.uri}{' --with-image-tower' * (kind == 'image')}` tries again"
-    is_builtin = builtin_tower(space.digest, kind) is not None
+    is_shipped = shipped_tower(space.digest, kind) is not None
     try:
         carried = carry_towers(library, space, [kind])
     except WeightsMissing as error:
@@ -109,7 +108,7 @@ def _carried_or_note(library: Library, space: Fingerprint, kind: TowerKind) -> l
     if kind in carried.refused:
         why = carried.towers.refusals[kind]
         return [f"note: the {kind} tower of {space.name} is not kept with the library: {why}; searching needs torch"]
-    if is_builtin:
+    if is_shipped:
         return []
     state = describe_tower(carried.towers, kind)
     return [f"{kind} tower of {space.name}: {state}, exported in {carried.seconds:.1f} s"]
@@ -167,15 +166,16 @@ def _readable_towers(uri: str, space: Fingerprint) -> SpaceTowers:
         return SpaceTowers(space)
 
 
-def _copy_builtin(kind: TowerKind, folder: Path) -> None:
-    ready = read_towers(BUILTIN_TOWERS)
+def _copy(shipped: Path, kind: TowerKind, folder: Path) -> None:
+    """Copy one tower of a folder that kinodex brings."""
+    ready = read_towers(shipped)
     tower = ready.tower(kind) if ready else None
     if ready is None or tower is None:
-        raise ValueError(f"got {kind}, of which the built-in space has no tower")
+        raise ValueError(f"got {kind}, of which {shipped} holds no tower")
     for name in tower.files:
-        shutil.copyfile(BUILTIN_TOWERS / name, folder / name)
+        shutil.copyfile(shipped / name, folder / name)
     alone: dict[str, Any] = {"text": None, "image": None, kind: tower}
-    write_towers(folder, SpaceTowers(ready.space, **alone, sigmoid=ready.sigmoid))
+    write_towers(folder, replace(ready, **alone))
 
 
 def tower_states(library: Library) -> list[dict[str, Any]]:

@@ -142,7 +142,7 @@ def _checked(texts: list[ReadResult], duration_s: float | None) -> list[ReadResu
 def _library(uri: str, space: str | None) -> Library:
     from kinodex.index.library import Library
     from kinodex.index.spaces.load import load_text_tower
-    from kinodex.index.spaces.model_names import DEFAULT_SPACE
+    from kinodex.jobs.default_space import default_space
     from kinodex.jobs.towers.carried import carry_or_note, log_notes
     from kinodex.pipeline.sample import IngestSettings
 
@@ -151,7 +151,7 @@ def _library(uri: str, space: str | None) -> Library:
         if space is not None and space != library.space_name:
             library.check_space(load_text_tower(space).fingerprint)
         return library
-    fingerprint = load_text_tower(space or DEFAULT_SPACE).fingerprint
+    fingerprint = load_text_tower(space or default_space(uri)).fingerprint
     library = Library.create(uri, asdict(IngestSettings()), fingerprint)
     log_notes(carry_or_note(library, fingerprint, ["text"]))
     return library

@@ -13,6 +13,7 @@ from rich.markup import escape
 from kinodex.index.conditions import quoted
 from kinodex.index.durations import counted
 from kinodex.index.metadata import plain
+from kinodex.index.spaces.model_names import DEFAULT_SPACE
 from kinodex.index.terminal_text import visible, visible_lines
 from kinodex.index.times import clock
 from kinodex.output import console, plain_table, print_json
@@ -49,6 +50,10 @@ def _show_facts(
     library: Library, facts: LibraryFacts, others: Sequence[str], towers: Sequence[Mapping[str, Any]], out: Console
 ) -> None:
     out.print(f"space {escape(facts.space)} ({facts.space_digest}), settings {json.dumps(dict(facts.settings))}")
+    if (card := facts.space_card) is not None:
+        measured = f"first result right in {card.recall_at_1:.2f} of {card.measured_on}"
+        better = f"for better results run: kinodex add vectors {facts.uri} --space {DEFAULT_SPACE}"
+        out.print(f"{visible(card.summary)} ({visible(measured)}); {better}", soft_wrap=True, markup=False)
     if facts.noise:
         out.print(facts.noise, soft_wrap=True, markup=False)
     if others:

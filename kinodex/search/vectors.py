@@ -57,11 +57,11 @@ class QueryVectors:
 def embedder_key(uri: str, digest: str) -> str:
     """Return the key of the towers of a space in a library.
 
-    Libraries carry their own towers, and one may lie about the space of its tower: only the built-in ones are shared.
+    Libraries carry their own towers, and one may lie about the space of its tower: only what kinodex brings is shared.
     """
-    from kinodex.index.store.carried_towers import builtin_tower
+    from kinodex.index.store.carried_towers import shipped_tower
 
-    return digest if builtin_tower(digest, "text") else f"{digest} {uri}"
+    return digest if shipped_tower(digest, "text") else f"{digest} {uri}"
 
 
 def plain_query(words: str) -> str:

@@ -15,7 +15,7 @@ from kinodex.index.library import Library
 from kinodex.index.maintain import health
 from kinodex.index.remove import remove_added
 from kinodex.index.spaces.fingerprint import Fingerprint
-from kinodex.index.spaces.towers import BUILTIN_TOWERS, read_towers
+from kinodex.index.spaces.towers import SHIPPED, read_towers
 from kinodex.index.store.schema import key
 from tests.support.command import Kinodex
 from tests.support.libraries.random_library import (
@@ -37,7 +37,7 @@ CAPTIONS = {"aaaa": "a brown key in the meadow", "bbbb": "a red boat at sea"}
 
 @pytest.fixture(scope="module")
 def builtin() -> Fingerprint:
-    towers = read_towers(BUILTIN_TOWERS)
+    towers = read_towers(SHIPPED["builtin"])
     assert towers is not None
     return towers.space
 

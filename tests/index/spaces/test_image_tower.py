@@ -13,7 +13,7 @@ import pytest
 
 from kinodex.index.spaces.image_tower import IMAGE_ONNX, ImageTower
 from kinodex.index.spaces.space import Space, load_space
-from kinodex.index.spaces.towers import BUILTIN_TOWERS
+from kinodex.index.spaces.towers import SHIPPED
 from tests.index.spaces.test_export import cosines
 from tests.support.late import late
 
@@ -32,7 +32,7 @@ def space() -> Space:
 
 @pytest.mark.slow
 def test_it_gives_the_vectors_of_the_torch_tower_the_same_in_batches_of_any_size_and_any_number_of_threads(space):
-    tower = ImageTower.open(BUILTIN_TOWERS)
+    tower = ImageTower.open(SHIPPED["builtin"])
     assert tower.fingerprint == space.fingerprint
     assert (tower.name, tower.dim, tower.device_type, tower.arithmetic) == ("builtin", 256, "cpu", RUNTIME)
     batch = np.stack([tower.prepare(rgb) for rgb in rgb_pictures(9)])
@@ -47,7 +47,7 @@ def test_it_gives_the_vectors_of_the_torch_tower_the_same_in_batches_of_any_size
 
 
 def test_the_graph_is_whole():
-    onnx.checker.check_model(onnx.load(BUILTIN_TOWERS / IMAGE_ONNX), full_check=True)
+    onnx.checker.check_model(onnx.load(SHIPPED["builtin"] / IMAGE_ONNX), full_check=True)
 
 
 @pytest.mark.slow
@@ -68,8 +68,8 @@ def note(event, arguments):
 sys.addaudithook(note)
 
 from kinodex.index.spaces.image_tower import ImageTower
-from kinodex.index.spaces.towers import BUILTIN_TOWERS
-ImageTower.open(BUILTIN_TOWERS)
+from kinodex.index.spaces.towers import SHIPPED
+ImageTower.open(SHIPPED["builtin"])
 print({*at_import}, os.environ.get("ORT_DISABLE_TELEMETRY"))
 """
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}

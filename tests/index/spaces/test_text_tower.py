@@ -14,7 +14,7 @@ import pytest
 from kinodex.index.errors import BadCheckpoint, TowersDamaged
 from kinodex.index.spaces.arrays import ArrayFile, write_arrays
 from kinodex.index.spaces.text_tower import GRAPHS, PART, TEXT_BATCH, WEIGHTS, WORDS, TextTower
-from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON
+from kinodex.index.spaces.towers import SHIPPED, TOWER_JSON
 from tests.support.late import late
 
 onnx = late("onnx")
@@ -22,12 +22,12 @@ onnx = late("onnx")
 
 @pytest.fixture(scope="module")
 def tower() -> TextTower:
-    return TextTower.open(BUILTIN_TOWERS)
+    return TextTower.open(SHIPPED["builtin"])
 
 
 @pytest.fixture
 def copied(tmp_path) -> Path:
-    return Path(shutil.copytree(BUILTIN_TOWERS, tmp_path / "towers"))
+    return Path(shutil.copytree(SHIPPED["builtin"], tmp_path / "towers"))
 
 
 def test_a_text_has_one_vector_in_whatever_company_and_thread(tower):
@@ -49,7 +49,7 @@ def test_a_text_has_one_vector_in_whatever_company_and_thread(tower):
 
 
 def test_graphs_stay_in_memory_from_the_second_batch_on(tower):
-    once, twice, at_once = (TextTower.open(BUILTIN_TOWERS) for _ in range(3))
+    once, twice, at_once = (TextTower.open(SHIPPED["builtin"]) for _ in range(3))
     vectors = [once.embed_text(["two dogs"]), [twice.embed_text([text]) for text in ("a red boat", "two dogs")][1]]
     vectors.append(at_once.embed_text(["two dogs", *map(str, range(TEXT_BATCH))])[:1])
     assert [bool(each._kept) for each in (once, twice, at_once)] == [False, True, True]

@@ -11,8 +11,8 @@ import pytest
 
 from kinodex.index.errors import StorageError, TowersDamaged
 from kinodex.index.spaces.tower_cache import cached_place, is_whole
-from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON, read_towers
-from kinodex.index.store.carried_towers import builtin_tower, find_tower, held_towers, keep_towers
+from kinodex.index.spaces.towers import SHIPPED, TOWER_JSON, read_towers
+from kinodex.index.store.carried_towers import find_tower, held_towers, keep_towers, shipped_tower
 from kinodex.index.store.places import open_files
 from tests.support.libraries.made_towers import made_towers
 from tests.support.libraries.random_library import fingerprint
@@ -72,10 +72,10 @@ def test_damage_is_said_with_its_remedy(library, tmp_path):
 
 
 def test_the_built_in_space_has_its_own():
-    towers = read_towers(BUILTIN_TOWERS)
+    towers = read_towers(SHIPPED["builtin"])
     assert towers is not None and towers.space.name == "builtin"
-    assert builtin_tower(towers.space.digest, "text") == BUILTIN_TOWERS
-    assert builtin_tower(DIGEST, "text") is None
+    assert shipped_tower(towers.space.digest, "text") == SHIPPED["builtin"]
+    assert shipped_tower(DIGEST, "text") is None
 
 
 # Towers in an S3-compatible store, over real HTTP: kept, fetched once, checked, and fetched again if damaged.

@@ -16,7 +16,7 @@ import numpy as np
 from kinodex.index.lease_holders import INGEST
 from kinodex.index.library import Library
 from kinodex.index.spaces.fingerprint import Fingerprint
-from kinodex.index.spaces.towers import BUILTIN_TOWERS, read_towers
+from kinodex.index.spaces.towers import SHIPPED, read_towers
 from kinodex.index.sweep import sweep
 from kinodex.jobs.ingest.chunk_rows import ChunkWriter, discard
 from kinodex.jobs.ingest.config import IngestConfig
@@ -77,7 +77,7 @@ class Film:
 
 def space() -> Fingerprint:
     """The built-in space."""
-    towers = read_towers(BUILTIN_TOWERS)
+    towers = read_towers(SHIPPED["builtin"])
     assert towers is not None
     return towers.space
 

@@ -23,6 +23,7 @@ from tests.support.servers.ray_node import environment
 
 pytestmark = pytest.mark.slow
 ROOMS = ("agent", "index", "jobs", "pipeline")
+NOTICE = re.compile(r"[^/]*/licenses/(.*)/NOTICE\.md")
 TRAP = "raise ImportError(__file__ + ' was imported')\n"
 SCRIPT = """
 import sys
@@ -150,13 +151,16 @@ def test_the_demo_is_one_command_anywhere(package: str, root: Path, built: Path,
 
 
 def test_the_model_data_in_the_wheel_is_described(built: Path) -> None:
-    """Each file above 100 kB is in the notice with its size, and the notice is among the licences."""
+    """Each file above 100 kB is in a notice with its size, and the notices are among the licences."""
     with zipfile.ZipFile(next(built.glob("*.whl"))) as wheel:
         large = {each.filename: each.file_size for each in wheel.infolist() if each.file_size > 100_000}
-        (notice,) = (name for name in wheel.namelist() if re.fullmatch(r".*/licenses/.*/NOTICE\.md", name))
-        told = re.findall(r"`([\w./]+)` \| ([\d,]+) \|", wheel.read(notice).decode())
-    place = "kinodex/index/spaces/builtin/"
-    assert {f"{place}{name}": int(size.replace(",", "")) for name, size in told} == large
+        notices = [match for name in wheel.namelist() if (match := NOTICE.fullmatch(name))]
+        told = {
+            f"kinodex/{notice[1]}/{name}": int(size.replace(",", ""))
+            for notice in notices
+            for name, size in re.findall(r"`([\w./]+)` \| ([\d,]+) \|", wheel.read(notice[0]).decode())
+        }
+    assert told == large
 
 
 def test_what_is_published_has_one_version_and_one_name(root: Path) -> None:

@@ -38,7 +38,7 @@ MEASUREMENTS = {
         print kinodex eval ground own searches.jsonl --library library --markdown
     """,
     "search-clips": """
-        kinodex ingest "$CLIPS" --library library --space "local-dir:$PHOTO" --fps 2
+        kinodex ingest "$CLIPS" --library library --space photo --fps 2
         print kinodex eval search own "$ROOT/tests/data/real_clip_queries.jsonl" --library library --markdown
         print kinodex eval ground own "$ROOT/tests/data/real_clip_queries.jsonl" --library library --markdown
     """,
@@ -48,8 +48,8 @@ MEASUREMENTS = {
         python -m tests.sketch.searches films > searches.jsonl
         print echo "drawn films, built-in space"
         print python -m tests.support.verdicts drawn searches.jsonl
-        kinodex ingest "$CLIPS" --library clips --space "local-dir:$PHOTO" --fps 2
-        print echo "real clips, photo model"
+        kinodex ingest "$CLIPS" --library clips --space photo --fps 2
+        print echo "real clips, photo"
         print python -m tests.support.verdicts clips "$ROOT/tests/data/real_clip_queries.jsonl"
     """,
     "paraphrases": """

@@ -36,7 +36,7 @@ from kinodex.index.spaces.towers import SpaceCard, SpaceTowers, tower_facts, wri
 
 OPSET = 17
 PAD, UNKNOWN = "[PAD]", "[UNK]"
-CARD = SpaceCard("small, for everyday scenes", "50 searches of 21 real clips", 0.44, 0.74)
+CARD = SpaceCard("small, for everyday scenes", "50 searches of 21 real clips", 0.40, 0.78)
 """As `python -m docs.measure search-clips` measured it (docs/results/search-clips.json)."""
 LONGEST_TEXT = 64
 """Words and pieces of words; what stands after them does not count."""

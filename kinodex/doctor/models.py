@@ -1,4 +1,4 @@
-"""Checks of models for `kinodex doctor`: the built-in one is loaded, those in the hub's cache are listed."""
+"""Checks of models for `kinodex doctor`: those that kinodex brings are loaded, those in the hub's cache are listed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kinodex.doctor.check_result import CheckResult
 from kinodex.doctor.machine import gigabytes
 from kinodex.errors import KinodexError
-from kinodex.index.spaces.model_names import DEFAULT_REPO, DEFAULT_SPACE
+from kinodex.index.spaces.model_names import BUILTIN_SPACE, DEFAULT_REPO, DEFAULT_SPACE, PHOTO_SPACE
 
 if TYPE_CHECKING:
     from huggingface_hub import CachedRepoInfo
@@ -20,30 +20,32 @@ if TYPE_CHECKING:
 
 of_models = partial(CheckResult, "models")
 MODELS_LISTED = 12
+SHIPPED_FOR = {PHOTO_SPACE: "small, for everyday scenes", BUILTIN_SPACE: "knows only drawings"}
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth")
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
 
 
 def check_models() -> list[CheckResult]:
-    builtin = _check_builtin()
+    shipped = [_check_shipped(name, what) for name, what in SHIPPED_FOR.items()]
     if importlib.util.find_spec("open_clip") is None:
         return [
-            builtin,
+            *shipped,
             of_models("default space", "missing", "open_clip is not installed", "pip install 'kinodex[clip]'"),
         ]
     cached = _cached_models()
-    return [builtin, _check_hub(), *list_cached(cached), check_default_space(cached)]
+    return [*shipped, _check_hub(), *list_cached(cached), check_default_space(cached)]
 
 
-def _check_builtin() -> CheckResult:
+def _check_shipped(name: str, what: str) -> CheckResult:
+    """Load the text tower of a space that kinodex brings."""
     from kinodex.index.spaces import load
 
     try:
-        dim = load.load_text_tower("builtin").embed_text(["a red kite"]).shape[1]
+        dim = load.load_text_tower(name).embed_text(["a red kite"]).shape[1]
     except (KinodexError, ImportError, OSError, RuntimeError) as error:
-        todo = "pip install -U --force-reinstall kinodex, and torch and torchvision of one build"
-        return of_models("builtin", "broken", f"{type(error).__name__}: {error}", todo)
-    return of_models("builtin", "ok", f"loaded, embeds a text in {dim} dimensions; knows only drawings")
+        todo = "pip install -U --force-reinstall kinodex"
+        return of_models(name, "broken", f"{type(error).__name__}: {error}", todo)
+    return of_models(name, "ok", f"loaded, embeds a text in {dim} dimensions; {what}")
 
 
 def _check_hub() -> CheckResult:
@@ -110,7 +112,7 @@ def check_default_space(cached: Iterable[CachedRepoInfo]) -> CheckResult:
     """Check that its weights are cached, which an ingest needs, and its tokenizer, which a search by words needs."""
     held = {name for each in cached if each.repo_id == DEFAULT_REPO for name in _files(each)}
     if not any(name.endswith(WEIGHTS) for name in held):
-        todo = f"the first ingest fetches it from the hub ({DEFAULT_REPO}); offline, give a folder, local-dir:FOLDER"
+        todo = f"the first ingest fetches it from the hub ({DEFAULT_REPO}); offline it takes {PHOTO_SPACE}"
         return of_models("default space", "missing", f"{DEFAULT_SPACE} is not cached", todo)
     if not held.intersection(TOKENIZERS):
         message = f"{DEFAULT_SPACE}: its weights are cached, its tokenizer is not; a search by words needs it"

@@ -13,12 +13,11 @@ from kinodex.doctor.check_result import CheckResult
 from kinodex.doctor.endpoint import CHAT, IMAGES
 from kinodex.errors import KinodexError
 from kinodex.index.library import Library
-from kinodex.index.spaces.model_names import BUILTIN_SPACE, DEFAULT_SPACE
+from kinodex.index.spaces.model_names import BUILTIN_SPACE, DEFAULT_SPACE, PHOTO_SPACE
 from kinodex.jobs.open import load_image_tower, load_text_tower
 
 of_tasks = partial(CheckResult, "tasks")
 INDEX, WORDS, PICTURE, ASK, SERVE = "index", "search by words", "search by picture", "ask", "serve"
-INGEST = "kinodex ingest FILMS --library {} --space local-dir:FOLDER    # a copy of the model's repository"
 BY_MODEL = 'kinodex ask {} "..." --model NAME --base-url http://HOST:8000/v1    # a server with a vision-language model'
 
 
@@ -43,17 +42,17 @@ def _opened(uri: str | None) -> Library | None:
 
 
 def _index(found: Mapping[str, CheckResult]) -> CheckResult:
-    for name, what in (("pyav", "no video can be read"), ("clip", "no model can be run")):
-        if found[name].state != "ok":
-            return of_tasks(INDEX, found[name].state, f"{what}: {found[name].said}", "pip install -U 'kinodex[ingest]'")
-    space, hub = found["default space"], found.get("hub")
-    if hub is None:  # which open_clip alone asks
-        return of_tasks(INDEX, space.state, f"no model can be run: {space.said}", "pip install -U 'kinodex[ingest]'")
-    if space.state == "ok" or hub.state == "ok":
-        fetched = "is here" if space.state == "ok" else "is fetched from the hub by the first ingest"
-        return of_tasks(INDEX, "ok", f"the default space, {DEFAULT_SPACE}, {fetched}")
-    said = f"the default space, {DEFAULT_SPACE}, is not here, and {hub.said}"
-    return of_tasks(INDEX, "missing", said, INGEST.format("LIBRARY"))
+    """Judge an ingest: it needs a decoder, and takes `photo` where the model of the default space cannot be had."""
+    if (reader := found["pyav"]).state != "ok":
+        return of_tasks(INDEX, reader.state, f"no video can be read: {reader.said}", "pip install -U 'kinodex[ingest]'")
+    clip, space, hub = found["clip"], found["default space"], found.get("hub")
+    if clip.state == space.state == "ok":
+        return of_tasks(INDEX, "ok", f"the default space, {DEFAULT_SPACE}, is here")
+    if clip.state == "ok" and hub is not None and hub.state == "ok":
+        return of_tasks(INDEX, "ok", f"the default space, {DEFAULT_SPACE}, is fetched from the hub by the first ingest")
+    why = clip.said if clip.state != "ok" else space.said if hub is None else f"it is not here, and {hub.said}"
+    instead = f"in {PHOTO_SPACE}, the small space that comes with kinodex"
+    return of_tasks(INDEX, "ok", f"{instead}, not in the default one, {DEFAULT_SPACE}: {why}")
 
 
 def _search(library: Library, name: str, index: CheckResult) -> CheckResult:
@@ -70,8 +69,7 @@ def _search(library: Library, name: str, index: CheckResult) -> CheckResult:
         todo = f"kinodex add text-tower {library.uri}{carried}    # on a machine that has torch and the space's model"
         return of_tasks(name, "broken", str(error), todo)
     if noise := library.noise():
-        todo = "kinodex ingest FILMS --library ANOTHER" if index.state == "ok" else INGEST.format("ANOTHER")
-        return of_tasks(name, "broken", noise, todo)
+        return of_tasks(name, "broken", noise, "kinodex ingest FILMS --library ANOTHER")
     return of_tasks(name, "ok", f"in {library.uri}, by its space {library.space_name}")
 
 

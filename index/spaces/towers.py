@@ -91,7 +91,7 @@ class Sigmoid:
 
 @dataclass(frozen=True, slots=True)
 class SpaceCard:
-    """What is known of a space's quality, by a measurement that its maker names."""
+    """The quality of a space, by a measurement that its maker names."""
 
     summary: str
     """What it is good for, in a few words: "small, for everyday scenes"."""

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import kinodex as package
-from kinodex.index.spaces.model_names import DEFAULT_REPO, DEFAULT_SPACE
 from tests.support.command import Kinodex, json_of
 from tests.support.runs.check_results import cached_model
 from tests.support.servers.model_hub import NOBODY_THERE, hub_at
 
+DEFAULT_SPACE, DEFAULT_REPO = "ViT-B-32-SigLIP2-256/webli", "timm/ViT-B-32-SigLIP2-256"
 CLIPS = ("torchcodec__dog_eating_854132.mp4", "askanything__playing_guitar.mp4", "pixeltable__bangkok_half_res.mp4")
 
 

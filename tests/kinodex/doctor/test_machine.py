@@ -75,7 +75,7 @@ def test_a_library_is_searched_for_the_verdict_and_noise_is_none(
     assert set(states(check_tasks(details, drawn.uri)).values()) == {"ok"}
     drawn.writer.note_undrawn([drawn.videos()[0].video_id])
     found = by_name(check_tasks(details, drawn.uri))
-    assert {name for name, each in found.items() if each.state != "ok"} == {*found} - {"serve"}
+    assert {name for name, each in found.items() if each.state != "ok"} == {*found} - {"index", "serve"}
     assert found["search by words"].said.startswith("this ranking is noise")
     other = Library.create(str(tmp_path / "other"), SETTINGS, fingerprint())
     assert "kinodex add text-tower" in by_name(check_tasks(details, other.uri))["search by words"].todo

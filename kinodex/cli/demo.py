@@ -59,7 +59,8 @@ def demo(
     out.print(
         f"\n{right} of {len(KINDS)} right, in {time.monotonic() - began:.0f} s. Traces: {directory}/trace_*.jsonl, "
         f"frames that the answers rest on: {directory}/evidence, library: {place}\n"
-        "The built-in space and model know only these drawn films; the README says how to use real ones.\n"
+        "The built-in space and model know only these drawn films.\n"
+        f"Index your own, offline too: {_command()} ingest FOLDER --library mine\n"
         f"Look, ask and play in a browser: {_command()} serve {place}\n"
         f"The three answers, step by step: {_command()} serve {place} {directory}/trace_*.jsonl",
         soft_wrap=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from importlib.util import find_spec
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from kinodex.index.library import Library
@@ -40,7 +41,7 @@ def default_space(uri: str) -> str:
         DEFAULT_SPACE,
         why,
         PHOTO_SPACE,
-        uri,
+        quote(uri),
         DEFAULT_SPACE,
     )
     return PHOTO_SPACE
@@ -49,7 +50,7 @@ def default_space(uri: str) -> str:
 def why_not_here() -> str:
     """Say why the model of the default space cannot be had here; "" if it is in the hub's cache or the hub answers."""
     if missing := [name for name in PACKAGES if find_spec(name) is None]:
-        return f"{', '.join(missing)} is not installed (pip install 'kinodex[ingest,hf]')"
+        return f"it needs {' and '.join(missing)} (pip install 'kinodex[ingest,hf]')"
     from huggingface_hub import constants, try_to_load_from_cache
 
     if all(isinstance(try_to_load_from_cache(DEFAULT_REPO, file), str) for file in (WEIGHTS, TOKENIZER)):

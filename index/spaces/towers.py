@@ -165,11 +165,11 @@ def read_towers(folder: Path, place: str | None = None) -> SpaceTowers | None:
         version = int(found["version"])
         if version == FORMAT_VERSION:
             text_tower, image_tower = _tower(found["text"]), _tower(found["image"])
-            sigmoid = Sigmoid(**found["sigmoid"]) if found.get("sigmoid") else None
-            card = SpaceCard(**found["card"]) if found.get("card") else None
+            sigmoid = facts_of(Sigmoid, found["sigmoid"], place) if found.get("sigmoid") else None
+            card = facts_of(SpaceCard, found["card"], place) if found.get("card") else None
             space, refusals = facts_of(Fingerprint, found["space"], place), dict(found["refusals"])
             return SpaceTowers(space, text_tower, image_tower, refusals, sigmoid=sigmoid, card=card)
-    except (LibraryDamaged, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (LibraryDamaged, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise TowersDamaged(f"{place} is no description of towers: {error!r}") from error
     raise TowersDamaged(f"{place} has format {version}, and this kinodex reads {FORMAT_VERSION}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -52,7 +53,7 @@ def _show_facts(
     out.print(f"space {escape(facts.space)} ({facts.space_digest}), settings {json.dumps(dict(facts.settings))}")
     if (card := facts.space_card) is not None:
         measured = f"first result right in {card.recall_at_1:.2f} of {card.measured_on}"
-        better = f"for better results run: kinodex add vectors {facts.uri} --space {DEFAULT_SPACE}"
+        better = f"for better results run: kinodex add vectors {quote(facts.uri)} --space {DEFAULT_SPACE}"
         out.print(f"{visible(card.summary)} ({visible(measured)}); {better}", soft_wrap=True, markup=False)
     if facts.noise:
         out.print(facts.noise, soft_wrap=True, markup=False)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import pytest
 
 from kinodex.index.errors import TowersDamaged
-from kinodex.index.spaces.towers import TOWER_JSON, check_content, check_sizes, read_towers
+from kinodex.index.spaces.towers import TOWER_JSON, SpaceCard, check_content, check_sizes, read_towers
 from tests.support.libraries.made_towers import made_towers
 from tests.support.libraries.random_library import fingerprint
 
@@ -28,12 +29,19 @@ def test_a_description_that_makes_no_sense(tmp_path):
     file = made_towers(tmp_path / "made", "text") / TOWER_JSON
     whole = file.read_text()
     found = json.loads(whole)
+    card = asdict(SpaceCard("small", "50 searches", 0.4, 0.8))
     elsewhere = found["text"] | {"files": {"../up": {"sha256": "0", "bytes": 1}}}
     for content, says in (
         ("[]", "is no description of towers"),
         (json.dumps(found | {"version": 9}), "has format 9, and this kinodex reads 2"),
         (json.dumps(found | {"space": {"name": "x"}}), "is no description of towers"),
         (json.dumps({"version": 2}), "is no description of towers"),
+        (json.dumps(found | {"version": 1e999}), "is no description of towers"),
+        (json.dumps(found | {"text": found["text"] | {"least_cosine": 10**400}}), "is no description of towers"),
+        (json.dumps(found | {"sigmoid": {"scale": "36", "bias": 0}}), "sigmoid|scale"),
+        (json.dumps(found | {"sigmoid": [1]}), "is no description of towers"),
+        (json.dumps(found | {"card": card | {"recall_at_1": "0.4"}}), "recall_at_1"),
+        (json.dumps(found | {"card": card | {"more": 1}}), "it has a field more"),
         (json.dumps(found | {"text": elsewhere}), "names of files have no folders"),
         (whole[:50], "is no description of towers"),
         ("\udcff\udcfe", "cannot read"),

@@ -67,8 +67,8 @@ from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.spaces.model_names import BUILTIN_SPACE
 from kinodex.index.spaces.named_models import note_model
 from kinodex.index.spaces.space import Space
-from kinodex.index.spaces.towers import TOWERS, Sigmoid
-from kinodex.index.store.carried_towers import card_of, sigmoid_of
+from kinodex.index.spaces.towers import TOWERS, Sigmoid, SpaceTowers
+from kinodex.index.store.carried_towers import described_towers
 from kinodex.index.store.commit_probe import check_commits
 from kinodex.index.store.database import Tables, has_table
 from kinodex.index.store.filters import (
@@ -123,17 +123,22 @@ class LibraryReader:
         self.visible = VisibilityCache(self.tables)
         self.condition: str | None = None
         """Of a library that `where` gave: videos for which it does not hold are not seen."""
-        self._sigmoids: dict[str, Sigmoid | None] = {}
+        self._descriptions: dict[str, SpaceTowers | None] = {}
 
     def sigmoid(self, space: Fingerprint, text: str) -> Sigmoid | None:
         """Return the sigmoid by which a text's cosines in one of `spaces()` are probabilities.
 
         Return None where they are not.
         """
-        if space.digest not in self._sigmoids:
-            self._sigmoids[space.digest] = sigmoid_of(self.uri, space)
-        known = self._sigmoids[space.digest]
+        described = self._described(space)
+        known = described.sigmoid if described else None
         return known if known is not None and known.reads(text) else None
+
+    def _described(self, space: Fingerprint) -> SpaceTowers | None:
+        """Return what is known of a space by its towers, which is read once: they may lie in an object store."""
+        if space.digest not in self._descriptions:
+            self._descriptions[space.digest] = described_towers(self.uri, space)
+        return self._descriptions[space.digest]
 
     def where(self, condition: str | None) -> Self:
         """Return the library with only those videos for which a condition in SQL holds, now and later; itself for None.
@@ -484,6 +489,7 @@ class LibraryReader:
         """Summarise the library in numbers."""
         videos = self.video_columns(["duration_s", "frames", "segments", "speech_lines"])
         totals = {name: pc.sum(videos[name]).as_py() or 0 for name in videos.column_names}
+        described = self._described(self.fingerprint)
         return LibraryFacts(
             uri=self.uri,
             format_version=self.format_version,
@@ -497,7 +503,7 @@ class LibraryReader:
             stored_bytes=self.tables.stored_bytes(),
             space=self.space_name,
             space_digest=self.fingerprint.digest,
-            space_card=card_of(self.uri, self.fingerprint),
+            space_card=described.card if described else None,
             settings=self.settings,
             noise=self.noise(),
             columns={name: str(kind) for name, kind in self.metadata.columns().items()},

@@ -8,6 +8,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from kinodex.index.library import Library
+from kinodex.index.spaces.checked_copy import TOKENIZER, WEIGHTS
 from kinodex.index.spaces.model_names import DEFAULT_REPO, DEFAULT_SPACE, PHOTO_SPACE
 from kinodex.index.spaces.quick_hub import hub_answers
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from kinodex.jobs.ingest.config import IngestConfig
 
 AUTO = "auto"
-WEIGHTS, TOKENIZER = "open_clip_model.safetensors", "tokenizer.json"
 ANSWER_S = 1.5
 """The hub is given so long; the choice is to be told within two seconds."""
 PACKAGES = ("open_clip", "torch", "transformers")

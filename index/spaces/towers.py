@@ -35,7 +35,7 @@ TOWER_JSON = "tower.json"
 TOWERS = "towers"
 """Name of the folder with towers, in a library, in the cache and in kinodex."""
 BUILTIN = Path(__file__).parent / "builtin"
-SHIPPED = {name: Path(__file__).parent / name / TOWERS for name in ("builtin", "photo")}
+SHIPPED = {name: Path(__file__).parent / name / TOWERS for name in ("photo", "builtin")}
 """Exported towers that kinodex brings, by the names of their spaces."""
 CHUNK_BYTES = 1 << 20
 TowerKind = Literal["text", "image"]

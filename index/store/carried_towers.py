@@ -24,8 +24,6 @@ from kinodex.index.spaces.towers import (
     SHIPPED,
     TOWER_JSON,
     TOWERS,
-    Sigmoid,
-    SpaceCard,
     SpaceTowers,
     TowerKind,
     check_sizes,
@@ -98,22 +96,10 @@ def open_sentence_tower(uri: str, space: Fingerprint) -> SentenceEmbedder | None
     return SentenceTower.open(folder)
 
 
-def sigmoid_of(uri: str, space: Fingerprint) -> Sigmoid | None:
-    """Return the sigmoid of a space, shipped or as a library carries it; None where nothing of it is known."""
-    known = _described(uri, space)
-    return None if known is None else known.sigmoid
-
-
-def card_of(uri: str, space: Fingerprint) -> SpaceCard | None:
-    """Return what is known of a space's quality, shipped or as a library carries it."""
-    known = _described(uri, space)
-    return None if known is None else known.card
-
-
-def _described(uri: str, space: Fingerprint) -> SpaceTowers | None:
-    for shipped in map(read_towers, SHIPPED.values()):
-        if shipped is not None and shipped.space.digest == space.digest:
-            return shipped
+def described_towers(uri: str, space: Fingerprint) -> SpaceTowers | None:
+    """Return the description of a space's towers, shipped or as a library carries them; None where there is none."""
+    if shipped := _shipped(space.digest):
+        return shipped[1]
     try:
         return held_towers(uri, space.digest)
     except (TowersDamaged, StorageError):
@@ -122,10 +108,15 @@ def _described(uri: str, space: Fingerprint) -> SpaceTowers | None:
 
 def shipped_tower(digest: str, kind: TowerKind) -> Path | None:
     """Find the folder with a tower of the space of this digest, if kinodex brings that."""
+    found = _shipped(digest)
+    return found[0] if found and found[1].tower(kind) is not None else None
+
+
+def _shipped(digest: str) -> tuple[Path, SpaceTowers] | None:
     for folder in SHIPPED.values():
         towers = read_towers(folder)
-        if towers is not None and towers.space.digest == digest and towers.tower(kind) is not None:
-            return folder
+        if towers is not None and towers.space.digest == digest:
+            return folder, towers
     return None
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from kinodex.doctor.check_result import CheckResult
 from kinodex.doctor.machine import gigabytes
 from kinodex.errors import KinodexError
-from kinodex.index.spaces.model_names import BUILTIN_SPACE, DEFAULT_REPO, DEFAULT_SPACE, PHOTO_SPACE
+from kinodex.index.spaces.model_names import DEFAULT_REPO, DEFAULT_SPACE, PHOTO_SPACE
+from kinodex.index.spaces.towers import SHIPPED, read_towers
 
 if TYPE_CHECKING:
     from huggingface_hub import CachedRepoInfo
@@ -20,13 +21,12 @@ if TYPE_CHECKING:
 
 of_models = partial(CheckResult, "models")
 MODELS_LISTED = 12
-SHIPPED_FOR = {PHOTO_SPACE: "small, for everyday scenes", BUILTIN_SPACE: "knows only drawings"}
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth")
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
 
 
 def check_models() -> list[CheckResult]:
-    shipped = [_check_shipped(name, what) for name, what in SHIPPED_FOR.items()]
+    shipped = [_check_shipped(name) for name in SHIPPED]
     if importlib.util.find_spec("open_clip") is None:
         return [
             *shipped,
@@ -36,9 +36,12 @@ def check_models() -> list[CheckResult]:
     return [*shipped, _check_hub(), *list_cached(cached), check_default_space(cached)]
 
 
-def _check_shipped(name: str, what: str) -> CheckResult:
-    """Load the text tower of a space that kinodex brings."""
+def _check_shipped(name: str) -> CheckResult:
+    """Load the text tower of a space that kinodex brings, and say what that is good for."""
     from kinodex.index.spaces import load
+
+    towers = read_towers(SHIPPED[name])
+    what = towers.card.summary if towers and towers.card else "knows only drawings"
 
     try:
         dim = load.load_text_tower(name).embed_text(["a red kite"]).shape[1]

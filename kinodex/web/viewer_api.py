@@ -254,7 +254,7 @@ class ViewerApi:
     def _state(self, key: str) -> tuple[int, ...]:
         """Return the state of a trace's file, which another run may write again.
 
-        There is none for a question, whose key is new.
+        It is empty for a question, which has a new key each time.
         """
         path = None if QUESTION_KEY.fullmatch(key) else self._trace_path(key)
         if path is None or not path.is_file():  # the error is that of reading it

@@ -28,7 +28,7 @@ def own_films(media: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A machine whose cache of models is empty and on which nobody answers in the place of the hub."""
+    """A machine that has no model in its cache and reaches no hub."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     with hub_at(NOBODY_THERE):
         yield tmp_path / "hub"

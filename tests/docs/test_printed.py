@@ -52,7 +52,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
 
 @contextlib.contextmanager
 def printed() -> Iterator[io.StringIO]:
-    """Keep what is printed on standard output in this process meanwhile."""
+    """Collect this process's standard output."""
     with contextlib.redirect_stdout(io.StringIO()) as out:
         yield out
 

@@ -31,7 +31,7 @@ NAMED_PROBLEMS = 3
 def moment_facts(
     title: str, cases: Cases, problems: Sequence[Problem], file: str, results: Sequence[Result] = ()
 ) -> list[str]:
-    """Return the lines about a run: what was searched for, what was left out, what is missing, and what failed."""
+    """Return the lines about a run: its searches, those left out, missing videos and failures."""
     there = sum(not case.absent for case in cases.cases)
     nowhere = len(cases.cases) - there
     whole = sum(case.video_id is None for case in cases.cases)

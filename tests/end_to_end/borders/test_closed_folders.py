@@ -20,7 +20,7 @@ DROPPED = "-dac_override,-dac_read_search"
 
 @pytest.fixture(scope="module")
 def somebody() -> Iterator[CommandProcess]:
-    """A process that runs commands as somebody who may not list what is closed to them."""
+    """A process that runs commands as somebody who may not list closed folders."""
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         pytest.skip("root may list every folder, and setpriv is missing")
     drop = ["setpriv", f"--bounding-set={DROPPED}", f"--inh-caps={DROPPED}"] if os.geteuid() == 0 else []

@@ -15,8 +15,8 @@ SHARED = {
         re.MULTILINE,
     ),
 }
-"""What files share, by what stands in them: a cluster of Ray takes 5 s and more to start, and torch with its like
-as many to import, in each process anew.
+"""What files share, by what stands in them. Each process would start a cluster of Ray, or import torch and the like;
+both take 5 s and more.
 """
 
 

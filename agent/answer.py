@@ -9,12 +9,14 @@ from typing import Literal
 from kinodex.agent.evidence import Evidence
 from kinodex.agent.limits.ledger import Ledger
 
-Status = Literal["answered", "insufficient_evidence", "budget_exhausted", "invalid"]
+Status = Literal["answered", "insufficient_evidence", "evidence_only", "budget_exhausted", "invalid"]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer with its status, what it rests on and what it cost.
+
+    `evidence_only` marks the moments that fit an open question best, found by a model that writes no sentence.
 
     `option` is the index of the chosen option. `budget_exhausted` marks the best answer so far when a
     budget (named in `reason`) ended the search; text and option are None if no budget was left to

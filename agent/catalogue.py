@@ -62,11 +62,11 @@ def is_plugin(spec: str) -> bool:
 def check_fit(chosen: Variant, *, has_language: bool, unpictured: Sequence[str]) -> None:
     """Refuse an agent at once that would fail later, after an hour of film was captioned.
 
-    `has_language`: its policy is not the built-in model. `unpictured` are titles of videos without frames.
+    `has_language`: its policy is not `similarity`. `unpictured` are titles of videos without frames.
     """
     if chosen.needs_language and not has_language:
         raise NeedsLanguage(
-            f"the built-in model has no language, and the agent {chosen.name} reasons in words: it needs a language "
+            f"similarity has no language, and the agent {chosen.name} reasons in words: it needs a language "
             "model; give --model and --base-url, or choose another agent"
         )
     if chosen.needs_pictures and unpictured:

@@ -82,7 +82,7 @@ class CacheDamaged(AgentError):
 
 
 class NeedsLanguage(AgentError):
-    """A request that needs language is put to the built-in model, which has none."""
+    """A request that needs language is put to `similarity`, which has none."""
 
 
 class NeedsPictures(AgentError):

@@ -278,6 +278,8 @@ class Session:
         """
         self.emit(Decided(self.account.rounds, "answer" if sufficient else "insufficient_evidence", None, forced))
         if not sufficient:
+            if not self.question.options and reply.evidence and not self._has_language:
+                return self.answer(reply, shown, "evidence_only", over or reason)
             return self.answer(None, shown, "insufficient_evidence", over or reason)
         return self.answer(reply, shown, "budget_exhausted" if over else "answered", over or reason)
 
@@ -370,6 +372,12 @@ class Session:
         """Return the trace that answers requests of a role, if one is replayed."""
         model = self._model(role)
         return model if isinstance(model, ReplayModel) else None
+
+    @property
+    def _has_language(self) -> bool:
+        """False if the policy answers from vectors alone."""
+        policy = model_for(self._models, "policy")
+        return policy is None or getattr(policy, "has_language", True)
 
     def _model(self, role: str) -> Model:
         model = model_for(self._models, role)

@@ -25,7 +25,7 @@ from kinodex.agent.traces.prior_evidence import PriorEvidence
 from kinodex.agent.variants.base import Variant
 from kinodex.agent.videos.environment import Environment
 from kinodex.jobs.costs import COSTS, Forecast, sight_tries, spread
-from kinodex.jobs.models import ModelChoice, endpoint_roles
+from kinodex.jobs.models import SIMILARITY, ModelChoice, endpoint_roles
 from kinodex.jobs.unwritten_library import without_writing
 
 MOST_RUN = 8
@@ -94,7 +94,7 @@ async def run_dry(
     """Run the agent on a task; gives the bill by kind of request, the ledger, and the environment."""
     question, video_ids = task
     bill, environment = Bill(), without_writing(environment_of(video_ids))
-    variant, roles = find_variant(dry.agent), dry.roles or {DEFAULT_ROLE: Role(model="builtin")}
+    variant, roles = find_variant(dry.agent), dry.roles or {DEFAULT_ROLE: Role(model=SIMILARITY)}
     answer = await ask(
         question,
         environment,

@@ -1,4 +1,4 @@
-"""The choice of models: the built-in one, a recorded trace, endpoints, or a language model in this process.
+"""The choice of models: similarity, a recorded trace, endpoints, or a language model in this process.
 
 `run_now` runs what asks them in a plain function, whether or not an event loop runs already, as it does in a notebook.
 """
@@ -25,14 +25,13 @@ if TYPE_CHECKING:
     from kinodex.agent.models.openai_model import OpenAIModel
     from kinodex.agent.models.roles import Role
     from kinodex.agent.variants.base import Variant
-    from kinodex.index.spaces.fingerprint import Fingerprint
 
 A = TypeVar("A")
-BUILTIN = "builtin"
+SIMILARITY = "similarity"
 REPLAY = "replay:"
 LOCAL = ("local:", "constrained:")
-"""A causal language model in this process, the second with constrained decoding. As --model it is the policy, and the
-built-in model all other roles."""
+"""A causal language model in this process, the second with constrained decoding. As --model it is the policy, and
+similarity all other roles."""
 REPLY_SETTINGS = {
     "temperature",
     "max_tokens",
@@ -57,11 +56,10 @@ class ModelChoice:
 
     `at_once` is the number of requests that a role has in flight unless its own settings give one; None: its default.
     `share` is the number of processes that share these. `charge_cached`: replies from the cache cost as much as new
-    ones. `cache_path` is the file of the cache; None: that of `cache_file`. `anyway`: the built-in model may be asked
-    about a library that it does not know.
+    ones. `cache_path` is the file of the cache; None: that of `cache_file`.
     """
 
-    model: str = BUILTIN
+    model: str = SIMILARITY
     base_url: str | None = None
     roles_file: Path | None = None
     input_price: float = 0.0
@@ -72,12 +70,11 @@ class ModelChoice:
     share: int = 1
     charge_cached: bool = False
     cache_path: Path | None = None
-    anyway: bool = False
 
     @property
     def has_language(self) -> bool:
-        """False if the rule-based model alone answers: agents and judges that need sentences cannot use it."""
-        return self.roles_file is not None or self.model != BUILTIN
+        """False if similarity answers everything: agents and judges that need sentences cannot use it."""
+        return self.roles_file is not None or self.model != SIMILARITY
 
     @property
     def is_replay(self) -> bool:
@@ -96,22 +93,7 @@ class ModelChoice:
 
 
 ModelsFor = Callable[[Environment], Models]
-"""A function of an environment: endpoints are the same for all environments, the built-in model is not."""
-
-
-def knows_world(choice: ModelChoice, space: Fingerprint, *, has_pictures: bool) -> bool:
-    """Return False if the built-in model would be asked about pictures in a space that it does not know."""
-    return choice.has_language or choice.anyway or not has_pictures or space.name == BUILTIN
-
-
-def check_known_world(choice: ModelChoice, space: Fingerprint, *, has_pictures: bool) -> None:
-    """Raise `UsageError` if the built-in model would be asked about pictures in a space that it does not know."""
-    if knows_world(choice, space, has_pictures=has_pictures):
-        return
-    raise UsageError(
-        f"the built-in model knows only the drawn films of the space builtin, and this library is in {space}: its "
-        "answers would be nonsense; name a language model with --model (and --base-url), or give --anyway"
-    )
+"""A function of an environment: endpoints are the same for all environments, similarity is not."""
 
 
 def check_sight(choice: ModelChoice, agent: Variant) -> None:
@@ -136,19 +118,19 @@ async def chosen_models(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
     if not choice.has_language:
         if choice.base_url:
             raise UsageError("got --base-url without --model; name the model that the server serves")
-        from kinodex.agent.builtin.model import RuleBasedModel
+        from kinodex.agent.similarity.model import SimilarityModel
 
-        yield RuleBasedModel
+        yield SimilarityModel
     elif choice.is_replay:
         from kinodex.agent.traces.replay import ReplayModel
 
         replay = ReplayModel(Path(choice.model.removeprefix(REPLAY)))
         yield lambda environment: replay
     elif choice.is_local:
-        from kinodex.agent.builtin.model import RuleBasedModel
+        from kinodex.agent.similarity.model import SimilarityModel
 
         local = open_local(choice.model)
-        yield lambda environment: {"policy": local, "default": RuleBasedModel(environment)}
+        yield lambda environment: {"policy": local, "default": SimilarityModel(environment)}
     else:
         async with role_models(choice) as models:
             yield lambda environment: models
@@ -221,7 +203,7 @@ def cache_file() -> Path:
 def describe_models(choice: ModelChoice) -> dict[str, str]:
     """Name the model of each role, its endpoint and its settings that are not the default: what answers depend on."""
     if choice.is_local:
-        return {"policy": choice.model, "default": BUILTIN}
+        return {"policy": choice.model, "default": SIMILARITY}
     if choice.is_replay or not choice.has_language:
         return {"default": choice.model}
     sample = {"sample": choice.sample} if choice.sample else {}
@@ -311,7 +293,7 @@ def _settings(choice: ModelChoice) -> dict[str, dict[str, Any]]:
         given["price"] = {"input": choice.input_price, "output": choice.output_price}
     if choice.roles_file is None:
         return {"default": {"model": choice.model, **given}}
-    if choice.model != BUILTIN:
+    if choice.model != SIMILARITY:
         raise UsageError(
             f"got the model {choice.model} beside --models {choice.roles_file}; name it in the file's table [default]"
         )

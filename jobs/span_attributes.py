@@ -12,13 +12,14 @@ from collections.abc import Mapping
 
 from kinodex.agent.protocol.exchange import Usage
 from kinodex.agent.traces.events import Acted, Exchanged, Finished, RunStarted
+from kinodex.jobs.models import SIMILARITY
 from kinodex.redaction import redact, redact_uri
 
 Value = str | int | float | bool | list[str]
 Attributes = dict[str, Value]
 
-BUILTIN_PROVIDER, ENDPOINT_PROVIDER = "kinodex", "openai"
-"""Provider of the built-in model, and the one whose protocol all endpoints speak, which is what the name stands for."""
+OWN_PROVIDER, ENDPOINT_PROVIDER = "kinodex", "openai"
+"""Provider of `similarity`, and the one whose protocol all endpoints speak, which is what the name stands for."""
 MOST_TEXT = 4000
 """Characters of a text."""
 INVALID = "invalid_reply"
@@ -32,7 +33,7 @@ def run_attributes(event: RunStarted, library: str) -> Attributes:
     attributes: Attributes = {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": event.agent,
-        "gen_ai.provider.name": BUILTIN_PROVIDER,
+        "gen_ai.provider.name": OWN_PROVIDER,
         "gen_ai.input.messages": _message("user", question),
         "kinodex.library": redact_uri(library),
         "kinodex.space": event.space,
@@ -68,10 +69,10 @@ def end_attributes(event: Finished, library: str) -> Attributes:
 def chat_attributes(event: Exchanged, library: str) -> Attributes:
     """Attributes of a call of a model: an exchange of request and reply."""
     request, exchange = event.request, event.exchange
-    is_builtin = event.model.startswith("builtin")
+    is_own = event.model == SIMILARITY
     attributes: Attributes = {
         "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": BUILTIN_PROVIDER if is_builtin else ENDPOINT_PROVIDER,
+        "gen_ai.provider.name": OWN_PROVIDER if is_own else ENDPOINT_PROVIDER,
         "gen_ai.request.model": event.model,
         "gen_ai.request.temperature": float(request.temperature),
         "gen_ai.output.type": "text" if request.form == "text" else "json",

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from kinodex.agent.protocol.request_key import plain
 from kinodex.agent.traces.events import Acted, Event, Exchanged, Finished, RunStarted
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.models import SIMILARITY
 from kinodex.jobs.span_attributes import INVALID, chat_attributes, end_attributes, flat, run_attributes, tool_attributes
 from kinodex.redaction import redact, redact_uri
 
@@ -133,7 +134,7 @@ class _Run:
     def _call(self, event: Exchanged) -> None:
         from opentelemetry.trace import SpanKind
 
-        kind = SpanKind.INTERNAL if event.model.startswith("builtin") else SpanKind.CLIENT
+        kind = SpanKind.INTERNAL if event.model == SIMILARITY else SpanKind.CLIENT
         problem = "" if event.exchange.invalid is None else f"{INVALID}: {event.exchange.invalid}"
         attributes = chat_attributes(event, self._library)
         self._within(f"chat {event.model}", attributes, kind, event.exchange.seconds, problem)

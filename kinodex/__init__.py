@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.agent.answer import Answer as Answer
     from kinodex.agent.answer_rules import AnswerRules as AnswerRules
     from kinodex.agent.ask import ask as ask
-    from kinodex.agent.builtin.model import RuleBasedModel as RuleBasedModel
     from kinodex.agent.errors import AgentError as AgentError
     from kinodex.agent.errors import ModelError as ModelError
     from kinodex.agent.evidence import Evidence as Evidence
@@ -35,6 +34,7 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.agent.models.roles import Role as Role
     from kinodex.agent.protocol.question import Question as Question
     from kinodex.agent.questions_failed import QuestionsFailed as QuestionsFailed
+    from kinodex.agent.similarity.model import SimilarityModel as SimilarityModel
     from kinodex.agent.traces.replay import ReplayModel as ReplayModel
     from kinodex.agent.variants.base import Variant as Variant
     from kinodex.agent.videos.environment import Environment as Environment
@@ -77,7 +77,7 @@ _HOMES = {
     "kinodex.agent.answer": "Answer",
     "kinodex.agent.answer_rules": "AnswerRules",
     "kinodex.agent.ask": "ask",
-    "kinodex.agent.builtin.model": "RuleBasedModel",
+    "kinodex.agent.similarity.model": "SimilarityModel",
     "kinodex.agent.errors": "AgentError ModelError",
     "kinodex.agent.evidence": "Evidence",
     "kinodex.agent.limits.budget": "Budget",

@@ -142,7 +142,6 @@ CHECKS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "space": TEXT,
     "base_url": TEXT,
     "float32": SWITCH,
-    "anyway": SWITCH,
     "cache": SWITCH,
 }
 """For each plain argument of the front door a test that it passes, and what is allowed in words."""

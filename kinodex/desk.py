@@ -22,7 +22,7 @@ from kinodex.environments import Environments
 from kinodex.index.kinds import KINDS
 from kinodex.index.rows import Hit
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.models import ModelChoice, check_known_world, check_sight, chosen_models
+from kinodex.jobs.models import ModelChoice, check_sight, chosen_models
 from kinodex.questions import question_for, question_of
 from kinodex.requests import Ask, Films, Find, Ground
 from kinodex.runs import RUN, Run, watched
@@ -219,7 +219,7 @@ class Desk:
         rows = self.videos(request)
         if not rows:
             raise UsageError("the library holds no video to ask about; ingest one first")
-        self._check_models(variant, has_pictures=any(row.frames for row in rows))
+        self._check_models(variant)
         if isinstance(self.models, ModelChoice):
             from kinodex.agent.catalogue import check_fit
 
@@ -277,13 +277,11 @@ class Desk:
 
         return bill(library_to_fill(self.library, request), collection_request(request, self.models))
 
-    def _check_models(self, variant: Variant, *, has_pictures: bool) -> None:
-        """Raise UsageError for a choice of models that cannot see, or does not know, what the agent shows it."""
+    def _check_models(self, variant: Variant) -> None:
+        """Raise UsageError for a choice of models that cannot see what the agent shows it."""
         if not isinstance(self.models, ModelChoice):
             return
         check_sight(self.models, variant)
-        if variant.roles:
-            check_known_world(self.models, self.finder.fingerprint, has_pictures=has_pictures)
 
     @asynccontextmanager
     async def _opened(self, environment: Environment, variant: Variant, run: Run = RUN) -> AsyncIterator[Models]:
@@ -293,7 +291,7 @@ class Desk:
         if not isinstance(self.models, ModelChoice):
             yield self.models
             return
-        self._check_models(variant, has_pictures=environment.has_pictures)
+        self._check_models(variant)
         async with chosen_models(self.models) as models:
             yield models(environment)
 

@@ -29,11 +29,10 @@ def evaluate(
     out: str | Path,
     *,
     agents: str | Sequence[str] = ("kino",),
-    model: str = "builtin",
+    model: str = "similarity",
     base_url: str | None = None,
     budget: Budget | None = None,
     rules: AnswerRules = USUAL,
-    anyway: bool = False,
     where: str | None = None,
     limit: int | None = None,
     seed: int = 0,
@@ -55,7 +54,7 @@ def evaluate(
         KinodexError: the options make no sense, the library lacks the videos, or the model's endpoint is gone; results
             until then are kept in `out`.
     """
-    choice = ModelChoice(model, base_url, at_once=REQUESTS, charge_cached=True, anyway=anyway)
+    choice = ModelChoice(model, base_url, at_once=REQUESTS, charge_cached=True)
     specs = (agents,) if isinstance(agents, str) else agents
     contenders = parse_contenders(specs, ablations=ablations, controls=controls, has_language=choice.has_language)
     request = RunRequest(benchmark, Path(annotations), contenders, limit=limit, seed=seed, where=where)

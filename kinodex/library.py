@@ -170,7 +170,7 @@ class Library:
         min_score: float = 0.0,
         rerank: str | None = None,
         verify: int = 0,
-        model: str | Models | ModelChoice = "builtin",
+        model: str | Models | ModelChoice = "similarity",
         base_url: str | None = None,
         cache: bool = True,
     ) -> Hits:
@@ -218,10 +218,9 @@ class Library:
         pad_s: float = 0.0,
         join_s: float | None = None,
         snap: bool = False,
-        model: str | Models | ModelChoice = "builtin",
+        model: str | Models | ModelChoice = "similarity",
         base_url: str | None = None,
         cache: bool = True,
-        anyway: bool = False,
     ) -> Grounding:
         """Find the ranges of these videos, or of all, that fit a text best.
 
@@ -232,9 +231,9 @@ class Library:
         """
         from kinodex.requests import Ground
 
-        if agent is None and not verify and (model, base_url) != ("builtin", None):
+        if agent is None and not verify and (model, base_url) != ("similarity", None):
             raise UsageError("got a model, and nothing for it to do; give an agent, or verify=K")
-        desk = self._desk(model, base_url, cache=cache, anyway=anyway, agent=agent)
+        desk = self._desk(model, base_url, cache=cache, agent=agent)
         return desk.ground(_request(Ground, locals()))
 
     @checked
@@ -537,9 +536,8 @@ class Library:
         rules: AnswerRules | None = None,
         follow_up: str | Path | None = None,
         plan: Mapping[str, Any] | None = None,
-        model: str | Models | ModelChoice = "builtin",
+        model: str | Models | ModelChoice = "similarity",
         base_url: str | None = None,
-        anyway: bool = False,
         cache: bool = True,
         trace: str | Path | None = None,
         on_event: Callable[[Event], None] | None = None,
@@ -547,12 +545,12 @@ class Library:
     ) -> ShownAnswer | ShownCollection:
         """Answer a question, as `kinodex ask` does; needs no asyncio, and works where an event loop runs already.
 
-        `model` names a model of the endpoint at `base_url` (OpenAI's if None), is "builtin" (rules over the index, for
-        the drawn films), "replay:TRACE", "local:FOLDER", or model objects. `agent` is a name of `kinodex agents`,
-        FILE.py or a `Variant`; `settings` change its parameters. Replies are kept on disk unless `cache` is False.
-        `rules` say if an answer has to be chosen, and if it has to be verified. The built-in model is asked about a
-        library in another space than "builtin" only `anyway`. `trace` is a file to write; `follow_up` the trace of
-        an earlier question that this one follows. `stop` ends it from another thread, with the best answer so far.
+        `model` names a model of the endpoint at `base_url` (OpenAI's if None), is "similarity" (chooses the option that
+        fits the frames and lines best, and writes no sentence), "replay:TRACE", "local:FOLDER", or model objects.
+        `agent` is a name of `kinodex agents`, FILE.py or a `Variant`; `settings` change its parameters. Replies are kept
+        on disk unless `cache` is False. `rules` say if an answer has to be chosen, and if it has to be verified. `trace`
+        is a file to write; `follow_up` the trace of an earlier question that this one follows. `stop` ends it from
+        another thread, with the best answer so far.
 
         The agent "all" looks at each film that may matter: "in which ..., and how often?" A model plans a table and its
         SQL, and the films' rows answer. `plan` takes the place of the model's own, as an earlier answer's. The rows
@@ -569,7 +567,7 @@ class Library:
 
         one, earlier = question_of(question, options), _text_of(earlier_path(follow_up))
         request = _request(Ask, locals(), question=one.text, options=one.options, follow_up=earlier)
-        desk = self._desk(model, base_url, cache=cache, anyway=anyway, agent=agent)
+        desk = self._desk(model, base_url, cache=cache, agent=agent)
         run = Run(trace_path(trace), on_event=on_event, stop=stop)
         answer: ShownAnswer | ShownCollection = shown(run_now(desk.ask(request, run)), self._reader)
         return answer
@@ -585,9 +583,8 @@ class Library:
         settings: Mapping[str, Any] | None = None,
         budget: Budget | None = None,
         rules: AnswerRules | None = None,
-        model: str | Models | ModelChoice = "builtin",
+        model: str | Models | ModelChoice = "similarity",
         base_url: str | None = None,
-        anyway: bool = False,
         cache: bool = True,
         at_once: int = 8,
     ) -> list[ShownAnswer]:
@@ -604,22 +601,21 @@ class Library:
         common = locals()
         plain = [question_of(question, ()) for question in questions]
         requests = [_request(Ask, common, question=each.text, options=each.options) for each in plain]
-        desk = self._desk(model, base_url, cache=cache, anyway=anyway, agent=agent)
+        desk = self._desk(model, base_url, cache=cache, agent=agent)
         return [shown(answer, self._reader) for answer in run_now(desk.ask_many(requests, at_once))]
 
     def _desk(
         self,
-        model: str | Models | ModelChoice = "builtin",
+        model: str | Models | ModelChoice = "similarity",
         base_url: str | None = None,
         *,
         cache: bool = True,
-        anyway: bool = False,
         agent: str | Variant | None = None,
     ) -> Desk:
         """Return the desk with these models, which shares the towers and vectors of all desks of this library."""
         from kinodex.desk import USUAL_AGENT, Desk
 
-        models = _models(model, base_url, cache=cache, anyway=anyway)
+        models = _models(model, base_url, cache=cache)
         own = agent if agent is not None and not isinstance(agent, str) else USUAL_AGENT
         return Desk(self._reader, models, space=self.space, agent=own, finder=self._finder)
 
@@ -642,16 +638,15 @@ def _text_of(path: Path | None) -> str | None:
 
 
 def _models(
-    model: str | Models | ModelChoice = "builtin",
+    model: str | Models | ModelChoice = "similarity",
     base_url: str | None = None,
     *,
     cache: bool = True,
-    anyway: bool = False,
 ) -> Models | ModelChoice:
     from kinodex.jobs.models import ModelChoice
 
     if isinstance(model, str):
-        return ModelChoice(model, base_url, cache=cache, anyway=anyway)
+        return ModelChoice(model, base_url, cache=cache)
     if base_url is not None:
         raise UsageError("got base_url beside a model object, which knows its own; give the model's name instead")
     return model

@@ -38,7 +38,7 @@ class Variant:
     uses: tuple[KindName, ...] = ()
     ablations: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     needs_language: bool = False
-    """True if it reasons in words, so that the built-in model cannot be its policy."""
+    """True if it reasons in words, so that `similarity` cannot be its policy."""
     needs_pictures: bool = False
     """True if it cannot work with words about a video alone."""
     sees_video: bool = True

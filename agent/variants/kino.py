@@ -28,14 +28,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.builtin.quoted_lines import is_talk
-from kinodex.agent.builtin.rules import new_statements, rule
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.requests.tree import DiscoverQueries, Queries
@@ -260,12 +258,6 @@ def _near_middle(times_s: Times, matches_s: list[float]) -> float | None:
     margin_s = (1 - MIDDLE) / 2 * (times_s[-1] - times_s[0])
     low_s, high_s = times_s[0] + margin_s, times_s[-1] - margin_s
     return next((time_s for time_s in matches_s if low_s <= time_s <= high_s), None)
-
-
-@rule.register(PlanSearch)
-def _plan_by_rule(request: PlanSearch, environment: Any) -> dict[str, Any]:
-    where = "words" if is_talk(request.question) else "moment"
-    return {"queries": new_statements(request.question, ()), "where": where}
 
 
 def _planned(step: Step) -> str:

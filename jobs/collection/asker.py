@@ -84,7 +84,7 @@ class Asker:
 def roles_of(choice: ModelChoice) -> dict[str, Role]:
     """Settings of the models behind endpoints by role; none for a language model in this process.
 
-    Raises UsageError for the built-in model, and for traces.
+    Raises UsageError for similarity, and for traces.
     """
     roles = endpoint_roles(choice)
     if not roles and not choice.is_local:

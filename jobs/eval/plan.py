@@ -13,7 +13,6 @@ from kinodex.agent.variants.settings import with_settings
 from kinodex.index.kinds import KindName
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
-from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval import folder
 from kinodex.jobs.eval.benchmarks import annotation_files, read_benchmark
@@ -24,7 +23,6 @@ from kinodex.jobs.eval.results import RunContext
 from kinodex.jobs.eval.video_names import check_own, complete_items, match_videos, read_id_map
 from kinodex.jobs.models import (
     ModelChoice,
-    check_known_world,
     check_sight,
     describe_models,
     describe_prices,
@@ -95,7 +93,7 @@ def make_plan(request: RunRequest, context: RunContext) -> tuple[folder.RunPlan,
     space = library.space() if context.space is None else find_filled_space(library, context.space, videos)
     captions = library.additions.counts("captions")
     for contender in request.contenders:
-        _check_system(contender, context.choice, space, videos)
+        _check_system(contender, context.choice, videos)
     _check_leaves_something(library, context.hide, videos)
     models = describe_models(context.choice)
     files = annotation_files(request.benchmark, request.annotations)
@@ -143,12 +141,10 @@ def check_same(begun: folder.RunPlan, now: folder.RunPlan, run: Path) -> None:
         )
 
 
-def _check_system(contender: Contender, choice: ModelChoice, space: Fingerprint, videos: Sequence[VideoRow]) -> None:
-    """Refuse at once what would end the run in the middle of it, or make its answers nonsense."""
+def _check_system(contender: Contender, choice: ModelChoice, videos: Sequence[VideoRow]) -> None:
+    """Refuse at once what would end the run in the middle of it."""
     agent = contender.find_variant()
     check_sight(choice, agent)
-    if agent.roles:
-        check_known_world(choice, space, has_pictures=any(row.frames for row in videos))
     with_settings(agent.parameters(max(row.duration_s for row in videos)), contender.settings)
     check_fit(agent, has_language=choice.has_language, unpictured=[row.title for row in videos if row.frames == 0])
 

@@ -43,8 +43,8 @@ def master(
         str | None, typer.Option(help="Divide advantages by the standard deviation of: none, group or batch.")
     ] = None,
     frozen: Annotated[
-        str, typer.Option(help="Model that grounds and looks: builtin, or one of an OpenAI-compatible endpoint.")
-    ] = "builtin",
+        str, typer.Option(help="Model that grounds and looks: similarity, or one of an OpenAI-compatible endpoint.")
+    ] = "similarity",
     base_url: BaseUrlOption = None,
     models: Annotated[Path | None, typer.Option(help="TOML file with a model for each role but the policy.")] = None,
     space: SpaceOption = None,

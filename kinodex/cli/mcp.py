@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 
 UNTIL_240_S = Budget(seconds=240.0)
 """Clients of MCP give up at some point."""
-NO_MODEL = (
-    "no tool `ask`: the built-in model knows only drawn films, and this library holds others; "
-    "name a language model with --model (and --base-url), or give --anyway"
-)
 
 
 @with_groups
@@ -46,28 +42,20 @@ def mcp(
 
     from kinodex.agent.catalogue import find_variant
     from kinodex.desk import Desk
-    from kinodex.jobs.models import knows_world
-    from kinodex.jobs.open import find_space
     from kinodex.server.sockets import listen
 
     chosen = find_variant(agent)
     choice = asking.choice(budget)
     opened = open_library(library)
-    can_ask = not chosen.roles or knows_world(
-        choice, find_space(opened, asking.space), has_pictures=any(row.frames for row in opened.videos())
-    )
-    if can_ask:
-        model_options.announce(choice)
-    else:
-        tell(NO_MODEL)
+    model_options.announce(choice)
     desk = Desk(opened, choice, space=asking.space, detector=asking.detector, agent=chosen, is_local=False)
     listener = listen(host, port) if http else None
     with suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
-        asyncio.run(_serve_mcp(desk, choice, budget if can_ask else None, listener, host))
+        asyncio.run(_serve_mcp(desk, choice, budget, listener, host))
 
 
 async def _serve_mcp(
-    desk: Desk, choice: ModelChoice, budget: Budget | None, listener: socket.socket | None, host: str
+    desk: Desk, choice: ModelChoice, budget: Budget, listener: socket.socket | None, host: str
 ) -> None:
     from kinodex.jobs.models import chosen_models, describe_models
     from kinodex.mcp.ask_tool import AskOptions, answer_here
@@ -75,7 +63,7 @@ async def _serve_mcp(
     from kinodex.mcp.server import make_server
 
     async with chosen_models(choice) as models:
-        asking = None if budget is None else AskOptions(describe_models(choice), budget)
+        asking = AskOptions(describe_models(choice), budget)
         server = make_server(desk, asking, answer_here(desk, models), looks=choice.may_use_endpoints)
         _announce(desk.library.uri, listener, host)
         if listener is None:

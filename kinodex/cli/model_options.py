@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ModelOption = Annotated[
     str,
     typer.Option(
-        help="builtin, a model of an OpenAI-compatible endpoint, local:FOLDER, constrained:FOLDER, or replay:TRACE."
+        help="similarity, a model of an OpenAI-compatible endpoint, local:FOLDER, constrained:FOLDER, or replay:TRACE."
     ),
 ]
 BaseUrlOption = Annotated[
@@ -80,7 +80,7 @@ def check_cost(
 class Models:
     """The models that a command asks, for `with_groups`."""
 
-    model: ModelOption = "builtin"
+    model: ModelOption = "similarity"
     base_url: BaseUrlOption = None
     models: ModelsOption = None
     input_price: InputPriceOption = 0.0
@@ -102,13 +102,10 @@ class Asking(Models):
         str | None, rare(help="Model for things that the library's detections do not name: a hub id or folder.")
     ] = None
     space: SpaceOption = None
-    anyway: Annotated[
-        bool, rare("--anyway", help="Ask the built-in model though it does not know what this library shows.")
-    ] = False
 
     def choice(self, budget: Budget, max_usd_per_day: float | None = None) -> ModelChoice:
         """Return the models; raises as `check_cost`."""
-        choice = self.chosen(anyway=self.anyway)
+        choice = self.chosen()
         check_cost(choice, budget.cost, max_usd_per_day=max_usd_per_day)
         return choice
 

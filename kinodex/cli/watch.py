@@ -143,7 +143,7 @@ def watch(
     if growing.live or is_live_address(address):
         if question is not None or option:
             raise UsageError("got a question about a source that grows; give --query, or ask the library meanwhile")
-        settings = {"space": asking.space, "fps": growing.fps, "anyway": asking.anyway or None}
+        settings = {"space": asking.space, "fps": growing.fps}
         _watch_live(address, place, growing, growing.queries(asking), json, settings)
         return
     if growing != USUAL:

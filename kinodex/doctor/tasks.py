@@ -13,7 +13,7 @@ from kinodex.doctor.check_result import CheckResult
 from kinodex.doctor.endpoint import CHAT, IMAGES
 from kinodex.errors import KinodexError
 from kinodex.index.library import Library
-from kinodex.index.spaces.model_names import BUILTIN_SPACE, DEFAULT_SPACE, PHOTO_SPACE
+from kinodex.index.spaces.model_names import DEFAULT_SPACE, PHOTO_SPACE
 from kinodex.jobs.open import load_image_tower, load_text_tower
 
 of_tasks = partial(CheckResult, "tasks")
@@ -80,8 +80,6 @@ def _ask(found: Mapping[str, CheckResult], library: Library | None) -> CheckResu
         worse = chat if chat.state != "ok" else images
         said = "the endpoint's model answers, and sees pictures" if worse.state == "ok" else worse.said
         return of_tasks(ASK, worse.state, said, BY_MODEL.format(place))
-    if library is not None and library.space_name == BUILTIN_SPACE and not library.noise():
-        return of_tasks(ASK, "ok", "the built-in model answers about these drawn films, and about no others")
     if os.environ.get("OPENAI_API_KEY", "").strip():
         return of_tasks(ASK, "ok", "OPENAI_API_KEY is set: --model names a model there, which was not tried")
     return of_tasks(ASK, "missing", "no model was named that sees pictures and answers", BY_MODEL.format(place))

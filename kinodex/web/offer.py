@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.catalogue import VARIANTS
 from kinodex.index.library import Library
+from kinodex.index.spaces.model_names import BUILTIN_SPACE
 from kinodex.jobs.collection.question import ALL
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.models import BUILTIN, ModelChoice, describe_models
+from kinodex.jobs.models import ModelChoice, describe_models
 from kinodex.jobs.verification.kept_verdicts import looking_role
 from kinodex.redaction import redact_uri, redact_values
 
@@ -41,22 +42,18 @@ WAYS = (
 """The three ways to give a model: name, what it is for, and options of `kinodex serve`."""
 
 
-def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Sequence[str | None]) -> dict[str, Any]:
-    """Return all that the page needs to know to ask. `refusals` say why a library cannot be asked about.
-
-    A refusal is None for a library that can be asked about.
-    """
+def offer(settings: ServeSettings, libraries: Sequence[Library]) -> dict[str, Any]:
+    """Return all that the page needs to know to ask; without a language model, the ways to give one too."""
     has_language = settings.choice.has_language
     known = [each for each in VARIANTS if each.name != settings.agent.name]
     known += [ALL] if settings.choice.may_use_endpoints else []
     agents = [each for each in (settings.agent, *known) if has_language or not each.needs_language]
-    can_ask = any(refusal is None for refusal in refusals)
     space, start = settings.space, "kinodex serve {} {}"
-    drawn = [each.space(space).name == BUILTIN and each.noise(space) is None for each in libraries]
+    drawn = [each.space(space).name == BUILTIN_SPACE and each.noise(space) is None for each in libraries]
     places = [shlex.quote(redact_uri(each.uri)) for each in libraries]
     value = {
-        "can_ask": can_ask,
-        "how": None if can_ask else HOW,
+        "has_language": has_language,
+        "how": None if has_language else HOW,
         "agents": [{"name": each.name, "summary": each.line, "plain": each.plain} for each in agents],
         "agent": settings.agent.name,
         "models": describe_models(settings.choice),
@@ -67,15 +64,13 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
         "libraries": [
             {
                 "key": number,
-                "can_ask": refusal is None,
-                "how": None if refusal is None else HOW,
                 "ways": [
                     {"name": name, "about": about, "command": start.format(places[number], options)}
-                    for name, about, options in (WAYS if refusal is not None else ())
+                    for name, about, options in (() if has_language else WAYS)
                 ],
                 "is_drawn_world": is_drawn,
             }
-            for number, (refusal, is_drawn) in enumerate(zip(refusals, drawn, strict=True))
+            for number, is_drawn in enumerate(drawn)
         ],
     }
     redacted: dict[str, Any] = redact_values(value)

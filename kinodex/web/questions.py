@@ -20,8 +20,7 @@ from kinodex.index.rows import VideoRow
 from kinodex.jobs.collection.asker import PAID
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.kept_files import keep_limits, keep_traces
-from kinodex.jobs.models import check_known_world, describe_models
-from kinodex.jobs.open import find_space
+from kinodex.jobs.models import describe_models
 from kinodex.jobs.verification.look import Looked, verified
 from kinodex.jobs.verification.spans import Found
 from kinodex.redaction import redact_uri
@@ -138,7 +137,7 @@ class Questions:
         return list(self._running.values())
 
     def about(self) -> dict[str, Any]:
-        return offer(self.settings, self._libraries, [self._refusal(each) for each in self._libraries])
+        return offer(self.settings, self._libraries)
 
     def stop_all(self) -> None:
         for each in self.running:
@@ -150,17 +149,6 @@ class Questions:
 
     def _library(self, number: int) -> Library:
         return numbered(self._libraries, number, "library")
-
-    def _refusal(self, library: Library) -> str | None:
-        """Return the reason why no question about a library's pictures can be asked with this choice of models, if
-        so.
-        """
-        space, pictured = find_space(library, self.settings.space), any(row.frames for row in library.videos())
-        try:
-            check_known_world(self.settings.choice, space, has_pictures=pictured)
-        except UsageError as error:
-            return str(error)
-        return None
 
     def _plan(self, library: int, request: Ask) -> _Plan:
         numbered(self._libraries, library, "library")

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from kinodex.agent.builtin.model import RuleBasedModel
 from kinodex.agent.errors import NeedsLanguage, NotATrace, NotInTrace
 from kinodex.agent.protocol.exchange import Usage
 from kinodex.agent.protocol.question import Question
@@ -19,6 +18,7 @@ from kinodex.agent.traces.replay import ReplayModel
 from kinodex.agent.traces.trace import read_trace
 from tests.support.libraries.agent_library import explorer
 from tests.support.runs.kite_runs import asked
+from tests.world.rules.model import RuleBasedModel
 
 
 def slips_once(request):

@@ -10,7 +10,6 @@ import pytest
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
-from kinodex.agent.builtin.model import RuleBasedModel
 from kinodex.agent.catalogue import VARIANTS
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
@@ -34,6 +33,7 @@ from tests.support.libraries.videoagent2_film import SURE, UNSURE, Script
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.rule_server import MODEL, Rules
 from tests.support.servers.rules_sight import Unseeing
+from tests.world.rules.model import RuleBasedModel
 
 KITE = Question("What colour is the kite?", ("blue", "red"))
 DINNER = Question("What is the person doing?", ("painting a fence", "cooking a soup", "repairing an engine"))

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from kinodex.agent.builtin.model import RuleBasedModel
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice, cache_file, chosen_models, describe_models, has_prices
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.wire import QUERIES, discover
+from tests.world.rules.model import RuleBasedModel
 
 ROLES = """
 [default]

@@ -106,7 +106,7 @@ def test_python_reads_the_videos_of_a_condition_alone(filmed: Path) -> None:
     assert {facet.name for facet in opened.facets()} == {"camera", "recorded_at", "order", "duration_s"}
     ranges = opened.ground("a walrus plays chess", k=3)
     assert {each.video.title for each in ranges.candidates} == {"film-01"}
-    assert opened.ask("Is there a boat?", agent="uniform", anyway=True).status
+    assert opened.ask("Is there a boat?", agent="uniform").status
 
 
 def test_mcp_lists_columns_and_takes_a_condition(filmed: Path) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from kinodex.agent.builtin.rules import new_statements, rule, score
 from kinodex.agent.replies.schema import Bounds
 from kinodex.agent.requests.tree import MAX_QUERIES, ScoresAndQueries, ScoreSegments, SegmentScores, check_queries
-from kinodex.agent.videos.environment import Environment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +27,3 @@ class ScoreAndPropose(ScoreSegments):
         super().check(reply)
         if isinstance(reply, ScoresAndQueries):
             check_queries(reply.queries)
-
-
-@rule.register(ScoreAndPropose)
-def _score_by_rule(request: ScoreAndPropose, environment: Environment) -> dict[str, Any]:
-    return {**score(request, environment), "queries": new_statements(request.question, request.known)}

@@ -5,15 +5,11 @@ from __future__ import annotations
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
 from kinodex.agent.answer_rules import Declining
-from kinodex.agent.builtin.descriptions import describe
-from kinodex.agent.builtin.notes import MIN_BEARING, word_share
-from kinodex.agent.builtin.rules import rule
-from kinodex.agent.builtin.statements import cloze_statements
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.question import Question
@@ -27,7 +23,6 @@ from kinodex.agent.requests.refusals import check_not_refused
 from kinodex.agent.requests.run_request import RunRequest
 from kinodex.agent.variants.longvideoagent.clips import Clip
 from kinodex.agent.variants.longvideoagent.turns import ENDS, action_values
-from kinodex.agent.videos.environment import Environment
 
 
 class _Text(Reply):
@@ -197,19 +192,3 @@ class ReadFrames(Request[Observation]):
         if not reply.observation.strip():
             raise InvalidReply("the observation is empty; say what the frames show of what is asked")
         check_not_refused(reply.observation)
-
-
-@rule.register(LocateClips)
-def _locate_by_rule(request: LocateClips, environment: Environment) -> dict[str, Any]:
-    """Find the unvisited clip whose words hold most of the wish or question; none if they hold too little."""
-    queries = [request.wish] if request.wish else list(cloze_statements(request.question).queries)
-    left = [clip for clip in request.clips if clip.number not in request.visited]
-    words = {clip.number: f"{clip.text} {clip.seen} {clip.written}" for clip in left}
-    shares = [(max((word_share(text, words[at]) for text in queries), default=0.0), -at) for at in words]
-    best, number = max(shares, default=(0.0, 0))
-    return {"clips": [-number] if best >= MIN_BEARING else []}
-
-
-@rule.register(ReadFrames)
-def _read_by_rule(request: ReadFrames, environment: Environment) -> dict[str, Any]:
-    return {"observation": describe(environment, request.frames).text}

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from kinodex.agent.answer_rules import Declining
-from kinodex.agent.builtin.frames import frames_settle, judge_frames
-from kinodex.agent.builtin.rules import rule
-from kinodex.agent.builtin.statements import to_reply
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.reply import Reasoned, allowed_actions
@@ -21,7 +17,6 @@ from kinodex.agent.replies.schema import NULL, Bounds, one_of
 from kinodex.agent.replies.values import Seconds
 from kinodex.agent.requests.answer import Answered, check_answer, cited_frames, letters, says_answer
 from kinodex.agent.requests.run_request import RunRequest
-from kinodex.agent.videos.environment import Environment
 
 ACTIONS = ("look", "answer", "insufficient_evidence")
 
@@ -90,16 +85,3 @@ class ChooseFrames(RunRequest[FrameChoice]):
             raise InvalidReply(f"{outside[0]:g} s is not in the video, {video.start_s:g} s to {video.end_s:g} s")
         if not 1 <= len(reply.times_s) <= self.count:
             raise InvalidReply(f"got {len(reply.times_s)} times; name 1 to {self.count}")
-
-
-@rule.register(ChooseFrames)
-def _choose_by_rule(request: ChooseFrames, environment: Environment) -> dict[str, Any]:
-    """Answer if the frames settle the question, else ask for the middles of the longest unseen stretches."""
-    verdict = judge_frames(environment, request.question, request.frames)
-    if frames_settle(verdict):
-        return to_reply(request.question, verdict, [frame.time_s for frame in request.frames])
-    video = min(request.videos, key=lambda each: sum(video_id == each.video_id for video_id, _ in request.seen))
-    times_s = sorted([video.start_s, *(at_s for video_id, at_s in request.seen if video_id == video.video_id)])
-    gaps_s = sorted(pairwise([*times_s, video.end_s]), key=lambda gap: gap[0] - gap[1])
-    middles_s = [(start_s + end_s) / 2 for start_s, end_s in gaps_s[: request.count]]
-    return {"action": "look", "video": video.video_id, "times_s": middles_s}

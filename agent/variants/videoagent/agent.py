@@ -231,6 +231,7 @@ VIDEOAGENT = Variant(
     videoagent,
     VideoAgentParameters.for_duration,
     roles=("policy", "captioner"),
+    needs_language=True,
     uses=LINE_KINDS,
     ablations={
         "no segment selection": {"segment_selection": False},

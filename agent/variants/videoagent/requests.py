@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import cycle
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from kinodex.agent.builtin.chapters import promise
-from kinodex.agent.builtin.notes import find_moments, is_settled, judge
-from kinodex.agent.builtin.rules import rule
-from kinodex.agent.builtin.statements import cloze_statements
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.reply import Reasoned, Reply, described, read_alone
@@ -19,7 +14,6 @@ from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.replies.schema import Bounds
 from kinodex.agent.replies.values import WholeNumber, whole_number
 from kinodex.agent.requests.run_request import RunRequest
-from kinodex.agent.videos.environment import Environment
 
 SURE = 3
 """The top of the scale: 1, the information is insufficient; 2, partly sufficient; 3, sufficient."""
@@ -92,31 +86,3 @@ class FindMissing(RunRequest[Missing]):
             raise InvalidReply(f"no frame is described; describe 1 to {self.most}")
         if any(not each.description.strip() for each in frames):
             raise InvalidReply("a description is empty; say in a few words what the frame should show")
-
-
-@rule.register(ReflectOnAnswer)
-def _reflect_by_rule(request: ReflectOnAnswer, environment: Environment) -> dict[str, Any]:
-    verdict = judge(request.question, request.notes)
-    return {"confidence": SURE if is_settled(verdict) else 2 if verdict.choice is not None else 1}
-
-
-@rule.register(FindMissing)
-def _find_by_rule(request: FindMissing, environment: Environment) -> dict[str, Any]:
-    """Look for the statements in turn, each in another of the longest segments; or for all beside the moment."""
-    statements = cloze_statements(request.question)
-    texts = statements.queries or (request.question.text,)
-    promises = {each.number: promise(request.question, request.chapters, each) for each in request.segments}
-    segments = sorted(request.segments, key=lambda each: (-promises[each.number], each.start_s - each.end_s))
-    then = find_moments(statements.moment, request.notes) if statements.moment else []
-    beside = [
-        segment
-        for segment in segments
-        for note in then
-        if note.start_s == (segment.start_s if statements.order == "after" else segment.end_s)
-        and note.video_id == segment.video_id
-    ]
-    if beside:
-        texts = statements.options or texts
-        segments = beside[:1] * len(texts)
-    wanted = zip(segments[: request.most], cycle(texts), strict=False)
-    return {"frames": [{"segment": segment.number, "description": text} for segment, text in wanted]}

@@ -7,14 +7,12 @@ returned, numbered together from 1. `Assess.number` and `Toolbox.calls_left` tel
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 
-from kinodex.agent.builtin.descriptions import clauses
-from kinodex.agent.builtin.rules import rule
-from kinodex.agent.errors import InvalidReply, NeedsLanguage
+from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.question import Question
@@ -28,7 +26,6 @@ from kinodex.agent.requests.answer import Answered, AnswerNotes, check_answer, l
 from kinodex.agent.requests.in_parts import InParts
 from kinodex.agent.requests.refusals import check_not_refused
 from kinodex.agent.requests.run_request import RunRequest
-from kinodex.agent.videos.environment import Environment
 from kinodex.index.nesting import parse_json
 
 MOST_CONFIDENT = 5
@@ -296,17 +293,6 @@ class CaptionFrames(InParts[FrameCaptions]):
             check_not_refused(clause.text)
         if self.confidence and any(clause.confidence is None for clause in clauses):
             raise InvalidReply("a clause has no confidence; give each one a number from 0 to 1")
-
-
-@rule.register(CaptionFrames)
-def _caption_by_rule(request: CaptionFrames, environment: Environment) -> dict[str, Any]:
-    if request.box is not None:
-        raise NeedsLanguage(
-            "the built-in model knows whole frames, not enlarged parts; give a model that sees as the role vision"
-        )
-    parts = [clauses(environment, frame) for frame in request.frames]
-    said = [[asdict(each) if request.confidence else {"text": each.text} for each in part] for part in parts]
-    return {"captions": [{"frame": at, "clauses": each} for at, each in enumerate(said, 1)]}
 
 
 def call_bounds(videos: Sequence[Video]) -> Bounds:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from pydantic import Field
 
-from kinodex.agent.builtin.descriptions import describe_each
-from kinodex.agent.builtin.notes import is_relevant
-from kinodex.agent.builtin.rules import rule
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol.frames import ShownFrame, citation_numbers
 from kinodex.agent.protocol.notes import Note
@@ -20,7 +17,6 @@ from kinodex.agent.protocol.videos import Segment, Video
 from kinodex.agent.replies.values import Numbers, WholeNumber, is_blank
 from kinodex.agent.requests.in_parts import InParts, check_numbers
 from kinodex.agent.requests.refusals import check_not_refused
-from kinodex.agent.videos.environment import Environment
 
 SMALL_SIDE_PX = 455
 """The longer side of a 16:9 picture whose shorter one is 256, the size that overview and skim have."""
@@ -131,25 +127,3 @@ class FocusClip(Request[Finding]):
         check_not_refused(reply.answer)
         if reply.frames:
             check_numbers("frame", sorted(set(reply.frames)), citation_numbers(self.frames)[0])
-
-
-@rule.register(OverviewVideo)
-def _overview_by_rule(request: OverviewVideo | SkimRange, environment: Environment) -> dict[str, Any]:
-    texts = describe_each(environment, request.frames)
-    return {"frames": [{"frame": at, "description": text} for at, text in enumerate(texts, 1)]}
-
-
-@rule.register(SkimRange)
-def _skim_by_rule(request: SkimRange, environment: Environment) -> dict[str, Any]:
-    described = _overview_by_rule(request, environment)["frames"]
-    texts = [each["description"] for each in described]
-    relevant = [text if is_relevant(request.query, text) else None for text in texts]
-    return {"frames": [{**each, "relevant": why} for each, why in zip(described, relevant, strict=True)]}
-
-
-@rule.register(FocusClip)
-def _focus_by_rule(request: FocusClip, environment: Environment) -> dict[str, Any]:
-    texts = enumerate(describe_each(environment, request.frames), 1)
-    relevant = {at: text for at, text in texts if is_relevant(request.query, text)}
-    answer = "; then ".join(dict.fromkeys(relevant.values()))
-    return {"found": bool(relevant), "answer": answer, "frames": list(relevant)}

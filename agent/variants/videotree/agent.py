@@ -203,6 +203,7 @@ VIDEOTREE = Variant(
     videotree,
     lambda longest_s: VideoTreeParameters(),
     roles=("policy", "captioner"),
+    needs_language=True,
     ablations={"no adaptive breadth": {"max_breadth": 8}, "no depth": {"depth": 1}},
     plain="Puts pictures from all over the video into words, more of them where they matter.",
     words={

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from kinodex.agent.builtin.notes import relevances
-from kinodex.agent.builtin.rules import rule
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.reply import REASONING_NAMES, Reasoned, Reply, described
 from kinodex.agent.replies.values import WholeNumber, whole_number
 from kinodex.agent.requests.in_parts import InParts
 from kinodex.agent.requests.run_request import RunRequest
-from kinodex.agent.videos.environment import Environment
 
 HIGHLY_RELEVANT = 3
 """The top of the scale: 1, not relevant; 2, somewhat relevant; 3, highly relevant."""
@@ -58,9 +55,3 @@ class JudgeRelevance(RunRequest[Relevances], InParts[Relevances]):
     template: ClassVar[str] = "judge_relevance"
     parts: ClassVar[tuple[str, str, str]] = ("notes", "clusters", "cluster")
     notes: tuple[Note, ...]
-
-
-@rule.register(JudgeRelevance)
-def _judge_by_rule(request: JudgeRelevance, environment: Environment) -> dict[str, Any]:
-    levels = enumerate(relevances(request.question, request.notes), start=1)
-    return {"clusters": [{"cluster": number, "relevance": level} for number, level in levels]}

@@ -25,7 +25,7 @@ from kinodex.jobs.eval.moments.query_pictures import open_pictures
 from kinodex.jobs.eval.moments.results import Result, ResultFile
 from kinodex.jobs.eval.solve import ENDS_A_RUN
 from kinodex.jobs.eval.video_names import check_own, match_names
-from kinodex.jobs.models import ModelChoice, check_known_world, describe_models
+from kinodex.jobs.models import ModelChoice, describe_models
 from kinodex.jobs.open import open_environment
 
 ENDS_OF_SEARCHES = tuple(set(ENDS_A_RUN) - {UsageError})
@@ -90,7 +90,6 @@ def run_moments(
     cases = make_cases(searches, videos, request.limit, pictures)
     environment = open_environment(library, space=request.space)
     if any(name.startswith(AGENT) for name in names):
-        check_known_world(request.choice, environment.source.space, has_pictures=environment.has_pictures)
         announce(request.choice)
     limits = request.most, request.min_gap_s, request.space
     bench = Bench(library, environment, request.choice, *limits, pictures.embed)

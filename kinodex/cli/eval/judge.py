@@ -17,7 +17,7 @@ SHOW_EVERY = 100
 
 def judge(
     run: RunArgument,
-    model: Annotated[str, typer.Option(help="The model that judges, of an OpenAI-compatible endpoint.")] = "builtin",
+    model: Annotated[str, typer.Option(help="The model that judges, of an OpenAI-compatible endpoint.")] = "similarity",
     base_url: BaseUrlOption = None,
     models: ModelsOption = None,
     cache: CacheOption = True,

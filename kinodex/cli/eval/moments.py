@@ -46,7 +46,7 @@ class MomentRunOptions:
     limit: Annotated[int | None, typer.Option(min=1, help="Only this many searches, from the first on.")] = None
     where: WhereOption = None
     space: model_options.SpaceOption = None
-    model: model_options.ModelOption = "builtin"
+    model: model_options.ModelOption = "similarity"
     base_url: BaseUrlOption = None
     models: ModelsOption = None
     cache: CacheOption = True

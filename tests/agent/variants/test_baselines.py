@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.builtin.model import RuleBasedModel
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes
 from kinodex.agent.videos.environment import Environment
@@ -17,6 +16,7 @@ from tests.support.libraries.agent_library import embed_words, environment_of, f
 from tests.support.libraries.text_library import text_video_id
 from tests.support.runs.kite_runs import Run, asked
 from tests.support.screen_text.lines import Line, add_screen_text
+from tests.world.rules.model import RuleBasedModel
 
 QUESTION = Question("What colour is the kite?", ("blue", "red"))
 

@@ -37,8 +37,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kinodex.agent.builtin.notes import relevances
-from kinodex.agent.builtin.rules import rule
+from tests.world.rules.notes import relevances
+from tests.world.rules.rules import rule
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.reply import Reasoned

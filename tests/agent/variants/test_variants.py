@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import pytest
 
-from kinodex.agent.builtin.model import RuleBasedModel
 from kinodex.agent.catalogue import VARIANTS, find_variant
 from kinodex.agent.errors import BadSettings, NeedsLanguage, NeedsPictures, UnknownAgent
 from kinodex.agent.traces.trace import Record
@@ -18,6 +17,7 @@ from kinodex.agent.variants.words import joined, quoted, span
 from kinodex.web.step_words import action_words, step_words
 from tests.support.libraries.agent_library import environment_of
 from tests.support.runs.kite_runs import asked
+from tests.world.rules.model import RuleBasedModel
 
 
 def test_agents_refuse_at_once_a_model_without_words_or_a_video_without_pictures(kites, words_library):

@@ -19,7 +19,7 @@ opened = set()
 sys.addaudithook(lambda event, arguments: opened.add(str(arguments[0])) if event in ("open", "os.open") else None)
 from kinodex.agent.ask import ask
 from kinodex.agent.videos.environment import Environment
-from kinodex.agent.builtin.model import RuleBasedModel
+from tests.world.rules.model import RuleBasedModel
 environment = Environment.open(sys.argv[1])
 answer = asyncio.run(ask("What appears in the film?", environment, RuleBasedModel(environment)))
 rooms = sorted({name.partition(".")[0] for name in sys.modules} & {"pipeline", "jobs", "av", "ray", "torch"})

@@ -62,7 +62,7 @@ def evaluate(folder: Path, out: Path) -> None:
     """Run the evaluation in the child process."""
     library = Library.open(str(folder / "library"))
     entered = parse_contenders(["eea", "vca"], has_language=False)
-    setting = RunContext(library.uri, ModelChoice(anyway=True), Budget(rounds=2))
+    setting = RunContext(library.uri, ModelChoice(), Budget(rounds=2))
     plan, items = make_plan(RunRequest("sketch", folder / "questions.jsonl", entered), setting)
     run(plan, items, slowly(library), out, RunOptions(items=3))
 

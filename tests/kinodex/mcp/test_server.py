@@ -17,7 +17,6 @@ import pytest
 from mcp import Client
 
 from kinodex.agent.ask import ask
-from kinodex.agent.builtin.model import RuleBasedModel
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
@@ -41,6 +40,7 @@ from tests.support.servers.mcp_client import (
     texts,
     use_tools,
 )
+from tests.world.rules.model import RuleBasedModel
 
 
 @pytest.mark.slow

@@ -14,7 +14,6 @@ import pytest
 from mcp import Client
 from PIL import Image
 
-from kinodex.agent.builtin.model import RuleBasedModel
 from kinodex.agent.limits.budget import Budget
 from kinodex.desk import Desk
 from kinodex.index.library import Library
@@ -30,6 +29,7 @@ from tests.support.scenes.chapters import add_chapters
 from tests.support.screen_text.lines import Line, add_screen_text
 from tests.support.servers.looking_server import looking_server
 from tests.support.servers.mcp_client import QUESTION, call, pictures, texts, use_tools
+from tests.world.rules.model import RuleBasedModel
 
 
 @pytest.mark.slow
@@ -152,7 +152,7 @@ def test_text_alone_and_a_library_that_has_gone(tmp_path: Path) -> None:
 
 def test_searches_and_questions_are_of_the_space_that_is_named(described: Path) -> None:
     library = Library.open(str(described))
-    desk = Desk(library, ModelChoice(anyway=True), space=library.spaces()[1].name, agent="eea")
+    desk = Desk(library, ModelChoice(), space=library.spaces()[1].name, agent="eea")
     asking = AskOptions({"default": "builtin"}, Budget()), answer_here(desk, RuleBasedModel)
 
     async def run() -> None:

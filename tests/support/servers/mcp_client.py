@@ -17,7 +17,6 @@ from mcp.server import MCPServer
 from mcp.types import CallToolResult
 from PIL import Image
 
-from kinodex.agent.builtin.model import RuleBasedModel
 from kinodex.agent.limits.budget import Budget
 from kinodex.desk import Desk
 from kinodex.index.library import Library
@@ -29,6 +28,7 @@ from kinodex.sketch.render import render_film
 from kinodex.sketch.script import FPS, write_script
 from tests.support.libraries.random_library import add_stage
 from tests.support.models.stage_models import library_of
+from tests.world.rules.model import RuleBasedModel
 
 TOOLS = {"videos", "overview", "search", "ground", "frames", "lines", "captions", "chapters", "detections", "ask"}
 SAID = ((1.0, 3.0, "Good morning."), (4.0, 6.0, "Listen well: the code word is summer."), (8.0, 9.0, "Goodbye."))

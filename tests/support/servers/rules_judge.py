@@ -1,6 +1,6 @@
 """Judge frames or notes by a question: its statements against each of them, in the order of time.
 
-`kinodex.agent.builtin.statements` turns the question and its options into statements; the rest is a few rules. A
+`tests.world.rules.statements` turns the question and its options into statements; the rest is a few rules. A
 `View` is frames or notes, whichever, with a strength of 1 for a statement that it clearly shows.
 """
 
@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.builtin.quoted_lines import is_talk
-from kinodex.agent.builtin.statements import Statements, choices, cloze_statements
 from kinodex.agent.protocol.question import Question
 from tests.support.servers import rules_words
 from tests.support.servers.rules_prompt import Asked, Part
+from tests.world.rules.quoted_lines import is_talk
+from tests.world.rules.statements import Statements, choices, cloze_statements
 
 BELIEVABLE = 0.75
 """Below this strength nothing has to do with the question."""

@@ -11,9 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.builtin.notes import relevances as relevance_levels
-from kinodex.agent.builtin.quoted_lines import is_talk, read_screen
-from kinodex.agent.builtin.word_overlap import is_general, judge_by_overlap
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.question import Question
 from tests.support.servers import rules_words
@@ -32,6 +29,9 @@ from tests.support.servers.rules_judge import (
 )
 from tests.support.servers.rules_prompt import Asked, Frame, Part
 from tests.support.servers.rules_sight import Eyes
+from tests.world.rules.notes import relevances as relevance_levels
+from tests.world.rules.quoted_lines import is_talk, read_screen
+from tests.world.rules.word_overlap import is_general, judge_by_overlap
 
 QUERIES = 5
 PARTLY = 0.6

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kinodex.agent.builtin.word_overlap import overlap_shares
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.videos import Segment
+from tests.world.rules.word_overlap import overlap_shares
 
 MOST_OF_IT = 0.5
 

@@ -7,12 +7,12 @@ from itertools import takewhile
 
 import numpy as np
 
-from kinodex.agent.builtin.quoted_lines import is_talk
-from kinodex.agent.builtin.statements import SOON_S, Statements, Verdict, cloze_statements
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.videos.environment import Environment
 from kinodex.agent.videos.scale import Floats
+from tests.world.rules.quoted_lines import is_talk
+from tests.world.rules.statements import SOON_S, Statements, Verdict, cloze_statements
 
 MIN_VISIBLE = 2.5
 """Robust deviations from which on a statement counts as visible in a frame."""

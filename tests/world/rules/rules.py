@@ -9,12 +9,6 @@ from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any
 
-from kinodex.agent.builtin.chapters import promise
-from kinodex.agent.builtin.descriptions import describe
-from kinodex.agent.builtin.frames import find_moment, frames_settle, judge_frames, match_frames
-from kinodex.agent.builtin.notes import is_settled, judge
-from kinodex.agent.builtin.quoted_lines import screen_reply
-from kinodex.agent.builtin.statements import Verdict, cloze_statements, to_reply
 from kinodex.agent.errors import NeedsLanguage
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.question import Question
@@ -26,6 +20,12 @@ from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries,
 from kinodex.agent.requests.verify import Verify
 from kinodex.agent.videos.environment import Environment
 from kinodex.agent.videos.scale import calibrate
+from tests.world.rules.chapters import promise
+from tests.world.rules.descriptions import describe
+from tests.world.rules.frames import find_moment, frames_settle, judge_frames, match_frames
+from tests.world.rules.notes import is_settled, judge
+from tests.world.rules.quoted_lines import screen_reply
+from tests.world.rules.statements import Verdict, cloze_statements, to_reply
 
 MAX_QUERIES = 5
 

@@ -1,11 +1,9 @@
-"""The built-in model: a few rules that answer typed requests from the library's own frame embeddings.
+"""The model `similarity`: it answers requests from the library's own vectors and lines, and costs nothing.
 
-It turns a question into statements and compares them with the frames that a request shows, in the library's space, or
-with the words of notes; in libraries in the built-in space it can also describe frames. A weak but real baseline:
-perception is the space's, and the reasoning is a few rules. It sees no frame that was not shown to it. A match is
-measured against the matches of the same statement with the whole video (`Environment.deviations`), which any search of
-the index could see. It refuses what needs language (plans, thoughts, tool calls, summaries, guesses), and does not
-imitate it badly.
+Of a question with options it chooses the one that fits the frames best that a request shows (zero-shot CLIP, Radford
+et al. 2021, section 3.1.2; of the best frames only, as in the atemporal probe, Buch et al. 2022), or the one that a
+line states. Of an open question it names the frames and lines that fit best, and writes no sentence. It sees nothing
+that was not shown to it, but for the usual match of the same text with the whole video, by which a match is measured.
 """
 
 from __future__ import annotations
@@ -15,24 +13,22 @@ import zlib
 from itertools import chain
 from typing import Any
 
-from kinodex.agent.builtin.frames import match_frames
-from kinodex.agent.builtin.rules import rule
-from kinodex.agent.builtin.statements import cloze_statements
 from kinodex.agent.protocol.exchange import Exchange
 from kinodex.agent.protocol.frames import citation_numbers
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.reply import R
 from kinodex.agent.protocol.request import Request
+from kinodex.agent.similarity.replies import Values, reply_to
 from kinodex.agent.videos.environment import Environment
 
 
-class RuleBasedModel:
+class SimilarityModel:
     """A model that answers from the environment's vectors; its replies cost no tokens.
 
     Raises `NeedsLanguage` for what it cannot answer.
     """
 
-    name = "builtin"
+    name = "similarity"
     has_language = False
 
     def __init__(self, environment: Environment) -> None:
@@ -40,13 +36,13 @@ class RuleBasedModel:
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
         started = time.perf_counter()
-        reply = request.Reply.model_validate(_cite_by_number(request, rule(request, self.environment)))
+        reply = request.Reply.model_validate(_cite_by_number(request, reply_to(request, self.environment)))
         if reply.declines and request.declining == "never":
-            reply = request.Reply.model_validate(_choose_option(request, self.environment))
+            reply = request.Reply.model_validate(_guess(request))
         return Exchange(reply, None, raw=reply.model_dump_json(), seconds=time.perf_counter() - started)
 
 
-def _cite_by_number(request: Request[R], reply: dict[str, Any]) -> dict[str, Any]:
+def _cite_by_number(request: Request[R], reply: Values) -> Values:
     """Return the reply with evidence by the numbers that frames and notes have in the request, not by their places."""
     numbers = list(chain(*citation_numbers(request.frames, getattr(request, "notes", ()))))
     if not reply.get("evidence") or not numbers:
@@ -54,12 +50,10 @@ def _cite_by_number(request: Request[R], reply: dict[str, Any]) -> dict[str, Any
     return reply | {"evidence": [numbers[place - 1] for place in reply["evidence"]]}
 
 
-def _choose_option(request: Request[Any], environment: Environment) -> dict[str, Any]:
-    """Choose the option that the frames show best though it is not visible, without frames one by chance."""
+def _guess(request: Request[Any]) -> Values:
+    """Choose an option by chance where one has to be chosen and nothing was shown, the same one each time."""
     question = getattr(request, "question", None)
     if not isinstance(question, Question) or not question.options:
         return {"action": "insufficient_evidence"}
     at = zlib.crc32(question.text.encode()) % len(question.options)
-    if request.frames:
-        at = int(match_frames(environment, cloze_statements(question).options, request.frames).max(0).argmax())
     return {"action": "answer", "option": question.lettered[at][0], "answer": None, "evidence": []}

@@ -15,11 +15,11 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.builtin.sketch_words import COLOURS, HOURS, NUMBERS, PLACES, THINGS, TITLES, counted, title_card
 from kinodex.agent.errors import NeedsLanguage
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.videos.environment import Environment
 from kinodex.agent.videos.library_videos import LibraryVideos
+from tests.world.rules.sketch_words import COLOURS, HOURS, NUMBERS, PLACES, THINGS, TITLES, counted, title_card
 
 SPACE = "builtin"
 SHARPNESS = 60.0

@@ -11,9 +11,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from kinodex.agent.builtin.statements import Verdict
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.question import Question
+from tests.world.rules.statements import Verdict
 
 ASKS_FOR_TEXT = re.compile(r"\b(?:title cards?|signs?|words?|texts?|letters|written|captions?|reads?|says?)\b", re.I)
 NAME = re.compile(r"(?<=[a-z] )[A-Z][a-z]+\b")

@@ -7,12 +7,6 @@ from itertools import product
 
 import pytest
 
-from kinodex.agent.builtin import sketch_words
-from kinodex.agent.builtin.model import RuleBasedModel
-from kinodex.agent.builtin.notes import is_settled, judge, relevances
-from kinodex.agent.builtin.quoted_lines import is_talk, read_screen, screen_reply
-from kinodex.agent.builtin.statements import Verdict, cloze_statements, to_reply
-from kinodex.agent.builtin.word_overlap import judge_by_overlap
 from kinodex.agent.errors import NeedsLanguage
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.question import Question
@@ -21,6 +15,12 @@ from kinodex.sketch import scenes as world
 from tests.sketch.vocabulary import DAY, NIGHT
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.runs.kite_runs import asked
+from tests.world.rules import sketch_words
+from tests.world.rules.model import RuleBasedModel
+from tests.world.rules.notes import is_settled, judge, relevances
+from tests.world.rules.quoted_lines import is_talk, read_screen, screen_reply
+from tests.world.rules.statements import Verdict, cloze_statements, to_reply
+from tests.world.rules.word_overlap import judge_by_overlap
 
 KITE = Question("What colour is the kite in the desert?", ("red", "blue"))
 QUESTIONS = [

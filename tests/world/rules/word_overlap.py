@@ -16,10 +16,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 
-from kinodex.agent.builtin.sketch_words import COLOURS, HOURS, NUMBERS, PLACES, THINGS, TITLES
-from kinodex.agent.builtin.statements import Verdict
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.question import Question
+from tests.world.rules.sketch_words import COLOURS, HOURS, NUMBERS, PLACES, THINGS, TITLES
+from tests.world.rules.statements import Verdict
 
 MOST_EVIDENCE = 4
 WORD_FORMS = ("ing", "ied", "ies", "ed", "es", "s")

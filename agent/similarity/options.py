@@ -1,0 +1,118 @@
+"""The option that fits what a request shows: by a line that states it, else by its frames, else by its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.notes import Note
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.similarity.statements import statements
+from kinodex.agent.similarity.words import shares, stated_option
+from kinodex.agent.videos.environment import Environment
+from kinodex.agent.videos.scale import FLAT, SAME_DISTANCE_SHARE, Floats
+
+BEST_FRAMES = 3
+"""The number of frames that speak for an option: its best ones."""
+USUAL_SHARE = 0.5
+"""The share of an option's median cosine over the video that is taken from it.
+
+All of it would punish what is shown all the time, none of it would favour options that fit any picture.
+"""
+MIN_LEAD = 0.05
+"""A smaller lead over the second option, in robust deviations or shares of words, is none."""
+CLEAR, CLEAR_LEAD = 2.5, 0.2
+"""Deviations from the median of the video, and lead, from which on a search for the option may end."""
+MOST_EVIDENCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The option that fits best, by its index, and the frames and notes that show it, by their places from 1.
+
+    `differs` is False if another option fits as well, `is_clear` True if further frames need not be looked at.
+    """
+
+    option: int
+    evidence: tuple[int, ...]
+    differs: bool
+    is_clear: bool
+
+
+def choose_option(
+    environment: Environment, question: Question, frames: Sequence[ShownFrame], notes: Sequence[Note]
+) -> Choice | None:
+    """Choose an option of a question; None if nothing is shown. Places count the frames first, then the notes."""
+    if (stated := stated_option(question, notes)) is not None:
+        option, at = stated
+        return Choice(option, (len(frames) + at + 1,), differs=True, is_clear=True)
+    if frames:
+        return _by_frames(environment, question, frames)
+    return _by_words(environment, question, notes) if notes else None
+
+
+def _by_frames(environment: Environment, question: Question, frames: Sequence[ShownFrame]) -> Choice:
+    texts = statements(question)
+    fits = fits_of_frames(environment, texts, frames)
+    scores = np.sort(fits, axis=0)[::-1][:BEST_FRAMES].mean(axis=0)
+    best, lead = _best(scores)
+    ranked = np.argsort(-fits[:, best], kind="stable")[:BEST_FRAMES]
+    evidence = sorted(int(at) + 1 for at in ranked if fits[at, best] >= fits[ranked[0], best] - CLEAR_LEAD)
+    stands_out = deviations_of_frames(environment, [texts[best]], frames).max() >= CLEAR
+    return Choice(best, tuple(evidence), differs=lead >= MIN_LEAD, is_clear=bool(stands_out and lead >= CLEAR_LEAD))
+
+
+def _by_words(environment: Environment, question: Question, notes: Sequence[Note]) -> Choice:
+    fits = fits_of_notes(environment, question, notes)
+    best, lead = _best(fits.mean(axis=0))
+    ranked = np.argsort(-fits[:, best], kind="stable")[:MOST_EVIDENCE]
+    evidence = sorted(int(at) + 1 for at in ranked if fits[at, best] > 0)
+    return Choice(best, tuple(evidence), differs=bool(evidence) and lead > 0, is_clear=False)
+
+
+def _best(scores: Floats) -> tuple[int, float]:
+    best = int(np.argmax(scores))
+    return best, float(scores[best] - np.delete(scores, best).max())
+
+
+def fits_of_notes(environment: Environment, question: Question, notes: Sequence[Note]) -> Floats:
+    """Return how well each note fits each option [n, t]: by meaning where the library can, else by words."""
+    return shares(question.options, notes)
+
+
+def fits_of_frames(environment: Environment, texts: Sequence[str], frames: Sequence[ShownFrame]) -> Floats:
+    """Return how well each frame fits each text [n, t], in robust deviations of the texts' cosines in its video."""
+    found = np.zeros((len(frames), len(texts)))
+    for video_id, here in _by_video(frames).items():
+        cosines = np.stack([environment.cosines(text, video_id) for text in texts], axis=1)
+        usual = np.median(cosines, axis=0)
+        scale = SAME_DISTANCE_SHARE * float(np.median(np.abs(cosines - usual), axis=0).mean())
+        rows = _rows(environment, video_id, [frames[at] for at in here])
+        found[here] = (cosines[rows] - USUAL_SHARE * usual) / max(scale, FLAT)
+    return found
+
+
+def deviations_of_frames(environment: Environment, texts: Sequence[str], frames: Sequence[ShownFrame]) -> Floats:
+    """Return the deviation [n, t] by which each frame, or a line at its time, matches each text."""
+    found = np.zeros((len(frames), len(texts)))
+    for video_id, here in _by_video(frames).items():
+        matches = environment.matches(texts, video_id, (), "all")
+        found[here] = np.maximum(*matches)[_rows(environment, video_id, [frames[at] for at in here])]
+    return found
+
+
+def _by_video(frames: Sequence[ShownFrame]) -> dict[str, list[int]]:
+    """Return the places of the frames of each video."""
+    return {
+        video_id: [at for at, frame in enumerate(frames) if frame.video_id == video_id]
+        for video_id in {frame.video_id for frame in frames}
+    }
+
+
+def _rows(environment: Environment, video_id: str, frames: Sequence[ShownFrame]) -> NDArray[np.intp]:
+    """Return the places of frames among all stored frames of their video."""
+    return np.searchsorted(environment.vectors(video_id).frame_no, [frame.frame_no for frame in frames])

@@ -10,6 +10,7 @@ from kinodex.agent.plugins import FORMS, SUFFIX, plugin_variants, split_spec
 from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.baselines.blind import BLIND
 from kinodex.agent.variants.baselines.chance import CHANCE
+from kinodex.agent.variants.baselines.similarity import SIMILARITY
 from kinodex.agent.variants.baselines.uniform import UNIFORM
 from kinodex.agent.variants.eea.agent import EEA
 from kinodex.agent.variants.kino import KINO
@@ -23,7 +24,7 @@ from kinodex.agent.variants.videotree.agent import VIDEOTREE
 VARIANTS: tuple[Variant, ...] = (
     *(EEA, KINO, VCA, LONGVIDEOAGENT, VIDEOSEEK, VIDEOAGENT2),
     *(VIDEOAGENT, VIDEOTREE),
-    *(UNIFORM, BLIND, CHANCE),
+    *(UNIFORM, SIMILARITY, BLIND, CHANCE),
 )
 OWN = f"give one of your own as {FORMS}"
 

@@ -270,15 +270,25 @@ class Session:
         return self.accept(reply, shown, sufficient=sufficient, over=over, forced=forced, reason=reason)
 
     def accept(
-        self, reply: Answered, shown: Shown, *, sufficient: bool, over: str = "", forced: bool = False, reason: str = ""
+        self,
+        reply: Answered,
+        shown: Shown,
+        *,
+        sufficient: bool,
+        over: str = "",
+        forced: bool = False,
+        reason: str = "",
+        has_language: bool | None = None,
     ) -> Answer:
         """Make the answer of a checked reply, or of evidence that is not `sufficient` for one.
 
-        `over` is the budget that ended the search, `reason` what else did.
+        `over` is the budget that ended the search, `reason` what else did. `has_language` is False for a reply of
+        `similarity`, which names evidence of an open question and answers none; None: as the policy's is.
         """
         self.emit(Decided(self.account.rounds, "answer" if sufficient else "insufficient_evidence", None, forced))
         if not sufficient:
-            if not self.question.options and reply.evidence and not self._has_language:
+            speaks = self._has_language if has_language is None else has_language
+            if not speaks and not self.question.options and reply.evidence:
                 return self.answer(reply, shown, "evidence_only", over or reason)
             return self.answer(None, shown, "insufficient_evidence", over or reason)
         return self.answer(reply, shown, "budget_exhausted" if over else "answered", over or reason)

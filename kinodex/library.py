@@ -547,10 +547,10 @@ class Library:
 
         `model` names a model of the endpoint at `base_url` (OpenAI's if None), is "similarity" (chooses the option that
         fits the frames and lines best, and writes no sentence), "replay:TRACE", "local:FOLDER", or model objects.
-        `agent` is a name of `kinodex agents`, FILE.py or a `Variant`; `settings` change its parameters. Replies are kept
-        on disk unless `cache` is False. `rules` say if an answer has to be chosen, and if it has to be verified. `trace`
-        is a file to write; `follow_up` the trace of an earlier question that this one follows. `stop` ends it from
-        another thread, with the best answer so far.
+        `agent` is a name of `kinodex agents`, FILE.py or a `Variant`; `settings` change its parameters. Replies are
+        kept on disk unless `cache` is False. `rules` say if an answer has to be chosen, and if it has to be verified.
+        `trace` is a file to write; `follow_up` the trace of an earlier question that this one follows. `stop` ends it
+        from another thread, with the best answer so far.
 
         The agent "all" looks at each film that may matter: "in which ..., and how often?" A model plans a table and its
         SQL, and the films' rows answer. `plan` takes the place of the model's own, as an earlier answer's. The rows

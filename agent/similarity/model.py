@@ -34,11 +34,16 @@ class SimilarityModel:
     def __init__(self, environment: Environment) -> None:
         self.environment = environment
 
-    async def ask(self, request: Request[R]) -> Exchange[R]:
-        started = time.perf_counter()
+    def reply(self, request: Request[R]) -> R:
+        """Return the reply to a request."""
         reply = request.Reply.model_validate(_cite_by_number(request, reply_to(request, self.environment)))
         if reply.declines and request.declining == "never":
             reply = request.Reply.model_validate(_guess(request))
+        return reply
+
+    async def ask(self, request: Request[R]) -> Exchange[R]:
+        started = time.perf_counter()
+        reply = self.reply(request)
         return Exchange(reply, None, raw=reply.model_dump_json(), seconds=time.perf_counter() - started)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.notes import Note
@@ -85,34 +84,46 @@ def fits_of_notes(environment: Environment, question: Question, notes: Sequence[
 
 
 def fits_of_frames(environment: Environment, texts: Sequence[str], frames: Sequence[ShownFrame]) -> Floats:
-    """Return how well each frame fits each text [n, t], in robust deviations of the texts' cosines in its video."""
-    found = np.zeros((len(frames), len(texts)))
-    for video_id, here in _by_video(frames).items():
-        cosines = np.stack([environment.cosines(text, video_id) for text in texts], axis=1)
-        usual = np.median(cosines, axis=0)
-        scale = SAME_DISTANCE_SHARE * float(np.median(np.abs(cosines - usual), axis=0).mean())
-        rows = _rows(environment, video_id, [frames[at] for at in here])
-        found[here] = (cosines[rows] - USUAL_SHARE * usual) / max(scale, FLAT)
-    return found
+    """Return how well each frame fits each text [n, t], in robust deviations of the texts' cosines in its videos."""
+    videos = _videos(frames)
+    every = np.concatenate([_cosines(environment, texts, each) for each in videos])
+    usual = np.median(every, axis=0)
+    scale = SAME_DISTANCE_SHARE * float(np.median(np.abs(every - usual), axis=0).mean())
+    fits: Floats = (cosines_of_frames(environment, texts, frames) - USUAL_SHARE * usual) / max(scale, FLAT)
+    return fits
+
+
+def cosines_of_frames(environment: Environment, texts: Sequence[str], frames: Sequence[ShownFrame]) -> Floats:
+    """Return the cosine [n, t] of each frame and each text."""
+    return _of_frames(environment, frames, len(texts), lambda video_id: _cosines(environment, texts, video_id))
 
 
 def deviations_of_frames(environment: Environment, texts: Sequence[str], frames: Sequence[ShownFrame]) -> Floats:
     """Return the deviation [n, t] by which each frame, or a line at its time, matches each text."""
-    found = np.zeros((len(frames), len(texts)))
-    for video_id, here in _by_video(frames).items():
-        matches = environment.matches(texts, video_id, (), "all")
-        found[here] = np.maximum(*matches)[_rows(environment, video_id, [frames[at] for at in here])]
-    return found
+    videos = _videos(frames)
+
+    def matches(video_id: str) -> Floats:
+        deviations: Floats = np.maximum(*environment.matches(texts, video_id, videos, "all"))
+        return deviations
+
+    return _of_frames(environment, frames, len(texts), matches)
 
 
-def _by_video(frames: Sequence[ShownFrame]) -> dict[str, list[int]]:
-    """Return the places of the frames of each video."""
-    return {
-        video_id: [at for at, frame in enumerate(frames) if frame.video_id == video_id]
-        for video_id in {frame.video_id for frame in frames}
-    }
+def _cosines(environment: Environment, texts: Sequence[str], video_id: str) -> Floats:
+    return np.stack([environment.cosines(text, video_id) for text in texts], axis=1)
 
 
-def _rows(environment: Environment, video_id: str, frames: Sequence[ShownFrame]) -> NDArray[np.intp]:
-    """Return the places of frames among all stored frames of their video."""
-    return np.searchsorted(environment.vectors(video_id).frame_no, [frame.frame_no for frame in frames])
+def _videos(frames: Sequence[ShownFrame]) -> list[str]:
+    return list(dict.fromkeys(frame.video_id for frame in frames))
+
+
+def _of_frames(
+    environment: Environment, frames: Sequence[ShownFrame], width: int, values_of: Callable[[str], Floats]
+) -> Floats:
+    """Return the rows of frames [n, `width`] among the values of all stored frames of their videos."""
+    rows = np.zeros((len(frames), width))
+    for video_id in _videos(frames):
+        here = [at for at, frame in enumerate(frames) if frame.video_id == video_id]
+        stored = np.searchsorted(environment.vectors(video_id).frame_no, [frames[at].frame_no for at in here])
+        rows[here] = values_of(video_id)[stored]
+    return rows

@@ -18,7 +18,13 @@ from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Recall
 from kinodex.agent.requests.tree import MAX_QUERIES, Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from kinodex.agent.requests.verify import Verify
-from kinodex.agent.similarity.options import MOST_EVIDENCE, Choice, choose_option, deviations_of_frames
+from kinodex.agent.similarity.options import (
+    MOST_EVIDENCE,
+    Choice,
+    choose_option,
+    cosines_of_frames,
+    deviations_of_frames,
+)
 from kinodex.agent.similarity.statements import queries, subject
 from kinodex.agent.similarity.words import shares
 from kinodex.agent.variants.eea.requests import ScoreAndPropose
@@ -144,9 +150,9 @@ def _nearest(
 ) -> list[int]:
     """Return the places of the frames and notes that fit what a question is about best, in order."""
     about = [subject(question)]
-    pictures = deviations_of_frames(environment, about, frames)[:, 0]
+    pictures = cosines_of_frames(environment, about, frames)[:, 0]
     words = shares(about, notes)[:, 0]
-    best = [int(at) for at in np.argsort(-pictures, kind="stable")[:MOST_EVIDENCE] if pictures[at] > 0]
+    best = [int(at) for at in np.argsort(-pictures, kind="stable")[:MOST_EVIDENCE]]
     lines = [int(at) for at in np.argsort(-words, kind="stable")[:MOST_EVIDENCE] if words[at] > 0]
     return [at + 1 for at in sorted(best)] + [len(frames) + at + 1 for at in sorted(lines)]
 

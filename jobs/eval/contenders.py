@@ -11,7 +11,9 @@ from kinodex.agent.plugins import plugin_source
 from kinodex.agent.variants.base import Variant
 from kinodex.jobs.errors import UsageError
 
-CONTROLS = ("uniform", "blind", "random")
+CONTROLS = ("uniform", "similarity", "blind", "random")
+LIKE_FIRST = ("uniform", "similarity")
+"""Controls that see as many frames as the first agent needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class Contender:
 
     @property
     def is_control(self) -> bool:
-        """True for uniform, blind and random."""
+        """True for an agent that others are compared with."""
         return self.agent in CONTROLS
 
 
@@ -48,9 +50,9 @@ def parse_contenders(
 ) -> tuple[Contender, ...]:
     """Parse specs, "AGENT" or "AGENT:NAME=VALUE,NAME=VALUE", into contenders, with their ablations on request.
 
-    AGENT is a name or what `kinodex.agent.ask` takes. `controls` adds those of `CONTROLS` that are not named: uniform
-    gets as many frames as the first agent needed, and blind is left out if no model `has_language`. Raises `UsageError`
-    for a malformed or repeated spec and `UnknownAgent` for an unknown agent.
+    AGENT is a name or what `kinodex.agent.ask` takes. `controls` adds those of `CONTROLS` that are not named: `LIKE_FIRST`
+    get as many frames as the first agent needed; blind and similarity are left out if no model `has_language`. Raises
+    `UsageError` for a malformed or repeated spec and `UnknownAgent` for an unknown agent.
     """
     contenders: list[Contender] = []
     for spec in specs:
@@ -88,8 +90,10 @@ def _split(spec: str) -> tuple[str, str]:
 
 
 def _missing_controls(contenders: Sequence[Contender], has_language: bool) -> list[Contender]:
-    named = {each.agent for each in contenders} | (set() if has_language else {"blind"})
+    # without language `uniform` is `similarity`, and nothing can guess
+    named = {each.agent for each in contenders} | (set() if has_language else {"blind", "similarity"})
     controls = {name: Contender(name, name) for name in CONTROLS}
     if first := next((each for each in contenders if not each.is_control), None):
-        controls["uniform"] = Contender(f"uniform, as many frames as {first.name}", "uniform", frames_of=first.name)
+        for name in LIKE_FIRST:
+            controls[name] = Contender(f"{name}, as many frames as {first.name}", name, frames_of=first.name)
     return [each for name, each in controls.items() if name not in named]

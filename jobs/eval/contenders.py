@@ -50,9 +50,9 @@ def parse_contenders(
 ) -> tuple[Contender, ...]:
     """Parse specs, "AGENT" or "AGENT:NAME=VALUE,NAME=VALUE", into contenders, with their ablations on request.
 
-    AGENT is a name or what `kinodex.agent.ask` takes. `controls` adds those of `CONTROLS` that are not named: `LIKE_FIRST`
-    get as many frames as the first agent needed; blind and similarity are left out if no model `has_language`. Raises
-    `UsageError` for a malformed or repeated spec and `UnknownAgent` for an unknown agent.
+    AGENT is a name or what `kinodex.agent.ask` takes. `controls` adds those of `CONTROLS` that are not named, those of
+    `LIKE_FIRST` with as many frames as the first agent needed; blind and similarity are left out if no model
+    `has_language`. Raises `UsageError` for a malformed or repeated spec and `UnknownAgent` for an unknown agent.
     """
     contenders: list[Contender] = []
     for spec in specs:

@@ -42,11 +42,13 @@ def mcp(
 
     from kinodex.agent.catalogue import find_variant
     from kinodex.desk import Desk
+    from kinodex.jobs.open import find_space
     from kinodex.server.sockets import listen
 
     chosen = find_variant(agent)
     choice = asking.choice(budget)
     opened = open_library(library)
+    find_space(opened, asking.space)  # an unknown one is refused before a client connects
     model_options.announce(choice)
     desk = Desk(opened, choice, space=asking.space, detector=asking.detector, agent=chosen, is_local=False)
     listener = listen(host, port) if http else None

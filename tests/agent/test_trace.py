@@ -13,12 +13,12 @@ from kinodex.agent.protocol.exchange import Usage
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.requests.answer import Recall
 from kinodex.agent.requests.tree import Decide
+from kinodex.agent.similarity.model import SimilarityModel
 from kinodex.agent.traces.prior_evidence import read_prior_evidence
 from kinodex.agent.traces.replay import ReplayModel
 from kinodex.agent.traces.trace import read_trace
 from tests.support.libraries.agent_library import explorer
 from tests.support.runs.kite_runs import asked
-from tests.world.rules.model import RuleBasedModel
 
 
 def slips_once(request):
@@ -77,7 +77,7 @@ def test_an_interrupted_run_leaves_a_readable_trace_and_a_refused_one_that_of_an
     assert [each["event"] for each in read_trace(path)][-1] == "Remembered"
     path.write_bytes(recorded[0].read_bytes())
     with pytest.raises(NeedsLanguage):
-        asked(kites, RuleBasedModel(kites), "videoagent2", trace=path)
+        asked(kites, SimilarityModel(kites), "videoagent2", trace=path)
     assert path.read_bytes() == recorded[0].read_bytes()
     asked(kites, explorer, rounds=1, trace=path)
     assert [each["event"] for each in read_trace(path)].count("RunStarted") == 1

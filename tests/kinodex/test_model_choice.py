@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.similarity.model import SimilarityModel
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice, cache_file, chosen_models, describe_models, has_prices
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.wire import QUERIES, discover
-from tests.world.rules.model import RuleBasedModel
 
 ROLES = """
 [default]
@@ -49,8 +49,8 @@ def opened(choice: ModelChoice) -> Any:
 
 
 def test_models_are_named_with_the_settings_that_their_replies_depend_on(roles: Path, tmp_path: Path) -> None:
-    assert isinstance(opened(ModelChoice()), RuleBasedModel)
-    assert describe_models(ModelChoice()) == {"default": "builtin"} and not ModelChoice().has_language
+    assert isinstance(opened(ModelChoice()), SimilarityModel)
+    assert describe_models(ModelChoice()) == {"default": "similarity"} and not ModelChoice().has_language
     choice = ModelChoice("large", "http://localhost:8000/v1", cache_path=tmp_path / "replies.sqlite", sample=2)
     models = opened(choice)
     assert list(models) == ["default"] and isinstance(models["default"], OpenAIModel) and choice.has_language

@@ -37,13 +37,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tests.world.rules.notes import relevances
-from tests.world.rules.rules import rule
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.reply import Reasoned
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.answer import AnswerNotes
+from kinodex.agent.similarity.replies import reply_to
+from kinodex.agent.similarity.words import shares
 from kinodex.agent.traces.events import Acted
 from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.baselines.uniform import UNIFORM
@@ -69,9 +69,9 @@ class BearsOnIt(Request[Bearing]):
     notes: tuple[Note, ...]
 
 
-@rule.register(BearsOnIt)
+@reply_to.register(BearsOnIt)
 def _bears(request, environment):
-    return {"bears": max(relevances(request.question, request.notes)) == 3}
+    return {"bears": bool(shares([request.question.text], request.notes).max() > 0.5)}
 
 
 async def run(session, parameters):
@@ -175,14 +175,14 @@ def test_what_goes_wrong_in_a_file_comes_through_with_its_line(
 def test_one_file_is_a_whole_agent_for_every_command(
     own: Path, kinodex: Kinodex, place: Path, server: ChatServer
 ) -> None:
-    """Listed, forecast, asked by the built-in model through its rule, drawn in its own words, replayed, continued."""
+    """Listed, forecast, asked by similarity through its own reply, drawn in its own words, replayed, continued."""
     shown = kinodex("agents", own)
     assert "first-lines: the first captions" in shown.out
     assert "--set lines=3" in shown.out
     about = ("ask", place / "library", "Which kite is blue?", "--agent", f"{own}:FIRST")
     trace, then, page = own.with_name("run.jsonl"), own.with_name("then.jsonl"), own.with_name("page.html")
     assert "| first-lines | 1 | 5 |" in kinodex(*about, "--dry-run", *at(server)).out, "four rounds and the answer"
-    assert kinodex(*about, "--set", "lines=2", "--trace", trace).code == 0, "the built-in model has its rule"
+    assert kinodex(*about, "--set", "lines=2", "--trace", trace).code == 0, "similarity has a reply"
     header = read_trace(trace)[0]
     assert (header["agent"], header["parameters"]) == ("first-lines", {"lines": 2, "rounds": 4})
     assert round_sentences(read_trace(trace))[1].startswith("Round 1: it read 2 lines")

@@ -9,6 +9,7 @@ import pytest
 
 from kinodex.agent.catalogue import VARIANTS, find_variant
 from kinodex.agent.errors import BadSettings, NeedsLanguage, NeedsPictures, UnknownAgent
+from kinodex.agent.similarity.model import SimilarityModel
 from kinodex.agent.traces.trace import Record
 from kinodex.agent.variants.baselines.uniform import UNIFORM
 from kinodex.agent.variants.eea.agent import EEAParameters
@@ -17,7 +18,6 @@ from kinodex.agent.variants.words import joined, quoted, span
 from kinodex.web.step_words import action_words, step_words
 from tests.support.libraries.agent_library import environment_of
 from tests.support.runs.kite_runs import asked
-from tests.world.rules.model import RuleBasedModel
 
 
 def test_agents_refuse_at_once_a_model_without_words_or_a_video_without_pictures(kites, words_library):
@@ -30,7 +30,7 @@ def test_agents_refuse_at_once_a_model_without_words_or_a_video_without_pictures
     for name in [each.name for each in VARIANTS if each.needs_language]:
         events: list[object] = []
         with pytest.raises(NeedsLanguage, match=f"the agent {name} reasons in words"):
-            asked(kites, RuleBasedModel(kites), name, on_event=events.append)
+            asked(kites, SimilarityModel(kites), name, on_event=events.append)
         assert events == [], name
     with pytest.raises(UnknownAgent, match="give it another name"):
         find_variant(replace(UNIFORM, line="another"))

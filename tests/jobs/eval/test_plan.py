@@ -20,7 +20,7 @@ from kinodex.index.library import Library
 from kinodex.jobs.add.run import add
 from kinodex.jobs.add.stages import Vectors
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.contenders import parse_contenders
+from kinodex.jobs.eval.contenders import LIKE_FIRST, parse_contenders
 from kinodex.jobs.eval.folder import IndexCost, RunPlan, read_items, read_plan, read_results, trace_file
 from kinodex.jobs.eval.plan import MAY_DIFFER, check_same
 from kinodex.jobs.eval.report import report_run
@@ -45,12 +45,17 @@ def test_a_spec_is_an_agent_and_its_settings() -> None:
 
 def test_controls_are_added_and_uniform_follows_the_first_agent() -> None:
     names = [each.name for each in parse_contenders(["vca", "eea"])]
-    assert names == ["vca", "eea", "uniform, as many frames as vca", "blind", "random"]
+    assert names == ["vca", "eea", *(f"{each}, as many frames as vca" for each in LIKE_FIRST), "blind", "random"]
     assert [each.name for each in parse_contenders(["vca"], has_language=False)][1:] == [
         "uniform, as many frames as vca",
         "random",
     ]
-    assert [each.name for each in parse_contenders(["blind", "uniform"])] == ["blind", "uniform", "random"]
+    assert [each.name for each in parse_contenders(["blind", "uniform"])] == [
+        "blind",
+        "uniform",
+        "similarity",
+        "random",
+    ]
 
 
 def test_the_file_of_ones_own_agent_is_kept_with_its_code(tmp_path: Path) -> None:
@@ -101,7 +106,7 @@ def two_spaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def space_command(two_spaces: Path, out: Path, *options: object) -> tuple[object, ...]:
     asked = ("eval", "sketch", two_spaces / "library", "--annotations", two_spaces / "questions.jsonl", "--out", out)
-    return (*asked, "--no-controls", "--no-page", "--anyway", *options)
+    return (*asked, "--no-controls", "--no-page", *options)
 
 
 @pytest.mark.slow

@@ -56,7 +56,7 @@ def test_every_contender_is_asked_every_question_once_and_never_again(place, kin
     options = command(place, tmp_path / "run", "--agent", "uniform:frames=3", "--traces", *at(server, tmp_path))
     assert kinodex(*options).code == 0
     out, plan = tmp_path / "run", read_plan(tmp_path / "run")
-    assert [each.name for each in plan.contenders] == ["uniform:frames=3", "blind", "random"]
+    assert [each.name for each in plan.contenders] == ["uniform:frames=3", "similarity", "blind", "random"]
     assert {item.item_id for item in read_items(out)} == ALL
     for contender in plan.contenders:
         assert sorted(asked(out, contender.name)) == sorted(ALL)

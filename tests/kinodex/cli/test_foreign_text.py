@@ -59,8 +59,8 @@ search LIBRARY key --in words
 search LIBRARY key --in chapters
 search LIBRARY key --json
 ground LIBRARY key
-ask LIBRARY what? --anyway -v
-ask LIBRARY what? --anyway --json
+ask LIBRARY what? -v
+ask LIBRARY what? --json
 sql LIBRARY SELECT\u00a0*\u00a0FROM\u00a0videos
 sql LIBRARY SELECT\u00a0*\u00a0FROM\u00a0lines
 sql LIBRARY SELECT\u00a0*\u00a0FROM\u00a0failures

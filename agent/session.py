@@ -285,12 +285,13 @@ class Session:
         `over` is the budget that ended the search, `reason` what else did. `has_language` is False for a reply of
         `similarity`, which names evidence of an open question and answers none; None: as the policy's is.
         """
-        self.emit(Decided(self.account.rounds, "answer" if sufficient else "insufficient_evidence", None, forced))
+        speaks = self._has_language if has_language is None else has_language
+        unfit: Status = "insufficient_evidence"
+        if not speaks and not self.question.options and reply.evidence:
+            unfit = "evidence_only"
+        self.emit(Decided(self.account.rounds, "answer" if sufficient else unfit, None, forced))
         if not sufficient:
-            speaks = self._has_language if has_language is None else has_language
-            if not speaks and not self.question.options and reply.evidence:
-                return self.answer(reply, shown, "evidence_only", over or reason)
-            return self.answer(None, shown, "insufficient_evidence", over or reason)
+            return self.answer(reply if unfit == "evidence_only" else None, shown, unfit, over or reason)
         return self.answer(reply, shown, "budget_exhausted" if over else "answered", over or reason)
 
     def answer(self, reply: Answered | None, shown: Shown, status: Status, reason: str = "") -> Answer:

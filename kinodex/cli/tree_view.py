@@ -133,6 +133,8 @@ def show_answer(answer: Answer, videos: tuple[Video, ...], out: Console) -> None
     letter = f"{answer.letter}. " if answer.letter else ""
     say(f"[bold]answer[/]    {letter}{escape(visible_lines(answer.text or '(none)'))}")
     why = f" ({answer.reason})" if answer.reason else ""
+    if answer.status == "evidence_only":
+        why = ": the moments that fit best; for an answer in words give --model"
     say(f"[bold]status[/]    {answer.status}{why}")
     if answer.noise:
         say(f"[bold]noise[/]     {answer.noise}")

@@ -69,9 +69,9 @@ def ask_tool(desk: Desk, answering: Answering, options: AskOptions) -> Callable[
     async def ask(context: Context, **values: Any) -> Annotated[CallToolResult, AskReply]:
         """Have an agent search the videos for the answer to a question, and name the time ranges of its evidence.
 
-        Its status is answered, insufficient_evidence, budget_exhausted (the best answer so far) or invalid. Look at
-        the evidence with `frames` or `lines` before you rely on it. Takes seconds to minutes, within the server's
-        limits.
+        Its status is answered, insufficient_evidence, evidence_only (the moments that fit best, by a server without a
+        language model), budget_exhausted (the best answer so far) or invalid. Look at the evidence with `frames` or
+        `lines` before you rely on it. Takes seconds to minutes, within the server's limits.
         """
         request = made(Ask, values)
         request = request.model_copy(update={"budget": options.budget.within(request.budget)})

@@ -81,6 +81,8 @@ def end_sentence(records: Sequence[Record]) -> str:
             return f"It ended {after} without an answer, because {reason or answer['reason']}."
         case "budget_exhausted":
             return f"It ended {after}, because {reason or answer['reason']}: this is its best answer so far."
+        case "evidence_only":
+            return f"It ended {after} with the moments that fit the question best; words need a language model."
         case "insufficient_evidence":
             why = f", and {reason}" if reason else ""
             return f"It ended {after} without an answer: what it saw did not suffice{why}."

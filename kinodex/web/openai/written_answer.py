@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 NO_ANSWER = {
     "insufficient_evidence": "No answer: what the agent saw does not show it.",
+    "evidence_only": "No answer in words without a language model: these moments fit the question best.",
     "budget_exhausted": "No answer: the budget was spent before there was one.",
     "invalid": "No answer: no reply of the model could be used.",
 }

@@ -181,7 +181,7 @@ def test_what_was_counted_is_read_by_prometheus(client):
     reply = client.get("/metrics")
     assert reply.headers["content-type"].startswith("text/plain; version=0.0.4")
     values = parsed(reply.body.decode())
-    assert values[("kinodex_questions_total", "answered")] >= 1 and values[("kinodex_model_frames_total",)] > 0
+    assert values[("kinodex_questions_total", "evidence_only")] >= 1 and values[("kinodex_model_frames_total",)] > 0
     assert values[("kinodex_requests_total", "POST", "201")] >= 1
 
 

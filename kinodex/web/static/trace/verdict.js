@@ -25,6 +25,8 @@ function ended({ status, reason, text }) {
     return text === null
       ? warning("The search ended without an answer: ", why, ".")
       : warning("The search ended early, since ", why, ". This is its best answer so far.");
+  if (status === "evidence_only")
+    return warning("These moments fit the question best. An answer in words needs a language model.");
   if (status === "insufficient_evidence")
     return warning("What it saw did not suffice for an answer", why ? `, and ${why}` : "", ". Ask again with more rounds or frames, or more narrowly.");
   return warning("No ", term("invalid", "reply of its model could be used"), why ? `: ${why}` : ".");

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -270,24 +271,14 @@ class Session:
         return self.accept(reply, shown, sufficient=sufficient, over=over, forced=forced, reason=reason)
 
     def accept(
-        self,
-        reply: Answered,
-        shown: Shown,
-        *,
-        sufficient: bool,
-        over: str = "",
-        forced: bool = False,
-        reason: str = "",
-        has_language: bool | None = None,
+        self, reply: Answered, shown: Shown, *, sufficient: bool, over: str = "", forced: bool = False, reason: str = ""
     ) -> Answer:
         """Make the answer of a checked reply, or of evidence that is not `sufficient` for one.
 
-        `over` is the budget that ended the search, `reason` what else did. `has_language` is False for a reply of
-        `similarity`, which names evidence of an open question and answers none; None: as the policy's is.
+        `over` is the budget that ended the search, `reason` what else did.
         """
-        speaks = self._has_language if has_language is None else has_language
         unfit: Status = "insufficient_evidence"
-        if not speaks and not self.question.options and reply.evidence:
+        if reply.evidence and not self.question.options and not self._has_language:
             unfit = "evidence_only"
         self.emit(Decided(self.account.rounds, "answer" if sufficient else unfit, None, forced))
         if not sufficient:
@@ -371,6 +362,14 @@ class Session:
     def known_videos(self) -> set[str]:
         """Ids of the videos with evidence from the questions before a follow-up question."""
         return {each.video_id for each in self.prior_frames} | {each.video_id for each in self.prior_notes}
+
+    def with_model(self, model: Model) -> Session:
+        """Return this session with one model for all roles, on the same account; a replayed one as it is."""
+        if isinstance(self._models, ReplayModel):
+            return self
+        session = copy(self)
+        session._models = model
+        return session
 
     def model_name(self, role: str) -> str:
         """Return the name of the model of a role, in a replayed run of the one recorded: captions are stored under

@@ -51,7 +51,7 @@ def choose_option(
         return Choice(option, (len(frames) + at + 1,), differs=True, is_clear=True)
     if frames:
         return _by_frames(environment, question, frames)
-    return _by_words(environment, question, notes) if notes else None
+    return _by_words(question, notes) if notes else None
 
 
 def _by_frames(environment: Environment, question: Question, frames: Sequence[ShownFrame]) -> Choice:
@@ -65,8 +65,8 @@ def _by_frames(environment: Environment, question: Question, frames: Sequence[Sh
     return Choice(best, tuple(evidence), differs=lead >= MIN_LEAD, is_clear=bool(stands_out and lead >= CLEAR_LEAD))
 
 
-def _by_words(environment: Environment, question: Question, notes: Sequence[Note]) -> Choice:
-    fits = fits_of_notes(environment, question, notes)
+def _by_words(question: Question, notes: Sequence[Note]) -> Choice:
+    fits = shares(statements(question), notes)
     best, lead = _best(fits.mean(axis=0))
     ranked = np.argsort(-fits[:, best], kind="stable")[:MOST_EVIDENCE]
     evidence = sorted(int(at) + 1 for at in ranked if fits[at, best] > 0)
@@ -76,11 +76,6 @@ def _by_words(environment: Environment, question: Question, notes: Sequence[Note
 def _best(scores: Floats) -> tuple[int, float]:
     best = int(np.argmax(scores))
     return best, float(scores[best] - np.delete(scores, best).max())
-
-
-def fits_of_notes(environment: Environment, question: Question, notes: Sequence[Note]) -> Floats:
-    """Return how well each note fits each option [n, t]: by meaning where the library can, else by words."""
-    return shares(question.options, notes)
 
 
 def fits_of_frames(environment: Environment, texts: Sequence[str], frames: Sequence[ShownFrame]) -> Floats:

@@ -1,7 +1,8 @@
 """Comparison of options with lines by their words.
 
-The score of an option is the share of its words that a line holds, on average over the lines. Words that few lines
-hold weigh more (inverse document frequency, Sparck Jones 1972), and the forms of a word count as one.
+The score of an option is the share of its words, and the question's, that a line holds, on average over the lines.
+Words that few lines hold weigh more (inverse document frequency, Sparck Jones 1972), and the forms of a word count as
+one.
 """
 
 from __future__ import annotations

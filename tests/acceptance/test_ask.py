@@ -41,9 +41,9 @@ def test_a_budget_of_frames_is_kept(kinodex: Kinodex, shown: Path) -> None:
 
 
 def test_many_questions_are_answered_in_order(shown: Path) -> None:
-    asked = [package.Question(fact.question, fact.options) for fact in FACTS]
-    answers = package.open(shown).ask_many(asked)
-    assert [answer.letter for answer in answers] == [fact.letter for fact in FACTS]
+    facts = TENTS, BICYCLES
+    answers = package.open(shown).ask_many([package.Question(fact.question, fact.options) for fact in facts])
+    assert [answer.letter for answer in answers] == [fact.letter for fact in facts]
 
 
 def test_a_trace_is_replayed_without_a_model_and_followed_up(kinodex: Kinodex, shown: Path, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from tests.support.libraries.sketch_library import SketchLibrary
 from tests.support.servers.chat_server import ChatServer, Seen
 from tests.support.servers.rule_server import MODEL, Rules
 
-STATUSES = {"answered", "insufficient_evidence", "budget_exhausted"}
+STATUSES = {"answered", "insufficient_evidence", "evidence_only", "budget_exhausted"}
 SEEING = [variant for variant in VARIANTS if variant.sees_video]
 READING = {"eea": {"quotes": True}, "longvideoagent": {}, "videoseek": {}}
 """Settings under which agents find lines and read them; others use what is said to find frames."""

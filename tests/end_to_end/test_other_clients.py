@@ -30,7 +30,7 @@ from tests.support.servers.third_parties.processes import litellm_proxy
 
 pytestmark = [pytest.mark.third_party, pytest.mark.slow, pytest.mark.timeout(900)]
 MODEL = "library:eea"
-QUESTION = "What appears right after the red tents in the forest?\nA. a white fish\nB. a purple dog\nC. a red star"
+QUESTION = "What colour is the bird at sea?\nA. red\nB. black\nC. white"
 USE_FASTMCP = """
 import asyncio, json, sys
 from fastmcp import Client
@@ -90,14 +90,14 @@ def test_litellms_proxy(served: Client, tmp_path: Path) -> None:
         chunks = list(client.chat.completions.create(model=MODEL, messages=messages, stream=True, extra_body=video))
         response = client.responses.create(model=MODEL, input=FILM_QUESTION)
         events = list(client.responses.create(model=MODEL, input=FILM_QUESTION, stream=True))
-    assert response.output_text == "B. a purple dog"
+    assert response.output_text == "B. black"
     assert (events[0].type, events[-1].type) == ("response.created", "response.completed")
-    assert reply.choices[0].message.content == "B. a purple dog"
+    assert reply.choices[0].message.content == "B. black"
     deltas = [each.choices[0].delta for each in chunks if each.choices]
-    assert "".join(each.content or "" for each in deltas) == "B. a purple dog"
+    assert "".join(each.content or "" for each in deltas) == "B. black"
     thoughts = "".join(getattr(each, "reasoning_content", None) or "" for each in deltas)
     print(reply.model_dump_json(exclude_none=True)[:400], thoughts)
-    assert "It answered after 2 rounds." in thoughts
+    assert "this is its best answer so far" in thoughts
 
 
 def test_openais_client_for_javascript(served: Client, tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_openais_client_for_javascript(served: Client, tmp_path: Path) -> None:
     ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr[-3000:]
     found = json.loads(ran.stdout)
-    assert found["texts"] == ["B. a purple dog"] * 4
-    assert found["cited"] == "film-01 0:21.0 to 0:22.0"
+    assert found["texts"] == ["B. black"] * 4
+    assert found["cited"] == "film-01 0:14.0 to 0:16.0"
     assert {"response.created", "response.reasoning_summary_text.delta", "response.completed"} < {*found["kinds"]}
     assert found["refused"] == [400, "invalid_request_error", "tool_choice"]
 
@@ -123,10 +123,11 @@ def test_a_chat_program(served: Client, tmp_path: Path) -> None:
         assert ran.returncode == 0, ran.stderr[-3000:]
         return ran.stdout.strip()
 
-    colour = "black\n\nSeen in film-01 0:14.0 to 0:15.0."
+    words = "No answer in words without a language model: these moments fit the question best."
     for more in ([], ["--no-stream"], ["-s", "Be short.", "-o", "seed", "1"]):
-        assert said("-m", "films", *more, "video: film-01\nWhat colour is the bird at sea?") == colour
-    assert said("-c", f"And {QUESTION}") == "B. a purple dog"
+        answer = said("-m", "films", *more, "video: film-01\nWhat colour is the bird at sea?")
+        assert answer == f"{words}\n\nSeen in film-01 0:14.0 to 0:18.0."
+    assert said("-c", f"And {QUESTION}") == "B. black"
 
 
 def test_fastmcps_client(served: Client) -> None:

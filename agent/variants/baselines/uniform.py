@@ -36,19 +36,14 @@ class UniformParameters:
 
 async def uniform(session: Session, parameters: UniformParameters) -> Answer:
     """Answer from equally spaced frames; of several videos, each gets its share."""
-    return await session.conclude(await uniform_request(session, parameters))
-
-
-async def uniform_request(session: Session, parameters: UniformParameters) -> AnswerFrames | AnswerNotes:
-    """Begin the only round, and return the request for an answer from equally spaced frames."""
     session.account.begin_round()
     environment, left = session.environment, session.account.frames_left
     times_s = uniform_times(environment, parameters.frames if left is None else min(parameters.frames, left))
     frames, notes = uniform_frames(environment, times_s), await _notes(session, times_s)
     question, videos = session.question, environment.videos
     if not frames:
-        return AnswerNotes(question=question, videos=videos, notes=notes)
-    return AnswerFrames(question=question, videos=videos, frames=frames, notes=notes)
+        return await session.conclude(AnswerNotes(question=question, videos=videos, notes=notes))
+    return await session.conclude(AnswerFrames(question=question, videos=videos, frames=frames, notes=notes))
 
 
 async def _notes(session: Session, times_s: Mapping[str, Sequence[float]]) -> tuple[Note, ...]:

@@ -21,6 +21,7 @@ from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.reply import R
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.videos.environment import Environment
+from tests.world.rules import agents as agents  # registers the rules of each agent's own requests
 from tests.world.rules.frames import match_frames
 from tests.world.rules.rules import rule
 from tests.world.rules.statements import cloze_statements

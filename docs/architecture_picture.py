@@ -66,7 +66,7 @@ FOLDERS = {
         "prompts": "requests as text",
         "replies": "schemas, values",
         "models": "behind endpoints",
-        "builtin": "rules over the index",
+        "similarity": "answers from vectors",
         "local": "transformers here",
         "limits": "budget and bill",
         "videos": "what agents see",

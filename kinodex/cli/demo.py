@@ -1,4 +1,4 @@
-"""`kinodex demo`: the whole job, with films that kinodex draws itself."""
+"""`kinodex demo`: the whole job, on films of one's own or on films made of photographs."""
 
 from __future__ import annotations
 
@@ -6,74 +6,102 @@ import shlex
 import shutil
 import sys
 import time
-from itertools import count
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress
 
-from kinodex.agent.evidence import Evidence
+from kinodex.agent.models.contact_sheets import draw_sheet
 from kinodex.agent.traces.trace import read_trace
+from kinodex.demo.films import FILMS, PHOTOGRAPHS, SHOT_S, Shot, shots, write_films
+from kinodex.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.times import clock
-from kinodex.jobs.known_answers import KnownQuestion, read_known
-from kinodex.output import console, error_console, say
-from kinodex.sketch.films import write_films
+from kinodex.jobs.errors import SOME_FAILED
+from kinodex.output import console, tell
 
-HOURS, SEED = 0.1, 1
-KINDS = ("colour", "needle", "after")
-"""One question of each kind, each about another film. The sample is one where all goes well; how often it does
-is what `kinodex eval sketch` measures."""
-QUERY = "a purple ball in the meadow"
-"""What is on screen for three seconds of one film."""
+SPACE, SEARCHES, MOST_TILES = "photo", 3, 36
+QUESTIONS = (
+    ("stream", "What runs through the forest?", ("a road", "a stream", "a train", "a horse"), 1),
+    ("dogs", "Who looks out of the window?", ("a cat", "a man", "two dogs", "a baby"), 2),
+)
+"""Of each question the photograph that answers it, its words, its options and the number of the right one."""
+VERDICTS = {True: "right", False: "wrong"}
+OWN_QUESTION = "Which of these is seen?"
 
 
 def demo(
-    directory: Annotated[Path, typer.Argument(help="Folder for the films, the library, frames and traces.")] = Path(
-        "demo"
-    ),
+    films: Annotated[
+        Path | None, typer.Argument(help="Folder of your own films; without it films are made of photographs.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the films, the library, its frames and traces.")] = Path("demo"),
 ) -> None:
-    """Make films and a library, search it and ask three questions: the whole job, offline, in minutes."""
-    out, began, steps = console(), time.monotonic(), count(1)
-    films, place = directory / "films", directory / "library"
-    if (films / "questions.jsonl").exists():
-        out.print(f"\nthe films are in {films} already")
+    """Make a library of films, search it and ask it two questions, offline: your own films, or some made of photographs."""
+    began = time.monotonic()
+    steps = Steps(out, out / ("library" if films is None else "own"))
+    if films is None:
+        _make_films(steps, out / "films")
+    steps.run("ingest", films or out / "films", "--library", steps.place, "--space", SPACE, may_fail=films is not None)
+    _write_sheet(steps, out / ("frames.jpg" if films is None else "own-frames.jpg"))
+    if films is None:
+        _search_photographs(steps)
+        _ask_about_photographs(steps)
     else:
-        _draw(out, next(steps), films)
-    _run(out, next(steps), "ingest", films, "--library", place, "--space", "builtin")
-    library = Library.open(str(place))
-    _run(out, next(steps), "search", place, QUERY, "-k", 3, "--min-gap", 5)
-    right = 0
-    for number, known in enumerate(_chosen(read_known(films / "questions.jsonl")), 1):
-        trace = directory / f"trace_{number}.jsonl"
-        options = [part for option in known.question.options for part in ("--option", option)]
-        asked = known.question.text, *options, "--video", known.film, "--trace", trace
-        _run(out, next(steps), "ask", place, *asked)
-        answer = read_trace(trace)[-1]["answer"]
-        evidence = [Evidence(**part) for part in answer["evidence"]]
-        right += _compare_with_truth(answer["option"], evidence, known, out)
-        _save_evidence(evidence, library, directory / "evidence")
-    out.print(
-        f"\n{right} of {len(KINDS)} right, in {time.monotonic() - began:.0f} s. Traces: {directory}/trace_*.jsonl, "
-        f"frames that the answers rest on: {directory}/evidence, library: {place}\n"
-        "The built-in space and model know only these drawn films.\n"
-        f"Index your own, offline too: {_command()} ingest FOLDER --library mine\n"
-        f"Look, ask and play in a browser: {_command()} serve {place}\n"
-        f"The three answers, step by step: {_command()} serve {place} {directory}/trace_*.jsonl",
+        _search_and_ask_own(steps)
+    command = _command()
+    steps.out.print(
+        f"\nDone in {time.monotonic() - began:.0f} s. In a browser: {command} serve {steps.place}\n"
+        "Next, on films of your own, offline too:\n"
+        f"{command} ingest FOLDER --library mine\n"
+        f'{command} search mine "a dog on a beach"\n'
+        f"{command} serve mine",
         soft_wrap=True,
+        markup=False,
     )
 
 
-def _draw(out: Console, number: int, films: Path) -> None:
-    """Draw the films, and say which."""
-    out.print(f"\n[bold]{number}. drawing films into {escape(str(films))}[/]", soft_wrap=True)
-    with Progress(console=error_console(), transient=True) as bar:
-        task = bar.add_task("drawing films", total=1.0)
-        for film in write_films(films, HOURS, SEED, lambda part: bar.update(task, completed=part)):
-            say(film)
+@dataclass
+class Steps:
+    """Numbered steps, most of them commands, with the library at `place` and traces in `folder`."""
+
+    folder: Path
+    place: Path
+    out: Console = field(default_factory=console)
+    number: int = 0
+
+    def begin(self, title: str) -> None:
+        """Print the title of the next step."""
+        self.number += 1
+        self.out.print(f"\n[bold]{self.number}. {escape(title)}[/]", soft_wrap=True)
+
+    def run(self, *arguments: object, may_fail: bool = False) -> None:
+        """Print a command and run it, so that what follows is what it prints for whoever types it."""
+        from kinodex.cli.main import app
+
+        words = [str(argument) for argument in arguments]
+        self.begin(shlex.join([_command(), *words]))
+        code = app(words, standalone_mode=False)
+        if code and not (may_fail and code == SOME_FAILED):
+            raise typer.Exit(code)
+
+    def ask(self, number: int, question: str, options: tuple[str, ...], video: str) -> int | None:
+        """Ask a question with options about a video; return the option that is answered."""
+        trace = self.folder / f"trace_{number}.jsonl"
+        choices = [part for option in options for part in ("--option", option)]
+        try:
+            self.run("ask", self.place, question, *choices, "--video", video, "--trace", trace)
+        except KinodexError as error:
+            tell(f"not answered: {error}")
+            return None
+        option: int | None = read_trace(trace)[-1]["answer"]["option"]
+        return option
+
+    def say_truth(self, truth: str, verdict: str) -> None:
+        """Print what is true below what was found or answered, and if that was right."""
+        self.out.print(f"[bold]truth[/]     {truth}: [bold]{verdict}[/]", soft_wrap=True)
 
 
 def _command() -> str:
@@ -81,37 +109,77 @@ def _command() -> str:
     return "kinodex" if shutil.which("kinodex") else sys.argv[0]
 
 
-def _run(out: Console, number: int, *arguments: object) -> None:
-    """Print a command and run it, so that what follows is what it prints for whoever types it."""
-    from kinodex.cli.main import app
-
-    words = [str(argument) for argument in arguments]
-    out.print(f"\n[bold]{number}. {escape(shlex.join(['kinodex', *words]))}[/]", soft_wrap=True)
-    if code := app(words, standalone_mode=False):
-        raise typer.Exit(code)
-
-
-def _chosen(known: list[KnownQuestion]) -> list[KnownQuestion]:
-    """Choose the first question of each kind, of the first film, the second, the third."""
-    films = sorted({question.film for question in known})
-    return [
-        next(question for question in known if question.kind == kind and question.film == film)
-        for kind, film in zip(KINDS, films, strict=True)
-    ]
+def _make_films(steps: Steps, folder: Path) -> None:
+    steps.begin(f"{len(FILMS)} films into {folder}")
+    steps.out.print(
+        f"No footage: slow pans over {len(shots())} photographs, {SHOT_S} s each. Who took them: "
+        f"{PHOTOGRAPHS / 'NOTICE.md'}",
+        soft_wrap=True,
+    )
+    for path, photographs in zip(write_films(folder), FILMS.values(), strict=True):
+        steps.out.print(f"{path}: {', '.join(photographs)}", soft_wrap=True)
 
 
-def _compare_with_truth(option: int | None, evidence: list[Evidence], known: KnownQuestion, out: Console) -> bool:
-    is_right = option == known.answer
-    place = "the evidence lies there" if known.is_shown_by(evidence) else "the evidence lies elsewhere"
-    verdict = "[green]right[/]" if is_right else "[red]wrong[/]"
-    span = f"{clock(known.start_s)} to {clock(known.end_s)}"
-    truth = escape(known.question.options[known.answer])
-    out.print(f"[bold]truth[/]     {truth}, shown {span}: {verdict}, {place}", soft_wrap=True)
-    return is_right
+def _write_sheet(steps: Steps, path: Path) -> None:
+    """Draw one frame of each shot, or of some of them evenly, as one picture."""
+    library = Library.open(str(steps.place))
+    seen = [row for row in library.videos() if row.frames]
+    middles = [(row, (each.start_s + each.end_s) / 2) for row in seen for each in library.segments(row.video_id)]
+    some = [middles[number * len(middles) // MOST_TILES] for number in range(MOST_TILES)]
+    chosen = some if len(middles) > MOST_TILES else middles
+    frames = [library.frames_at(row.video_id, [time_s], mode="nearest")[0] for row, time_s in chosen]
+    if frames:
+        labels = [f"{row.title} {clock(each.time_s)}" for (row, _), each in zip(chosen, frames, strict=True)]
+        path.write_bytes(draw_sheet([each.jpeg for each in frames], labels))
+        of_some = f"{len(chosen)} of {len(middles)} shots" if len(middles) > len(chosen) else "each shot"
+        steps.begin(f"a frame of {of_some} in one picture: {path}")
 
 
-def _save_evidence(evidence: list[Evidence], library: Library, folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
-    for part in evidence:
-        for frame in library.frames_at(part.video_id, [part.start_s], mode="nearest"):
-            (folder / f"{part.video_id[:12]}_{frame.time_s:.2f}.jpg").write_bytes(frame.jpeg)
+def _search_photographs(steps: Steps) -> None:
+    """Search for the first photograph of each film, then for all, and compare with what is shown when."""
+    import kinodex
+
+    with kinodex.open(steps.place) as library:
+
+        def is_found(shot: Shot) -> bool:
+            hit = library.search(shot.words, k=1)[0]
+            return hit.title == shot.film and shot.start_s <= hit.time_s < shot.end_s
+
+        found = {shot: is_found(shot) for shot in shots().values()}
+    for shot in (next(each for each in found if each.film == film) for film in FILMS):
+        steps.run("search", steps.place, shot.words, "-k", SEARCHES, "--min-gap", SHOT_S)
+        steps.say_truth(_place_of(shot), VERDICTS[found[shot]])
+    others = ", ".join(f"{shot.words!r}" for shot, is_right in found.items() if not is_right)
+    steps.out.print(
+        f"\nOf such searches for each of the {len(found)} photographs {sum(found.values())} are right; "
+        f"first something else: {others or 'none'}",
+        soft_wrap=True,
+    )
+
+
+def _ask_about_photographs(steps: Steps) -> None:
+    for number, (photograph, question, options, right) in enumerate(QUESTIONS, 1):
+        shot = shots()[photograph]
+        answer = steps.ask(number, question, options, shot.film)
+        verdict = "not answered" if answer is None else VERDICTS[answer == right]
+        steps.say_truth(f"{options[right]}, {_place_of(shot)}", verdict)
+
+
+def _place_of(shot: Shot) -> str:
+    return f"the photograph {shot.photograph}, {shot.film} {clock(shot.start_s)} to {clock(shot.end_s)}"
+
+
+def _search_and_ask_own(steps: Steps) -> None:
+    """Search for the everyday scenes that fit these films best, and ask about the first two which is seen."""
+    from kinodex.example_searches import example_searches
+    from kinodex.jobs.open import load_text_tower
+
+    library = Library.open(str(steps.place))
+    scenes = example_searches(library, load_text_tower(library, SPACE), SEARCHES)
+    if scenes:
+        steps.out.print("\nOf a list of everyday scenes these fit your films best; they may fit badly.", soft_wrap=True)
+    for scene in scenes:
+        steps.run("search", steps.place, scene, "-k", SEARCHES, "--min-gap", SHOT_S)
+    if len(scenes) > 1:
+        for number, row in enumerate([row for row in library.videos() if row.frames][:2], 1):
+            steps.ask(number, OWN_QUESTION, tuple(scenes), row.video_id)

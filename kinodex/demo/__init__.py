@@ -1,0 +1,1 @@
+"""Films for those who have none at hand: photographs panned over, whose content is known."""

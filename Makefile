@@ -1,5 +1,5 @@
 # Two commands for a fresh machine, each doing its own set-up:
-#   make demo   sample films, a library, a search, three questions with evidence, all offline after set-up
+#   make demo   films of photographs (or FILMS=your/folder), a library, searches, questions, all offline after set-up
 #   make test   the tests, in three processes; its set-up adds what the demo does not need, torch first
 #   make quick  the tests that start no Ray, no browser, kill nothing and take a second of a core at most
 #   make tools  the tests of docs, of wheels, of the measuring tools and of the films they draw, which CI runs too
@@ -10,6 +10,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DECODE := $(VENV)/.decode
 DEMO   ?= demo
+FILMS  ?=
 # Each process would compile all tests, and each command that a test starts all of kinodex, again.
 unexport PYTHONDONTWRITEBYTECODE
 # A process takes whole files, for what the tests of a file share is made once, in the order of tests/conftest.py.
@@ -20,7 +21,7 @@ TOOLS  := tests/bench tests/world tests/sketch tests/docs tests/end_to_end/stand
 .PHONY: demo test quick tools third-parties lint docs check clean
 
 demo: $(DECODE)
-	$(BIN)/kinodex demo $(DEMO)
+	$(BIN)/kinodex demo $(FILMS) --out $(DEMO)
 
 test: $(READY)
 	$(PYTEST) -m "not third_party" $(TOOLS:%=--ignore=%)
@@ -72,7 +73,7 @@ define install_alone
 	fi
 endef
 
-# The base and a decoder, without torch: the built-in space has towers that were exported. Not compiled: the first start
+# The base and a decoder, without torch: the space `photo` has towers that were exported. Not compiled: the first start
 # compiles what it imports, a tenth of it.
 $(DECODE): pyproject.toml constraints.txt
 	@echo 'setting up $(VENV) for the demo, 700 MB; this takes a minute'

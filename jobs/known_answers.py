@@ -1,4 +1,4 @@
-"""Read questions with known answers: a `questions.jsonl` as `kinodex demo` writes it. No agent sees any of this."""
+"""Read questions with known answers: a `questions.jsonl` as docs/training.md has it. No agent sees any of this."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kinodex.index.named_files import read_bytes
 from kinodex.index.nesting import parse_json
 from kinodex.jobs.errors import UsageError
 
-EXPECTED = "give a questions.jsonl as `kinodex demo` writes one"
+EXPECTED = "give a line of JSON for each question, as docs/training.md has them"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from kinodex.index.spaces.embedders import TextEmbedder
 SCENES = Path(__file__).with_name("everyday_scenes.txt")
 MOST_VIDEOS, MOST_FRAMES = 32, 256
 """Videos that are looked at, and frames of each, evenly: some milliseconds of arithmetic."""
-APART_S = 8.0
-"""Distance of the moments at which two examples of one video are seen best."""
+ALIKE = 0.7
+"""Cosine of the frames in which two scenes are seen best, from which on only one of them is an example."""
 
 
 def example_searches(library: LibraryReader, tower: TextEmbedder, most: int, space: str | None = None) -> list[str]:
-    """Choose up to `most` scenes, the one that stands out most first, each best seen at another moment.
+    """Choose up to `most` scenes, the one that stands out most first, each best seen in a frame of its own.
 
     None are chosen where no frame is, or no scene whose words the space was trained on.
     """
@@ -26,17 +26,16 @@ def example_searches(library: LibraryReader, tower: TextEmbedder, most: int, spa
     videos = [row for row in library.videos() if row.frames][:MOST_VIDEOS]
     if not scenes or not videos:
         return []
-    moments, vectors = [], []
+    parts = []
     for row in videos:
-        stored = library.vectors(row.video_id, space)
-        every = np.linspace(0, len(stored.time_s) - 1, min(len(stored.time_s), MOST_FRAMES)).round().astype(int)
-        moments += [(row.video_id, float(time_s)) for time_s in stored.time_s[every]]
-        vectors.append(stored.vectors[every].astype(np.float32))
-    likeness = tower.embed_text(scenes) @ np.concatenate(vectors).T
+        vectors = library.vectors(row.video_id, space).vectors
+        parts.append(vectors[np.linspace(0, len(vectors) - 1, min(len(vectors), MOST_FRAMES)).round().astype(int)])
+    frames = np.concatenate(parts).astype(np.float32)
+    likeness = tower.embed_text(scenes) @ frames.T
     likeness -= likeness.mean(axis=0)  # of a frame that is like every scene none is typical
-    chosen: dict[str, tuple[str, float]] = {}
+    chosen: dict[str, int] = {}
     for scene in np.argsort(-likeness.max(axis=1)):
-        video, time_s = moments[int(likeness[scene].argmax())]
-        if all(video != other or abs(time_s - other_s) >= APART_S for other, other_s in chosen.values()):
-            chosen[scenes[scene]] = video, time_s
+        best = int(likeness[scene].argmax())
+        if all(frames[best] @ frames[other] < ALIKE for other in chosen.values()):
+            chosen[scenes[scene]] = best
     return list(chosen)[:most]

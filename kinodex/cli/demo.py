@@ -39,7 +39,7 @@ def demo(
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the films, the library, its frames and traces.")] = Path("demo"),
 ) -> None:
-    """Make a library of films, search it and ask it two questions, offline: your own films, or some made of photographs."""
+    """Make a library of your films, or of films of photographs, search it and ask it two questions, offline."""
     began = time.monotonic()
     steps = Steps(out, out / ("library" if films is None else "own"))
     if films is None:

@@ -14,7 +14,7 @@ from kinodex.output import say, tell
 train_app = typer.Typer(no_args_is_help=True, help="Train models of the agents.")
 
 QuestionsOption = Annotated[
-    Path, typer.Option(exists=True, dir_okay=False, help="Questions with answers, as `kinodex demo` writes them.")
+    Path, typer.Option(exists=True, dir_okay=False, help="Questions with answers, a JSON line each (docs/training.md).")
 ]
 
 

@@ -54,7 +54,7 @@ COMMANDS = {
     "eval": Place("kinodex.cli.eval.app:app", "Compare agents on a benchmark.", TRY),
     "mcp": Place("kinodex.cli.mcp:mcp", "Serve a library to an assistant.", TRY),
     "doctor": Place("kinodex.cli.doctor:doctor", "Try each part of this machine.", TRY),
-    "demo": Place("kinodex.cli.demo:demo", "The whole job on drawn films, offline, in minutes.", TRY),
+    "demo": Place("kinodex.cli.demo:demo", "The whole job, on your films or on photographs, offline.", TRY),
     "lab": Place("kinodex.cli.main:lab"),
 }
 """All commands, in the order of `--help`."""

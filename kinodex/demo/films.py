@@ -94,5 +94,7 @@ def _pan(photograph: Path) -> Iterator[NDArray[np.uint8]]:
             width = widest * (1 - ZOOM * share)
             height = width * HEIGHT_PX / WIDTH_PX
             left, top = (picture.width - width) * share, (picture.height - height) * share
-            view = picture.resize((WIDTH_PX, HEIGHT_PX), Image.Resampling.BICUBIC, (left, top, left + width, top + height))
+            view = picture.resize(
+                (WIDTH_PX, HEIGHT_PX), Image.Resampling.BICUBIC, (left, top, left + width, top + height)
+            )
             yield np.asarray(view)

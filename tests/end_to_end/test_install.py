@@ -146,8 +146,8 @@ def test_the_wheel_alone_searches_and_asks_in_an_empty_environment(
 @pytest.mark.parametrize("package", ["*.whl", "*.tar.gz"])
 def test_the_demo_is_one_command_anywhere(package: str, root: Path, built: Path, index: None, tmp_path: Path) -> None:
     source = f"kinodex[decode] @ {next(built.glob(package)).as_uri()}"
-    out = uv("uvx", "-c", root / "constraints.txt", "--from", source, "kinodex", "demo", "demo", folder=tmp_path)
-    assert "3 of 3 right" in out
+    out = uv("uvx", "-c", root / "constraints.txt", "--from", source, "kinodex", "demo", folder=tmp_path)
+    assert "photographs 11 are right" in out
     assert (tmp_path / "demo" / "library" / "videos.lance").is_dir()
 
 

@@ -40,7 +40,7 @@ def test_a_line_becomes_a_question_with_its_answer(tmp_path: Path) -> None:
 def test_a_file_that_is_none_says_where(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "questions.jsonl"
     path.write_text(text)
-    with pytest.raises(UsageError, match=f"{message}.*give a questions.jsonl as `kinodex demo` writes one"):
+    with pytest.raises(UsageError, match=f"{message}.*give a line of JSON for each question"):
         read_known(path)
     with pytest.raises(UsageError, match=r"cannot read .*none\.jsonl: No such file"):
         read_known(tmp_path / "none.jsonl")

@@ -112,12 +112,12 @@ def test_every_command_that_is_meant_is_there() -> None:
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_is_one_line(kinodex: Kinodex, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def interrupted(directory: Path) -> None:
+def test_ctrl_c_is_one_line(kinodex: Kinodex, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(demo, "demo", interrupted)
-    ran = kinodex("demo", tmp_path)
+    ran = kinodex("demo")
     assert ran.code == 130
     assert ran.err.strip() == "interrupted: completed work is kept; run the command again to continue"
 

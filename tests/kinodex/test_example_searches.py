@@ -1,0 +1,53 @@
+"""Examples are scenes that a library shows, each in other frames, in words that the space was trained on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from kinodex.demo.films import PHOTOGRAPHS
+from kinodex.example_searches import SCENES, example_searches
+from kinodex.index.library import Library
+from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.jobs.ingest.run import run_ingest
+from kinodex.jobs.open import load_text_tower
+from kinodex.pipeline.sources import list_sources
+from kinodex.pipeline.video_writer import encode_video
+
+
+@pytest.fixture(scope="module")
+def photographs(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """One film of a cat, then mountains, ten seconds each."""
+    folder = tmp_path_factory.mktemp("photographs")
+    shown = []
+    for name in ("cat", "mountains"):
+        with Image.open(PHOTOGRAPHS / f"{name}.jpg") as picture:
+            shown += [np.asarray(picture.resize((320, 192)))] * 10
+    encode_video(shown, folder / "film.mp4", width_px=320, height_px=192, fps=1)
+    place = str(folder / "library")
+    run_ingest(IngestConfig(space="photo"), list_sources([str(folder / "film.mp4")]), place)
+    return Library.open(place)
+
+
+def test_examples_are_what_is_seen_each_in_other_frames(photographs: Library) -> None:
+    tower = load_text_tower(photographs, None)
+    assert example_searches(photographs, tower, 2) == ["mountains", "a cat"]
+    assert len(example_searches(photographs, tower, 9)) <= 3
+
+
+def test_examples_are_in_words_that_the_space_was_trained_on(library: Path) -> None:
+    drawn = Library.open(str(library))
+    trained = drawn.sigmoid(drawn.space(), "")
+    assert trained is not None
+    chosen = example_searches(drawn, load_text_tower(drawn, None), 9)
+    assert all(trained.reads(each) for each in chosen)
+    assert not trained.reads("a waterfall")
+
+
+def test_scenes_are_short_and_each_is_there_once() -> None:
+    scenes = SCENES.read_text().splitlines()
+    assert len(scenes) == len(set(scenes)) > 100
+    assert all(0 < len(each) <= 32 and each == each.strip() for each in scenes)

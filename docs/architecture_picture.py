@@ -25,7 +25,7 @@ FOLDERS = {
         "server": "guards and responses",
         "search": "words, pictures",
         "doctor": "checks of a machine",
-        "sketch": "drawn films",
+        "demo": "films of photographs",
     },
     "jobs": {
         "ingest": "corpus to library",

@@ -117,8 +117,8 @@ MEASUREMENTS = {
     "agents-sketch": """
         python -m tests.world.sample films --hours 4 --seed 21 --form independent
         kinodex ingest films --library library --space builtin
-        print kinodex eval sketch library --annotations films/questions.jsonl --limit 200 --seed 21 --out run \\
-            --ablations --agent eea --agent vca
+        print kinodex eval "$ROOT/tests/world/benchmark.py" library --annotations films/questions.jsonl --limit 200 \\
+            --seed 21 --out run --ablations --agent eea --agent vca
     """,
     "agents-captions": """
         kinodex import captions "$BENCHMARKS/egoschema/lavila_subset.json" library --model lavila --space builtin

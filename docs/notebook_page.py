@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
-from kinodex.sketch.films import write_films
+from tests.world.sketch.films import write_films
 
 PAGE = Path(__file__).parent / "notebook.ipynb"
 CELLS = (

@@ -122,7 +122,7 @@ def benchmarks() -> Path:
 @pytest.fixture(scope="session")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three drawn films of half a minute with `questions.jsonl`."""
-    from kinodex.sketch.films import write_films
+    from tests.world.sketch.films import write_films
 
     return made_once(tmp_path_factory, "films", lambda folder: write_films(folder, hours=0.02, seed=3))
 

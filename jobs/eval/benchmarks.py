@@ -31,7 +31,6 @@ from kinodex.jobs.eval.readers import (
     nextqa,
     own,
     qvhighlights,
-    sketch,
     videomme,
     videomme_v2,
 )
@@ -223,14 +222,6 @@ BENCHMARKS: Mapping[str, BenchmarkInfo[Item]] = {
         had_from="a file of your own, with a line of JSON for each question: id, video, question, answer",
         licence="yours",
         scoring="judge",
-    ),
-    "sketch": BenchmarkInfo(
-        "Sketch world",
-        json_lines,
-        sketch.SketchRow,
-        ("questions.jsonl",),
-        had_from="python -m tests.world.sample FOLDER --hours 4, in a checkout",
-        licence="yours: the films are drawn by code",
     ),
 }
 

@@ -1,25 +1,38 @@
-"""Checks of decoders for `kinodex doctor`: each reads a drawn film of a few seconds, in a process of its own."""
+"""Checks of decoders for `kinodex doctor`: each reads a film of some seconds made for it, in a process of its own."""
 
 from __future__ import annotations
 
 import importlib.util
 import shutil
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kinodex.doctor.alone import Lost, run_alone_within
 from kinodex.doctor.check_result import CheckResult
 from kinodex.pipeline.decoding.open import DECODERS
 from kinodex.pipeline.errors import PipelineError
+from kinodex.pipeline.video_writer import encode_video
 
 of_decoders = partial(CheckResult, "decoders")
 PACKAGES = {"pyav": "av", "decord": "decord", "torchcodec": "torchcodec", "nvdec": "torchcodec"}
 EXTRAS = PACKAGES | {"pyav": "ingest"}
 DECODER_LIMIT_S = 60.0
 """decord may hang, and loading torch from a slow disk takes its time."""
+WIDTH_PX, HEIGHT_PX, FPS, FILM_S = 256, 128, 8, 3
+
+
+def moving_gradient() -> Iterator[NDArray[np.uint8]]:
+    """Yield the pictures of a film: shades from dark to light that wander to the left."""
+    row = np.arange(WIDTH_PX, dtype=np.uint8)
+    for number in range(FILM_S * FPS):
+        shades = np.broadcast_to(np.roll(row, -4 * number)[None, :, None], (HEIGHT_PX, WIDTH_PX, 3))
+        yield np.ascontiguousarray(shades)
 
 
 def check_decoders() -> list[CheckResult]:
@@ -27,16 +40,12 @@ def check_decoders() -> list[CheckResult]:
     found = {name: _find_missing(name) for name in DECODERS}
     installed = [name for name in DECODERS if found[name] is None]
     if installed:
-        from kinodex.sketch.render import render_film
-        from kinodex.sketch.script import write_script
-
-        script = write_script("doctor", 30.0, seed=0)
         with (
             tempfile.TemporaryDirectory(prefix="kinodex-doctor-") as folder,
             ThreadPoolExecutor(len(installed)) as pool,
         ):
             film = Path(folder) / "film.mp4"
-            render_film(replace(script, shots=script.shots[:1]), film)
+            encode_video(moving_gradient(), film, width_px=WIDTH_PX, height_px=HEIGHT_PX, fps=FPS)
             found |= zip(installed, pool.map(lambda name: _try_decoder(name, film), installed), strict=True)
     return [each for each in found.values() if each is not None]
 
@@ -61,7 +70,7 @@ def _try_decoder(name: str, film: Path) -> CheckResult:
         return of_decoders(name, "broken", f"{type(error).__name__}: {error}", todo)
     if reason is not None:
         return of_decoders(name, "broken", f"PyAV had to take over ({reason})", todo)
-    return of_decoders(name, "ok", f"read {frames} frames of a film that was drawn for it")
+    return of_decoders(name, "ok", f"read {frames} frames of a film that was made for it")
 
 
 def read_film(film: str, decoder: str) -> tuple[int, str | None]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import kinodex as package
 from tests.acceptance import FACTS
 from tests.support.command import Kinodex, bad, json_of
+from tests.world.benchmark import SKETCHES
 
 
 def questions(folder: Path) -> Path:
@@ -49,7 +50,7 @@ def test_python_compares_agents(shown: Path, tmp_path: Path) -> None:
 
 
 def test_a_benchmark_is_checked_before(kinodex: Kinodex, shown: Path, films: Path, tmp_path: Path) -> None:
-    told = json_of(kinodex, "eval", "check", "sketch", films / "questions.jsonl", shown)
+    told = json_of(kinodex, "eval", "check", SKETCHES, films / "questions.jsonl", shown)
     assert (told["library"]["found"], told["library"]["missing"]) == (3, [])
     assert json_of(kinodex, "eval", "check", "own", questions(tmp_path), shown)["library"]["found"] == 3
 

@@ -11,7 +11,6 @@ from kinodex.agent.errors import NeedsLanguage
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.requests.answer import AnswerNotes, Conclusion
-from kinodex.sketch import scenes as world
 from tests.sketch.vocabulary import DAY, NIGHT
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.runs.kite_runs import asked
@@ -21,6 +20,7 @@ from tests.world.rules.notes import is_settled, judge, relevances
 from tests.world.rules.quoted_lines import is_talk, read_screen, screen_reply
 from tests.world.rules.statements import Verdict, cloze_statements, to_reply
 from tests.world.rules.word_overlap import judge_by_overlap
+from tests.world.sketch import scenes as world
 
 KITE = Question("What colour is the kite in the desert?", ("red", "blue"))
 QUESTIONS = [

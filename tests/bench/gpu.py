@@ -46,12 +46,12 @@ from kinodex.pipeline.images import ModelInput
 from kinodex.pipeline.sample import Chunk, SamplingSettings, rgb_samples
 from kinodex.pipeline.source import Source
 from kinodex.pipeline.video_writer import encode_video, repeat_video
-from kinodex.sketch.render import draw_frames
-from kinodex.sketch.script import write_script
 from tests.bench import ingest
 from tests.bench.figures import FpsOption, JsonOption, show
 from tests.bench.ingest import WholeIngest, ingest_films, measure_usage
 from tests.bench.random_space import make_random_space
+from tests.world.sketch.render import draw_frames
+from tests.world.sketch.script import write_script
 
 DEFAULT_MODEL = "ViT-B-32-SigLIP2-256"
 """The default space's architecture; with random weights it is as fast as it is trained."""

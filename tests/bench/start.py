@@ -97,7 +97,7 @@ def prepare(directory: Path, space: str) -> str:
     from kinodex.jobs.ingest.config import IngestConfig
     from kinodex.jobs.ingest.run import run_ingest
     from kinodex.pipeline.sources import list_sources
-    from kinodex.sketch.films import write_films
+    from tests.world.sketch.films import write_films
 
     directory = directory.absolute()
     films = directory / "films"

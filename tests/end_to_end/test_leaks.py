@@ -214,10 +214,6 @@ TRUTHS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
         kit.own_open_row(category=WORD, evidence=[[START_S, END_S]]),
         kit.own_open_row(evidence=[[1.0, 2.0]]),
     ),
-    "sketch": (
-        kit.sketch_row(kind=WORD, asks=WORD, evidence=[START_S, END_S]),
-        kit.sketch_row(answer=2, evidence=[1.0, 2.0]),
-    ),
     "mlvu": (kit.mlvu_row(question_type=WORD), kit.mlvu_row(answer="a drum")),
     "mlvu-open": (
         kit.mlvu_open_row(answer=f"He says {WORD}.", scoring_points=WORD),

@@ -27,6 +27,7 @@ from tests.support.servers.third_parties.environments import (
     openai_js,
 )
 from tests.support.servers.third_parties.processes import litellm_proxy
+from tests.world.benchmark import SKETCHES
 
 pytestmark = [pytest.mark.third_party, pytest.mark.slow, pytest.mark.timeout(900)]
 MODEL = "library:eea"
@@ -167,7 +168,7 @@ def test_lmms_eval_scores_as_kinodex_eval_does(served: Client, library: Path, fi
 
     questions = [json.loads(line)["question_id"] for line in (films / "questions.jsonl").read_text().splitlines()]
     report = kinodex.eval(
-        str(library), "sketch", films / "questions.jsonl", tmp_path / "run", agents=["eea"], controls=False
+        str(library), SKETCHES, films / "questions.jsonl", tmp_path / "run", agents=["eea"], controls=False
     )
     options = {each.item_id: each.option for each in read_run(tmp_path / "run").records}
     assert None not in options.values()

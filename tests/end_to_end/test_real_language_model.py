@@ -22,11 +22,11 @@ from kinodex.agent.prompts.rendering import render
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.traces.events import Event, Exchanged
 from kinodex.agent.videos.environment import Environment
-from kinodex.sketch.questions import write_questions
-from kinodex.sketch.script import write_script
 from tests.support.libraries.agent_library import environment_of
 from tests.support.libraries.text_library import text_library
 from tests.support.models.real_models import real_model
+from tests.world.sketch.questions import write_questions
+from tests.world.sketch.script import write_script
 
 pytestmark = [pytest.mark.third_party, pytest.mark.slow, pytest.mark.timeout(900)]
 

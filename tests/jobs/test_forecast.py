@@ -37,6 +37,7 @@ from tests.support.runs.solved_runs import answer, item, plan_of, write_run
 from tests.support.scenes.chaptered_film import make_film
 from tests.support.servers.chat_server import Behaviour, ChatServer
 from tests.support.servers.rule_server import MODEL, MeteredServer, Rules
+from tests.world.benchmark import SKETCHES
 
 PRICES = 2.5, 10.0
 
@@ -133,7 +134,7 @@ def test_a_past_run_is_the_better_basis(
     kinodex: Kinodex, folder: Path, sketches: SketchLibrary, tmp_path: Path
 ) -> None:
     questions = Path(shutil.copy(folder / "questions.jsonl", tmp_path))
-    run = ("eval", "run", "sketch", folder / "library", "--annotations", questions, "--no-page", "--no-controls")
+    run = ("eval", "run", SKETCHES, folder / "library", "--annotations", questions, "--no-page", "--no-controls")
     first = kinodex(*run, "--out", tmp_path / "new", "--dry-run")
     assert first.code == 0 and "| kino | 6 |" in first.out and "| at most |" in first.out
     assert not (tmp_path / "new").exists()

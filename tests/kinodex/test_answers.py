@@ -10,6 +10,7 @@ import pytest
 
 import kinodex
 from tests.support.servers.s3_server import environment, s3_server, send
+from tests.world.benchmark import SKETCHES
 
 BIRD = "What colour is the bird at sea?"
 
@@ -97,6 +98,6 @@ def test_a_question_is_stopped_with_the_best_answer_so_far(opened: kinodex.Libra
 def test_an_evaluation_runs_where_an_event_loop_runs_already(library: Path, films: Path, tmp_path: Path) -> None:
     async def cell_of_a_notebook() -> kinodex.EvalReport:
         questions = films / "questions.jsonl"
-        return kinodex.eval(library, "sketch", questions, tmp_path / "run", agents="random", controls=False, limit=2)
+        return kinodex.eval(library, SKETCHES, questions, tmp_path / "run", agents="random", controls=False, limit=2)
 
     assert asyncio.run(cell_of_a_notebook()).complete

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
-from kinodex.sketch.scenes import (
+from tests.sketch.vocabulary import KINDS, PLACES, POSITIONS, SIZES, plural, with_article
+from tests.world.sketch.scenes import (
     COLOUR_NAMES,
     NUMBERS,
     PLACE_NAMES,
@@ -18,7 +19,6 @@ from kinodex.sketch.scenes import (
     Scene,
     TitleCard,
 )
-from tests.sketch.vocabulary import KINDS, PLACES, POSITIONS, SIZES, plural, with_article
 
 ANY_WORD = "*"
 SEVERAL = 6

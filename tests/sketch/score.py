@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from kinodex.index.spaces.import_torch import import_open_clip
-from kinodex.sketch.scenes import (
+from tests.sketch.captions import Claim, GroupClaim, full_claim, is_true, plain_wording, random_group, random_scene
+from tests.sketch.vocabulary import PLACES, plural, with_article
+from tests.world.sketch.scenes import (
     CARD_PAINTS,
     COLOUR_NAMES,
     NUMBERS,
@@ -25,8 +27,6 @@ from kinodex.sketch.scenes import (
     TitleCard,
     draw,
 )
-from tests.sketch.captions import Claim, GroupClaim, full_claim, is_true, plain_wording, random_group, random_scene
-from tests.sketch.vocabulary import PLACES, plural, with_article
 
 FloatArray = NDArray[np.float32]
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from kinodex.index.spaces.towers import BUILTIN
-from kinodex.sketch.script import FPS
 from tests.sketch.score import FloatArray, Towers, load_towers, score
 from tests.sketch.vocabulary import PLACES, with_article
+from tests.world.sketch.script import FPS
 from tests.world.story import ACTORS, ASPECT, ITEMS, StoryFilm, StoryScene, View, draw_frames, position, write_story
 
 EVERY_S = 3.0

@@ -16,8 +16,8 @@ from random import Random
 from typing import Any
 
 from kinodex.jobs.errors import UsageError
-from kinodex.sketch.script import Script, as_json, write_script
 from tests.sketch.captions import ANY_WORD, SEVERAL, Claim, altered, claim_about, is_true, plain_wording
+from tests.world.sketch.script import Script, as_json, write_script
 
 COUNT = 120
 TRIES = 50

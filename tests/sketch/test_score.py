@@ -12,8 +12,6 @@ import pytest
 
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_moment_benchmark
-from kinodex.sketch.scenes import THING_NAMES, Group, Scene, TitleCard
-from kinodex.sketch.script import write_script
 from tests.sketch.captions import (
     SEVERAL,
     Claim,
@@ -28,6 +26,8 @@ from tests.sketch.captions import (
 from tests.sketch.score import load_towers, score
 from tests.sketch.score_story import EVERY_S, _ranked, frames_with, score_story
 from tests.sketch.searches import main, read_films, write_searches
+from tests.world.sketch.scenes import THING_NAMES, Group, Scene, TitleCard
+from tests.world.sketch.script import write_script
 from tests.world.story import write_story
 
 pytestmark = pytest.mark.slow

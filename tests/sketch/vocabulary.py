@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinodex.sketch import scenes
+from tests.world.sketch import scenes
 
 # fmt: off
 THINGS: dict[str, tuple[str, ...]] = {

@@ -25,12 +25,12 @@ from kinodex.jobs.models import ModelChoice
 from kinodex.pipeline.decoding.stream import COMMENT, DRAWN
 from kinodex.pipeline.video_writer import encode_video
 from kinodex.requests import Ask
-from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX
 from tests.support.extracts import EYES, LEAST_S, STEP_S, sights_of
 from tests.support.servers.chat_server import SEES, ChatServer
 from tests.support.servers.rules_prompt import read
 from tests.support.world.observer import Eyes
 from tests.support.world.sights import Errors, Sight, Stage, facts_of
+from tests.world.sketch.script import FPS, HEIGHT_PX, WIDTH_PX
 from tests.world.story import as_json, draw_frames, subtitles, write_story
 
 FILM_S = 30.0

@@ -28,9 +28,9 @@ from kinodex.pipeline.errors import PipelineError
 from kinodex.pipeline.images import rgb_scaler
 from kinodex.pipeline.source import Source
 from kinodex.pipeline.subtitles.lines import read_subtitles, subtitle_lines
-from kinodex.sketch.render import render_film
-from kinodex.sketch.script import write_script
 from tests.support.ffmpeg import MADE, make, small_pictures
+from tests.world.sketch.render import render_film
+from tests.world.sketch.script import write_script
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCES = ROOT / "tests" / "data" / "decoded.txt"

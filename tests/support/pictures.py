@@ -14,6 +14,7 @@ from typing import Any
 
 from tests.support.libraries.viewer_library import chromium, served
 from tests.support.servers.serve_server import Client, serving
+from tests.world.benchmark import SKETCHES
 
 QUESTION = "What appears right after the red shoes in the city?"
 OPTIONS = ["a yellow robot", "a black bicycle", "a white drum", "an orange fish"]
@@ -44,7 +45,7 @@ def make_library(folder: Path, hours: float, seed: int) -> Path:
     from kinodex.jobs.ingest.config import IngestConfig
     from kinodex.jobs.ingest.run import run_ingest
     from kinodex.pipeline.sources import list_sources
-    from kinodex.sketch.films import write_films
+    from tests.world.sketch.films import write_films
 
     write_films(folder / "films", hours=hours, seed=seed)
     run_ingest(IngestConfig(space="builtin"), list_sources([str(folder / "films")]), str(folder / "library"))
@@ -106,7 +107,7 @@ def main(out: Path) -> None:
         chosen = [word for agent in AGENTS for word in ("--agent", agent)]
         given = [library, "--annotations", short / "films", "--out", run, "--traces", *chosen]
         program = "from kinodex.cli.main import main; main()"
-        subprocess.run([sys.executable, "-c", program, "eval", "run", "sketch", *map(str, given)], check=True)
+        subprocess.run([sys.executable, "-c", program, "eval", "run", SKETCHES, *map(str, given)], check=True)
         with serving([library], short / "traces") as client:
             client.wait(client.ask(QUESTION, options=OPTIONS, videos=[FILM]))
             with chromium() as browser:

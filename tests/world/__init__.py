@@ -1,4 +1,4 @@
 """The drawn world of the tests: story films of which everything is known, and questions about them.
 
-Films of shots that are drawn by themselves are in `kinodex/sketch`, for the demo.
+Films of shots that are drawn by themselves are in `sketch`.
 """

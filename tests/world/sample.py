@@ -12,9 +12,9 @@ from rich.progress import Progress
 
 from kinodex.jobs.errors import UsageError
 from kinodex.output import error_console, say
-from kinodex.sketch.films import Drawn, draw_shots, write_films
-from kinodex.sketch.render import OnFrame
 from tests.world import story, story_questions
+from tests.world.sketch.films import Drawn, draw_shots, write_films
+from tests.world.sketch.render import OnFrame
 
 Form = Literal["story", "shuffled", "independent"]
 """A story; its shots in random order; or shots that are drawn independently of each other."""

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from kinodex.sketch.places import draw_place
-from kinodex.sketch.render import OnFrame, Pixels, encode_frames
-from kinodex.sketch.scenes import (
+from tests.world.sketch.places import draw_place
+from tests.world.sketch.render import OnFrame, Pixels, encode_frames
+from tests.world.sketch.scenes import (
     CARD_PAINTS,
     COLOUR_NAMES,
     PLACE_NAMES,
@@ -26,8 +26,8 @@ from kinodex.sketch.scenes import (
     draw_card,
     with_article,
 )
-from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, SpokenLine, subrip
-from kinodex.sketch.things import FLYING, sprite
+from tests.world.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, SpokenLine, subrip
+from tests.world.sketch.things import FLYING, sprite
 
 # The parts that the world's things play in a story, and the words that are written and spoken in one: `words.toml`.
 

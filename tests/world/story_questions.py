@@ -9,9 +9,9 @@ from itertools import pairwise
 from random import Random
 from typing import Literal
 
-from kinodex.sketch.questions import OPTIONS, question_count
-from kinodex.sketch.scenes import NUMBERS, TITLE_WORDS, WHERE, with_article
 from tests.world import story
+from tests.world.sketch.questions import OPTIONS, question_count
+from tests.world.sketch.scenes import NUMBERS, TITLE_WORDS, WHERE, with_article
 
 Needs = Literal["pictures", "text", "words", "both"]
 TURNS: tuple[Needs, ...] = ("pictures", "text", "pictures", "words", "both")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kinodex.sketch.scenes import NUMBERS
 from tests.sketch.vocabulary import PLACES
+from tests.world.sketch.scenes import NUMBERS
 
 Script = dict[str, Any]
 Row = dict[str, Any]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kinodex.jobs.errors import UsageError
-from kinodex.sketch.script import FPS
 from tests.world.sample import FORMS, Form, main, sample
+from tests.world.sketch.script import FPS
 
 
 @pytest.mark.parametrize("form", FORMS)

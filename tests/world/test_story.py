@@ -12,8 +12,8 @@ import av
 import numpy as np
 import pytest
 
-from kinodex.sketch.scenes import TitleCard
-from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX
+from tests.world.sketch.scenes import TitleCard
+from tests.world.sketch.script import FPS, HEIGHT_PX, WIDTH_PX
 from tests.world.story import (
     ACTORS,
     ASPECT,

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from kinodex.sketch.scenes import NUMBERS, TitleCard
 from tests.world import story_questions
+from tests.world.sketch.scenes import NUMBERS, TitleCard
 from tests.world.story import (
     PASSERS,
     Event,

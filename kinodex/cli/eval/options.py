@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 BenchmarkArgument = Annotated[
-    str, typer.Argument(help="A benchmark's name, such as egoschema, lvbench or sketch, or FILE.py:NAME.")
+    str, typer.Argument(help="A benchmark's name, such as egoschema, lvbench or own, or FILE.py:NAME.")
 ]
 MapOption = Annotated[
     Path | None, typer.Option("--map", exists=True, help="CSV or JSON: the library's names for the videos.")

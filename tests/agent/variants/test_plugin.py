@@ -27,6 +27,7 @@ from tests.support.command import Kinodex
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 from tests.support.runs.eval_runs import OWN_AGENT, caption_library, write_questions
 from tests.support.servers.chat_server import ChatServer
+from tests.world.benchmark import SKETCHES
 
 ANSWER = {"bears": True, "action": "answer", "option": "A", "answer": "red", "evidence": [1]}
 OWN = '''
@@ -165,7 +166,7 @@ def test_what_goes_wrong_in_a_file_comes_through_with_its_line(
         find_variant(str(own))  # it is not taken for loaded
     own.write_text(OWN.replace("    while True", "    raise ValueError('boom')\n    while True", 1))
     out = own.with_name("run")
-    files = ("sketch", place / "library", "--annotations", place / "questions.jsonl", "--out", out, "--no-page")
+    files = (SKETCHES, place / "library", "--annotations", place / "questions.jsonl", "--out", out, "--no-page")
     done = kinodex("eval", *files, "--agent", own, "--no-controls", *at(server))
     errors = [each.error or "" for each in read_results(out) if each.contender == "first-lines"]
     assert errors and all("boom" in error and "first.py, line" in error for error in errors), done

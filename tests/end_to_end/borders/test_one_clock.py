@@ -14,12 +14,12 @@ import pytest
 
 import kinodex
 from kinodex.index.library import Library
-from kinodex.sketch.render import render_film
-from kinodex.sketch.script import write_script
 from tests.support.command import Kinodex, json_of
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.servers.mcp_client import call, use_tools
 from tests.support.servers.serve_server import Client, serving
+from tests.world.sketch.render import render_film
+from tests.world.sketch.script import write_script
 
 FILM_S = 40.0
 START_S = 4001.4

@@ -20,6 +20,7 @@ from tests.support.command import Kinodex, Ran
 from tests.support.servers.chat_server import Behaviour, failing
 from tests.support.servers.files import serve_folder
 from tests.support.servers.rule_server import MODEL, Rules, RuleServer
+from tests.world.benchmark import SKETCHES
 
 USER, PASSWORD, TOKEN, KEY = "marked-user-11", "marked-password-22", "marked-token-33", "marked-key-44"
 LOGIN = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
@@ -112,7 +113,7 @@ def use_endpoint(session: Session, server: QuotingServer, library: Path, questio
     """Ask, evaluate, examine and caption by an endpoint that answers, and by one that refuses and quotes."""
     endpoint = ("--base-url", with_user(server.base_url))
     model = ("--model", MODEL, *endpoint)
-    benchmark = ("eval", "run", "sketch", library, "--annotations", questions, *model, "--max-errors", 100, "--no-page")
+    benchmark = ("eval", "run", SKETCHES, library, "--annotations", questions, *model, "--max-errors", 100, "--no-page")
     for refused in ("", None):
         server.refused = refused
         session("ask", library, "What happens?", *model, "--agent", "eea", "--trace", f"{refused}.jsonl", code=None)

@@ -34,6 +34,7 @@ from kinodex.jobs.eval.solve import make_solver
 from kinodex.jobs.models import ModelChoice
 from tests.support.libraries.agent_library import ScriptedModel, embed_words, explorer, film, make_library
 from tests.support.runs.eval_runs import FILMS, write_questions
+from tests.world.benchmark import SKETCHES
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +64,7 @@ def evaluate(folder: Path, out: Path) -> None:
     library = Library.open(str(folder / "library"))
     entered = parse_contenders(["eea", "vca"], has_language=False)
     setting = RunContext(library.uri, ModelChoice(), Budget(rounds=2))
-    plan, items = make_plan(RunRequest("sketch", folder / "questions.jsonl", entered), setting)
+    plan, items = make_plan(RunRequest(SKETCHES, folder / "questions.jsonl", entered), setting)
     run(plan, items, slowly(library), out, RunOptions(items=3))
 
 

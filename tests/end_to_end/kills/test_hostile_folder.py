@@ -17,6 +17,7 @@ import pytest
 
 from kinodex.index.library import Library
 from tests.support.servers.ray_node import environment
+from tests.world.benchmark import SKETCHES
 
 pytestmark = pytest.mark.slow
 OURS = ("agent", "index", "jobs", "kinodex", "pipeline")
@@ -100,7 +101,7 @@ COMMAND_LINES: dict[str, tuple[object, ...]] = {
     "maintain": ("{library}",),
     "doctor": (),
     "ask": ("{library}", QUESTION, "--video", "film-01"),
-    "eval": ("sketch", "{library}", "--annotations", "{films}/questions.jsonl", "--out", "made", *EVALUATED),
+    "eval": (SKETCHES, "{library}", "--annotations", "{films}/questions.jsonl", "--out", "made", *EVALUATED),
     "export": ("clips", "{library}", "cut", "--video", "film-01", "--from", 1, "--to", 2, "--exact"),
     "no-such-command": (),
     "serve": ("{library}", "--port", 0, "--no-browser"),

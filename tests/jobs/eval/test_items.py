@@ -21,6 +21,7 @@ from kinodex.jobs.eval.video_names import match_videos
 from tests.support.command import Kinodex, bad
 from tests.support.libraries import benchmark_files as kit
 from tests.support.runs.eval_runs import FILMS, caption_library
+from tests.world.benchmark import SKETCHES
 
 KINDS = ("kite", "lamp")
 
@@ -42,7 +43,7 @@ def questions(folder: Path, films: Sequence[str] = FILMS) -> Path:
         for film in films
         for number in range(4)
     ]
-    return kit.published(folder, "sketch", *rows)
+    return kit.published(folder, SKETCHES, *rows)
 
 
 def ids_of(name: str, path: Path, only: Sequence[str], ids: Path | None = None) -> list[str]:
@@ -72,7 +73,7 @@ def test_values_of_a_group_are_joined_by_or_and_groups_by_and(only: list[str], f
 @pytest.mark.slow
 def test_a_run_asks_the_part_and_its_report_names_it(kinodex: Kinodex, library: Path, tmp_path: Path):
     path, out = questions(tmp_path, (*FILMS, "lost")), tmp_path / "run"
-    command = ("eval", "sketch", library, "--annotations", path, "--out", out, "--no-page", *RANDOM)
+    command = ("eval", SKETCHES, library, "--annotations", path, "--out", out, "--no-page", *RANDOM)
     ran = kinodex(*command, "--only", "kind=lamp")
     assert ran.code == 0, ran
     assert "6 of 16 questions about 3 videos; part: kind = lamp" in ran.out
@@ -101,11 +102,11 @@ def test_what_no_question_has_is_refused_with_what_there_is(tmp_path: Path) -> N
     ):
         ids.write_bytes(listed or b"")
         with pytest.raises(UsageError) as refused:
-            ids_of("sketch", of_films if listed and b"harbor" in listed else path, only, ids if listed else None)
+            ids_of(SKETCHES, of_films if listed and b"harbor" in listed else path, only, ids if listed else None)
         assert says in str(refused.value)
     rows = [kit.sketch_row(str(number), kind=f"kind-{number:02}") for number in range(40)]
     with pytest.raises(UsageError, match=r"kind-00, kind-01, .*kind-11 and 28 more"):
-        ids_of("sketch", kit.published(tmp_path, "sketch", *rows), ["kind=none"])
+        ids_of(SKETCHES, kit.published(tmp_path, SKETCHES, *rows), ["kind=none"])
     with pytest.raises(UsageError, match="these questions have no groups"):
         ids_of("own", kit.published(tmp_path, "own"), ["category=x"])
 

@@ -32,6 +32,7 @@ from tests.support.models.tiny_models import TINY, write_model
 from tests.support.runs.eval_runs import OWN_AGENT, asked, at, command, write_questions
 from tests.support.runs.solved_runs import item, plan_of
 from tests.support.servers.chat_server import ChatServer
+from tests.world.benchmark import SKETCHES
 
 # Specs of agents parsed into systems, with ablations and controls.
 
@@ -105,7 +106,7 @@ def two_spaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def space_command(two_spaces: Path, out: Path, *options: object) -> tuple[object, ...]:
-    asked = ("eval", "sketch", two_spaces / "library", "--annotations", two_spaces / "questions.jsonl", "--out", out)
+    asked = ("eval", SKETCHES, two_spaces / "library", "--annotations", two_spaces / "questions.jsonl", "--out", out)
     return (*asked, "--no-controls", "--no-page", *options)
 
 

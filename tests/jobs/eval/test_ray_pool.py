@@ -21,6 +21,7 @@ from kinodex.jobs.models import ModelChoice
 from tests.support.runs.eval_runs import OWN_AGENT, caption_library, write_questions
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.ray_node import RayCluster, kill, named
+from tests.world.benchmark import SKETCHES
 
 pytest.importorskip("ray")
 
@@ -59,7 +60,7 @@ def evaluate(place: Path, out: Path, choice: ModelChoice, *, ray: bool) -> dict[
     from kinodex.jobs.eval.solvers import ray_solver
 
     setting = RunContext(str(place / "library"), choice, Budget())
-    plan, items = make_plan(RunRequest("sketch", place / "questions.jsonl", READERS), setting)
+    plan, items = make_plan(RunRequest(SKETCHES, place / "questions.jsonl", READERS), setting)
     who_asks = ray_solver(setting, 1, None) if ray else open_solver(setting)
     run(plan, items, who_asks, out, RunOptions(items=3))
     timeless = [

@@ -59,7 +59,6 @@ longtvqa-plus | 7 of s05e06: What does Amy hold ? [a kite / a drum / a ladder / 
   in s05e06_seg02_clip_15; season: s05
 own | 1 of film-01.mp4: What is on the roof? [a kite / a drum / a ladder] -> 1
 own-open | 1 of film-01.mp4: What is on the roof? [] -> A drum.
-sketch | film-01-001 of film-01.mp4: What appears first? [a cat / a kite / a bird] -> 1 at 3.5-8; kind: first
 """
 """The made-up row of every benchmark as it is read; see `shown`."""
 
@@ -80,14 +79,14 @@ GONE = object()
 IDS = {
     **dict.fromkeys(("nextqa", "cg-bench", "longtvqa"), "qid"),
     **dict.fromkeys(("longvideobench", "own", "own-open"), "id"),
-    **dict.fromkeys(("video-mme", "video-mme-v2", "sketch"), "question_id"),
+    **dict.fromkeys(("video-mme", "video-mme-v2"), "question_id"),
     "minerva": "key",
     "mmbench-video": "index",
 }
 """The field of a row that is the id of its question."""
+RANGES = [[3.5, 8.0], [20.0, 22.0]]
 SAME = "options A and B and C and D have the same text"
 TWICE = {"options": ["US", "us", "a drum", "a drum"]}
-RANGES = [[3.5, 8.0], [20.0, 22.0]]
 
 # A benchmark, the changes of its made-up row, a part of the item that is read (None: none), and of what is noted.
 CASES: tuple[tuple[str, Row, str | None, str], ...] = (
@@ -165,15 +164,7 @@ CASES: tuple[tuple[str, Row, str | None, str], ...] = (
     ("own", {"options": list(map(str, [*range(29), 0])), "answer": "28"}, None, "got 30 options"),
     ("own-open", {"options": ["a"]}, None, "options: "),
     ("own-open", {"answer": "\udcff"}, None, "answer: "),
-    (
-        "sketch",
-        {"needs": "both", "ranges": RANGES, "evidence": RANGES[0]},
-        "3.5-8, 20-22; kind: first; needs: both",
-        "",
-    ),
-    ("sketch", {"answer": 3}, None, "answer: got 3; there are 3 options, counted from 0"),
-    ("sketch", {"evidence": [8.0, 3.5]}, None, "evidence: got 8.0 to 3.5; it is a start and a later end in seconds"),
-    ("sketch", {"options": ["a cat", " "]}, None, "an option is empty; every option needs some text"),
+    ("own", {"options": ["a cat", " "], "answer": "a cat"}, None, "an option is empty; every option needs some text"),
 )
 
 # A question in a row of LVBench, and the same of it.
@@ -351,10 +342,10 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
                 read_benchmark(name, path)
     for name, other in (
         ("nextqa", "intentqa"),
-        ("lvbench", "sketch"),
+        ("lvbench", "own"),
         ("video-mme", "egoschema"),
         ("longtvqa-plus", "longvideobench"),
-        ("sketch", "lvbench"),
+        ("own", "lvbench"),
     ):
         with pytest.raises(UsageError):
             read_benchmark(name, kit.published(tmp_path, other))

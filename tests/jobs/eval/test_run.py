@@ -42,6 +42,7 @@ from tests.support.libraries.agent_library import ScriptedModel, environment_of,
 from tests.support.runs.eval_runs import ALL, ANSWER, FILMS, asked, at, caption_library, command, write_questions
 from tests.support.runs.solved_runs import answer, item, plan_of, write_run
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing
+from tests.world.benchmark import SKETCHES
 
 # `kinodex eval run`: every question is asked of every contender once, whatever ends the run in between.
 
@@ -539,15 +540,15 @@ FILM = ("harbour",)
 def test_a_run_from_python_is_the_run_of_the_command(tmp_path: Path) -> None:
     caption_library(tmp_path / "library", FILM)
     questions, out = write_questions(tmp_path, FILM), tmp_path / "run"
-    report = evaluate(tmp_path / "library", "sketch", questions, out, agents=["random"], controls=False, limit=3)
+    report = evaluate(tmp_path / "library", SKETCHES, questions, out, agents=["random"], controls=False, limit=3)
     assert [(each.name, each.accuracy.questions) for each in report.standings] == [("random", 3)]
     assert report.complete
     assert (out / "report.json").read_bytes() == as_json(report)
     assert len(read_run(out).records) == 3
-    again = evaluate(tmp_path / "library", "sketch", questions, out, agents=["random"], controls=False, limit=3)
+    again = evaluate(tmp_path / "library", SKETCHES, questions, out, agents=["random"], controls=False, limit=3)
     assert again == report
     with pytest.raises(UsageError, match="holds another run"):
-        evaluate(tmp_path / "library", "sketch", questions, out, agents=["random"], controls=False)
+        evaluate(tmp_path / "library", SKETCHES, questions, out, agents=["random"], controls=False)
 
 
 def test_an_endpoint_that_nobody_reaches_is_an_error_however_few_are_asked(

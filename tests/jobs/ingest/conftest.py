@@ -9,11 +9,11 @@ import pytest
 
 from kinodex.index.library import Library
 from kinodex.jobs.ingest.worker import SPLIT_FROM_BYTES
-from kinodex.sketch.render import render_film
-from kinodex.sketch.script import write_script
 from tests.support.house.once import made_once
 from tests.support.libraries.corpus import ingest, make_corpus
 from tests.support.libraries.random_library import SETTINGS, fingerprint
+from tests.world.sketch.render import render_film
+from tests.world.sketch.script import write_script
 
 
 @pytest.fixture(scope="session")

@@ -25,8 +25,6 @@ from kinodex.jobs.ingest.reports import Progress
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.source import Source
 from kinodex.pipeline.sources import list_sources
-from kinodex.sketch.render import render_film
-from kinodex.sketch.script import write_script
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.corpus import assert_same, counts, draw_film, ingest
 from tests.support.libraries.random_library import WHEN
@@ -36,6 +34,8 @@ from tests.support.processes import ending_process
 from tests.support.servers.files import serve_folder
 from tests.support.servers.ray_node import ingest as begin
 from tests.support.servers.ray_node import log_of, named
+from tests.world.sketch.render import render_film
+from tests.world.sketch.script import write_script
 
 SMALL: dict[str, Any] = {"space": "builtin", "workers": 1}
 

@@ -11,10 +11,10 @@ import pytest
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.sources import list_sources
-from kinodex.sketch.questions import write_questions
-from kinodex.sketch.render import render_film
-from kinodex.sketch.script import subtitles, write_script
 from tests.support.models.training_model import tiny_master, words_tokenizer
+from tests.world.sketch.questions import write_questions
+from tests.world.sketch.render import render_film
+from tests.world.sketch.script import subtitles, write_script
 
 
 @pytest.fixture(scope="session")

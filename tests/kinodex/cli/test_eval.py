@@ -13,6 +13,7 @@ from tests.support.command import Kinodex, bad
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.text_library import text_library, text_video_id
 from tests.support.runs.eval_runs import FILMS, caption_library
+from tests.world.benchmark import SKETCHES
 
 
 def test_check_counts_and_lists(kinodex: Kinodex, tmp_path: Path) -> None:
@@ -33,10 +34,10 @@ def test_check_counts_and_lists(kinodex: Kinodex, tmp_path: Path) -> None:
 
 
 def test_check_uses_a_map(kinodex: Kinodex, tmp_path: Path) -> None:
-    kit.published(tmp_path, "sketch")
+    kit.published(tmp_path, SKETCHES)
     (tmp_path / "map.csv").write_text("film-01.mp4,mine\n")
     text_library(tmp_path / "library", {"mine": [(0.0, 5.0, "a cat")], "yours": [(0.0, 5.0, "a cat")]})
-    arguments = ("eval", "check", "sketch", tmp_path, tmp_path / "library", "--json")
+    arguments = ("eval", "check", SKETCHES, tmp_path, tmp_path / "library", "--json")
     assert json.loads(kinodex(*arguments).out)["library"]["found"] == 0
     assert json.loads(kinodex(*arguments, "--map", tmp_path / "map.csv").out)["library"]["found"] == 1
 
@@ -63,12 +64,12 @@ def questions(folder: Path, films: Sequence[str] = FILMS) -> Path:
         for film in films
         for number in range(4)
     ]
-    return kit.published(folder, "sketch", *rows)
+    return kit.published(folder, SKETCHES, *rows)
 
 
 @pytest.mark.slow
 def test_check_counts_the_part(kinodex: Kinodex, library: Path, tmp_path: Path):
-    command = ("eval", "check", "sketch", questions(tmp_path, (*FILMS, "lost")), library, "--only", "kind=kite")
+    command = ("eval", "check", SKETCHES, questions(tmp_path, (*FILMS, "lost")), library, "--only", "kind=kite")
     ran = kinodex(*command)
     assert "part: kind = kite" in ran.out
     assert "8 questions about 4 videos" in ran.out

@@ -11,6 +11,7 @@ import pytest
 
 from kinodex.index.named_files import NotTaken, read_bytes
 from tests.support.command import Kinodex, bad
+from tests.world.benchmark import SKETCHES
 
 ENDPOINT = ("--model", "m", "--base-url", "http://127.0.0.1:1/v1")
 COMMANDS: dict[str, tuple[object, ...]] = {
@@ -40,7 +41,7 @@ def test_a_device_is_refused_unread(name: str, kinodex: Kinodex, library: Path, 
         bad(kinodex, "search", library, "--image", file, code=2, says="is no file, but a device")
     elif name == "ids.txt":
         questions = films / "questions.jsonl"
-        bad(kinodex, "eval", "check", "sketch", questions, "--ids", file, code=2, says="is no file")
+        bad(kinodex, "eval", "check", SKETCHES, questions, "--ids", file, code=2, says="is no file")
     else:
         bad(kinodex, *command(name, library, films, file), code=2, says="is no file, but a device")
 

@@ -24,6 +24,7 @@ from tests.support.runs.eval_runs import caption_library, write_questions
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.looking_server import looking_server
 from tests.support.servers.serve_server import Client, serving
+from tests.world.benchmark import SKETCHES
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +57,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("evaluated")
     library = caption_library(folder / "library", ("harbour", "orchard"))
     questions = write_questions(folder, ("harbour", "orchard"), 2)
-    command = ["eval", "sketch", library.uri, "--annotations", str(questions), "--out", str(folder / "run")]
+    command = ["eval", SKETCHES, library.uri, "--annotations", str(questions), "--out", str(folder / "run")]
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit, match="0"):
         patch.setenv("KINODEX_CACHE", str(folder / "cache"))
         patch.setattr(sys, "argv", ["kinodex", *command, "--agent", "uniform", "--traces"])

@@ -13,10 +13,10 @@ from kinodex.pipeline.errors import WrongModel
 from kinodex.pipeline.models.boxes import Box, Detection
 from kinodex.pipeline.models.detector import load_detector
 from kinodex.pipeline.models.tracks import find_tracks
-from kinodex.sketch.render import _shift
-from kinodex.sketch.scenes import Scene, lay_out
-from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, Script, write_script
 from tests.support.models import stage_models as stage_kit
+from tests.world.sketch.render import _shift
+from tests.world.sketch.scenes import Scene, lay_out
+from tests.world.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, Script, write_script
 
 LABELS = ("cat", "red kite")
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from tests.support.archives.read import AGENTS, SERVER, trace_name
 from tests.support.servers.rule_server import MODEL, Rules, RuleServer
+from tests.world.benchmark import SKETCHES
 
 FILM = "film-01"
 CACHE_FILE = "replies.sqlite"
@@ -43,7 +44,8 @@ def make(folder: Path) -> None:
         kinodex(folder, "add", "captions", "library", *AT_SERVER)
         for agent in AGENTS:
             ask(folder, questions[1], agent, *AT_SERVER, "--trace", f"{trace_name(agent)}.jsonl")
-    run = ("eval", "run", "sketch", "library", "--annotations", "films/questions.jsonl", "--out", "run", "--no-page")
+    shutil.copy(SKETCHES, folder / "sketch.py")
+    run = ("eval", "run", "sketch.py", "library", "--annotations", "films/questions.jsonl", "--out", "run", "--no-page")
     kinodex(folder, *run, "--agent", "eea", "--agent", "uniform")
     (folder / "cache" / CACHE_FILE).rename(folder / CACHE_FILE)
 

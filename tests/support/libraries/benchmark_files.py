@@ -10,6 +10,7 @@ from typing import Any
 
 from kinodex.jobs.eval.benchmarks import read_benchmark
 from kinodex.jobs.eval.items import Benchmark, Item
+from tests.world.benchmark import SKETCHES
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -163,7 +164,8 @@ def _by_id(path: Path, rows: Rows) -> None:
     write_json(path, {row["q_uid"]: row for row in rows})
 
 
-PUBLISHED: Mapping[str, tuple[str, Callable[[Path, Rows], None], Callable[..., dict[str, Any]]]] = {
+Form = tuple[str, Callable[[Path, Rows], None], Callable[..., dict[str, Any]]]
+PUBLISHED: Mapping[str, Form] = {
     "egoschema": ("subset_anno.json", _by_id, ego_row),
     "egoschema-full": ("questions.json", write_json, ego_row),
     "nextqa": ("val.csv", write_csv, nextqa_row),
@@ -181,14 +183,14 @@ PUBLISHED: Mapping[str, tuple[str, Callable[[Path, Rows], None], Callable[..., d
     "longtvqa-plus": ("LongTVQA_plus_val.json", write_json, longtvqa_row),
     "own": ("questions.jsonl", write_lines, own_row),
     "own-open": ("questions.jsonl", write_lines, own_open_row),
-    "sketch": ("questions.jsonl", write_lines, sketch_row),
 }
 """By name: how its file is called, how it is written, and a row of it to change."""
+FILES: Mapping[str, Form] = {**PUBLISHED, SKETCHES: ("questions.jsonl", write_lines, sketch_row)}
 
 
 def published(folder: Path, name: str, *rows: Mapping[str, Any]) -> Path:
     """Writes a benchmark's file of these rows, or of one made-up row, and gives its path."""
-    file, write, row = PUBLISHED[name]
+    file, write, row = FILES[name]
     write(folder / file, rows or [row()])
     return folder / file
 

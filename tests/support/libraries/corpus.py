@@ -19,8 +19,8 @@ from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.reports import IngestReport
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.sources import list_sources
-from kinodex.sketch.render import draw_frames, encode_frames
-from kinodex.sketch.script import FPS, write_script
+from tests.world.sketch.render import draw_frames, encode_frames
+from tests.world.sketch.script import FPS, write_script
 
 FILM_S = 4.0
 NO_VERSIONS: Mapping[str, str] = MappingProxyType({})

@@ -23,7 +23,6 @@ from kinodex.jobs.add.stages import Shots
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.sources import list_sources
-from kinodex.sketch.films import write_films
 from tests.support.libraries.random_library import (
     OTHER_DIM,
     add_stage,
@@ -35,6 +34,7 @@ from tests.support.libraries.random_library import (
     vectors_of,
     voice,
 )
+from tests.world.sketch.films import write_films
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "libraries"
 

@@ -14,8 +14,8 @@ from kinodex.index.library import Library
 from kinodex.index.rows import SpeechRow
 from kinodex.index.spaces.load import load_text_tower
 from kinodex.jobs.known_answers import KnownQuestion, read_known
-from kinodex.sketch.script import SpokenLine
 from tests.support.models.stage_models import library_of
+from tests.world.sketch.script import SpokenLine
 
 SECONDS = {"harbour": 45.0, "orchard": 30.0}
 """The films; the first has a narrator."""
@@ -64,9 +64,9 @@ def open_sketches(folder: Path) -> SketchLibrary:
 
 def _draw(folder: Path) -> dict[str, tuple[SpokenLine, ...]]:
     """Draw the films, write their questions beside the folder; returns the lines spoken in each film."""
-    from kinodex.sketch.questions import write_questions
-    from kinodex.sketch.render import render_film
-    from kinodex.sketch.script import write_script
+    from tests.world.sketch.questions import write_questions
+    from tests.world.sketch.render import render_film
+    from tests.world.sketch.script import write_script
 
     folder.mkdir(parents=True)
     rows, lines = [], {}

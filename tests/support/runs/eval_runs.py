@@ -10,6 +10,7 @@ from kinodex.index.library import Library
 from kinodex.jobs.eval.folder import ANSWERS
 from tests.support.libraries.text_library import text_library
 from tests.support.servers.chat_server import ChatServer
+from tests.world.benchmark import SKETCHES
 
 FILMS = ("harbour", "orchard", "desert")
 EACH = 4
@@ -58,7 +59,7 @@ ALL = {f"{film}-{number}" for film in FILMS for number in range(EACH)}
 
 def command(place: Path, out: Path, *options: object) -> tuple[object, ...]:
     questions = place / "questions.jsonl"
-    return ("eval", "sketch", place / "library", "--annotations", questions, "--out", out, "--no-page", *options)
+    return ("eval", SKETCHES, place / "library", "--annotations", questions, "--out", out, "--no-page", *options)
 
 
 def at(server: ChatServer, folder: Path, **settings: object) -> tuple[object, ...]:

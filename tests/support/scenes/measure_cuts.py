@@ -92,8 +92,8 @@ def true_cuts(video: VideoRow, folder: Path | None) -> list[True_]:
     note = folder / f"{path.stem}.cuts.json"
     if note.exists():
         return [(begin_s, end_s) for begin_s, end_s in json.loads(note.read_text(encoding="utf-8"))]
-    from kinodex.sketch.render import FADE_FRAMES
-    from kinodex.sketch.script import FPS as DRAWN_FPS
+    from tests.world.sketch.render import FADE_FRAMES
+    from tests.world.sketch.script import FPS as DRAWN_FPS
 
     script = json.loads((folder / f"{path.stem}.script.json").read_text(encoding="utf-8"))
     fade_s = {"cut": 0.0}

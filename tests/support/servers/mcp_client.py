@@ -24,11 +24,11 @@ from kinodex.index.rows import SpeechRow
 from kinodex.mcp.ask_tool import AskOptions, answer_here
 from kinodex.mcp.replies import TEXT_BYTES
 from kinodex.mcp.server import make_server
-from kinodex.sketch.render import render_film
-from kinodex.sketch.script import FPS, write_script
 from tests.support.libraries.random_library import add_stage
 from tests.support.models.stage_models import library_of
 from tests.world.rules.model import RuleBasedModel
+from tests.world.sketch.render import render_film
+from tests.world.sketch.script import FPS, write_script
 
 TOOLS = {"videos", "overview", "search", "ground", "frames", "lines", "captions", "chapters", "detections", "ask"}
 SAID = ((1.0, 3.0, "Good morning."), (4.0, 6.0, "Listen well: the code word is summer."), (8.0, 9.0, "Goodbye."))

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from kinodex.index.spaces.load import load_image_tower, load_text_tower
-from kinodex.sketch.scenes import COLOUR_NAMES, NUMBERS, PLACE_NAMES, THING_NAMES, TITLE_WORDS
 from tests.sketch.vocabulary import PLACES, plural
+from tests.world.sketch.scenes import COLOUR_NAMES, NUMBERS, PLACE_NAMES, THING_NAMES, TITLE_WORDS
 
 Floats = NDArray[np.float64]
 SEEN = 3.7

@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.sketch.scenes import NUMBERS
 from tests.sketch.vocabulary import COLOURS, NIGHT, PLACE_NOUNS, PLACES, THINGS, plural
+from tests.world.sketch.scenes import NUMBERS
 
 FILLER = re.compile(r"^(?:an?|and|any|are|as|at|by|for|from|in|is|it|its|of|on|or|over|that|the|there|this|to|with)$")
 THING_WEIGHT = 2.0

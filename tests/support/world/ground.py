@@ -43,15 +43,15 @@ from kinodex.index.kinds import QUOTED_KINDS
 from kinodex.index.library import Library
 from kinodex.index.rows import StoredFrame, VideoRow
 from kinodex.jobs.errors import UsageError
-from kinodex.sketch.script import FPS
 from tests.support.world import curves
 from tests.support.world.inference import AFTER_S
 from tests.support.world.observer import Eyes, InProcess, Observer
 from tests.support.world.sights import ERRING, PERFECT, Errors, Stage
 from tests.world.sample import sample
+from tests.world.sketch.script import FPS
 
 ROOT = Path(__file__).resolve().parents[3]
-CODE = ("agent/**/*.py", "agent/**/*.jinja", "index/search/*.py", "kinodex/sketch/*.py", "tests/support/world/*.py")
+CODE = ("agent/**/*.py", "agent/**/*.jinja", "index/search/*.py", "tests/world/sketch/*.py", "tests/support/world/*.py")
 EYES: Mapping[str, Errors] = {"perfect": PERFECT, "erring": ERRING}
 SPOKEN = ("words", "both")
 """The needs of questions that a spoken line answers, alone or with pictures."""

@@ -15,8 +15,8 @@ from functools import cached_property
 from itertools import pairwise
 
 from kinodex.agent.protocol.question import Question
-from kinodex.sketch.scenes import NUMBERS, WHERE
 from tests.support.world.sights import GROUND, Heard, Sight
+from tests.world.sketch.scenes import NUMBERS, WHERE
 from tests.world.story import ACTORS
 
 # fmt: off

@@ -32,7 +32,6 @@ from kinodex.agent.protocol.reply import R
 from kinodex.agent.protocol.request import Request
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import VideoRow
-from kinodex.sketch.scenes import WHERE
 from tests.support.servers.chat_server import Behaviour, calling
 from tests.support.servers.rules_prompt import Asked, Frame, Part, read
 from tests.support.servers.rules_tools import clips
@@ -61,6 +60,7 @@ from tests.support.world.sights import (
     seen_with_errors,
     told,
 )
+from tests.world.sketch.scenes import WHERE
 
 AT_BORDER_S = 0.1
 """Segments are named to a tenth of a second."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
-from kinodex.sketch.scenes import COLOUR_NAMES, PLACE_NAMES, THING_NAMES
-from kinodex.sketch.script import FPS
+from tests.world.sketch.scenes import COLOUR_NAMES, PLACE_NAMES, THING_NAMES
+from tests.world.sketch.script import FPS
 from tests.world.story import (
     ACTORS,
     CUES,

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from kinodex.index.times import cue_clock
-from kinodex.sketch import scenes
+from tests.world.sketch import scenes
 
 FPS = 12
 WIDTH_PX, HEIGHT_PX = 640, 360

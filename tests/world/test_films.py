@@ -1,4 +1,4 @@
-"""Films of shots that are drawn by themselves, as `kinodex demo` has them."""
+"""Films of shots that are drawn by themselves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.sketch.films import write_films
+from tests.world.sketch.films import write_films
 
 
 def test_films_come_with_scripts_questions_and_subtitles(films: Path) -> None:

@@ -9,11 +9,11 @@ import av
 import numpy as np
 import pytest
 
-from kinodex.sketch.questions import FilmQuestion, write_questions
-from kinodex.sketch.render import draw_frames
-from kinodex.sketch.scenes import COLOUR_NAMES, NUMBERS, THING_NAMES, Group, Scene, TitleCard
-from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, Script, Shot, subtitles, write_script
 from tests.sketch.vocabulary import PLACES, plural, with_article
+from tests.world.sketch.questions import FilmQuestion, write_questions
+from tests.world.sketch.render import draw_frames
+from tests.world.sketch.scenes import COLOUR_NAMES, NUMBERS, THING_NAMES, Group, Scene, TitleCard
+from tests.world.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, Script, Shot, subtitles, write_script
 
 
 def test_a_script_fills_its_film_and_has_needles() -> None:

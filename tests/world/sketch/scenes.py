@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from kinodex.sketch.places import draw_place
-from kinodex.sketch.things import COLOUR_RGB, FLYING, THINGS, Rgb, sprite
+from tests.world.sketch.places import draw_place
+from tests.world.sketch.things import COLOUR_RGB, FLYING, THINGS, Rgb, sprite
 
 # fmt: off
 THING_NAMES = tuple(THINGS)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from kinodex.sketch.things import Rgb
+from tests.world.sketch.things import Rgb
 
 DAY_SKY: tuple[Rgb, Rgb] = ((112, 176, 232), (206, 230, 244))
 NIGHT_SKY: tuple[Rgb, Rgb] = ((10, 14, 40), (36, 44, 84))

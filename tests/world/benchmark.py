@@ -1,9 +1,13 @@
-"""Questions of the sketch world: a line of JSON each."""
+"""The benchmark of drawn films, in a file as a user has one: a line of JSON for each question."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from kinodex.jobs.eval.benchmarks import BenchmarkInfo
 from kinodex.jobs.eval.items import BadRow, Item, Target
 from kinodex.jobs.eval.readers.fields import TimeRange
+from kinodex.jobs.eval.row_files import json_lines
 from kinodex.jobs.eval.rows import AddNote, Row, make_groups, make_question
 
 
@@ -30,3 +34,15 @@ class SketchRow(Row):
         asked = make_question(self.question, self.options, note)
         groups = make_groups(kind=self.kind, needs=self.needs)
         return Item(self.question_id, self.video, asked, Target(self.answer, evidence=evidence), groups)
+
+
+SKETCH = BenchmarkInfo(
+    "Sketch world",
+    json_lines,
+    SketchRow,
+    ("questions.jsonl",),
+    had_from="python -m tests.world.sample FOLDER --hours 4, in a checkout",
+    licence="yours: the films are drawn by code",
+)
+SKETCHES = str(Path(__file__).resolve())
+"""Its name for `kinodex eval`."""

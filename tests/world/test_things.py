@@ -8,10 +8,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from kinodex.sketch.places import draw_place
-from kinodex.sketch.scenes import PLACE_NAMES, THING_NAMES, Group, Scene, draw, lay_out
-from kinodex.sketch.things import COLOUR_RGB, PAINTS, THINGS, Pen, paint_of
 from tests.sketch.captions import random_scene
+from tests.world.sketch.places import draw_place
+from tests.world.sketch.scenes import PLACE_NAMES, THING_NAMES, Group, Scene, draw, lay_out
+from tests.world.sketch.things import COLOUR_RGB, PAINTS, THINGS, Pen, paint_of
 
 RED = (214, 32, 38)
 

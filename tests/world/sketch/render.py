@@ -13,9 +13,9 @@ from PIL import Image
 
 from kinodex.pipeline.decoding.stream import COMMENT, DRAWN
 from kinodex.pipeline.video_writer import encode_video
-from kinodex.sketch import scenes
-from kinodex.sketch.places import draw_place
-from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, Script, Shot
+from tests.world.sketch import scenes
+from tests.world.sketch.places import draw_place
+from tests.world.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, Script, Shot
 
 FADE_FRAMES = FPS // 2
 DRIFT = 0.14

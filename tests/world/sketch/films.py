@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from kinodex.jobs.errors import UsageError
-from kinodex.sketch.questions import write_questions
-from kinodex.sketch.render import OnFrame, render_film
-from kinodex.sketch.script import FPS, as_json, subtitles, write_script
+from tests.world.sketch.questions import write_questions
+from tests.world.sketch.render import OnFrame, render_film
+from tests.world.sketch.script import FPS, as_json, subtitles, write_script
 
 SHORT_FILMS = 3
 Drawn = tuple[dict[str, Any], str, list[Any]]

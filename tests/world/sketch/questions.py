@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
 
-from kinodex.sketch import scenes
-from kinodex.sketch.script import Script, Shot
+from tests.world.sketch import scenes
+from tests.world.sketch.script import Script, Shot
 
 OPTIONS = 4
 SECONDS_PER_QUESTION = 30

@@ -23,12 +23,13 @@ def example_searches(library: LibraryReader, tower: TextEmbedder, most: int, spa
     """
     trained = library.sigmoid(library.space(space), "")
     scenes = [each for each in SCENES.read_text("utf-8").splitlines() if trained is None or trained.reads(each)]
-    videos = [row for row in library.videos() if row.frames][:MOST_VIDEOS]
-    if not scenes or not videos:
+    rows = library.video_columns(("video_id", "frames")).to_pylist()
+    seen = sorted(row["video_id"] for row in rows if row["frames"])
+    if not scenes or not seen:
         return []
     parts = []
-    for row in videos:
-        vectors = library.vectors(row.video_id, space).vectors
+    for video_id in seen[:MOST_VIDEOS]:  # ids are hashes: any of them are a sample
+        vectors = library.vectors(video_id, space).vectors
         parts.append(vectors[np.linspace(0, len(vectors) - 1, min(len(vectors), MOST_FRAMES)).round().astype(int)])
     frames = np.concatenate(parts).astype(np.float32)
     likeness = tower.embed_text(scenes) @ frames.T

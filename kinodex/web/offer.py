@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.catalogue import VARIANTS
 from kinodex.index.library import Library
-from kinodex.index.spaces.model_names import BUILTIN_SPACE
 from kinodex.jobs.collection.question import ALL
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice, describe_models
@@ -48,8 +47,7 @@ def offer(settings: ServeSettings, libraries: Sequence[Library]) -> dict[str, An
     known = [each for each in VARIANTS if each.name != settings.agent.name]
     known += [ALL] if settings.choice.may_use_endpoints else []
     agents = [each for each in (settings.agent, *known) if has_language or not each.needs_language]
-    space, start = settings.space, "kinodex serve {} {}"
-    drawn = [each.space(space).name == BUILTIN_SPACE and each.noise(space) is None for each in libraries]
+    start = "kinodex serve {} {}"
     places = [shlex.quote(redact_uri(each.uri)) for each in libraries]
     value = {
         "has_language": has_language,
@@ -60,17 +58,15 @@ def offer(settings: ServeSettings, libraries: Sequence[Library]) -> dict[str, An
         "looks": _looking_model(settings.choice),
         "max_questions": settings.at_once,
         "usd_a_day": settings.usd_a_day,
-        "is_drawn_world": all(drawn),
         "libraries": [
             {
                 "key": number,
                 "ways": [
-                    {"name": name, "about": about, "command": start.format(places[number], options)}
+                    {"name": name, "about": about, "command": start.format(place, options)}
                     for name, about, options in (() if has_language else WAYS)
                 ],
-                "is_drawn_world": is_drawn,
             }
-            for number, is_drawn in enumerate(drawn)
+            for number, place in enumerate(places)
         ],
     }
     redacted: dict[str, Any] = redact_values(value)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from kinodex.index.errors import SpaceError
 from kinodex.jobs.eval.folder import FIGURES
 from kinodex.jobs.eval.folder import PAGE as REPORT_PAGE
 from kinodex.jobs.pictures import MOST_BYTES
@@ -87,6 +88,7 @@ def viewer_routes(api: ViewerApi) -> list[Any]:
         data(f"{LIBRARY}/videos/{{video}}/detections/{{frame:number}}", api.detections, "library", "video", "frame"),
         numbered_route(f"/data/{LIBRARY}/search", _text_search(api, worker)),
         numbered_route(f"/data/{LIBRARY}/search/picture", _picture_search(api, worker), methods=["POST"]),
+        numbered_route(f"/data/{LIBRARY}/examples", _examples(api, worker)),
         numbered_route(f"/data/{LIBRARY}/moments", _ground(api)),
         numbered_route(
             "/pictures/{library:number}/{video}/{frame:number}", answering(lambda request: _picture(api, request))
@@ -148,13 +150,28 @@ def _text_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Handler:
     return answering(respond)
 
 
+def _examples(api: ViewerApi, worker: ThreadPoolExecutor) -> Handler:
+    """Choose searches to begin with, once the text tower is there; none where it cannot be had."""
+
+    async def respond(request: Request) -> Response:
+        number = request.path_params["library"]
+        stamp = api.stamp(number)  # here: the caches of a library belong to this thread
+        try:
+            await asyncio.shield(asyncio.wrap_future(api.text_tower(number)))
+        except SpaceError:
+            return json_response([])
+        return await answering(lambda _: json_response(api.examples(number, stamp)), worker)(request)
+
+    return answering(respond)
+
+
 def _ground(api: ViewerApi) -> Handler:
     """Ranges have a thread of their own: they are looked for along whole videos, and searches go on meanwhile."""
     worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ranges")
 
     async def tower(request: Request) -> None:
         read_request(Ground, request.query_params.multi_items())
-        await asyncio.shield(asyncio.wrap_future(api.ground_tower(request.path_params["library"])))
+        await asyncio.shield(asyncio.wrap_future(api.text_tower(request.path_params["library"])))
 
     def ground(request: Request) -> Response:
         asked = read_request(Ground, request.query_params.multi_items())

@@ -18,6 +18,7 @@ from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.request_key import plain
 from kinodex.agent.traces.trace import Record, read_trace
 from kinodex.agent.videos.environment import Environment
+from kinodex.example_searches import example_searches
 from kinodex.index.errors import TimeOutside
 from kinodex.index.kinds import place_labels
 from kinodex.index.library import Library
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 TRACE_KEY = re.compile(r"t(\d{1,6})|r(\d{1,6})-(\d{1,6})-(\d{1,6})")
 QUESTION_KEY = re.compile(r"q\d{1,9}")
+MOST_EXAMPLES = 6
 VIEWS_KEPT = 64
 """Traces kept in memory once read: most take a megabyte, a very long one some hundreds."""
 
@@ -74,6 +76,7 @@ class ViewerApi:
         self._opening = Lock()
         self._views: dict[str, tuple[tuple[int, ...], TraceView]] = {}
         self._video_lists: dict[int, VideoList] = {}
+        self._examples: dict[int, tuple[Stamp | None, list[str]]] = {}
 
     @property
     def home(self) -> dict[str, Any]:
@@ -215,10 +218,19 @@ class ViewerApi:
         """Ranges of a library in which something happens: see `grounding_view`; raises as a search does."""
         return self._search_of(number).ground(request)
 
-    def ground_tower(self, number: int) -> Future[TextEmbedder]:
-        """Return the text tower that `ground` needs, loaded or being loaded."""
+    def text_tower(self, number: int) -> Future[TextEmbedder]:
+        """Return the text tower of the space that is searched, loaded or being loaded."""
         library = self._library(number)
         return self._towers.begin(library.uri, library.space(self._space))
+
+    def examples(self, number: int, stamp: Stamp | None) -> list[str]:
+        """Searches to begin with, chosen anew for another `stamp` of the library; raises SpaceError without a tower."""
+        state, found = self._examples.get(number, (None, None))
+        if found is None or state != stamp:
+            search = self._search_of(number)
+            found = example_searches(search.library, search.text_tower, MOST_EXAMPLES, search.space.digest)
+            self._examples[number] = stamp, found
+        return found
 
     def close(self) -> None:
         self._towers.close()

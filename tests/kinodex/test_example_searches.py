@@ -4,32 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
-from kinodex.demo.films import PHOTOGRAPHS
 from kinodex.example_searches import SCENES, example_searches
 from kinodex.index.library import Library
-from kinodex.jobs.ingest.config import IngestConfig
-from kinodex.jobs.ingest.run import run_ingest
 from kinodex.jobs.open import load_text_tower
-from kinodex.pipeline.sources import list_sources
-from kinodex.pipeline.video_writer import encode_video
+from tests.support.libraries.photograph_library import photograph_library
 
 
 @pytest.fixture(scope="module")
 def photographs(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """One film of a cat, then mountains, ten seconds each."""
-    folder = tmp_path_factory.mktemp("photographs")
-    shown = []
-    for name in ("cat", "mountains"):
-        with Image.open(PHOTOGRAPHS / f"{name}.jpg") as picture:
-            shown += [np.asarray(picture.resize((320, 192)))] * 10
-    encode_video(shown, folder / "film.mp4", width_px=320, height_px=192, fps=1)
-    place = str(folder / "library")
-    run_ingest(IngestConfig(space="photo"), list_sources([str(folder / "film.mp4")]), place)
-    return Library.open(place)
+    return Library.open(str(photograph_library(tmp_path_factory.mktemp("photographs"))))
 
 
 def test_examples_are_what_is_seen_each_in_other_frames(photographs: Library) -> None:

@@ -56,8 +56,8 @@ def test_one_who_had_the_end_is_not_sent_it_again_and_one_who_broke_off_is(clien
 
 def test_home_says_what_can_be_asked(client):
     serve = client.get("/data/home").json["serve"]
-    assert serve["can_ask"] and serve["is_drawn_world"] and serve["models"] == {"default": "builtin"}
-    assert serve["libraries"] == [{"key": 0, "can_ask": True, "how": None, "ways": [], "is_drawn_world": True}]
+    assert serve["can_ask"] and serve["models"] == {"default": "builtin"}
+    assert serve["libraries"] == [{"key": 0, "can_ask": True, "how": None, "ways": []}]
     names = [each["name"] for each in serve["agents"]]
     assert names[0] == serve["agent"] == "eea" and "videoseek" not in names, "it needs language"
 

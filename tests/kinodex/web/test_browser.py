@@ -23,6 +23,7 @@ from kinodex.web.one_file import one_file
 from kinodex.web.video_list import ROWS
 from kinodex.web.viewer_api import ViewerApi
 from tests.jobs.add.test_extract import WHERE, row_of
+from tests.support.libraries.photograph_library import photograph_library
 from tests.support.libraries.viewer_library import CHAPTERS, EVIL, SCENE_S, SECONDS, library_of_films, picture, served
 from tests.support.pages import browser_context, hard_to_use, width_px
 from tests.support.scenes.chaptered_film import PLACES, make_film
@@ -62,7 +63,15 @@ def hostile(tmp_path_factory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def context(address, run, two_spaces, hostile, many, client):
+def photographs(tmp_path_factory) -> Iterator[str]:
+    """A film of photographs, without a model."""
+    folder = tmp_path_factory.mktemp("photographs")
+    with serving([photograph_library(folder)], folder / "traces") as client:
+        yield client.address
+
+
+@pytest.fixture(scope="module")
+def context(address, run, two_spaces, hostile, many, client, photographs):
     with browser_context("clipboard-read", "clipboard-write") as context:
         yield context
 
@@ -330,7 +339,7 @@ def test_hits_come_while_one_types_and_answers_to_older_keys_are_dropped(opened,
     held, sent = [], []
     page.on("request", lambda request: sent.append(text_of(request)) if "/search?" in request.url else None)
     page.route("**/search?*query=sn*", lambda route: held.append(route))
-    box = page.get_by_label("Search or ask")
+    box = page.get_by_label("Search for")
     with page.expect_request("**/search?*query=sn*"):
         box.fill("sn")
     box.fill("red")
@@ -349,7 +358,7 @@ def test_hits_come_while_one_types_and_answers_to_older_keys_are_dropped(opened,
 
 def test_a_search_keeps_to_video_and_time_gives_frames_and_positions_and_is_there_on_the_way_back(opened, address):
     page = opened(f"{address}/#/library/0")
-    page.get_by_label("Search or ask").fill(RED)
+    page.get_by_label("Search for").fill(RED)
     page.locator("select[name=in]").select_option("pictures")
     page.locator("[name=video]").fill("film")
     assert page.locator("datalist option").get_attribute("value") == f"film {EVIL}"
@@ -433,12 +442,30 @@ def test_the_page_says_which_space_is_searched_if_it_is_not_the_librarys_own(ope
         page.goto("about:blank")
 
 
+def test_examples_are_what_is_seen_and_a_model_is_named_where_questions_need_one(opened, photographs: str):
+    for width in (1280, 390):
+        page = opened(f"{photographs}/#/library/0", width)
+        tries = page.locator(".examples a")
+        tries.first.wait_for()
+        assert tries.all_inner_texts()[:2] == ["mountains", "a cat"]
+        assert hard_to_use(page) == []
+        assert page.evaluate(BESIDE_PX) <= 0
+        tries.nth(1).click()
+        page.locator(".hit img").first.wait_for()
+        assert page.get_by_label("Search for").input_value() == "a cat"
+        assert not page.locator(".examples").is_visible()
+        page.get_by_label("Search for").fill("")
+        tries.first.wait_for()
+    page.get_by_role("button", name="Connect a model").click()
+    page.get_by_text("There are three ways to one").wait_for()
+
+
 # Finding moments.
 
 
 def test_by_keyboard_from_the_search_to_a_moment_that_plays_and_its_time_line(opened, address, shown):
     page = opened(f"{address}/#/library/0")
-    page.get_by_label("Search or ask").fill(SNOW)
+    page.get_by_label("Search for").fill(SNOW)
     page.get_by_role("link", name="Find moments").focus()
     page.keyboard.press("Enter")
     page.get_by_role("article", name="Moment 1").wait_for()

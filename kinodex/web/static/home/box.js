@@ -1,21 +1,29 @@
-// The one box: words to search for, a question to ask, or a picture to find; the key "/" goes to it.
+// The one box: words to search for, a question to ask, or a picture to find; the key "/" goes to it. Below it stand
+// examples of what can be found.
 
 import { start } from "viewer/ask/form.js";
+import { examples } from "viewer/home/examples.js";
 import { searchAddress } from "viewer/library/hits.js";
 import { pictureButton } from "viewer/library/picture_search.js";
 import { button, el, labelled, select } from "viewer/shared/dom.js";
 import { nameOf } from "viewer/shared/words.js";
 
-/** The field for the words, which "/" goes to. */
-export const boxField = () =>
-  el("input", {
+/** The field for the words, which "/" goes to, and its label; they name questions where library `key` can be asked. */
+export function boxField(key, there) {
+  const canAsk = Boolean(offered(key, there)?.can_ask);
+  const field = el("input", {
     type: "search",
     name: "text",
     "data-box": true,
-    placeholder: "what is seen or said, or a question",
+    placeholder: canAsk ? "what is seen or said, or a question" : "what is seen or said",
     title: "The key / goes here",
     autocomplete: "off",
   });
+  return [field, labelled(canAsk ? "Search or ask" : "Search for", field)];
+}
+
+/** What the server says of questions about a library; nothing of one that takes none. */
+const offered = (key, there) => there?.serve?.libraries.find((each) => String(each.key) === String(key)) ?? there?.serve;
 
 /** Goes to the box of a page, if it has one. */
 export function goToBox() {
@@ -27,25 +35,28 @@ export function goToBox() {
 
 /**
  * A button that asks the words of `field` of the library `key()`, and the place where a refusal is said; where nothing
- * can be asked, or nothing stands there, it leads to the page of asking.
+ * stands there it leads to the page of asking, and without a model to the ways to one.
  */
 export function askButton(field, key, there) {
   if (!there?.serve) return [];
   const problem = el("div", { class: "banner", role: "alert", hidden: true });
-  const ask = button("Ask", press, { class: "plain strong", title: "Have a model look for the answer" });
+  const ask = offered(key(), there).can_ask
+    ? button("Ask", press, { class: "plain strong", title: "Have a model look for the answer" })
+    : button("Connect a model", press, { title: "Questions need one; a search does not" });
   function press() {
-    const offered = there.serve.libraries.find((each) => String(each.key) === String(key())) ?? there.serve;
     const question = field.value.trim();
-    if (question && offered.can_ask) start(key(), { question, agent: there.serve.agent }, ask, problem);
+    if (question && offered(key(), there).can_ask) start(key(), { question, agent: there.serve.agent }, ask, problem);
     else location.hash = `#/ask/${key()}`;
   }
   return [ask, problem];
 }
 
-/** The box of the first page, with a choice of the library where there are several. */
+/** The box of the first page, with a choice of the library where there are several, and examples for the chosen one. */
 export function box({ libraries, ...there }) {
-  const field = boxField();
-  const choice = select({ name: "library" }, libraries.map((each) => [each.key, nameOf(each.uri)]));
+  const [field, label] = boxField(libraries[0].key, there);
+  const tries = el("div", {}, examples(libraries[0].key));
+  const onchange = () => tries.replaceChildren(examples(key()));
+  const choice = select({ name: "library", onchange }, libraries.map((each) => [each.key, nameOf(each.uri)]));
   const key = () => choice.value;
   const go = (fields) => (location.hash = searchAddress(key(), fields));
   const form = el("form", {
@@ -55,12 +66,12 @@ export function box({ libraries, ...there }) {
   });
   const [ask, problem] = askButton(field, key, there);
   form.append(
-    labelled("Search or ask", field),
+    label,
     ...(libraries.length > 1 ? [labelled("in", choice)] : []),
     el("button", { type: "submit", class: "plain strong" }, "Search"),
     ...(ask ? [ask] : []),
     ...pictureButton(form, (name) => go({ picture: name })),
     ...(problem ? [problem] : []),
   );
-  return form;
+  return [form, tries];
 }

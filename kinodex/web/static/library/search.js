@@ -1,6 +1,7 @@
 // Search of a library as one types, by a picture, or like a frame. The address holds the fields of the form.
 
 import { askButton, boxField } from "viewer/home/box.js";
+import { examples } from "viewer/home/examples.js";
 import { whereField } from "viewer/library/facets.js";
 import { hitGroups, searchAddress } from "viewer/library/hits.js";
 import { heldPicture, pictureButton, searchPicture } from "viewer/library/picture_search.js";
@@ -24,6 +25,7 @@ export function search(key, fields, { space, searched, places, extracts = [] }, 
   const hits = el("div", { class: "hits" });
   const said = el("p", { class: "quiet", role: "status" });
   const subject = el("div", { class: "subject" });
+  const tries = examples(key);
   const chosen = Object.fromEntries(new URLSearchParams(fields));
   let pause = 0;
 
@@ -55,7 +57,8 @@ export function search(key, fields, { space, searched, places, extracts = [] }, 
     if (location.hash !== place) history[push || first ? "pushState" : "replaceState"](null, "", place);
     drawSubject(asked);
     among(asked.where ?? "");
-    if (!asked.text && !asked.like && !asked.picture) {
+    tries.hidden = Boolean(asked.text || asked.like || asked.picture);
+    if (!tries.hidden) {
       find.forget();
       said.replaceChildren();
       hits.replaceChildren();
@@ -83,7 +86,7 @@ export function search(key, fields, { space, searched, places, extracts = [] }, 
     subject.replaceChildren(...(by_ ? shownSubject(key, by_, asked[by_], () => by(by_, null)) : []));
   }
 
-  const words = boxField();
+  const [words, label] = boxField(key, there);
   const where = whereField(key, chosen.where);
   const form = el("form", {
     class: "search card pad",
@@ -94,7 +97,7 @@ export function search(key, fields, { space, searched, places, extracts = [] }, 
   });
   const [ask_, problem] = askButton(words, () => key, there);
   form.append(
-    labelled("Search or ask", words),
+    label,
     el("button", { type: "submit", class: "plain strong" }, "Search"),
     ...(ask_ ? [ask_] : []),
     ...pictureButton(form, (name) => by("picture", name)),
@@ -105,7 +108,7 @@ export function search(key, fields, { space, searched, places, extracts = [] }, 
   for (const [name, value] of Object.entries(chosen)) if (form.elements[name]) form.elements[name].value = value;
   const filled = fields ? start() : null;
   const other = searched !== space && el("p", { class: "quiet" }, `Pictures are searched in the space ${searched}.`);
-  return { elements: [form, other, subject, said, hits], filled };
+  return { elements: [form, tries, other, subject, said, hits], filled };
 }
 
 /** Where to search: folded on a phone, unless something is chosen there. */

@@ -96,3 +96,11 @@ def test_the_report_of_a_run_comes_in_a_sandbox(run):
         assert headers["content-security-policy"].startswith("sandbox allow-scripts;")
         for name in ("run.json", "answers.jsonl", "figures/../run.json", "..%2frun.json", "figures/%2e%2e/run.json"):
             assert get(address, f"/reports/0/{name}")[0] == 404, name
+
+
+def test_examples_come_of_a_library_with_frames_and_of_no_other(address, many):
+    status, _, body = get(address, "/data/libraries/0/examples")
+    assert status == 200 and isinstance(json.loads(body), list)
+    assert get(address, "/data/libraries/1/examples")[0] == 404
+    with served(many.uri) as of_titles:
+        assert [get(of_titles, "/data/libraries/0/examples")[index] for index in (0, 2)] == [200, b"[]"]

@@ -1,4 +1,4 @@
-"""Offers of a server to those who ask: agents, models, limits, and for each library if it can be asked about."""
+"""Offers of a server to those who ask: agents, models, limits, and the ways to a language model where there is none."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from kinodex.redaction import redact_uri, redact_values
 if TYPE_CHECKING:
     from kinodex.web.serve_settings import ServeSettings
 
-HOW = "Start the server with a language model: kinodex serve LIBRARY --model NAME --base-url URL"
-"""The way to give a model, for a page that cannot ask without one."""
 WAYS = (
     (
         "A server of your own",
@@ -51,7 +49,6 @@ def offer(settings: ServeSettings, libraries: Sequence[Library]) -> dict[str, An
     places = [shlex.quote(redact_uri(each.uri)) for each in libraries]
     value = {
         "has_language": has_language,
-        "how": None if has_language else HOW,
         "agents": [{"name": each.name, "summary": each.line, "plain": each.plain} for each in agents],
         "agent": settings.agent.name,
         "models": describe_models(settings.choice),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 import pytest
@@ -54,10 +55,12 @@ def test_one_who_had_the_end_is_not_sent_it_again_and_one_who_broke_off_is(clien
         assert (only.kind, only.data) == ("state", {"state": "done", "error": None}), number
 
 
-def test_home_says_what_can_be_asked(client):
+def test_home_says_what_can_be_asked_and_how_a_language_model_is_given(client, library):
     serve = client.get("/data/home").json["serve"]
-    assert serve["can_ask"] and serve["models"] == {"default": "builtin"}
-    assert serve["libraries"] == [{"key": 0, "can_ask": True, "how": None, "ways": []}]
+    assert not serve["has_language"] and serve["models"] == {"default": "similarity"}
+    (offered,) = serve["libraries"]
+    assert [each["name"] for each in offered["ways"]][1] == "A provider"
+    assert all(shlex.quote(str(library)) in each["command"] for each in offered["ways"])
     names = [each["name"] for each in serve["agents"]]
     assert names[0] == serve["agent"] == "eea" and "videoseek" not in names, "it needs language"
 
@@ -69,9 +72,9 @@ def test_videos_agents_settings_and_follow_ups(client):
     trace = client.get(f"/data/traces/{key}").json["trace"]
     assert trace["answer"]["ledger"]["frames"] == 3
     assert trace["budget"] == {"rounds": 1, "frames": None, "tokens": None, "seconds": 100.0, "cost": None}
-    first = client.ask(BIRD, videos=["film-01"])
+    first = client.ask(BIRD, options=COLOURS, videos=["film-01"])
     client.wait(first)
-    second = client.ask("What colour is the bird at sea, again?", follow_up=first)
+    second = client.ask("What colour is the bird at sea, again?", options=COLOURS, follow_up=first)
     row = client.wait(second)
     assert (row["follow_up"], row["text"], row["videos"]) == (first, "black", ["film-01"])
     question = client.get(f"/data/traces/{second}").json["trace"]["question"]

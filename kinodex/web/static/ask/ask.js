@@ -1,4 +1,4 @@
-// The page where a person asks: the form, and the questions asked before; or how to give a model, and a search.
+// The page where a person asks: the form, how to connect a language model where there is none, and the questions before.
 
 import { asked } from "viewer/ask/again.js";
 import { earlier } from "viewer/ask/earlier.js";
@@ -13,7 +13,7 @@ export async function ask(key, question, what, there) {
   const library = there.libraries.find((each) => String(each.key) === key);
   if (!library) throw new Error(`There is no library ${key} here.`);
   if (question && what !== "again") return live(key, question, there);
-  const offered = there.serve?.libraries.find((each) => String(each.key) === key) ?? there.serve;
+  const ways = there.serve?.libraries.find((each) => String(each.key) === key)?.ways ?? [];
   const { rows } = there.serve ? await load(`questions?library=${key}`) : { rows: [] };
   const before = question ? again(question, rows) : {};
   const element = el(
@@ -22,7 +22,8 @@ export async function ask(key, question, what, there) {
     el("p", { class: "quiet kicker" }, el("a", { href: `#/library/${key}` }, nameOf(library.uri))),
     el("h1", {}, "Ask about these videos"),
     there.libraries.length > 1 ? libraries(key, there.libraries) : null,
-    offered?.can_ask ? form(key, there.serve, before) : cannot(key, offered),
+    there.serve ? form(key, there.serve, before) : el("p", { class: "how" }, "Start kinodex serve with a library."),
+    there.serve?.has_language === false ? connect(ways) : null,
     earlier(key, rows),
   );
   return { title: "Ask", element, here: "#/ask/0", ready: () => element.querySelector("textarea")?.focus() };
@@ -43,32 +44,15 @@ function again(question, rows) {
   return row ? { question: row.question, agent: row.agent } : {};
 }
 
-/** The three ways to a model, and a search, which needs none. */
-function cannot(key, offered) {
-  const words = el("input", { type: "search", name: "text", required: true, placeholder: "what is seen or said", autocomplete: "off" });
-  const go = (event) => {
-    event.preventDefault();
-    location.hash = `#/library/${key}/search/${encodeURIComponent(new URLSearchParams({ text: words.value }))}`;
-  };
-  return el(
+/** The three ways to a language model. */
+const connect = (ways) =>
+  el(
     "section",
     { class: "card pad ask" },
-    el("p", {}, el("b", {}, "Questions need a model, and there is none for this library yet.")),
-    offered?.ways?.length
-      ? [
-          el("p", {}, "There are three ways to one. Each is a command that starts this server again:"),
-          el("ol", { class: "ways-to-a-model" }, offered.ways.map(way)),
-        ]
-      : el("p", { class: "how" }, offered?.how ?? "Start kinodex serve with a library."),
-    el("p", {}, "A search works without one:"),
-    el(
-      "form",
-      { class: "row", role: "search", onsubmit: go },
-      el("label", { class: "field" }, el("b", {}, "Search"), words),
-      el("button", { type: "submit", class: "plain strong" }, "Search"),
-    ),
+    el("h2", {}, "Connect a model"),
+    el("p", {}, "An answer in words needs a language model, and there is none yet. Each of these starts this server again with one:"),
+    el("ol", { class: "ways-to-a-model" }, ways.map(way)),
   );
-}
 
 const way = ({ name, about, command }) =>
   el(

@@ -9,6 +9,9 @@ import { el, select } from "viewer/shared/dom.js";
 import { send } from "viewer/shared/source.js";
 import { term } from "viewer/shared/terms.js";
 
+const NO_LANGUAGE =
+  "Without a language model the one is chosen that fits pictures and lines best. Leave it empty for the moments that fit the question, without words.";
+
 /** The form for a library, filled with what was `asked` before, if that is given. */
 export function form(key, serve, asked = {}) {
   const question = el(
@@ -51,9 +54,9 @@ export function form(key, serve, asked = {}) {
     field("Your question", question, "Enter asks; Shift and Enter begin a new line."),
     el(
       "details",
-      { open: options.value !== "" },
+      { open: options.value !== "" || !serve.has_language },
       el("summary", {}, "Answers to choose from"),
-      field("One answer a line", options, "Leave it empty for an answer in its own words."),
+      field("One answer a line", options, serve.has_language ? "Leave it empty for an answer in its own words." : NO_LANGUAGE),
     ),
     el("div", { class: "ask-row" }, agent.element, videos.element),
     where.label,

@@ -8,9 +8,9 @@ import { pictureButton } from "viewer/library/picture_search.js";
 import { button, el, labelled, select } from "viewer/shared/dom.js";
 import { nameOf } from "viewer/shared/words.js";
 
-/** The field for the words, which "/" goes to, and its label; they name questions where library `key` can be asked. */
-export function boxField(key, there) {
-  const canAsk = Boolean(offered(key, there)?.can_ask);
+/** The field for the words, which "/" goes to, and its label; they name questions where there is a server for them. */
+export function boxField(there) {
+  const canAsk = Boolean(there?.serve);
   const field = el("input", {
     type: "search",
     name: "text",
@@ -22,9 +22,6 @@ export function boxField(key, there) {
   return [field, labelled(canAsk ? "Search or ask" : "Search for", field)];
 }
 
-/** What the server says of questions about a library; nothing of one that takes none. */
-const offered = (key, there) => there?.serve?.libraries.find((each) => String(each.key) === String(key)) ?? there?.serve;
-
 /** Goes to the box of a page, if it has one. */
 export function goToBox() {
   const found = document.querySelector("[data-box]");
@@ -35,17 +32,17 @@ export function goToBox() {
 
 /**
  * A button that asks the words of `field` of the library `key()`, and the place where a refusal is said; where nothing
- * stands there it leads to the page of asking, and without a model to the ways to one.
+ * stands there, or no model has words for an answer, it leads to the page of asking.
  */
 export function askButton(field, key, there) {
   if (!there?.serve) return [];
   const problem = el("div", { class: "banner", role: "alert", hidden: true });
-  const ask = offered(key(), there).can_ask
+  const ask = there.serve.has_language
     ? button("Ask", press, { class: "plain strong", title: "Have a model look for the answer" })
-    : button("Connect a model", press, { title: "Questions need one; a search does not" });
+    : button("Ask, or connect a model", press, { title: "An answer in words needs a language model; a search does not" });
   function press() {
     const question = field.value.trim();
-    if (question && offered(key(), there).can_ask) start(key(), { question, agent: there.serve.agent }, ask, problem);
+    if (question && there.serve.has_language) start(key(), { question, agent: there.serve.agent }, ask, problem);
     else location.hash = `#/ask/${key()}`;
   }
   return [ask, problem];
@@ -53,7 +50,7 @@ export function askButton(field, key, there) {
 
 /** The box of the first page, with a choice of the library where there are several, and examples for the chosen one. */
 export function box({ libraries, ...there }) {
-  const [field, label] = boxField(libraries[0].key, there);
+  const [field, label] = boxField(there);
   const tries = el("div", {}, examples(libraries[0].key));
   const onchange = () => tries.replaceChildren(examples(key()));
   const choice = select({ name: "library", onchange }, libraries.map((each) => [each.key, nameOf(each.uri)]));

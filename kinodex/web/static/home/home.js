@@ -34,7 +34,6 @@ export function home(there) {
 
 /** A card of a library; `level` is that of its heading among those of the page. */
 function library(each, serve, level) {
-  const asks = serve && (serve.libraries?.find((one) => one.key === each.key) ?? serve).can_ask;
   return el(
     "section",
     { class: "card home-card" },
@@ -47,7 +46,7 @@ function library(each, serve, level) {
       : el(
           "div",
           { class: "entries" },
-          asks ? el("a", { class: "plain strong", href: `#/ask/${each.key}` }, "Ask") : null,
+          serve ? el("a", { class: "plain strong", href: `#/ask/${each.key}` }, "Ask") : null,
           el("a", { class: "plain", href: `#/library/${each.key}/search/${encodeURIComponent("text=")}` }, "Search"),
         ),
   );

@@ -86,7 +86,7 @@ export function search(key, fields, { space, searched, places, extracts = [] }, 
     subject.replaceChildren(...(by_ ? shownSubject(key, by_, asked[by_], () => by(by_, null)) : []));
   }
 
-  const [words, label] = boxField(key, there);
+  const [words, label] = boxField(there);
   const where = whereField(key, chosen.where);
   const form = el("form", {
     class: "search card pad",

@@ -21,7 +21,6 @@ export function finder(key, fields, there, keep, of) {
   const status = el("div", { class: "moments-status", role: "status" });
   const progress = el("div");
   const shown = el("div", { class: "moments" });
-  const offer = there?.serve?.libraries.find((each) => String(each.key) === String(key))?.can_ask ? there.serve : null;
   let searches = 0;
 
   const say = (...parts) => status.replaceChildren(...parts.filter(Boolean));
@@ -64,7 +63,7 @@ export function finder(key, fields, there, keep, of) {
     return followed.found;
   }
 
-  const form = momentsForm(key, fields, offer, (asked) => (asked.by ? null : keep(asked), find(asked)), !of.video);
+  const form = momentsForm(key, fields, there?.serve, (asked) => (asked.by ? null : keep(asked), find(asked)), !of.video);
   const filled = fields.text ? find(fields) : null;
   return { elements: [form, status, progress, shown], form, filled };
 }

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -17,18 +18,14 @@ from rich.markup import escape
 from kinodex.agent.models.contact_sheets import draw_sheet
 from kinodex.agent.traces.trace import read_trace
 from kinodex.demo.films import FILMS, PHOTOGRAPHS, SHOT_S, Shot, shots, write_films
-from kinodex.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.times import clock
 from kinodex.jobs.errors import SOME_FAILED
-from kinodex.output import console, tell
+from kinodex.output import console
 
 SPACE, SEARCHES, MOST_TILES = "photo", 3, 36
-QUESTIONS = (
-    ("stream", "What runs through the forest?", ("a road", "a stream", "a train", "a horse"), 1),
-    ("dogs", "Who looks out of the window?", ("a cat", "a man", "two dogs", "a baby"), 2),
-)
-"""Of each question the photograph that answers it, its words, its options and the number of the right one."""
+ASKED = ("coffee", "mountains")
+"""The photographs that are asked about by a command."""
 VERDICTS = {True: "right", False: "wrong"}
 OWN_QUESTION = "Which of these is seen?"
 
@@ -91,17 +88,23 @@ class Steps:
         """Ask a question with options about a video; return the option that is answered."""
         trace = self.folder / f"trace_{number}.jsonl"
         choices = [part for option in options for part in ("--option", option)]
-        try:
-            self.run("ask", self.place, question, *choices, "--video", video, "--trace", trace)
-        except KinodexError as error:
-            tell(f"not answered: {error}")
-            return None
+        self.run("ask", self.place, question, *choices, "--video", video, "--trace", trace)
         option: int | None = read_trace(trace)[-1]["answer"]["option"]
         return option
 
     def say_truth(self, truth: str, verdict: str) -> None:
         """Print what is true below what was found or answered, and if that was right."""
         self.out.print(f"[bold]truth[/]     {truth}: [bold]{verdict}[/]", soft_wrap=True)
+
+    def say_share(self, what: str, verdicts: Mapping[str, bool]) -> None:
+        """Print how many of the searches or questions about all photographs are right, and which are not."""
+        wrong = ", ".join(repr(each) for each, is_right in verdicts.items() if not is_right)
+        self.out.print(
+            f"\nOf such {what}, one for each of the {len(verdicts)} photographs, {sum(verdicts.values())} are right; "
+            f"not so: {wrong or 'none'}",
+            soft_wrap=True,
+            markup=False,
+        )
 
 
 def _command() -> str:
@@ -149,20 +152,25 @@ def _search_photographs(steps: Steps) -> None:
     for shot in (next(each for each in found if each.film == film) for film in FILMS):
         steps.run("search", steps.place, shot.words, "-k", SEARCHES, "--min-gap", SHOT_S)
         steps.say_truth(_place_of(shot), VERDICTS[found[shot]])
-    others = ", ".join(f"{shot.words!r}" for shot, is_right in found.items() if not is_right)
-    steps.out.print(
-        f"\nOf such searches for each of the {len(found)} photographs {sum(found.values())} are right; "
-        f"first something else: {others or 'none'}",
-        soft_wrap=True,
-    )
+    steps.say_share("searches", {shot.words: is_right for shot, is_right in found.items()})
 
 
 def _ask_about_photographs(steps: Steps) -> None:
-    for number, (photograph, question, options, right) in enumerate(QUESTIONS, 1):
-        shot = shots()[photograph]
-        answer = steps.ask(number, question, options, shot.film)
-        verdict = "not answered" if answer is None else VERDICTS[answer == right]
-        steps.say_truth(f"{options[right]}, {_place_of(shot)}", verdict)
+    """Ask two questions by commands, then one about each photograph, and compare with their answers."""
+    import kinodex
+
+    for number, shot in enumerate((shots()[name] for name in ASKED), 1):
+        option = steps.ask(number, shot.question, shot.options, shot.film)
+        verdict = "not answered" if option is None else VERDICTS[shot.options[option] == shot.answer]
+        steps.say_truth(f"{shot.answer}, {_place_of(shot)}", verdict)
+    with kinodex.open(steps.place) as library:
+        steps.say_share(
+            "questions",
+            {
+                shot.question: library.ask(shot.question, options=shot.options, videos=shot.film).text == shot.answer
+                for shot in shots().values()
+            },
+        )
 
 
 def _place_of(shot: Shot) -> str:
@@ -170,16 +178,19 @@ def _place_of(shot: Shot) -> str:
 
 
 def _search_and_ask_own(steps: Steps) -> None:
-    """Search for the everyday scenes that fit these films best, and ask about the first two which is seen."""
+    """Search for the everyday scenes that fit these films best, and ask which of four is seen in the films of two."""
     from kinodex.example_searches import example_searches
     from kinodex.jobs.open import load_text_tower
 
     library = Library.open(str(steps.place))
-    scenes = example_searches(library, load_text_tower(library, SPACE), SEARCHES)
-    if scenes:
+    examples = example_searches(library, load_text_tower(library, SPACE), SEARCHES)
+    if examples:
         steps.out.print("\nOf a list of everyday scenes these fit your films best; they may fit badly.", soft_wrap=True)
-    for scene in scenes:
-        steps.run("search", steps.place, scene, "-k", SEARCHES, "--min-gap", SHOT_S)
-    if len(scenes) > 1:
-        for number, row in enumerate([row for row in library.videos() if row.frames][:2], 1):
-            steps.ask(number, OWN_QUESTION, tuple(scenes), row.video_id)
+    for each in examples:
+        steps.run("search", steps.place, each.scene, "-k", SEARCHES, "--min-gap", SHOT_S)
+    if examples:
+        steps.out.print(
+            "\nWhich is seen: one of these, or one of three scenes that fit the film least?", soft_wrap=True
+        )
+    for number, each in enumerate(examples[:2], 1):
+        steps.ask(number, OWN_QUESTION, tuple(sorted([each.scene, *each.unlike])), each.video_id)

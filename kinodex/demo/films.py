@@ -18,27 +18,54 @@ from kinodex.pipeline.video_writer import encode_video
 PHOTOGRAPHS = Path(__file__).parent / "photographs"
 FILMS = {
     "home": {
-        "cat": "a cat",
-        "coffee": "a cup of coffee",
-        "dogs": "two dogs looking out of a window",
-        "brushes": "paint brushes",
-        "fig": "a cut fig in a bowl",
+        "cat": ("a cat", "What animal is it?", "a cat", "a cow, a horse, an elephant"),
+        "coffee": (
+            "a cup of coffee",
+            "What stands on the wooden table?",
+            "a cup of coffee",
+            "a laptop, a telephone, a vase",
+        ),
+        "dogs": (
+            "two dogs looking out of a window",
+            "Who looks out of the window?",
+            "two dogs",
+            "a baby, a cat, a man",
+        ),
+        "brushes": ("paint brushes", "What is full of paint?", "brushes", "a bucket, a shirt, a wall"),
+        "fig": ("a cut fig in a bowl", "What is in the red bowl?", "a cut fig", "a fish, an egg, bread"),
     },
     "outdoors": {
-        "stream": "a stream in a forest",
-        "mountains": "mountains with snow",
-        "dandelions": "dandelions in a meadow",
-        "sunset": "a sunset over hills",
-        "flower": "an orange flower",
+        "stream": ("a stream in a forest", "What runs through the forest?", "a stream", "a horse, a road, a train"),
+        "mountains": ("mountains with snow", "What lies on the mountains?", "snow", "a lake, a village, sand"),
+        "dandelions": ("dandelions in a meadow", "What grows in the meadow?", "dandelions", "cactus, grapes, wheat"),
+        "sunset": ("a sunset over hills", "What goes down over the hills?", "the sun", "a balloon, an airplane, rain"),
+        "flower": ("an orange flower", "What colour is the flower?", "orange", "blue, violet, white"),
     },
     "away": {
-        "pagoda": "a temple by a lake",
-        "rocket": "a rocket at night",
-        "astronaut": "an astronaut in an orange suit",
-        "photographer": "a man with a camera on a tripod",
+        "pagoda": (
+            "a temple by a lake",
+            "Which building stands by the lake?",
+            "a temple",
+            "a barn, a church, a factory",
+        ),
+        "rocket": ("a rocket at night", "What is about to start?", "a rocket", "a concert, a race, a ship"),
+        "astronaut": (
+            "an astronaut in an orange suit",
+            "Who wears an orange suit?",
+            "an astronaut",
+            "a clown, a fisherman, a waiter",
+        ),
+        "photographer": (
+            "a man with a camera on a tripod",
+            "What does the man look through?",
+            "a camera",
+            "a fence, a newspaper, a window",
+        ),
     },
 }
-"""Titles of the films, of each the photographs in order, of each the words that it is searched by."""
+"""Titles of the films; of each the photographs in order; of each the words that it is searched by, a question about it,
+its answer, and other options. None was left out for how it goes.
+"""
 SHOT_S, FPS = 7, 10
 WIDTH_PX, HEIGHT_PX = 512, 288
 ZOOM = 0.15
@@ -47,26 +74,32 @@ ZOOM = 0.15
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A photograph in a film, from `start_s` until before `end_s`, and the words that it is searched by."""
+    """A photograph in a film, from `start_s` until before `end_s`, with a search and a question about it."""
 
     film: str
     photograph: str
-    words: str
     start_s: float
     end_s: float
+    words: str
+    question: str
+    answer: str
+    options: tuple[str, ...]
+    """In the order of the alphabet, the answer among them."""
 
 
 def shots() -> dict[str, Shot]:
     """List all shots by photograph; each photograph is shown once.
 
-    >>> shots()["mountains"]
-    Shot(film='outdoors', photograph='mountains', words='mountains with snow', start_s=7, end_s=14)
+    >>> shot = shots()["mountains"]
+    >>> shot.film, shot.start_s, shot.end_s, shot.question, shot.options
+    ('outdoors', 7, 14, 'What lies on the mountains?', ('a lake', 'a village', 'sand', 'snow'))
     """
-    return {
-        photograph: Shot(film, photograph, words, number * SHOT_S, (number + 1) * SHOT_S)
-        for film, photographs in FILMS.items()
-        for number, (photograph, words) in enumerate(photographs.items())
-    }
+    found = {}
+    for film, photographs in FILMS.items():
+        for number, (photograph, (words, question, answer, others)) in enumerate(photographs.items()):
+            start_s, options = number * SHOT_S, tuple(sorted([answer, *others.split(", ")]))
+            found[photograph] = Shot(film, photograph, start_s, start_s + SHOT_S, words, question, answer, options)
+    return found
 
 
 def write_films(folder: Path) -> list[Path]:

@@ -228,7 +228,8 @@ class ViewerApi:
         state, found = self._examples.get(number, (None, None))
         if found is None or state != stamp:
             search = self._search_of(number)
-            found = example_searches(search.library, search.text_tower, MOST_EXAMPLES, search.space.digest)
+            chosen = example_searches(search.library, search.text_tower, MOST_EXAMPLES, search.space.digest)
+            found = [each.scene for each in chosen]
             self._examples[number] = stamp, found
         return found
 

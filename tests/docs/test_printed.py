@@ -88,7 +88,7 @@ def test_every_command_that_the_demo_prints_gives_what_stands_below_it(
     assert [step.split()[0] for step, _ in steps] == ["ingest", "search", "search", "search", "ask", "ask"]
     for command, below in steps[1:]:
         again = kinodex(*shlex.split(command))
-        assert same(again.out) == same(re.sub(r"truth .*\n", "", below)), command
+        assert (again.code, same(again.out)) == (0, same(re.sub(r"truth .*\n", "", below))), command
     assert len(Library.open(str(demo.folder / "demo" / "library")).videos()) == 3
     assert (demo.folder / "demo" / "frames.jpg").read_bytes()[:2] == b"\xff\xd8"
 
@@ -107,10 +107,7 @@ def test_the_verdicts_of_the_demo_are_those_of_its_films(demo: Demo, monkeypatch
             for hit in library.search(shot.words, k=1)
             if (hit.title, shot.start_s <= hit.time_s < shot.end_s) != (shot.film, True)
         ]
-    assert (
-        f"14 photographs {14 - len(wrong)} are right; first something else: {', '.join(map(repr, wrong))}"
-        in demo.printed
-    )
+    assert f"14 photographs, {14 - len(wrong)} are right; not so: {', '.join(map(repr, wrong))}" in demo.printed
 
 
 def test_the_demo_of_films_of_ones_own(demo: Demo, kinodex: Kinodex, tmp_path: Path) -> None:
@@ -127,6 +124,8 @@ def test_the_demo_of_films_of_ones_own(demo: Demo, kinodex: Kinodex, tmp_path: P
 def test_the_readme_shows_what_the_demo_prints(demo: Demo, root: Path) -> None:
     (block,) = re.findall(r"```text\n(6\. kinodex search.*?)```", (root / "README.md").read_text(), re.DOTALL)
     assert same(block.strip()) in same(demo.printed)
+    (right,) = re.findall(r"questions, one for each of the 14 photographs, (\d+) are right", demo.printed)
+    assert f"{right} of 14 are right" in (root / "README.md").read_text()
 
 
 def test_the_python_of_the_readme_prints_what_stands_beside_it(

@@ -19,7 +19,10 @@ def photographs(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 def test_examples_are_what_is_seen_each_in_other_frames(photographs: Library) -> None:
     tower = load_text_tower(photographs, None)
-    assert example_searches(photographs, tower, 2) == ["mountains", "a cat"]
+    two = example_searches(photographs, tower, 2)
+    assert [each.scene for each in two] == ["mountains", "a cat"]
+    assert {each.video_id for each in two} == {row.video_id for row in photographs.videos()}
+    assert all(len(each.unlike) == 3 and each.scene not in each.unlike for each in two)
     assert len(example_searches(photographs, tower, 9)) <= 3
 
 
@@ -28,7 +31,7 @@ def test_examples_are_in_words_that_the_space_was_trained_on(library: Path) -> N
     trained = drawn.sigmoid(drawn.space(), "")
     assert trained is not None
     chosen = example_searches(drawn, load_text_tower(drawn, None), 9)
-    assert all(trained.reads(each) for each in chosen)
+    assert all(trained.reads(each.scene) for each in chosen)
     assert not trained.reads("a waterfall")
 
 

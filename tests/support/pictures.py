@@ -1,7 +1,7 @@
 """The pictures of docs/pictures that show pages: `python -m tests.support.pictures docs/pictures`.
 
-The films, the question and the built-in model are those of `make demo`; the library whose videos and searches are shown
-is three times as long.
+The films are drawn, and the question is about one of them; the library whose videos and searches are shown is three
+times as long.
 """
 
 from __future__ import annotations

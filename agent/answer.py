@@ -40,8 +40,6 @@ class Answer:
     """With the gate (`AnswerRules.verify`): True if a second look at `evidence` alone came to it; None without one."""
     unverified: str = ""
     """With the gate: the reason why no second look came to anything, in one line; "" if one did."""
-    noise: str | None = None
-    """Why the search behind it means nothing, where it does: see `LibraryReader.noise`."""
 
     @property
     def letter(self) -> str | None:

@@ -87,8 +87,6 @@ async def ask(
             await session.account.clock.count(_check_sight(session.account, chosen, models))
         answer = await session.account.clock.count(_answered(session, chosen, parameters))
         answer = validate_answer(answer, question, environment)
-        if chosen.sees_video and (noise := environment.source.noise()):
-            answer = replace(answer, noise=noise)
     except Exception as error:
         error.__dict__["ledger"] = session.account.ledger  # the calls until then were paid all the same
         raise

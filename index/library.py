@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, is_dataclass
 from functools import cached_property, partial
@@ -64,7 +64,6 @@ from kinodex.index.search.search import Search
 from kinodex.index.sentences import Sentences
 from kinodex.index.spaces.embedders import ImageEmbedder, TextEmbedder
 from kinodex.index.spaces.fingerprint import Fingerprint
-from kinodex.index.spaces.model_names import BUILTIN_SPACE
 from kinodex.index.spaces.named_models import note_model
 from kinodex.index.spaces.space import Space
 from kinodex.index.spaces.towers import TOWERS, Sigmoid, SpaceTowers
@@ -300,7 +299,7 @@ class LibraryReader:
     ) -> Space | TextEmbedder | ImageEmbedder:
         """Load the model of one of `spaces()`, whose vectors can be compared with the stored ones.
 
-        One tower is the exported one, without torch, where the library carries it or the space is the built-in one.
+        One tower is the exported one, without torch, where the library carries it or the space's name gives its folder.
         Without one the model's name in full, as `name`, counts as the caller's (see `spaces/named_models`). Raises
         SpaceMismatch, or a SpaceError: TorchMissing where there is no exported tower and no torch, ModelNotNamed.
         """
@@ -313,22 +312,6 @@ class LibraryReader:
     def text_tower(self) -> TextEmbedder:
         """The text tower of the library's own space, loaded once; raises as `load_space` does."""
         return self.load_space(None, "text")
-
-    def noise(self, space: str | None = None, among: Collection[str] | None = None) -> str | None:
-        """Say that a ranking in a space is noise, in the sentence of all faces; None where it is not.
-
-        It is among some videos, or all, if the space is the built-in one and kinodex did not draw all of them.
-        """
-        if self.space(space).name != BUILTIN_SPACE or not self.tables.has("undrawn"):
-            return None
-        searched = self.video_ids() if among is None else set(among)
-        others = searched.intersection(self.tables.rows("undrawn")["video_id"].to_pylist())
-        if not others:
-            return None
-        return (
-            f"this ranking is noise: the space builtin knows only films that kinodex drew, and {len(others):,} of the "
-            f"{len(searched):,} searched are others; index them in another space"
-        )
 
     def vectors(self, video_id: str, space: str | None = None) -> FrameVectors:
         """Read a video's frame vectors in time order, in a space by name or digest; raises DamagedRows."""
@@ -505,7 +488,6 @@ class LibraryReader:
             space_digest=self.fingerprint.digest,
             space_card=described.card if described else None,
             settings=self.settings,
-            noise=self.noise(),
             columns={name: str(kind) for name, kind in self.metadata.columns().items()},
         )
 

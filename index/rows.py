@@ -319,8 +319,6 @@ class Hit:
     present: bool | None = None
     """Said by the model that looked (basis "verified"), for the `reason`; else None."""
     reason: str = ""
-    noise: str | None = None
-    """Why the order of these hits means nothing, where it does: see `LibraryReader.noise`."""
     reranked: float | None = None
     """The score of the reranker that ordered them, by their words; None without one, and of hits without words."""
     title: str = ""
@@ -366,8 +364,6 @@ class LibraryFacts:
     settings: Mapping[str, Any]
     space_card: SpaceCard | None = None
     """What is known of the quality of the library's own space."""
-    noise: str | None = None
-    """Why rankings in the library's own space mean nothing, where they do: see `LibraryReader.noise`."""
     columns: Mapping[str, str] = field(default_factory=dict)
     """Columns of the library's own about its videos, and their types."""
 

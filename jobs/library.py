@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -20,13 +20,10 @@ from kinodex.index.library import Library, LibraryReader
 from kinodex.index.pictures import STORED, NotAPicture, opened_picture
 from kinodex.index.repair import FileFacts
 from kinodex.index.rows import StoredFrame, VideoRow
-from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.decoding.open import open_video
-from kinodex.pipeline.decoding.stream import is_drawn
 from kinodex.pipeline.errors import PictureError, PipelineError, SourceError, SourceMissing
 from kinodex.pipeline.fetch import FetchedVideo, check_unchanged, identify
 from kinodex.pipeline.filesystems import is_remote
-from kinodex.pipeline.media.source import open_source
 from kinodex.pipeline.scratch import scratch_folder
 from kinodex.pipeline.source import Source
 
@@ -36,8 +33,6 @@ if TYPE_CHECKING:
     from kinodex.agent.protocol.frames import ShownFrame
     from kinodex.agent.protocol.notes import Note
 
-NAMED = 5
-"""Films that an error names."""
 BATCHES_AHEAD = 2
 """Batches of frames that are read and prepared while the model computes."""
 
@@ -154,29 +149,6 @@ def source_frames(
                 shown = frame.width_px, frame.height_px, frame.jpeg
                 yield StoredFrame(video.video_id, frame.number, player_s(video, frame.time_s), *shown)
         check_unchanged(found)
-
-
-def undrawn_videos(library: Library) -> list[VideoRow]:
-    """List the videos with frames that kinodex did not draw, as their files say; one that is gone counts."""
-
-    def drawn(uri: str) -> bool:
-        try:
-            with open_source(uri) as container:
-                return is_drawn(container)
-        except PipelineError:
-            return False
-
-    return [row for row in library.videos() if row.frames and not drawn(row.uri)]
-
-
-def none_drawn(names: Iterable[str]) -> UsageError:
-    """Return the error for films of these names that kinodex did not draw, in the space that knows no other."""
-    listed = list(names)
-    more = f" and {len(listed) - NAMED:,} more" if len(listed) > NAMED else ""
-    return UsageError(
-        "got --space builtin, which knows only films that kinodex drew, and these are others: "
-        f"{', '.join(listed[:NAMED])}{more}; name another space. With --anyway every ranking is noise"
-    )
 
 
 def read_facts(uri: str, video_id: str) -> FileFacts | None:

@@ -162,7 +162,6 @@ class Standing:
             "probability": hit.probability,
             "cosine": hit.cosine,
             "reason": hit.reason,
-            "noise": self.library.noise(None, [hit.video_id]),
             "picture": None,
         }
         if self.asked.pictures is not None and hit.frame_no is not None:

@@ -2,7 +2,7 @@
 
     import kinodex
 
-    kinodex.ingest("films", library="lib", space="builtin")
+    kinodex.ingest("films", library="lib", space="photo")
     library = kinodex.open("lib")
     for hit in library.search("a red boat", k=3):
         print(hit.time_s, library.frame(hit).image)

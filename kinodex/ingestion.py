@@ -23,7 +23,7 @@ def ingest(
     """Index videos into a library, as `kinodex ingest` does; run again, it does only what is new.
 
     `sources` are files, folders, globs and fsspec URIs, or lists of them. `settings` are those of `kinodex ingest
-    --print-config`, such as `space="builtin"`, `fps=2.0`, `ray=True`; a library that exists gives the defaults of what
+    --print-config`, such as `space="photo"`, `fps=2.0`, `ray=True`; a library that exists gives the defaults of what
     its rows depend on. The environment is not read. A video that cannot be read is an outcome in the report, not an
     exception. In a notebook a bar shows the progress unless `on_progress` does.
 

@@ -29,7 +29,7 @@ def watch_live(
     """Put the frames of a source that grows into a library as they come, until it ends or `stop` says so.
 
     The source is a file that is being written, the address of an HLS playlist, or an rtsp:// address. See
-    `jobs.live.watch.watch_live`; `settings` are those of `kinodex.ingest`, such as `space="builtin"`, `fps=2.0`.
+    `jobs.live.watch.watch_live`; `settings` are those of `kinodex.ingest`, such as `space="photo"`, `fps=2.0`.
     """
     from kinodex.jobs.ingest.config import held_settings, resolve
     from kinodex.jobs.live.source import LiveSource

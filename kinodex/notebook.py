@@ -38,8 +38,7 @@ class Hits(list[Hit]):
 
     def _repr_html_(self) -> str:
         cards = [_card(self.library, hit.video_id, hit.time_s, hit.end_s, _found(hit)) for hit in self[:SHOWN]]
-        noise = self[0].noise if self else None
-        return str(_page().cards(cards, len(self) - SHOWN, noise or ("" if self else "no hits")))
+        return str(_page().cards(cards, len(self) - SHOWN, "" if self else "no hits"))
 
 
 class Extracted:
@@ -108,7 +107,7 @@ def library_html(library: LibraryReader) -> str:
         for video in videos[:SHOWN]
     ]
     numbers = f"{facts.videos} videos, {clock(facts.hours * 3600)}, {facts.frames:,} frames; space {facts.space}"
-    return str(_page().library(redact_uri(library.uri), numbers, facts.noise or "", cards, len(videos) - SHOWN))
+    return str(_page().library(redact_uri(library.uri), numbers, cards, len(videos) - SHOWN))
 
 
 def _found(hit: Hit) -> str:

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 from kinodex.errors import KinodexError
 
-Stage = Literal["fetch", "open", "decode", "space", "subtitles", "captions", "detections", "speech", "vectors"]
+Stage = Literal["fetch", "open", "decode", "subtitles", "captions", "detections", "speech", "vectors"]
 
 
 class PipelineError(KinodexError):
@@ -83,12 +83,6 @@ class DecoderOutOfMemory(VideoError):
     """A decoding process that took more memory than allowed."""
 
     stage: ClassVar[Stage] = "decode"
-
-
-class NotDrawn(VideoError):
-    """A film that kinodex did not draw, for a space that knows nothing else."""
-
-    stage: ClassVar[Stage] = "space"
 
 
 class WrongClip(PipelineError):

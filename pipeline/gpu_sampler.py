@@ -22,7 +22,6 @@ from kinodex.pipeline.sample import (
     SampledFrame,
     SamplingSettings,
     Seconds,
-    check_drawn,
     stopwatch,
     summarize,
     with_subtitles,
@@ -47,7 +46,6 @@ class GpuSampler:
         seconds: Seconds = defaultdict(float)
         count = 0
         with closing(PyavReader(path, source.uri, chunk.video.is_playlist)) as exact:
-            check_drawn(exact.metadata, chunk, settings)
             video = GpuReader(exact, self._device)
             batches = video.batches(settings.fps, settings.input, settings.jpeg_side_px, chunk.span)
             while True:

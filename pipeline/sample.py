@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from kinodex.pipeline.decoding.open import open_video
 from kinodex.pipeline.decoding.readers import Pass, Span, VideoReader
 from kinodex.pipeline.decoding.stream import VideoMetadata
-from kinodex.pipeline.errors import NotDrawn, NothingDecodes
+from kinodex.pipeline.errors import NothingDecodes
 from kinodex.pipeline.fetch import FetchedVideo
 from kinodex.pipeline.images import ModelInput, jpeg, rgb_scaler
 from kinodex.pipeline.prefetch import prefetch
@@ -59,8 +59,7 @@ class SamplingSettings:
 
     `fps` samples a second; JPEGs of at most `jpeg_side_px` on the longest side; `input` makes the model's input;
     a long video is split into spans of about `cut_s` seconds (0: never), or shorter ones so that `sharers` workers have
-    some each; frames are handed over `batch` at a time; with `drawn_only` a film that kinodex did not draw is refused.
-    `deinterlace` as `rgb_scaler` has it.
+    some each; frames are handed over `batch` at a time; `deinterlace` as `rgb_scaler` has it.
     """
 
     fps: float
@@ -71,7 +70,6 @@ class SamplingSettings:
     cut_s: float = 0.0
     batch: int = 16
     sharers: int = 1
-    drawn_only: bool = False
     deinterlace: bool = False
 
 
@@ -154,21 +152,12 @@ def sample_frames(chunk: Chunk, settings: SamplingSettings) -> Generator[Sampled
     with ExitStack() as opened:
         with stopwatch(seconds, "decode"):
             video = opened.enter_context(open_video(path, name, decoder=settings.decoder, playlist=playlist))
-            check_drawn(video.metadata, chunk, settings)
         with closing(prefetch(rgb_samples(video, chunk, settings, seconds), DECODED_AHEAD)) as samples:
             for number, time_s, rgb in samples:
                 count += 1
                 yield sampled_frame(number, time_s, rgb, settings, seconds)
         summary = summarize(chunk, video, count, seconds)
     yield summary
-
-
-def check_drawn(metadata: VideoMetadata, chunk: Chunk, settings: SamplingSettings) -> None:
-    if settings.drawn_only and not metadata.drawn:
-        raise NotDrawn(
-            f"{chunk.video.source.uri}: kinodex did not draw this film, and the space builtin knows no other; make a "
-            "library in another space, or give --anyway: every ranking in it is then noise"
-        )
 
 
 def summarize(chunk: Chunk, video: Pass, count: int, seconds: Seconds) -> ChunkSummary:

@@ -73,9 +73,6 @@ class LibraryVideos:
         self._text_vectors: dict[str, NDArray[np.float32]] = {}
         self._cosines: dict[tuple[str, str], Floats] = {}
 
-    def noise(self) -> str | None:
-        return self._library.noise(self._other_space, self._ids)
-
     def only(self, video_ids: Collection[str]) -> LibraryVideos:
         rows = [row for row in self._rows if row.video_id in video_ids]
         return LibraryVideos(self._library, rows, self._embed_text, hide=self._hidden, space=self._other_space)

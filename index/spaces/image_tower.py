@@ -43,9 +43,12 @@ class ImageTower:
         self._lock = threading.Lock()
 
     @classmethod
-    def open(cls, folder: Path) -> ImageTower:
-        """Open the image tower of a folder; raises TowersDamaged, or ModuleNotFoundError without ONNX Runtime."""
-        space, _ = read_whole(folder, "image")
+    def open(cls, folder: Path, name: str | None = None) -> ImageTower:
+        """Open the image tower of a folder, of a space called `name` or as it was exported.
+
+        Raises TowersDamaged, or ModuleNotFoundError without ONNX Runtime.
+        """
+        space, _ = read_whole(folder, "image", name)
         tower = cls(space, folder / IMAGE_ONNX)
         tower.warm()
         return tower

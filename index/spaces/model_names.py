@@ -1,4 +1,4 @@
-"""Names of spaces, resolved to the arguments of open_clip.
+"""Names of spaces, resolved to folders of exported towers or to the arguments of open_clip.
 
 The default is SigLIP 2 (Tschannen et al. 2025, arXiv 2502.14786; weights Apache-2.0) in its base size with 32-pixel
 patches at 256 px, which understands many languages and needs `transformers` for its tokenizer. It finds the right COCO
@@ -18,14 +18,17 @@ from typing import Any
 
 from kinodex.index.errors import BadCheckpoint, UnknownModel, WeightsMissing
 from kinodex.index.spaces.checked_copy import WEIGHT_SUFFIX
-from kinodex.index.spaces.towers import BUILTIN, SHIPPED
+from kinodex.index.spaces.towers import SHIPPED, TOWER_JSON, TowerKind, read_towers
 
-DEFAULT_SPACE, BUILTIN_SPACE, PHOTO_SPACE = "ViT-B-32-SigLIP2-256/webli", "builtin", "photo"
+DEFAULT_SPACE, PHOTO_SPACE = "ViT-B-32-SigLIP2-256/webli", "photo"
 DEFAULT_REPO = "timm/ViT-B-32-SigLIP2-256"
 """Repository of the hub with the default space's weights and tokenizer. open_clip names it too, but takes seconds to
 import; a test compares the two.
 """
-HUB, LOCAL = "hf-hub:", "local-dir:"
+HUB, LOCAL, EXPORTED = "hf-hub:", "local-dir:", "towers:"
+IN_FOLDERS = (LOCAL, EXPORTED)
+WHERE_TOWERS_LIE = "those that a library carries lie in LIBRARY/towers/DIGEST"
+IMAGE_OPTION = " --with-image-tower"
 HOW_TO_LIST = "`python -c 'import open_clip; print(open_clip.list_pretrained())'` lists all"
 
 
@@ -63,12 +66,37 @@ class ModelName:
 
 def absolute_name(name: str) -> str:
     """Make the path in a space's name absolute, if it has one: a library stores it, and may be opened anywhere."""
-    kind, separator, path = name.partition(":" if name.startswith(LOCAL) else "/")
-    if not name.startswith(LOCAL) and (name.startswith(HUB) or not path.endswith(WEIGHT_SUFFIX)):
+    kind, separator, path = name.partition(":" if name.startswith(IN_FOLDERS) else "/")
+    if not name.startswith(IN_FOLDERS) and (name.startswith(HUB) or not path.endswith(WEIGHT_SUFFIX)):
         return name
     given = Path(path)
     found = given.expanduser() if given.parts[:1] == ("~",) else given  # of ~nobody it would raise a RuntimeError
     return f"{kind}{separator}{found.absolute()}"
+
+
+def exported_folder(name: str) -> Path | None:
+    """Return the folder with the exported towers that a name stands for; None for a model that torch loads."""
+    if name.startswith(EXPORTED):
+        return Path(absolute_name(name).removeprefix(EXPORTED))
+    return SHIPPED.get(name)
+
+
+def check_exported(name: str, kind: TowerKind | None = None) -> None:
+    """Raise WeightsMissing for a folder without exported towers, or without that of a `kind`; other names pass.
+
+    Raises TowersDamaged for a description that cannot be read.
+    """
+    folder = exported_folder(name)
+    if folder is None:
+        return
+    if not _is_folder(folder):
+        raise WeightsMissing(f"got space {name!r}, but there is no such folder; {WHERE_TOWERS_LIE}")
+    towers = read_towers(folder)
+    if towers is None:
+        raise WeightsMissing(f"got space {name!r}, but {folder} holds no {TOWER_JSON}; {WHERE_TOWERS_LIE}")
+    if kind is not None and towers.tower(kind) is None:
+        what = f"a library carries one after `kinodex add text-tower LIBRARY{IMAGE_OPTION if kind == 'image' else ''}`"
+        raise WeightsMissing(f"got space {name!r}, but {folder} holds no {kind} tower; {what}")
 
 
 def check_local(name: str) -> None:
@@ -80,12 +108,14 @@ def check_local(name: str) -> None:
 def check_unloaded(name: str) -> None:
     """Check the name of a space as far as that takes no import of open_clip, which takes seconds; raises UnknownModel.
 
-    Of a folder that holds no model it raises as `check_local` does.
+    Of a folder that holds no model it raises as `check_local` does, of one that holds no towers as `check_exported`.
     """
     check_local(name)
+    check_exported(name)
     architecture = name.partition("/")[0]
     known = _architectures()
-    if name not in SHIPPED and not name.startswith((LOCAL, HUB)) and known and architecture not in known:
+    is_listed = exported_folder(name) is None and not name.startswith((LOCAL, HUB))
+    if is_listed and known and architecture not in known:
         raise _unknown(name, architecture, known)
 
 
@@ -103,9 +133,8 @@ def _unknown(name: str, given: str, known: Sequence[str]) -> UnknownModel:
 def model_name(open_clip: ModuleType, name: str) -> ModelName:
     """Check the name of a space as far as possible without loading anything."""
     name = absolute_name(name)
-    if name == "builtin":
-        _check_folder(name, BUILTIN)
-        return ModelName(name, f"{LOCAL}{BUILTIN}")
+    if exported_folder(name) is not None:
+        raise UnknownModel(f"got space {name!r}, which is exported towers and no model of open_clip")
     if name.startswith(LOCAL):
         check_local(name)
         return ModelName(name, name)
@@ -152,8 +181,16 @@ def _nearest(name: str, known: Sequence[str]) -> str:
     return "the nearest names are " + ", ".join(lowered[each] for each in near)
 
 
+def _is_folder(path: Path) -> bool:
+    """Return True of a folder; False also for a name that no file can have."""
+    try:
+        return path.is_dir()
+    except OSError:  # it is too long, say
+        return False
+
+
 def _check_folder(name: str, folder: Path) -> None:
-    if not folder.is_dir():
+    if not _is_folder(folder):
         what = "there is no such folder; give one that holds open_clip_config.json and the weights"
         raise WeightsMissing(f"got space {name!r}, but {what}")
     if not (folder / "open_clip_config.json").is_file():

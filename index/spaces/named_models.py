@@ -17,8 +17,8 @@ from kinodex.index.errors import ModelNotNamed
 
 MODELS = "KINODEX_MODELS"
 """Names of models, with commas between them."""
-OF_OPEN_CLIP = re.compile(r"builtin|\w[\w.-]*/\w[\w.-]*(?<!\.safetensors)")
-"""The built-in space, or an architecture and a tag, which open_clip looks up in its own list."""
+OF_OPEN_CLIP = re.compile(r"\w[\w.-]*/\w[\w.-]*(?<!\.safetensors)")
+"""An architecture and a tag, which open_clip looks up in its own list."""
 OF_TRANSFORMERS = re.compile("sentence-transformers/all-MiniLM-L6-v2|microsoft/xclip-base-patch32")
 """Models of sentences and of clips on the hub that the documentation names: weights, and no code."""
 

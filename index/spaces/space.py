@@ -2,12 +2,12 @@
 
 A space is a model, its weights and its preprocessing. `load_space` makes one from a name:
 
-- ``builtin``: the project's own small model, which knows only the sketch world (``photo``, which kinodex brings too,
-  is no model of open_clip's: see `load`);
 - ``ViT-B-32/laion2b_s34b_b79k``: an architecture and pretrained tag of `open_clip.list_pretrained()`;
 - ``hf-hub:org/model``: an open_clip model on the hub;
 - ``local-dir:PATH``: a folder with open_clip_config.json, the weights, and the tokenizer if it needs one;
 - ``ViT-B-32/PATH.safetensors``: an architecture with a local checkpoint.
+
+What is exported, as ``photo`` and ``towers:FOLDER``, is no model of open_clip's: see `load`.
 
 What is no model of open_clip's own list is loaded from a copy that holds nothing but data (`checked_copy`).
 """
@@ -42,10 +42,10 @@ from kinodex.index.spaces.checked_copy import (
 )
 from kinodex.index.spaces.fingerprint import Fingerprint, sha256_of_json
 from kinodex.index.spaces.import_torch import import_open_clip, silent_root_logger
-from kinodex.index.spaces.model_names import HUB, LOCAL, ModelName, absolute_name, model_name
+from kinodex.index.spaces.model_names import HUB, LOCAL, ModelName, absolute_name, exported_folder, model_name
 from kinodex.index.spaces.named_models import note_model
 from kinodex.index.spaces.quick_hub import quick_hub
-from kinodex.index.spaces.towers import SHIPPED, Sigmoid
+from kinodex.index.spaces.towers import Sigmoid
 from kinodex.index.utf8 import checked_text
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def load_space(name: str, *, device: str = "auto", towers: Literal["both", "text
 
 def fetch_tokenizer(name: str) -> None:
     """Fetch the tokenizer of the space called `name` into the hub's cache, for texts to be embedded later, offline."""
-    if name in SHIPPED:
+    if exported_folder(name) is not None:
         return
     open_clip = import_open_clip()
     named = model_name(open_clip, name)

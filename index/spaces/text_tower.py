@@ -72,9 +72,12 @@ class TextTower:
         self._tokenizer = Tokenizer(folder, settings.tokenizer)
 
     @classmethod
-    def open(cls, folder: Path) -> TextTower:
-        """Open the text tower of a folder; raises TowersDamaged, or BadCheckpoint if a file cannot be read."""
-        space, tower = read_whole(folder, "text")
+    def open(cls, folder: Path, name: str | None = None) -> TextTower:
+        """Open the text tower of a folder, of a space called `name` or as it was exported.
+
+        Raises TowersDamaged, or BadCheckpoint if a file cannot be read.
+        """
+        space, tower = read_whole(folder, "text", name)
         try:
             settings = TextSettings.from_json(tower.settings)
         except (TypeError, KeyError) as error:

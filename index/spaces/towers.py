@@ -10,7 +10,7 @@
     image.onnx              the image tower, where it was exported
 
 Without a `tower.json` there are no towers, whatever else lies in the folder: so an interrupted export leaves none.
-The same folder lies with a library (see `store/carried_towers`), in the user's cache, and with kinodex for the spaces
+The same folder lies with a library (see `store/carried_towers`), in the user's cache, and with kinodex for the space
 that it brings.
 """
 
@@ -22,11 +22,12 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from kinodex.index.errors import LibraryDamaged, TowersDamaged
+from kinodex.index.named_files import read_text
 from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.stored_json import facts_of, read_object
 
@@ -34,8 +35,7 @@ FORMAT_VERSION = 2
 TOWER_JSON = "tower.json"
 TOWERS = "towers"
 """Name of the folder with towers, in a library, in the cache and in kinodex."""
-BUILTIN = Path(__file__).parent / "builtin"
-SHIPPED = {name: Path(__file__).parent / name / TOWERS for name in ("photo", "builtin")}
+SHIPPED = {"photo": Path(__file__).parent / "photo" / TOWERS}
 """Exported towers that kinodex brings, by the names of their spaces."""
 CHUNK_BYTES = 1 << 20
 TowerKind = Literal["text", "image"]
@@ -155,7 +155,7 @@ def read_towers(folder: Path, place: str | None = None) -> SpaceTowers | None:
     """Read the `tower.json` of a folder, which came from `place`; None if there is none. Raises TowersDamaged."""
     place = f"{place or folder}/{TOWER_JSON}"
     try:
-        text = (folder / TOWER_JSON).read_text(encoding="utf-8")
+        text = read_text(folder / TOWER_JSON)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
@@ -184,12 +184,16 @@ def find_whole(folder: Path, kind: TowerKind) -> tuple[Fingerprint, TowerFacts] 
     return towers.space, tower
 
 
-def read_whole(folder: Path, kind: TowerKind) -> tuple[Fingerprint, TowerFacts]:
-    """Find a tower as `find_whole` does; raises TowersDamaged also if the folder holds none."""
+def read_whole(folder: Path, kind: TowerKind, name: str | None = None) -> tuple[Fingerprint, TowerFacts]:
+    """Find a tower as `find_whole` does, of a space called `name` or as it was exported.
+
+    Raises TowersDamaged also if the folder holds none.
+    """
     found = find_whole(folder, kind)
     if found is None:
         raise TowersDamaged(f"{folder} holds no {kind} tower")
-    return found
+    space, tower = found
+    return (space if name is None else replace(space, name=name)), tower
 
 
 def check_sizes(folder: Path, files: Mapping[str, FileFacts]) -> None:

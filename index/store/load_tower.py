@@ -7,7 +7,8 @@ from typing import Literal
 from kinodex.index.errors import SpaceMismatch, TorchMissing
 from kinodex.index.spaces.embedders import ImageEmbedder, TextEmbedder
 from kinodex.index.spaces.fingerprint import Fingerprint
-from kinodex.index.spaces.load import torch_package
+from kinodex.index.spaces.load import load_image_tower, load_text_tower, torch_package
+from kinodex.index.spaces.model_names import exported_folder
 from kinodex.index.spaces.named_models import check_named
 from kinodex.index.spaces.space import Space, load_space
 from kinodex.index.store.carried_towers import open_image_tower, open_text_tower
@@ -23,7 +24,7 @@ def load_tower_of(uri: str, held: Fingerprint, towers: Towers) -> Space | TextEm
         return image_tower
     check_named(held.name, uri)
     try:
-        loaded = load_space(held.name, towers=towers)
+        loaded = _loaded(held.name, towers)
     except ModuleNotFoundError as error:
         if torch_package(error) is None:
             raise
@@ -37,3 +38,9 @@ def load_tower_of(uri: str, held: Fingerprint, towers: Towers) -> Space | TextEm
             "weights or other preprocessing; use those that the library was made with"
         )
     return loaded
+
+
+def _loaded(name: str, towers: Towers) -> Space | TextEmbedder | ImageEmbedder:
+    if towers == "both" or exported_folder(name) is None:
+        return load_space(name, towers=towers)
+    return load_text_tower(name) if towers == "text" else load_image_tower(name)

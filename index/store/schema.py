@@ -475,8 +475,6 @@ SPEAKERS = _table(
     model=TEXT,
     row_digest=nullable(TEXT),
 )
-UNDRAWN = _table(video_id=key(1), row_digest=nullable(TEXT))
-"""Films with vectors of the built-in space that kinodex did not draw."""
 METADATA = _table(video_id=key(1), row_digest=nullable(TEXT))  # and the library's own columns: `index.metadata`
 SHOTS = _table(
     video_id=TEXT,
@@ -508,7 +506,6 @@ LATE_TABLES: dict[str, pa.Schema] = {
     "chapters": CHAPTERS,
     "speakers": SPEAKERS,
     "shots": SHOTS,
-    "undrawn": UNDRAWN,
     "metadata": METADATA,
 }
 """Tables that a library gets once something needs them; readers take one that is not there for one without rows."""

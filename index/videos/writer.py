@@ -20,7 +20,6 @@ from kinodex.index.store.digests import OWN_ROW, Digests, as_text, digests_by_vi
 from kinodex.index.store.filters import at_least, below, chunked, equal, one_of
 from kinodex.index.store.frame_keys import LAST_FRAME_NO, frame_keys
 from kinodex.index.store.held_tables import own_tables, present
-from kinodex.index.store.late_tables import ensure_table
 from kinodex.index.store.places import is_local
 from kinodex.index.store.schema import CHECKSUM, OWN_STAGES, SHARED_STAGES, VIDEO_DIGESTS
 from kinodex.index.store.stored_digests import read_digests
@@ -202,12 +201,6 @@ class VideoWriter:
         held = counts_of(self._tables, self._vectors_table, [row.video_id for row in rows])
         return tuple(row.video_id for row in rows if not is_complete(row, held, self._vectors_table))
 
-    def note_undrawn(self, video_ids: Sequence[str]) -> None:
-        """Note films with vectors of the built-in space that kinodex did not draw: see `LibraryReader.noise`."""
-        if video_ids:
-            ensure_table(self._tables, "undrawn")
-            self._tables.upsert("undrawn", ["video_id"], [{"video_id": each} for each in video_ids])
-
     def discard(self, *video_ids: str) -> None:
         """Delete all rows of videos, complete or left over, and all that was added to them.
 
@@ -218,7 +211,7 @@ class VideoWriter:
         for ids in chunked(video_ids):
             for name in (
                 *("sources", "videos", "frames", self._vectors_table, "segments", "additions"),
-                *present(tables, ("notes", "undrawn", "metadata", *SHARED_STAGES)),
+                *present(tables, ("notes", "metadata", *SHARED_STAGES)),
                 *(table for stage in OWN_STAGES for table in own_tables(tables, stage).values()),
             ):
                 tables.delete(name, one_of("video_id", ids))

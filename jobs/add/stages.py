@@ -350,7 +350,6 @@ class Vectors(Stage):
     text_tower: Annotated[
         bool, Flag("Keep the space's text tower with the library, or leave it out.", "--text-tower/--no-text-tower")
     ] = True
-    anyway: Annotated[bool, Flag("Films that kinodex did not draw, in the space builtin: noise.", "--anyway")] = False
 
     @property
     def key(self) -> None:

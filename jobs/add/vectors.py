@@ -12,11 +12,10 @@ import numpy as np
 
 from kinodex.index.library import Library
 from kinodex.index.rows import FrameVectors, VideoRow
-from kinodex.index.spaces.model_names import BUILTIN_SPACE
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.stage import StageWork
 from kinodex.jobs.add.stages import Vectors
-from kinodex.jobs.library import BATCHES_AHEAD, fetch_or_note, none_drawn, stored_pictures, undrawn_videos
+from kinodex.jobs.library import BATCHES_AHEAD, fetch_or_note, stored_pictures
 from kinodex.jobs.towers.carried import carry_or_note, log_notes
 from kinodex.jobs.towers.embedder import load_embedder
 from kinodex.pipeline.prefetch import prefetch
@@ -46,11 +45,6 @@ class FrameEmbedder(StageWork[Vectors]):
         from kinodex.index.spaces.space import Space, fetch_tokenizer
 
         library, fingerprint = self.library, self.tower.fingerprint
-        if fingerprint.name == BUILTIN_SPACE and fingerprint.digest != library.fingerprint.digest:
-            others = undrawn_videos(library)
-            if others and not self.stage.anyway:
-                raise none_drawn(row.title for row in others)
-            library.writer.note_undrawn([row.video_id for row in others])
         library.additions.add_space(fingerprint)
         if self.stage.text_tower:
             log_notes(carry_or_note(library, fingerprint, ["text"]))

@@ -17,7 +17,7 @@ from kinodex.redaction import redact_uri
 SETTLE_S = 10.0
 """Limit of the looks of one commit of an ingest, which waits for them."""
 
-READING_STAGES = ("fetch", "open", "decode", "space", "write")
+READING_STAGES = ("fetch", "open", "decode", "write")
 """Failures of these stages are over once the library holds the video; a broken subtitle file stays one."""
 
 

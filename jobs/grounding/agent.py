@@ -44,7 +44,7 @@ def grounding_of(library: LibraryReader, text: str, answer: Answer, by: str, mos
         for each in answer.evidence[:most]
     )
     reason = answer.reason or (answer.text or answer.status.replace("_", " "))
-    return Grounding(text, candidates, said, by, basis, reason=reason, noise=answer.noise)
+    return Grounding(text, candidates, said, by, basis, reason=reason)
 
 
 async def ground_with(

@@ -37,8 +37,6 @@ class Grounding:
     basis: Basis = "ranking"
     evidence: float | None = None
     reason: str = ""
-    noise: str | None = None
-    """Why the search behind it means nothing, where it does: see `LibraryReader.noise`."""
     looked: Looked | None = field(default=None, compare=False)
     """The calls of the model that looked at the ranges, where one did."""
 
@@ -106,7 +104,6 @@ def as_json(grounding: Grounding) -> dict[str, Any]:
         "by": grounding.by,
         "evidence": grounding.evidence,
         "reason": grounding.reason,
-        "noise": grounding.noise,
         "ranges": [each for each, is_one in zip(shown, answered, strict=True) if is_one],
         "weaker": [each for each, is_one in zip(shown, answered, strict=True) if not is_one],
     }

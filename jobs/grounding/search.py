@@ -63,11 +63,10 @@ def ground(
         evidence = video_evidence(environment, text, video_id, usual, among, in_, least_cosine)
         found += evidence_ranges(evidence, cut_times(environment.segments(video_id)), most)
     found.sort(key=lambda each: (-each.deviation, each.video_id, each.start_s))
-    noise = None if in_ == "words" else environment.source.noise()
-    sigmoid = library.sigmoid(environment.source.space, text) if noise is None else None
+    sigmoid = library.sigmoid(environment.source.space, text)
     candidates = tuple(_moment(library, environment, each, text, sigmoid) for each in found[:most])
     best, reason = (found[0].deviation, "") if found else (0.0, NOTHING_FITS)
-    return Grounding(text, candidates, None, BY_SEARCH, basis_of(candidates), best, reason, noise)
+    return Grounding(text, candidates, None, BY_SEARCH, basis_of(candidates), best, reason)
 
 
 def _usual_videos(environment: Environment, searched: Sequence[str]) -> list[str]:

@@ -16,7 +16,6 @@ from kinodex.index.clocks import first_zero_s
 from kinodex.index.errors import MetadataConflict
 from kinodex.index.library import Library
 from kinodex.index.rows import FailureRow, SourceRow, VideoRow
-from kinodex.index.spaces.model_names import BUILTIN_SPACE
 from kinodex.jobs.addresses.moved_files import READING_STAGES, settle
 from kinodex.jobs.ingest.messages import ChunkRead
 from kinodex.jobs.ingest.reports import SourceOutcome, State, Tally
@@ -48,7 +47,6 @@ class ReadVideo:
     problem: str | None
     digests: Mapping[str, int]
     """Of frames and vectors, by table."""
-    drawn: bool = False
     """True if kinodex drew it."""
     tags: Mapping[str, Any] = field(default_factory=dict)
     """Columns of metadata that its file fills."""
@@ -91,7 +89,7 @@ def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: st
     for chunk in chunks:
         digests.update(chunk.digests)
     problem = "; ".join(first.subtitle_errors) or None
-    return ReadVideo(fetched, row, segments, speech, problem, digests, metadata.drawn, metadata.tags)
+    return ReadVideo(fetched, row, segments, speech, problem, digests, metadata.tags)
 
 
 def _distances(chunks: Sequence[ChunkRead]) -> list[float]:
@@ -138,7 +136,7 @@ class VideoCommitter:
 
     def fail(self, source: Source, stage: str, error_class: str, message: str) -> None:
         self._failures.append(_failure(source, stage, error_class, message))
-        if stage not in ("fetch", "space"):  # what could not be fetched, or not without --anyway, is tried again
+        if stage != "fetch":  # what could not be fetched is tried again
             self._remember(source, "")
         self._record(source, "failed", problem=message, error_class=error_class)
 
@@ -164,8 +162,6 @@ class VideoCommitter:
                 for name, digest in video.digests.items():
                     digests[name][video.row.video_id] = digest
             writer = self.library.writer
-            if self.library.space_name == BUILTIN_SPACE:
-                writer.note_undrawn([video.row.video_id for video in videos if not video.drawn])
             digests["segments"] = writer.add_segments({video.row.video_id: video.segments for video in videos})
             digests["speech"] = writer.add_speech(
                 {video.row.video_id: video.speech for video in videos if video.speech}

@@ -23,7 +23,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from kinodex.index.flags import Flag
 from kinodex.index.named_files import read_text, read_toml
-from kinodex.index.spaces.model_names import BUILTIN_SPACE, DEFAULT_SPACE, PHOTO_SPACE
+from kinodex.index.spaces.model_names import DEFAULT_SPACE, PHOTO_SPACE
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
@@ -49,15 +49,11 @@ class IngestConfig(BaseModel):
     space: Annotated[
         str,
         Flag(
-            "Embedding space: MODEL/PRETRAINED of open_clip, hf-hub:ID, local-dir:PATH, ARCH/CHECKPOINT, photo (small, "
-            f"comes with kinodex), or builtin (knows only the sketch world). {OWN} {DEFAULT_SPACE} where its model is "
-            f"in the hub's cache or the hub answers, else {PHOTO_SPACE}."
+            "Embedding space: MODEL/PRETRAINED of open_clip, hf-hub:ID, local-dir:PATH, ARCH/CHECKPOINT, towers:PATH "
+            f"(exported, as another library carries them), or photo (small, comes with kinodex). {OWN} {DEFAULT_SPACE} "
+            f"where its model is in the hub's cache or the hub answers, else {PHOTO_SPACE}."
         ),
     ] = Field(default="auto", min_length=1, description="embedding space; auto: the default one or photo")
-    anyway: Annotated[
-        bool,
-        Flag("Take films into the space builtin that it knows nothing of: every ranking is then noise.", "--anyway"),
-    ] = Field(default=False, description="films that kinodex did not draw may go into the space builtin")
     metadata: Annotated[
         tuple[str, ...],
         BeforeValidator(lambda given: tuple(given.split(",") if isinstance(given, str) else given)),
@@ -184,7 +180,6 @@ class IngestConfig(BaseModel):
             input=ModelInput.from_json(preprocess),
             cut_s=self.cut_s,
             batch=self.batch_size or (GPU_BATCH if on_gpu else CPU_BATCH),
-            drawn_only=self.space == BUILTIN_SPACE and not self.anyway,
             deinterlace=self.deinterlace,
         )
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from pathlib import Path
 
 from kinodex.index.library import Library
 from kinodex.index.spaces.model_names import absolute_name
 from kinodex.index.store.indexes import refresh
 from kinodex.index.store.leases import Lease
-from kinodex.index.store.places import is_local
 from kinodex.index.sweep import sweep
 from kinodex.jobs.default_space import with_space
 from kinodex.jobs.ingest.config import IngestConfig
@@ -25,9 +22,7 @@ from kinodex.jobs.ingest.refresh import refreshing_indexes
 from kinodex.jobs.ingest.reports import IngestReport, Watch, utilisation
 from kinodex.jobs.ingest.run_rows import LEASE, RUNNING, begun_report, run_row
 from kinodex.jobs.ingest.work_queue import WorkQueue
-from kinodex.jobs.library import none_drawn
 from kinodex.jobs.towers.carried import lacks_towers, log_notes
-from kinodex.pipeline.errors import NotDrawn
 from kinodex.pipeline.sandbox import SandboxLimits
 from kinodex.pipeline.source import SILENCE_S, Source
 from kinodex.pipeline.source_list import SourceList
@@ -56,7 +51,6 @@ def run_ingest(
             served = stack.enter_context(serve(config.metrics_host, config.metrics_port))
         models: LoadedModels | None = None
         library = _known_library(config, uri)
-        is_new = library is None and not Library.exists(uri)
         if library is None:
             models = stack.enter_context(load_models(config, None))
             library = Library.open_or_create(uri, asdict(config.settings()), models.fingerprint)
@@ -92,11 +86,6 @@ def run_ingest(
             report = replace(report, seconds=time.monotonic() - began)
             refresh(library.tables)
             library.ingest_log.add_run(run_row(report, "stopped" if report.stopped else "done"))
-        if is_new and NotDrawn.__name__ in report.numbers.failures and not library.count_videos():
-            if is_local(library.uri):
-                shutil.rmtree(library.uri)
-            undrawn = (each for each in report.outcomes if each.error_class == NotDrawn.__name__)
-            raise none_drawn(Path(each.uri).name for each in undrawn)
     if config.cuts == "exact":
         from kinodex.jobs.add.run import add
         from kinodex.jobs.add.stages import Shots

@@ -18,7 +18,6 @@ from kinodex.index.library import Library
 from kinodex.index.rows import FrameVectors, RunRow, SourceRow
 from kinodex.index.spaces.embedders import ImageEmbedder
 from kinodex.index.spaces.image_tower import ImageTower
-from kinodex.index.spaces.model_names import BUILTIN_SPACE
 from kinodex.index.store.indexes import DURING_RUN, clean, refresh
 from kinodex.index.store.leases import awaited_lease
 from kinodex.jobs.ingest.config import IngestConfig
@@ -162,8 +161,6 @@ class Writer:
             return None
         if is_new:
             self._library.metadata.write({row.video_id: part.columns(self._live)}, {row.video_id: row.title})
-            if self._library.space_name == BUILTIN_SPACE and not (run[0].metadata and run[0].metadata.drawn):
-                self._library.writer.note_undrawn([row.video_id])
         writer = self._library.writer
         digests = writer.add_frames({row.video_id: rows})
         window = Segment(begin_s, end_s, "window")

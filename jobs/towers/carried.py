@@ -24,12 +24,16 @@ from kinodex.index.errors import (
 )
 from kinodex.index.library import Library
 from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.spaces.model_names import check_exported, exported_folder
+from kinodex.index.spaces.named_models import check_named
 from kinodex.index.spaces.towers import (
     SpaceTowers,
     TowerFacts,
     TowerKind,
+    check_content,
     describe_tower,
     read_towers,
+    read_whole,
     write_towers,
 )
 from kinodex.index.store.carried_towers import LEASE, held_towers, keep_towers, shipped_tower
@@ -64,9 +68,9 @@ def carry_towers(library: Library, space: Fingerprint, kinds: Iterable[TowerKind
         held = _readable_towers(library.uri, space)
         done = [kind for kind in kinds if again or not _is_settled(held, kind)]
         for kind in done:
-            if shipped := shipped_tower(space.digest, kind):
+            if ready := _ready_tower(library.uri, space, kind):
                 made = Path(scratch)
-                _copy(shipped, kind, made)
+                _copy(ready, kind, made)
             else:
                 made = exported_tower(library.uri, space, kind, again)
             held = keep_towers(library.uri, made, space)
@@ -96,9 +100,9 @@ def lacks_towers(library: Library, space: Fingerprint, kinds: Sequence[TowerKind
 
 
 def _carried_or_note(library: Library, space: Fingerprint, kind: TowerKind) -> list[str]:
-    """Carry one tower; return nothing to log for one that kinodex brings, which is only copied."""
+    """Carry one tower; return nothing to log for one that was exported before, which is only copied."""
     later = f"`kinodex add text-tower {library.uri}{' --with-image-tower' * (kind == 'image')}` tries again"
-    is_shipped = shipped_tower(space.digest, kind) is not None
+    is_ready = shipped_tower(space.digest, kind) is not None or exported_folder(space.name) is not None
     try:
         carried = carry_towers(library, space, [kind])
     except WeightsMissing as error:
@@ -108,7 +112,7 @@ def _carried_or_note(library: Library, space: Fingerprint, kind: TowerKind) -> l
     if kind in carried.refused:
         why = carried.towers.refusals[kind]
         return [f"note: the {kind} tower of {space.name} is not kept with the library: {why}; searching needs torch"]
-    if is_shipped:
+    if is_ready:
         return []
     state = describe_tower(carried.towers, kind)
     return [f"{kind} tower of {space.name}: {state}, exported in {carried.seconds:.1f} s"]
@@ -166,14 +170,31 @@ def _readable_towers(uri: str, space: Fingerprint) -> SpaceTowers:
         return SpaceTowers(space)
 
 
-def _copy(shipped: Path, kind: TowerKind, folder: Path) -> None:
-    """Copy one tower of a folder that kinodex brings."""
-    ready = read_towers(shipped)
+def _ready_tower(uri: str, space: Fingerprint, kind: TowerKind) -> Path | None:
+    """Find the folder with an exported tower of a space that kinodex brings, or that the space's name gives.
+
+    Raises as loading it does: ModelNotNamed, WeightsMissing, TowersDamaged, or SpaceMismatch for that of another space.
+    """
+    folder = exported_folder(space.name)
+    if (shipped := shipped_tower(space.digest, kind)) or folder is None:
+        return shipped
+    check_named(space.name, uri)
+    check_exported(space.name, kind)
+    here, _ = read_whole(folder, kind, space.name)
+    if here.digest != space.digest:
+        raise SpaceMismatch(f"here {space.name} stands for other weights: {here} instead of {space}")
+    return folder
+
+
+def _copy(made: Path, kind: TowerKind, folder: Path) -> None:
+    """Copy one tower of a folder that holds it."""
+    ready = read_towers(made)
     tower = ready.tower(kind) if ready else None
     if ready is None or tower is None:
-        raise ValueError(f"got {kind}, of which {shipped} holds no tower")
+        raise ValueError(f"got {kind}, of which {made} holds no tower")
     for name in tower.files:
-        shutil.copyfile(shipped / name, folder / name)
+        shutil.copyfile(made / name, folder / name)
+    check_content(folder, tower.files, str(made))
     alone: dict[str, Any] = {"text": None, "image": None, kind: tower}
     write_towers(folder, replace(ready, **alone))
 

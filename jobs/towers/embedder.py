@@ -14,9 +14,8 @@ from kinodex.index.errors import BadCheckpoint, StorageError, TowersDamaged, Unk
 from kinodex.index.library import Library
 from kinodex.index.spaces.embedders import ImageEmbedder
 from kinodex.index.spaces.load import load_image_tower
-from kinodex.index.spaces.model_names import absolute_name
+from kinodex.index.spaces.model_names import absolute_name, exported_folder
 from kinodex.index.spaces.space import Space
-from kinodex.index.spaces.towers import SHIPPED
 from kinodex.index.store.carried_towers import find_tower
 from kinodex.jobs.towers.export_process import export_in_child, is_small
 
@@ -38,7 +37,7 @@ def load_embedder(name: str, device: str = "auto", library: Library | None = Non
     `load_image_tower` does.
     """
     on_cpu = device == "cpu" or (device == "auto" and not any(map(os.path.exists, GPU_DEVICES)))
-    if name in SHIPPED or not on_cpu:
+    if exported_folder(name) is not None or not on_cpu:
         return load_image_tower(name, device)
     if library is not None and (carried := _carried_tower(library)):
         return carried

@@ -113,8 +113,6 @@ def _show(found: Grounding, clips: Sequence[JoinedClip], as_json: bool) -> None:
         print_json(to_json(found) | {"clips": files})
         return
     out = console()
-    if found.noise:
-        say(found.noise)
     out.print(visible_lines(found.claim), soft_wrap=True, markup=False)
     table = plain_table("from", "to", *basis_heads(found.candidates), "score", "video", "found in")
     for each in found.candidates:

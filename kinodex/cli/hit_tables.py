@@ -11,7 +11,7 @@ from rich.markup import escape
 from kinodex.index.terminal_text import visible, visible_lines
 from kinodex.index.times import clock
 from kinodex.jobs.verdicts import Judged, basis_of, claim
-from kinodex.output import console, plain_table, print_json, say
+from kinodex.output import console, plain_table, print_json
 
 if TYPE_CHECKING:
     from kinodex.index.library import LibraryReader
@@ -35,8 +35,6 @@ def show_hits(hits: Sequence[Hit], library: LibraryReader, as_json: bool) -> Non
         said = f"{hit.speaker}: {hit.text}" if hit.speaker else hit.text or ""
         judged = [by_clock[number]][: len(clocks)] + basis_cells(hit, hits)
         table.add_row(clock(hit.time_s), *judged, *cells, title, hit.found_in, escape(visible_lines(said)))
-    if hits and hits[0].noise:
-        say(hits[0].noise)
     console().print(claim(hits), soft_wrap=True, markup=False)
     if hits:
         console().print(table)

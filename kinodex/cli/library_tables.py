@@ -55,8 +55,6 @@ def _show_facts(
         measured = f"first result right in {card.recall_at_1:.2f} of {card.measured_on}"
         better = f"for better results run: kinodex add vectors {quote(facts.uri)} --space {DEFAULT_SPACE}"
         out.print(f"{visible(card.summary)} ({visible(measured)}); {better}", soft_wrap=True, markup=False)
-    if facts.noise:
-        out.print(facts.noise, soft_wrap=True, markup=False)
     if others:
         out.print(f"also in {escape(', '.join(others))}")
     for each in towers:

@@ -136,8 +136,6 @@ def show_answer(answer: Answer, videos: tuple[Video, ...], out: Console) -> None
     if answer.status == "evidence_only":
         why = ": the moments that fit best; for an answer in words give --model"
     say(f"[bold]status[/]    {answer.status}{why}")
-    if answer.noise:
-        say(f"[bold]noise[/]     {answer.noise}")
     for each in answer.evidence:
         span = f"{clock(each.start_s)} to {clock(each.end_s)}"
         say(f"[bold]evidence[/]  {span}  {escape(visible(titles[each.video_id]))}")

@@ -40,15 +40,14 @@ def _check_shipped(name: str) -> CheckResult:
     """Load the text tower of a space that kinodex brings, and say what that is good for."""
     from kinodex.index.spaces import load
 
-    towers = read_towers(SHIPPED[name])
-    what = towers.card.summary if towers and towers.card else "knows only drawings"
-
     try:
+        towers = read_towers(SHIPPED[name])
         dim = load.load_text_tower(name).embed_text(["a red kite"]).shape[1]
     except (KinodexError, ImportError, OSError, RuntimeError) as error:
         todo = "pip install -U --force-reinstall kinodex"
         return of_models(name, "broken", f"{type(error).__name__}: {error}", todo)
-    return of_models(name, "ok", f"loaded, embeds a text in {dim} dimensions; {what}")
+    what = f"; {towers.card.summary}" if towers and towers.card else ""
+    return of_models(name, "ok", f"loaded, embeds a text in {dim} dimensions{what}")
 
 
 def _check_hub() -> CheckResult:

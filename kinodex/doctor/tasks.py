@@ -68,8 +68,6 @@ def _search(library: Library, name: str, index: CheckResult) -> CheckResult:
         carried = " --with-image-tower" if name == PICTURE else ""  # what another machine could give it
         todo = f"kinodex add text-tower {library.uri}{carried}    # on a machine that has torch and the space's model"
         return of_tasks(name, "broken", str(error), todo)
-    if noise := library.noise():
-        return of_tasks(name, "broken", noise, "kinodex ingest FILMS --library ANOTHER")
     return of_tasks(name, "ok", f"in {library.uri}, by its space {library.space_name}")
 
 

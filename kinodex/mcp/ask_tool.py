@@ -131,7 +131,6 @@ def _reply(answer: Answer, agent: str, titles: Titles, models: Mapping[str, str]
         answer=answer.text,
         letter=answer.letter,
         reason=answer.reason or None,
-        noise=answer.noise,
         evidence=evidence,
         rounds=answer.rounds,
         agent=agent,

@@ -60,7 +60,6 @@ class LibraryTools:
                 library_hours=facts.hours,
                 stages=lines_of(facts.added, replies.Stage),
                 found=len(found),
-                noise=facts.noise,
                 columns=replies.columns_of(library.metadata.facets(library.video_ids())),
                 videos=lines,
                 cut=cut,
@@ -120,7 +119,6 @@ class LibraryTools:
             basis=basis_of(found.hits),
             claim=claim(found.hits),
             hits=lines,
-            noise=next((hit.noise for hit in found.hits), None),
             notes=list(found.notes) or None,
             missing=missing,
             cut=cut if is_cut else None,
@@ -152,7 +150,6 @@ class LibraryTools:
                 basis=found.basis,
                 claim=found.claim,
                 present=found.present,
-                noise=found.noise,
                 ranges=first_fitting(lines),
             )
         )

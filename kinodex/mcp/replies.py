@@ -98,7 +98,6 @@ class Videos(BaseModel):
     library_hours: Number
     stages: list[Stage]
     found: int
-    noise: str | None = None
     columns: list[Column] = []
     videos: list[VideoLine]
     cut: str | None = None
@@ -162,12 +161,11 @@ class HitLine(OfVideo, Span, Judged):
 
 
 class Hits(BaseModel):
-    """The hits of a search, best first, and what may be claimed of them; `noise`: why their order means nothing."""
+    """The hits of a search, best first, and what may be claimed of them."""
 
     basis: Basis
     claim: str
     hits: list[HitLine]
-    noise: str | None = None
     notes: list[str] | None = None
     cut: str | None = None
     missing: str | None = None
@@ -190,7 +188,6 @@ class Ranges(BaseModel):
     basis: Basis
     claim: str
     present: bool | None = None
-    noise: str | None = None
     ranges: list[RangeLine]
 
 
@@ -287,7 +284,6 @@ class AskReply(BaseModel):
     answer: LongText | None = None
     letter: str | None = None
     reason: Text | None = None
-    noise: str | None = None
     evidence: list[EvidenceLine]
     rounds: int
     agent: str

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from kinodex.jobs.clip_models import ClipQueries
     from kinodex.requests import Find
 
-BY_VECTOR = (ALL, "frames", "captions")
-"""Places whose hits the space ranks."""
 AHEAD = 4
 """Hits that each of several searches gives to fusion, for one that is wanted."""
 
@@ -116,13 +114,13 @@ class Finder:
     def _ranked(self, request: Find, picture: Picture | None) -> list[Hit]:
         among = self.library.where(request.where)
         if request.like is None:
-            return self._described(request, self._search(request, picture, among), picture, among)
+            return self._described(request, self._search(request, picture, among), picture)
         if picture is not None:
             raise UsageError("got a picture and like, which is another; give one of them")
         frame = self._frame_at(request.like)
         # Of its own neighbours no more than three are among the hits, which keep their distance.
         wider = request.model_copy(update={"k": request.k + 3, "in_": "frames", "query": ""})
-        hits = self._described(wider, self._search(wider, frame.vector, among), frame.vector, among)
+        hits = self._described(wider, self._search(wider, frame.vector, among), frame.vector)
         return [hit for hit in hits if not frame.is_near(hit, request.min_gap_s)][: request.k]
 
     def _search(self, request: Find, picture: Picture | None, among: LibraryReader) -> list[Hit]:
@@ -153,19 +151,13 @@ class Finder:
             return search.lines(place, words, *limits)
         return search.extract(place, words, *limits)
 
-    def _described(self, request: Find, hits: list[Hit], picture: Picture | None, among: LibraryReader) -> list[Hit]:
-        """Return the hits with what readers want to know beside.
-
-        These are titles, times of recording, and how far to trust them.
-        """
+    def _described(self, request: Find, hits: list[Hit], picture: Picture | None) -> list[Hit]:
+        """Return the hits with what readers want to know beside: titles, times of recording, probabilities."""
         from kinodex.index.metadata import shown_at
 
         if not hits:
             return []
-        noise = None
-        if request.in_ in BY_VECTOR:
-            noise = among.noise(self.space, among.ids_named(request.videos))
-        if noise is None and picture is None and request.in_ in (ALL, "frames"):
+        if picture is None and request.in_ in (ALL, "frames"):
             sigmoid = self.library.sigmoid(self.library.space(self.space), request.query)
             hits = [_with_probability(hit, sigmoid) for hit in hits] if sigmoid else hits
         videos = {video_id: self.library.video(video_id) for video_id in {hit.video_id for hit in hits}}
@@ -174,7 +166,7 @@ class Finder:
         def described(hit: Hit) -> Hit:
             video = videos[hit.video_id]
             recorded_at = shown_at(columns.get(hit.video_id, {}), video, hit.time_s)
-            return replace(hit, noise=noise, title=video.title, query=how(hit), recorded_at=recorded_at)
+            return replace(hit, title=video.title, query=how(hit), recorded_at=recorded_at)
 
         return [described(hit) for hit in hits]
 

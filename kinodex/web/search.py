@@ -88,9 +88,9 @@ def groups_view(
 ) -> dict[str, Any]:
     """Group hits by video, in the order of each video's best.
 
-    Gives `{"count", "basis", "claim", "noise", "groups": [{..., "hits": [...]}]}`; `claim` says what the `basis`
-    allows, `noise` is the sentence of `Hit.noise`, or None. A hit's `score` is that of its search, which says nothing
-    beside another's (see `Hit`). `similarity` is the cosine of its frame, if its picture was found.
+    Gives `{"count", "basis", "claim", "groups": [{..., "hits": [...]}]}`; `claim` says what the `basis` allows. A
+    hit's `score` is that of its search, which says nothing beside another's (see `Hit`). `similarity` is the cosine of
+    its frame, if its picture was found.
     """
     by_video: dict[str, list[Hit]] = {}
     for hit in hits:
@@ -108,7 +108,7 @@ def groups_view(
         for video_id, found in by_video.items()
         if (row := rows.get(video_id)) is not None
     ]
-    said = {"basis": basis_of(hits), "claim": claim(hits), "noise": next((hit.noise for hit in hits), None)}
+    said = {"basis": basis_of(hits), "claim": claim(hits)}
     return {"count": sum(len(group["hits"]) for group in groups), **said, "groups": groups}
 
 

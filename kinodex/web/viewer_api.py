@@ -147,7 +147,6 @@ class ViewerApi:
         library = self._library(number)
         return asdict(library.info()) | {
             "searched": library.space(self._space).name,
-            "noise": library.noise(self._space),
             "extracts": list(dict.fromkeys(each.name for each in library.extracts.versions())),
             "places": place_labels(),
         }

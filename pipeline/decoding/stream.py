@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 OPEN_OPTIONS = {"protocol_whitelist": "file", "fflags": "-genpts"}
 # FFmpeg opens these for almost any bytes or for one still picture; none of them is a video.
 NO_VIDEO_FORMATS = frozenset({"tty", "image2", "bin", "xbin", "adf", "idf", "rawvideo"})
-DRAWN, COMMENT = "drawn by kinodex", "comment"
-"""Tag of the container of a film that kinodex drew, and its name."""
-SCRIPT = ".script.json"
-"""End of the name of the script beside such a film: films of before there was a tag are known by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +34,7 @@ class VideoMetadata:
 
     `width_px` and `height_px` are as displayed: square pixels, after rotation. `fps` and
     `claimed_duration_s` are what the header says, which may be wrong; what really decoded is in
-    `kinodex.pipeline.sample.ChunkSummary`. `rotation_deg` is counterclockwise; `drawn`: see `is_drawn`. `earliest_s` is
+    `kinodex.pipeline.sample.ChunkSummary`. `rotation_deg` is counterclockwise. `earliest_s` is
     the time at which the first of its streams begins: pictures, sound or text.
     """
 
@@ -54,7 +50,6 @@ class VideoMetadata:
     claimed_duration_s: float | None
     interlaced: bool
     hdr: bool = False
-    drawn: bool = False
     earliest_s: float = 0.0
     tags: Mapping[str, Any] = field(default_factory=dict)
     """Columns of metadata that the file fills: see `file_tags`."""
@@ -185,7 +180,6 @@ def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFr
         claimed_duration_s=claimed_s or None,
         interlaced=frame.interlaced_frame,
         hdr=is_hdr(frame),
-        drawn=is_drawn(container),
         earliest_s=float(_earliest(container, stream, frame)),
         tags=file_tags(container, stream),
     )
@@ -196,13 +190,6 @@ def _earliest(container: InputContainer, stream: VideoStream, frame: VideoFrame)
     timed = [stream, *container.streams.audio, *container.streams.subtitles]
     starts = [each.start_time * each.time_base for each in timed if each.start_time is not None and each.time_base]
     return min([*starts, (frame.pts or 0) * time_base(stream)])
-
-
-def is_drawn(container: InputContainer) -> bool:
-    """Return True for a film that kinodex drew, by the tag of its container or the script beside the file."""
-    tags = {name.lower(): value for name, value in container.metadata.items()}
-    path = Path(container.name.removeprefix("file:")) if isinstance(container.name, str) else None
-    return tags.get(COMMENT) == DRAWN or (path is not None and path.with_suffix(SCRIPT).is_file())
 
 
 FRUITLESS_READS = 32

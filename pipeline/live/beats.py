@@ -26,7 +26,7 @@ from kinodex.pipeline.images import rgb_scaler
 from kinodex.pipeline.live.growing_file import Growing, await_bytes, last_shown
 from kinodex.pipeline.live.piece import Piece, decoded, demux_live
 from kinodex.pipeline.live.playlist import published_segments
-from kinodex.pipeline.sample import Chunk, SampledFrame, SamplingSettings, check_drawn, sampled_frame
+from kinodex.pipeline.sample import Chunk, SampledFrame, SamplingSettings, sampled_frame
 
 if TYPE_CHECKING:
     from av import VideoFrame
@@ -135,7 +135,6 @@ class _Run:
         self._held: tuple[Fraction, VideoFrame, Fraction | None] | None = None
         self._began_at, self._last_began_at = math.inf, 0.0
         self._metadata: VideoMetadata | None = read_metadata(container, stream, frame)
-        check_drawn(self._metadata, chunk, settings)
         aspect = Fraction(self._metadata.sample_aspect_ratio).limit_denominator(100_000)
         self._to_rgb = rgb_scaler(aspect, settings.jpeg_side_px, settings.input.side_px, settings.deinterlace)
         self._waiting: list[SampledFrame] = []

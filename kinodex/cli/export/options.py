@@ -13,7 +13,6 @@ import typer
 from kinodex.cli.options import FromOption, ToOption, VideoOption, WhereOption, open_library, time_option
 from kinodex.index.kinds import WORDED_KINDS
 from kinodex.jobs.errors import UsageError
-from kinodex.output import tell
 
 if TYPE_CHECKING:
     from kinodex.index.library import Library
@@ -74,8 +73,6 @@ class MomentOptions:
         from kinodex.jobs.export.moment_choice import MomentChoice, choose_moments
 
         given = {**vars(self), "trace": tuple(self.trace or ()), "video": tuple(self.video or ())}
-        if self.search is not None and (noise := library.noise()):
-            tell(f"note: {noise}")
         return choose_moments(library, MomentChoice(*given.values()), usual_rows, is_watched)
 
 

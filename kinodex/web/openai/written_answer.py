@@ -71,7 +71,6 @@ def own_fields(asked: Asked, answer: Answer) -> dict[str, Any]:
         "reason": answer.reason,
         "rounds": answer.rounds,
         "supported": answer.supported,
-        "noise": answer.noise,
         "evidence": [
             {
                 "video_id": each.video_id,

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from kinodex.pipeline.decoding.stream import COMMENT, DRAWN
 from kinodex.pipeline.video_writer import encode_video
 from tests.world.sketch import scenes
 from tests.world.sketch.places import draw_place
@@ -19,6 +18,7 @@ from tests.world.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, Script, Shot
 
 FADE_FRAMES = FPS // 2
 DRIFT = 0.14
+TAGS = {"comment": "drawn by kinodex"}
 Pixels = NDArray[np.uint8]
 OnFrame = Callable[[int], object]
 
@@ -34,7 +34,7 @@ def encode_frames(frames: Iterator[Pixels], path: Path, on_frame: OnFrame, every
             on_frame(number * every)
             yield picture
 
-    encode_video(reported(), path, width_px=WIDTH_PX, height_px=HEIGHT_PX, fps=FPS // every, tags={COMMENT: DRAWN})
+    encode_video(reported(), path, width_px=WIDTH_PX, height_px=HEIGHT_PX, fps=FPS // every, tags=TAGS)
 
 
 def draw_frames(script: Script, every: int = 1) -> Iterator[Pixels]:

@@ -30,7 +30,6 @@ export async function library(key, what, inner, there) {
       { class: "head" },
       el("div", {}, el("h1", {}, breakable(name)), el("p", { class: "quiet" }, summary(found))),
     ),
-    found.noise ? el("div", { class: "banner", role: "note" }, `${found.noise}.`) : null,
     alone
       ? el("p", { class: "quiet" }, "A search needs kinodex serve; this file has one frame of each segment of every video.")
       : [ways(key, what === "moments"), searching.elements],

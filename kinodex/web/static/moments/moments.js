@@ -29,7 +29,7 @@ export function finder(key, fields, there, keep, of) {
     const all = [...found.ranges, ...found.weaker];
     const looked = (claim) => draw({ ...found, claim, ranges: all.filter((each) => each.present !== false), weaker: all.filter((each) => each.present === false) }, asked);
     const look = found.by === "search" ? lookButton(key, there?.serve?.looks, found.text, all, looked) : null;
-    say(found.noise ? el("p", { class: "warn" }, `${found.noise}.`) : null, verdict(found, of.where(asked)), look);
+    say(verdict(found, of.where(asked)), look);
     shown.replaceChildren(...result(key, found, asked, of.seek));
     of.drawn?.(found);
   }

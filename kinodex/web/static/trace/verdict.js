@@ -15,7 +15,7 @@ const SPENT = {
 
 /** Lines about an answer that is not a plain one; none for one that is. */
 export function verdict(final) {
-  return [final.noise ? warning(`${final.noise}.`) : null, ended(final), cited(final), checked(final)].filter(Boolean);
+  return [ended(final), cited(final), checked(final)].filter(Boolean);
 }
 
 function ended({ status, reason, text }) {

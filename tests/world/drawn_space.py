@@ -1,0 +1,12 @@
+"""The space of the drawn world: a small CLIP, trained on pictures that kinodex drew, which knows nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+CHECKPOINT = Path(__file__).resolve().parent / "space"
+"""The folder of its model in open_clip's form, for torch."""
+FOLDER = CHECKPOINT / "towers"
+"""The folder of its exported towers."""
+DRAWN, DRAWN_BY_TORCH = f"towers:{FOLDER}", f"local-dir:{CHECKPOINT}"
+"""Names of the space, as `--space` takes them: by its exported towers, and by its model."""

@@ -16,6 +16,7 @@ from tests.support.house.once import made_once
 from tests.support.house.process_state import changes, snapshot
 from tests.support.house.schedule import shares, sharing_together
 from tests.support.servers.ray_node import RayCluster, cluster
+from tests.world.drawn_space import DRAWN
 
 if TYPE_CHECKING:
     from tests.support.libraries.sketch_library import SketchLibrary
@@ -148,7 +149,7 @@ def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     from kinodex.pipeline.sources import list_sources
 
     def ingest(place: Path) -> None:
-        report = run_ingest(IngestConfig(space="builtin"), list_sources([str(films)]), str(place))
+        report = run_ingest(IngestConfig(space=DRAWN), list_sources([str(films)]), str(place))
         assert report.count("indexed") == 3
 
     made = made_once(tmp_path_factory, "library", ingest)

@@ -9,6 +9,7 @@ from pathlib import Path
 import kinodex as package
 from tests.acceptance import LINE, SAID, SHOTS, TENTS
 from tests.support.command import Kinodex, bad, json_of
+from tests.world.drawn_space import DRAWN
 
 PART = ("--video", TENTS.film, "--from", 18, "--to", 20)
 
@@ -49,7 +50,7 @@ def test_clips_are_cut_from_the_file_with_a_table_of_them(kinodex: Kinodex, show
     assert (row["start_s"], row["end_s"], row["error"]) == (18.0, 20.0, "")
     (clip,) = out.glob("*.mp4")
     assert clip.stat().st_size > 1000 and (out / "clips.csv").is_file()
-    package.ingest(str(clip), library=tmp_path / "library", space="builtin", anyway=True)
+    package.ingest(str(clip), library=tmp_path / "library", space=DRAWN)
     (video,) = package.open(tmp_path / "library").videos()
     assert 1.9 < video.duration_s < 2.2
 

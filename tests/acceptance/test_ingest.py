@@ -9,10 +9,11 @@ import pytest
 import kinodex as package
 from tests.acceptance import LINE
 from tests.support.command import Kinodex, bad, json_of
+from tests.world.drawn_space import DRAWN
 
 
 def test_films_are_indexed_by_python_with_frames_shots_and_subtitles(films: Path, tmp_path: Path) -> None:
-    report = package.ingest(str(films), library=tmp_path / "library", space="builtin")
+    report = package.ingest(str(films), library=tmp_path / "library", space=DRAWN)
     assert (report.count("indexed"), report.count("failed"), report.frames) == (3, 0, 90)
     library = package.open(tmp_path / "library")
     assert sorted((row.title, row.frames) for row in library.videos()) == [(f"film-0{n}", 30) for n in (1, 2, 3)]
@@ -23,7 +24,7 @@ def test_films_are_indexed_by_python_with_frames_shots_and_subtitles(films: Path
 
 
 def test_the_command_does_only_what_is_new(kinodex: Kinodex, short_films: Path, tmp_path: Path) -> None:
-    place = ("--library", tmp_path / "library", "--space", "builtin", "--anyway")
+    place = ("--library", tmp_path / "library", "--space", DRAWN)
     first = json_of(kinodex, "ingest", short_films / "film-01.mp4", *place)
     assert [(each["title"], each["state"], each["frames"]) for each in first["sources"]] == [("film-01", "indexed", 4)]
     both = json_of(kinodex, "ingest", short_films / "film-01.mp4", short_films / "film-02.mp4", *place)
@@ -34,7 +35,7 @@ def test_the_command_does_only_what_is_new(kinodex: Kinodex, short_films: Path, 
 def test_a_file_that_is_no_video_fails_alone(kinodex: Kinodex, short_films: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.mp4"
     broken.write_bytes(b"not a film at all" * 99)
-    place = ("--library", tmp_path / "library", "--space", "builtin", "--anyway")
+    place = ("--library", tmp_path / "library", "--space", DRAWN)
     report = json_of(kinodex, "ingest", short_films / "film-01.mp4", broken, *place, code=3)
     assert {each["title"]: each["state"] for each in report["sources"]} == {"film-01": "indexed", "broken": "failed"}
     assert [row.title for row in package.open(tmp_path / "library").videos()] == ["film-01"]
@@ -52,7 +53,7 @@ def test_what_ingest_refuses(kinodex: Kinodex, shown: Path, films: Path, tmp_pat
     for arguments, code, says in (
         ((films / "none.mp4", "--library", shown), 2, "none.mp4: no such file or folder"),
         ((films, "--library", shown, "--fps", 2), 4, "made with fps=1.0"),
-        ((films, "--library", tmp_path / "new", "--space", "builtin", "--set", "fsp=2"), 2, "did you mean"),
+        ((films, "--library", tmp_path / "new", "--space", DRAWN, "--set", "fsp=2"), 2, "did you mean"),
         ((films,), 2, "--library"),
     ):
         bad(kinodex, "ingest", *arguments, code=code, says=says)

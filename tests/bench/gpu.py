@@ -715,7 +715,7 @@ def main(
 
     Other settings come from the environment, such as KINODEX_INGEST_WORKERS=16. What is not there is left out and said.
     """
-    resolved = resolve({"space": space, "fps": fps, "anyway": True}, {}, os.environ, None, {})
+    resolved = resolve({"space": space, "fps": fps}, {}, os.environ, None, {})
     random_weights = "space" not in resolved.origins
     figures = bench_gpu(video or [], resolved.config, seconds, limit, with_gpu, random_weights, tell)
     if out is not None:

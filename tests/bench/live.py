@@ -36,6 +36,7 @@ from kinodex.ingestion import ingest
 from kinodex.jobs.library import grey_values
 from kinodex.jobs.open import load_text_tower
 from tests.support.servers import rtsp_server
+from tests.world.drawn_space import DRAWN
 
 QUERIES = (
     "a purple horse in the forest",
@@ -88,7 +89,7 @@ def start_watch(address: str, notify: str, log: str) -> subprocess.Popen[bytes]:
     asked = [word for query in QUERIES for word in ("--query", query)]
     with Path(log).open("ab") as out:
         return subprocess.Popen(
-            [*COMMAND, "watch", place, "--library", "library", "--space", "builtin", "--anyway", "--name", "camera",
+            [*COMMAND, "watch", place, "--library", "library", "--space", DRAWN, "--name", "camera",
              "--notify", notify, *asked],
             stdout=out, stderr=out,
         )  # fmt: skip
@@ -164,7 +165,7 @@ Moments = dict[str, list[tuple[float, float]]]
 
 def true_moments(film: str) -> Moments:
     """The moments of each query in the film as a file, by the same space and threshold."""
-    ingest(film, library="as_file", space="builtin")
+    ingest(film, library="as_file", space=DRAWN)
     library = Library.open("as_file")
     (video,) = library.videos()
     held = library.vectors(video.video_id)

@@ -22,6 +22,8 @@ from urllib.parse import quote
 import numpy as np
 import typer
 
+from tests.world.drawn_space import DRAWN
+
 ROOT = Path(__file__).parents[2]
 HOURS, SEED = 0.1, 3
 """Six minutes: 360 frames at one a second."""
@@ -54,7 +56,7 @@ def prepare(directory: Path, space: str) -> str:
         films = directory / "films"
         if not films.is_dir():
             kinodex("sample", str(films), "--hours", str(HOURS), "--seed", str(SEED), "--form", "independent")
-        fps = "1" if space == "builtin" else "0.25"  # of a large tower it is the words that cost
+        fps = "1" if space == DRAWN else "0.25"  # of a large tower it is the words that cost
         kinodex("ingest", str(films), "--library", str(place), "--space", space, "--fps", fps)
     return str(place)
 
@@ -182,7 +184,7 @@ def main(
 ) -> None:
     """Measure searches of a small library: from Python, and of a server by 1 and 32 clients."""
     directory = directory.absolute()
-    for each in space or ["builtin"]:
+    for each in space or [DRAWN]:
         place = prepare(directory, each)
         load = os.getloadavg()[0]
         rows = [*in_python(place, min(count, 100)), *by_server(place, 1, count // 4), *by_server(place, 32, count)]

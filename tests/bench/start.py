@@ -21,6 +21,7 @@ from typing import Annotated
 import typer
 
 from kinodex.jobs.errors import UsageError
+from tests.world.drawn_space import DRAWN
 
 ROOT = Path(__file__).parents[2]
 HOURS, SEED = 0.1, 1
@@ -170,7 +171,7 @@ def main(
     rounds: Annotated[int, typer.Option(min=1, help="Rounds; the cheapest counts.")] = 5,
 ) -> None:
     """Measure what starting a command costs: CPU seconds and peak memory on one core, warm, the best of some rounds."""
-    print(table(bench_start(directory, space or ["builtin"], rounds, lambda line: print(line, file=sys.stderr))))
+    print(table(bench_start(directory, space or [DRAWN], rounds, lambda line: print(line, file=sys.stderr))))
 
 
 if __name__ == "__main__":

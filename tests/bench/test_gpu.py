@@ -33,13 +33,14 @@ from tests.bench.gpu import (
     table,
 )
 from tests.bench.ingest import WholeIngest, ingest_films
+from tests.world.drawn_space import DRAWN
 
 
 @pytest.mark.slow
 def test_a_machine_is_measured_and_the_control_equals_the_reference(film: Path, bench: Bench, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     out = tmp_path / "figures"
-    run = bench(gpu.main, film, "--space", "builtin", "--seconds", 0.1, "--no-gpu", "--out", out, "--json")
+    run = bench(gpu.main, film, "--space", DRAWN, "--seconds", 0.1, "--no-gpu", "--out", out, "--json")
     assert run.code == 0, run.err
     figures = json.loads(run.out)
     assert json.loads((out / "gpu.json").read_text()) == figures
@@ -56,7 +57,7 @@ def test_a_machine_is_measured_and_the_control_equals_the_reference(film: Path, 
     assert "| equal: times equal, cosine at least" in table
 
 
-CONFIG = IngestConfig(space="builtin", workers=1)
+CONFIG = IngestConfig(space=DRAWN, workers=1)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +106,7 @@ INGEST = WholeIngest(4, 600, 600.0, 8.0, {"decode": 0.5}, "bfloat16", {"a reason
 WHOLE = WholeWay(ALL_ON_GPU, INGEST, 0.875, Equality(600, True, 0.9995, 0.9999, 38.25))
 FIGURES = GpuFigures(
     picture="film.mp4",
-    space="builtin",
+    space=DRAWN,
     fps=2.0,
     machine="a machine",
     versions="torch 2",

@@ -28,6 +28,7 @@ from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
 from mteb.abstasks.task_metadata import TaskMetadata
 from PIL import Image
 from tests.bench.mteb_model import SpaceModel
+from tests.world.drawn_space import DRAWN
 
 facts = json.load(open("facts.json"))
 common = dict(description="films", reference=None, dataset={"path": "NA", "revision": "NA"}, eval_splits=["test"],
@@ -50,7 +51,7 @@ def task_of(kind, corpus, relevant):
 
 frames = Dataset.from_dict({"id": list(facts["frames"]), "image": [Image.open(f) for f in facts["frames"].values()]})
 relevant = {query: {facts["best"][query]: 1} for query in facts["queries"]}
-model = SpaceModel("builtin")
+model = SpaceModel(DRAWN)
 result = mteb.evaluate(model, task_of("Frames", frames, relevant), cache=None)
 scores = result.task_results[0].scores["test"][0]
 films = [[Image.open(facts["frames"][each]) for each in some] for some in facts["films"].values()]
@@ -106,7 +107,7 @@ def test_mteb_scores_a_space_as_a_library_searches_in_it(library: Library, root:
     ran = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, env=own, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-3000:]
     found = json.loads(ran.stdout.splitlines()[-1])
-    assert (found["model"], found["shape"]) == ("kinodex/builtin", [3, 256])
+    assert (found["model"], found["shape"]) == ("kinodex/towers", [3, 256])
     assert found["recall_at_1"] >= 2 / 3, (
         "the frame that a search finds first, but for the JPEG that it is made of again"
     )

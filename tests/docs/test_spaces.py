@@ -14,12 +14,12 @@ from kinodex.index.spaces.arithmetic import MIN_COSINE, MIN_CPU_SPEEDUP, SMALL_T
 from kinodex.index.spaces.export_image import IMAGE_MIN_COSINE, PICTURES
 from kinodex.index.spaces.import_torch import import_open_clip
 from kinodex.index.spaces.model_names import DEFAULT_SPACE
-from kinodex.index.spaces.towers import BUILTIN
 from kinodex.jobs.add.stages import Vectors
 from kinodex.jobs.ingest.config import CPU_BATCH, GPU_BATCH
 from kinodex.jobs.towers.export_process import CHILD_BYTES, CHILD_TIMES, SMALL_BYTES
 from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.models.tiny_models import TINY, write_model
+from tests.world.drawn_space import DRAWN
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_the_examples_run(page: Path, tmp_path: Path, monkeypatch, capsys) -> No
     write_model(Path("models/mine"), TINY)
     Image.fromarray(np.zeros((60, 80, 3), np.uint8)).save("boat.jpg")
     check_md_file(page, memory=True)
-    assert f"1 videos, {library.videos()[0].frames} vectors; spaces: builtin" in capsys.readouterr().out
+    assert f"1 videos, {library.videos()[0].frames} vectors; spaces: {DRAWN}" in capsys.readouterr().out
     assert [space.dim for space in Library.open("mine").spaces()] == [256, TINY["embed_dim"]]
 
 
@@ -58,4 +58,3 @@ def test_the_sizes_are_those_of_the_models(page: Path) -> None:
             architecture, tag = cells[1].strip("`").split("/")
             assert open_clip.get_pretrained_cfg(architecture, tag)
             assert open_clip.get_model_config(architecture)["embed_dim"] == int(cells[2].replace(",", ""))
-    assert f"{(BUILTIN / 'open_clip_model.safetensors').stat().st_size / 1e6:.1f} MB" in page.read_text()

@@ -36,6 +36,7 @@ from tests.support.libraries.random_library import (
     vectors_of,
     write,
 )
+from tests.world.drawn_space import DRAWN
 
 TABLE = re.compile(r"^### `(?P<name>[^`]+)`\n(?P<text>.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 COLUMN = re.compile(r"^\| `(\w+)` \| ([^|]+) \|", re.MULTILINE)
@@ -95,7 +96,7 @@ def test_a_strangers_script_reads_a_library_with_lance_and_numpy_alone(page: Pat
     ran = subprocess.run([sys.executable, "read.py", library], cwd=tmp_path, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     lines = ran.stdout.splitlines()
-    assert len([line for line in lines if line.endswith(" s, space builtin")]) == 3
+    assert len([line for line in lines if line.endswith(f" s, space {DRAWN}")]) == 3
     found = re.findall(r"^(film-0\d) at (\d+\.\d\d) s, cosine (\d\.\d{3})$", ran.stdout, re.MULTILINE)
     assert len(found) == 3
     assert found[0][2] == "1.000", "the first frame is nearest to itself"

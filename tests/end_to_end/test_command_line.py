@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import Kinodex, bad
+from tests.world.drawn_space import DRAWN
 
 
 @pytest.mark.slow
@@ -18,7 +19,7 @@ def test_ingest_again_info_and_report(kinodex: Kinodex, short_films: Path, tmp_p
     films, library = shutil.copytree(short_films, tmp_path / "films"), tmp_path / "library"
     (films / "noise.mp4").write_text("this is no video")
 
-    first = kinodex("ingest", films, "--library", library, "--space", "builtin", "--json")
+    first = kinodex("ingest", films, "--library", library, "--space", DRAWN, "--json")
     told = json.loads(first.out)["sources"]
     assert first.code == 3
     assert sorted(each["state"] for each in told) == ["failed", *["indexed"] * 3]
@@ -50,7 +51,7 @@ def test_a_broken_subtitle_file_stays_a_failure_when_there_is_nothing_to_do(
     shutil.copy(short_films / "film-02.mp4", folder)
     (folder / "film-02.srt").write_bytes(bytes(range(256)) * 20)
     for _ in range(2):
-        assert kinodex("ingest", folder, "--library", library, "--space", "builtin").code == 0
+        assert kinodex("ingest", folder, "--library", library, "--space", DRAWN).code == 0
         failures = json.loads(kinodex("info", library, "--json").out)["failures"]
         assert [(row["stage"], row["error_class"]) for row in failures] == [("subtitles", "SubtitleError")]
 
@@ -67,7 +68,7 @@ def test_the_python_of_the_readme_runs(
 
 
 def test_bad_sources(kinodex: Kinodex, tmp_path: Path) -> None:
-    to = ("--library", tmp_path / "library", "--space", "builtin")
+    to = ("--library", tmp_path / "library", "--space", DRAWN)
     bad(kinodex, "ingest", tmp_path / "none.mp4", *to, code=2, says="none.mp4")
     bad(kinodex, "ingest", str(tmp_path / "*.mp4"), *to, code=2, says="*.mp4")
     (tmp_path / "empty folder").mkdir()
@@ -79,7 +80,7 @@ def test_without_a_decoder_ingest_says_what_is_missing(
     kinodex: Kinodex, films: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "av", None)  # as on a platform without its wheel: importing it fails
-    to = ("--library", tmp_path / "library", "--space", "builtin")
+    to = ("--library", tmp_path / "library", "--space", DRAWN)
     bad(kinodex, "ingest", films, *to, code=2, says="pip install 'kinodex[ingest]'")
     assert not (tmp_path / "library").exists()
     assert kinodex("search", library, "a boat").code == 0
@@ -102,7 +103,7 @@ def test_bad_files_are_rows_and_the_rest_is_indexed(kinodex: Kinodex, media: Pat
     if os.geteuid() != 0:
         named[forbidden] = "SourceForbidden"
     library = tmp_path / "library"
-    ran = kinodex("ingest", *named, *good, "--library", library, "--space", "builtin", "--anyway", "--json")
+    ran = kinodex("ingest", *named, *good, "--library", library, "--space", DRAWN, "--json")
     assert ran.code == 3
     info = json.loads(kinodex("info", library, "--json").out)
     assert {row["uri"]: row["error_class"] for row in info["failures"]} == {str(p): name for p, name in named.items()}
@@ -114,7 +115,7 @@ def test_bad_libraries(kinodex: Kinodex, films: Path, library: Path, tmp_path: P
     bad(kinodex, "info", tmp_path / "nowhere", code=4, says="nowhere")
     bad(kinodex, "info", "", code=4, says="empty name for a library")
     bad(kinodex, "search", films, "a boat", code=4, says="films")
-    bad(kinodex, "ingest", films, "--library", films, "--space", "builtin", code=4, says="films")
+    bad(kinodex, "ingest", films, "--library", films, "--space", DRAWN, code=4, says="films")
     bad(kinodex, "ingest", films, "--library", library, "--fps", 2, code=4, says="fps=2")
     bad(kinodex, "ingest", films, "--library", library, "--fps", -1, code=2, says="fps=-1")
 

@@ -20,6 +20,7 @@ import yaml
 from tests.support.command import Kinodex
 from tests.support.house.once import KEPT
 from tests.support.servers.ray_node import environment
+from tests.world.drawn_space import DRAWN
 
 pytestmark = pytest.mark.slow
 ROOMS = ("agent", "index", "jobs", "pipeline")
@@ -30,8 +31,8 @@ import sys
 import kinodex
 
 if __name__ == "__main__":
-    films, library = sys.argv[1:]
-    print(kinodex.ingest(films, library=library, space="builtin").count("indexed"))
+    films, library, space = sys.argv[1:]
+    print(kinodex.ingest(films, library=library, space=space).count("indexed"))
     opened = kinodex.open(library)
     hit = opened.search("a bird at sea", k=1)[0]
     print(opened.video(hit.video_id).title)
@@ -125,7 +126,7 @@ def test_the_wheel_alone_searches_and_asks_in_an_empty_environment(
     assert json.loads(found.stdout)
     answered = kinodex("ask", library, "What colour is the bird at sea?", "--video", "film-01", "--json")
     assert (answered.returncode, json.loads(answered.stdout)["status"]) == (0, "answered"), answered.stderr
-    refused = kinodex("ingest", films / "film-01.mp4", "--library", tmp_path / "new", "--space", "builtin")
+    refused = kinodex("ingest", films / "film-01.mp4", "--library", tmp_path / "new", "--space", DRAWN)
     assert "pip install 'kinodex[" in refused.stderr
     assert "Traceback" not in refused.stderr
     frozen = uv("uv", "pip", "freeze", "--python", bare, folder=tmp_path)
@@ -196,7 +197,7 @@ def test_the_commands_of_the_skill_run_as_they_stand(
     skill = root / "skills" / "kinodex"
     blocks = re.findall(r"^```bash\n(.*?)^```", (skill / "SKILL.md").read_text(), re.MULTILINE | re.DOTALL)
     places = {"FILMS": str(films / "film-01.mp4"), "LIBRARY": str(tmp_path / "library"), "OUT": str(tmp_path)}
-    monkeypatch.setenv("KINODEX_INGEST_SPACE", "builtin")
+    monkeypatch.setenv("KINODEX_INGEST_SPACE", DRAWN)
     for line in "".join(blocks).splitlines():
         program, *words = (Template(word).substitute(places) for word in shlex.split(line))
         ran = kinodex(*words)

@@ -54,7 +54,6 @@ def filled(library: Library) -> Library:
     library.notes.add([NoteRow("aaaa", "m", 0.0, 1.0, "a kite", 0.5, 2)])
     library.speakers.match([Voice()], "m", 0.5)
     library.speakers.name(["speaker-1"], "Ada")
-    library.writer.note_undrawn(["aaaa"])
     add_stage(library, "captions", "m", {"aaaa": [caption(0, "a kite", unit_vectors(1, 3)[0])]})
     add_stage(library, "detections", "m", {"aaaa": [detection(0, "kite", 0.5)]})
     return library
@@ -91,7 +90,6 @@ ALTERED = {
     "metadata": ("video_id", "camera", "floor"),
     "notes": ("video_id", "model", "part", "start_s", "end_s", "text", "confidence", "frames"),
     "speakers": ("speaker", "name", "vector", "seconds", "model"),
-    "undrawn": ("video_id",),
 }
 
 

@@ -10,6 +10,7 @@ import pytest
 from kinodex import open as open_library
 from kinodex.index.terms import fold, line_terms, query_terms
 from tests.support.command import Kinodex
+from tests.world.drawn_space import DRAWN
 
 FOUND = {
     "The dog's ball isn't here, they're O'Brien's": ["dog", "ball", "dog’s", "isn’t", "isnt", "Brien", "O’Brien"],
@@ -60,7 +61,7 @@ def spoken(kinodex: Kinodex, tmp_path: Path) -> Path:
     for number, line in enumerate(FOUND):
         text = f"1\n00:00:01,000 --> 00:00:03,000\n{line}\n\n2\n00:00:05,000 --> 00:00:06,000\nthe end\n"
         (subtitles / f"{number}.srt").write_text(text, encoding="utf-8")
-    imported = kinodex("import", "speech", subtitles, tmp_path / "library", "--space", "builtin")
+    imported = kinodex("import", "speech", subtitles, tmp_path / "library", "--space", DRAWN)
     assert imported.code == 0, imported.err
     return tmp_path / "library"
 

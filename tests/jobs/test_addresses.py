@@ -20,12 +20,13 @@ from kinodex.pipeline.source import Source
 from kinodex.pipeline.sources import list_sources
 from tests.support.command import bad, json_of
 from tests.support.servers.files import serve_folder
+from tests.world.drawn_space import DRAWN
 
 BOOK, CLIP = "intel__book.mkv", "moviepy__clip1024.flv"
 
 
 def run(library: Path, *places: str) -> IngestReport:
-    return run_ingest(IngestConfig(space="builtin", anyway=True, workers=1), list_sources(places), str(library))
+    return run_ingest(IngestConfig(space=DRAWN, workers=1), list_sources(places), str(library))
 
 
 def rename_and_copy(films: Path) -> None:
@@ -104,7 +105,7 @@ def test_a_film_that_moved_on_the_web_is_followed_and_one_of_a_server_that_is_do
     pytest.importorskip("aiohttp")
     (tmp_path / "web").mkdir()
     shutil.copy(media / "clips" / BOOK, tmp_path / "web" / "a.mkv")
-    config, place = IngestConfig(space="builtin", anyway=True, workers=1), str(tmp_path / "library")
+    config, place = IngestConfig(space=DRAWN, workers=1), str(tmp_path / "library")
     with serve_folder(tmp_path / "web") as address:
         run_ingest(config, [Source(f"{address}/a.mkv", "a")], place)
         (tmp_path / "web" / "a.mkv").rename(tmp_path / "web" / "b.mkv")

@@ -16,6 +16,7 @@ from kinodex.jobs.errors import UsageError
 from tests.support.duplicates.walks import DIM, shot, timeline, walk
 from tests.support.libraries.random_library import SETTINGS, MadeVideo, fingerprint, made, write
 from tests.support.libraries.text_library import text_library
+from tests.world.drawn_space import DRAWN
 
 FILM, OTHER = walk(120, 11), walk(120, 12)
 LONG = np.concatenate([walk(60, seed) for seed in range(13, 18)])
@@ -174,7 +175,7 @@ def test_only_pairs_of_the_named_videos_and_of_some_length(library: Library) -> 
 
 
 def test_a_video_of_text_alone_cannot_be_compared(tmp_path: Path) -> None:
-    made = text_library(tmp_path / "library", {"talk": [(0.0, 5.0, "hello")]}, space="builtin")
+    made = text_library(tmp_path / "library", {"talk": [(0.0, 5.0, "hello")]}, space=DRAWN)
     assert find_duplicates(Library.create(str(tmp_path / "empty"), SETTINGS, fingerprint(dim=DIM))) == []
     with pytest.raises(UsageError, match="got talk, which was imported as text"):
         find_duplicates(made, [made.video("talk").video_id])

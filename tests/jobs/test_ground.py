@@ -25,6 +25,7 @@ from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.open import open_environment
 from kinodex.jobs.verdicts import LIKELY, RANKED
 from tests.support.libraries.text_library import text_library
+from tests.world.drawn_space import DRAWN
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +86,7 @@ def test_a_video_of_text_alone_is_searched_and_one_without_text_to_read_is_passe
     lines = [
         (10.0 * at, 10.0 * at + 10.0, text) for at, text in enumerate(["a dog in a room", "a red boat at sea", "snow"])
     ]
-    made = text_library(tmp_path / "library", {"one": lines}, {"two": [(0.0, 5.0, "hello")]}, space="builtin")
+    made = text_library(tmp_path / "library", {"one": lines}, {"two": [(0.0, 5.0, "hello")]}, space=DRAWN)
     embed_text = made.load_space(None, "text").embed_text
     environment = Environment.of(made, made.videos(), embed_text, hide=["speech"])
     found = ground(made, environment, "a red boat at sea", in_="frames")

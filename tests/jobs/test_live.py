@@ -46,8 +46,9 @@ from tests.support.processes import ending_process
 from tests.support.servers import rtsp_server
 from tests.support.servers.files import serve_folder
 from tests.support.servers.looking_server import looking_server
+from tests.world.drawn_space import DRAWN
 
-CONFIG = IngestConfig(space="builtin", anyway=True, text_tower=False)
+CONFIG = IngestConfig(space=DRAWN, text_tower=False)
 QUICK = LiveSource("", "camera", flush_s=0.2, stall_s=1.0)
 FILM_S = 21.0
 """Length of the film, of which a frame a second is stored; key frames are ten seconds apart."""
@@ -110,7 +111,7 @@ def finished(streams: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[l
     """The rows of the whole stream, as an ingest makes them."""
     folder = tmp_path_factory.mktemp("finished")
     shutil.copy(streams / "film.ts", folder / "film.ts")
-    ingest(folder, folder / "library", anyway=True)
+    ingest(folder, folder / "library")
     return rows_of(folder / "library")
 
 
@@ -164,7 +165,7 @@ def test_a_file_that_is_written_becomes_the_rows_of_the_finished_film_as_it_come
     assert segments[-1].end_s == video.end_s
 
     watch_live(CONFIG, replace(QUICK, address=str(path)), str(place))  # nothing is new
-    assert ingest(path, place, anyway=True).left_out == 1, "an ingest knows it too"
+    assert ingest(path, place).left_out == 1, "an ingest knows it too"
     check_as_finished(place, finished)
 
 
@@ -179,7 +180,7 @@ def test_a_killed_watch_goes_on_without_a_gap_or_a_double(
     streams: Path, finished: tuple[list[int], list[float], Any], tmp_path: Path, kinodex: Kinodex
 ) -> None:
     path, place = tmp_path / "film.ts", tmp_path / "library"
-    options = ("--live", "--space", "builtin", "--anyway", "--json", "--stall", "3")
+    options = ("--live", "--space", DRAWN, "--json", "--stall", "3")
     arguments = (str(path), "--library", str(place), *options)
     content = (streams / "film.ts").read_bytes()
     path.write_bytes(content[: len(content) // 2])

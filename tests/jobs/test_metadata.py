@@ -21,6 +21,7 @@ from kinodex.pipeline.decoding.tags import known_tags
 from tests.support.command import bad
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.libraries.random_library import SETTINGS, empty_library, fingerprint, made, write
+from tests.world.drawn_space import DRAWN
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ADDRESSES = {
@@ -178,7 +179,7 @@ def test_an_ingest_sets_columns_and_set_metadata_does_so_later_without_reading(k
     (folder / "1.info.json").write_text(json.dumps({"uploader": "ann", "upload_date": "20260301", "tags": "no list"}))
     manifest, library = tmp_path / "films.csv", tmp_path / "library"
     manifest.write_text("uri,title,takes\nfront/1.mp4,One,2\nfront/2.mp4,Two,3\n")
-    ran = kinodex("ingest", manifest, "--library", library, "--space", "builtin", "--path-pattern", "{camera}/{_}")
+    ran = kinodex("ingest", manifest, "--library", library, "--space", DRAWN, "--path-pattern", "{camera}/{_}")
     assert "metadata of 2 videos; columns: " in ran.out and ran.code == 0
     opened = Library.open(str(library))
     one = opened.video("One").video_id
@@ -205,7 +206,7 @@ def test_of_several_cameras_in_a_file_the_others_are_named(kinodex, tmp_path):
     film, library = tmp_path / "two.mkv", tmp_path / "library"
     cameras = ("-f", "lavfi", "-i", "testsrc=s=160x120:r=5:d=2", "-f", "lavfi", "-i", "color=red:s=320x180:r=5:d=2")
     ffmpeg(*cameras, "-map", "0", "-map", "1", "-c:v", "libx264", film)
-    ran = kinodex("ingest", film, "--library", library, "--space", "builtin", "--anyway", "--json")
+    ran = kinodex("ingest", film, "--library", library, "--space", DRAWN, "--json")
     (outcome,) = json.loads(ran.out)["sources"]
     assert "not stream 1 (320x180 h264)" in outcome["problem"] and ran.code == 0
     assert "other_streams (string): stream 1 (320x180 h264) 1" in kinodex("info", library).out

@@ -29,6 +29,7 @@ from tests.support.command import Kinodex, bad, json_of
 from tests.support.libraries.random_library import SETTINGS
 from tests.support.models.stage_models import tiny_film
 from tests.support.models.tiny_models import TINY, write_model
+from tests.world.drawn_space import DRAWN
 
 pytestmark = pytest.mark.slow
 
@@ -138,7 +139,7 @@ def test_an_ingest_or_a_further_space_exports_the_tower_and_says_so_or_leaves_it
     assert (tower["space"], tower["tower"]) == (space, "text")
     assert kinodex("search", uri, "a red boat").code == 0
     other = tmp_path / "other"
-    assert kinodex("ingest", film, "--library", other, "--space", "builtin", "--anyway").err == ""
+    assert kinodex("ingest", film, "--library", other, "--space", DRAWN).err == ""
     ran = kinodex("add", "vectors", other, "--space", space)
     assert (ran.code, f"text tower of {space}: carried, " in ran.err) == (0, True)
     assert_agree(Library.open(str(other)).load_space(space, "text"), torch_space)

@@ -12,6 +12,7 @@ import pytest
 import kinodex
 from kinodex.index.library import Library
 from tests.support.screen_text.lines import Line, add_screen_text
+from tests.world.drawn_space import DRAWN
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +117,7 @@ def test_ranges_are_given_by_search_or_with_an_agent(opened: kinodex.Library) ->
 def test_films_are_indexed_once(films: Path, tmp_path: Path) -> None:
     film, place = films / "film-01.mp4", tmp_path / "library"
     seen: list[object] = []
-    first = kinodex.ingest([film], library=place, space="builtin", workers=1, on_progress=seen.append)
+    first = kinodex.ingest([film], library=place, space=DRAWN, workers=1, on_progress=seen.append)
     again = kinodex.ingest(film, library=place)
     assert (first.count("indexed"), again.count("indexed"), again.left_out) == (1, 0, 1)
     assert seen
@@ -129,5 +130,5 @@ def test_bad_arguments_of_an_ingest_are_refused(films: Path, tmp_path: Path) -> 
     with pytest.raises(kinodex.UsageError, match="got nothing to index"):
         kinodex.ingest(library=tmp_path / "library")
     with pytest.raises(kinodex.PipelineError, match=r"none\.mp4"):
-        kinodex.ingest(tmp_path / "none.mp4", library=tmp_path / "library", space="builtin")
+        kinodex.ingest(tmp_path / "none.mp4", library=tmp_path / "library", space=DRAWN)
     assert not (tmp_path / "library").exists()

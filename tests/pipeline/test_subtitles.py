@@ -20,6 +20,7 @@ from kinodex.pipeline.subtitles.repeated_cues import unrolled
 from tests.support.command import Kinodex
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.models.stage_models import tiny_film
+from tests.world.drawn_space import DRAWN
 
 MANY = 150_000
 
@@ -288,7 +289,7 @@ def test_signs_set_anew_for_every_frame_are_one_line_in_a_file_and_in_a_track(tm
 def test_what_a_sidecar_leaves_out_is_in_the_report_and_a_failure(kinodex: Kinodex, tmp_path: Path) -> None:
     film, library = tiny_film(tmp_path / "boat.mp4", 3, 0), tmp_path / "library"
     film.with_suffix(".srt").write_text(STRICT.format("soon --> later"))
-    ran = kinodex("ingest", film, "--library", library, "--space", "builtin", "--anyway", "--json")
+    ran = kinodex("ingest", film, "--library", library, "--space", DRAWN, "--json")
     (outcome,) = json.loads(ran.out)["sources"]
     assert "boat.srt: line 6 has no two times" in outcome["problem"]
     assert [line.text for line in Library.open(str(library)).speech("boat")] == ["before", "after"]

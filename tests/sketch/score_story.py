@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from kinodex.index.spaces.towers import BUILTIN
 from tests.sketch.score import FloatArray, Towers, load_towers, score
 from tests.sketch.vocabulary import PLACES, with_article
+from tests.world.drawn_space import CHECKPOINT
 from tests.world.sketch.script import FPS
 from tests.world.story import ACTORS, ASPECT, ITEMS, StoryFilm, StoryScene, View, draw_frames, position, write_story
 
@@ -122,7 +122,7 @@ def _squashed(frame: NDArray[np.uint8], side_px: int) -> NDArray[np.uint8]:
 def main() -> None:
     """Print the scores of the weights in a folder, of combinations they were not trained on too."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("folder", type=Path, nargs="?", default=BUILTIN)
+    parser.add_argument("folder", type=Path, nargs="?", default=CHECKPOINT)
     folder = parser.parse_args().folder
     print(json.dumps({"combinations": score(folder), "story films": score_story(folder)}, indent=1))
 

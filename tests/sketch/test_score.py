@@ -26,6 +26,7 @@ from tests.sketch.captions import (
 from tests.sketch.score import load_towers, score
 from tests.sketch.score_story import EVERY_S, _ranked, frames_with, score_story
 from tests.sketch.searches import main, read_films, write_searches
+from tests.world.drawn_space import CHECKPOINT
 from tests.world.sketch.scenes import THING_NAMES, Group, Scene, TitleCard
 from tests.world.sketch.script import write_script
 from tests.world.story import write_story
@@ -38,25 +39,19 @@ SLACK = 0.03
 """A small sample's score scatters around the true one."""
 
 
-@pytest.fixture(scope="module")
-def builtin(root: Path) -> Path:
-    """The folder with the weights of the package."""
-    return root / "index" / "spaces" / "builtin"
-
-
-def test_weights_are_small_and_their_report_meets_the_targets(builtin: Path) -> None:
-    size = sum(path.stat().st_size for path in builtin.iterdir() if path.suffix == ".safetensors")
+def test_weights_are_small_and_their_report_meets_the_targets() -> None:
+    size = sum(path.stat().st_size for path in CHECKPOINT.iterdir() if path.suffix == ".safetensors")
     assert 0 < size <= 12_000_000
-    report = json.loads((builtin / "report.json").read_text())
+    report = json.loads((CHECKPOINT / "report.json").read_text())
     assert {name: report[name] for name in TARGETS if report[name] < TARGETS[name]} == {}
     assert report["pictures"] >= 1000 and report["paraphrase_precision_at_5"] >= 0.9
 
 
-def test_a_fresh_sample_of_unseen_combinations_agrees_with_the_report(builtin: Path) -> None:
-    scores = score(builtin, pictures=50, seed=4321)
+def test_a_fresh_sample_of_unseen_combinations_agrees_with_the_report() -> None:
+    scores = score(CHECKPOINT, pictures=50, seed=4321)
     assert {name: scores[name] for name, least in TARGETS.items() if scores[name] < least - SLACK} == {}
     assert scores["paraphrase_precision_at_5"] >= 0.85
-    towers = load_towers(builtin)
+    towers = load_towers(CHECKPOINT)
     plain, wordy = towers.embed_texts(["a red boat at sea", "a xylograph red boat quokka at sea"])
     others = towers.embed_texts([f"a red {thing} at sea" for thing in THING_NAMES if thing != "boat"])
     assert wordy @ plain > (others @ wordy).max(), "words that were never trained are neutral"
@@ -81,13 +76,13 @@ def test_every_name_has_the_frames_in_which_it_is_seen() -> None:
             )
 
 
-def test_actors_and_places_are_found(builtin: Path) -> None:
+def test_actors_and_places_are_found() -> None:
     values = np.array([0.9, 0.1, 0.8, 0.2], np.float32)
     assert _ranked(values, {0, 2}) == (True, True, 1.0)
     assert _ranked(values, {1, 3}) == (False, True, 0.0)
     assert _ranked(values, {0, 1}) == (True, True, 0.5)
     assert _ranked(values, {0, 1, 2, 3}) is None
-    scores = score_story(builtin, films=1, duration_s=120.0, seed=3)
+    scores = score_story(CHECKPOINT, films=1, duration_s=120.0, seed=3)
     assert scores["place"]["auc"] > 0.9 and scores["actor"]["auc"] > 0.75
     assert all(0 <= each["recall_at_1"] <= each["recall_at_5"] <= 1 for each in scores.values())
 

@@ -22,7 +22,6 @@ from kinodex.desk import Desk
 from kinodex.index.library import Library
 from kinodex.jobs.collection.answer import CollectionAnswer
 from kinodex.jobs.models import ModelChoice
-from kinodex.pipeline.decoding.stream import COMMENT, DRAWN
 from kinodex.pipeline.video_writer import encode_video
 from kinodex.requests import Ask
 from tests.support.extracts import EYES, LEAST_S, STEP_S, sights_of
@@ -145,7 +144,7 @@ def draw(folder: Path, count: int, seed: int) -> None:
         film = write_story(f"film-{number:02d}", FILM_S, seed)
         path = folder / f"{film.film}.mp4"
         pictures = draw_frames(film, every=FPS)
-        encode_video(pictures, path, width_px=WIDTH_PX, height_px=HEIGHT_PX, fps=1, tags={COMMENT: DRAWN})
+        encode_video(pictures, path, width_px=WIDTH_PX, height_px=HEIGHT_PX, fps=1)
         path.with_suffix(".script.json").write_text(json.dumps(as_json(film)))
         path.with_suffix(".srt").write_text(subtitles(film))
 

@@ -15,6 +15,7 @@ from typing import Any
 from tests.support.libraries.viewer_library import chromium, served
 from tests.support.servers.serve_server import Client, serving
 from tests.world.benchmark import SKETCHES
+from tests.world.drawn_space import DRAWN
 
 QUESTION = "What appears right after the red shoes in the city?"
 OPTIONS = ["a yellow robot", "a black bicycle", "a white drum", "an orange fish"]
@@ -48,7 +49,7 @@ def make_library(folder: Path, hours: float, seed: int) -> Path:
     from tests.world.sketch.films import write_films
 
     write_films(folder / "films", hours=hours, seed=seed)
-    run_ingest(IngestConfig(space="builtin"), list_sources([str(folder / "films")]), str(folder / "library"))
+    run_ingest(IngestConfig(space=DRAWN), list_sources([str(folder / "films")]), str(folder / "library"))
     return folder / "library"
 
 

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.spaces.towers import read_whole
+
 CHECKPOINT = Path(__file__).resolve().parent / "space"
 """The folder of its model in open_clip's form, for torch."""
 FOLDER = CHECKPOINT / "towers"
 """The folder of its exported towers."""
 DRAWN, DRAWN_BY_TORCH = f"towers:{FOLDER}", f"local-dir:{CHECKPOINT}"
 """Names of the space, as `--space` takes them: by its exported towers, and by its model."""
+
+
+def drawn_fingerprint() -> Fingerprint:
+    """Return its fingerprint without opening a tower."""
+    return read_whole(FOLDER, "text", DRAWN)[0]

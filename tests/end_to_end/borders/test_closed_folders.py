@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.command_process import CommandProcess, command_process
 from tests.support.models.stage_models import tiny_film
+from tests.world.drawn_space import DRAWN
 
 DROPPED = "-dac_override,-dac_read_search"
 """Rights by which root lists every folder."""
@@ -30,7 +31,7 @@ def somebody() -> Iterator[CommandProcess]:
 
 def ingest(somebody: CommandProcess, library: Path, *arguments: str | Path) -> tuple[int, dict[str, str]]:
     """Exit code, and the states of all sources by their title."""
-    ran = somebody.run("ingest", *arguments, "--library", library, "--space", "builtin", "--anyway", "--json")
+    ran = somebody.run("ingest", *arguments, "--library", library, "--space", DRAWN, "--json")
     report: dict[str, Any] = json.loads(ran.out) if ran.out else {"sources": []}
     return ran.code, {each["title"]: each["state"] for each in report["sources"]}
 
@@ -56,7 +57,7 @@ def test_a_closed_folder_fails_until_it_is_opened(somebody: CommandProcess, clos
     (failure,) = json.loads(somebody.run("info", library, "--json").out)["failures"]
     assert (failure["uri"], failure["error_class"]) == (str(closed), "SourceForbidden")
     closed.chmod(0o755)
-    assert somebody.run("ingest", "--retry-failed", "--library", library, "--space", "builtin", "--anyway").code == 0
+    assert somebody.run("ingest", "--retry-failed", "--library", library, "--space", DRAWN).code == 0
     info = json.loads(somebody.run("info", library, "--json").out)
     assert sorted(row["title"] for row in info["videos"]) == ["film-3", "film-4"] and info["failures"] == []
 
@@ -67,7 +68,7 @@ def test_globs_and_a_closed_folder_alone(somebody: CommandProcess, closed: Path,
     assert ingest(somebody, tmp_path / "deep", f"{films}/**/*.mp4") == (3, {"film-3": "indexed", "closed": "failed"})
     assert ingest(somebody, tmp_path / "below", f"{films}/*/*.mp4") == (3, {"closed": "failed"})
     assert ingest(somebody, tmp_path / "beside", f"{films}/*.mp4") == (0, {"film-3": "indexed"})
-    alone = somebody.run("ingest", closed, "--library", tmp_path / "alone", "--space", "builtin", "--anyway")
+    alone = somebody.run("ingest", closed, "--library", tmp_path / "alone", "--space", DRAWN)
     assert alone.code == 2 and "listing it is not permitted" in alone.err
 
 

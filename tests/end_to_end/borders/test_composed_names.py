@@ -17,6 +17,7 @@ from kinodex.pipeline.sources import list_sources, named_sources, sidecar_tags
 from tests.support.command import Kinodex, json_of
 from tests.support.models.stage_models import tiny_film
 from tests.support.servers.serve_server import serving
+from tests.world.drawn_space import DRAWN
 
 NAME = "Café Málaga"
 FORMS = [unicodedata.normalize(form, NAME) for form in ("NFC", "NFD")]
@@ -40,7 +41,7 @@ def test_subtitles_are_found_beside_their_film(film: str, words: str, tmp_path: 
 def test_a_film_is_named_in_either_form(form: str, kinodex: Kinodex, tmp_path: Path) -> None:
     film, library = tiny_film(tmp_path / f"{form}.mp4", 3, 0), tmp_path / "library"
     film.with_suffix(".srt").write_text(SPEECH)
-    assert kinodex("ingest", film, "--library", library, "--space", "builtin", "--anyway").code == 0
+    assert kinodex("ingest", film, "--library", library, "--space", DRAWN).code == 0
     opened = Library.open(str(library))
     (video,) = opened.videos()
     assert video.speech_lines == 1 and video.uri == str(film)

@@ -13,6 +13,7 @@ import pytest
 from kinodex.index.library import Library
 from tests.support.command import Kinodex, json_of
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
+from tests.world.drawn_space import DRAWN
 
 ON_S, CHANGE_S, END_S = 15.0, 20.0, 25.0
 """When the camera comes on and shows red, when the wall is blue, and the end."""
@@ -40,7 +41,7 @@ def call(path: Path) -> Path:
 @pytest.mark.parametrize("suffix", [".mkv", ".mp4", ".ts"])
 def test_a_late_camera_keeps_the_clock_of_its_sound(suffix: str, kinodex: Kinodex, tmp_path: Path) -> None:
     film, library = call(tmp_path / "films" / f"call{suffix}"), tmp_path / "library"
-    assert kinodex("ingest", film, "--library", library, "--space", "builtin", "--anyway").code == 0
+    assert kinodex("ingest", film, "--library", library, "--space", DRAWN).code == 0
     (video,) = Library.open(str(library)).videos()
     assert (video.start_s, video.end_s) == pytest.approx((ON_S, END_S), abs=0.1)
     shots = [(row.start_s, row.end_s) for row in Library.open(str(library)).segments(video.video_id)]
@@ -65,7 +66,7 @@ def test_a_late_camera_keeps_the_clock_of_its_sound(suffix: str, kinodex: Kinode
 def test_words_that_are_imported_may_be_said_before_the_first_picture(kinodex: Kinodex, tmp_path: Path) -> None:
     film, library = call(tmp_path / "films" / "call.mkv"), tmp_path / "library"
     film.with_suffix(".srt").rename(tmp_path / "call.srt")
-    assert kinodex("ingest", film, "--library", library, "--space", "builtin", "--anyway").code == 0
+    assert kinodex("ingest", film, "--library", library, "--space", DRAWN).code == 0
     assert kinodex("import", "speech", tmp_path / "call.srt", library).code == 0
     assert kinodex("export", "srt", library, "-").out == SUBTITLES.rstrip() + "\n\n"
 
@@ -74,7 +75,7 @@ def test_words_that_are_imported_may_be_said_before_the_first_picture(kinodex: K
 @pytest.mark.slow
 def test_a_row_that_is_made_again_has_the_clock_of_its_file(kinodex: Kinodex, tmp_path: Path) -> None:
     film, library = call(tmp_path / "films" / "call.ts"), tmp_path / "library"
-    assert kinodex("ingest", film, "--library", library, "--space", "builtin", "--anyway").code == 0
+    assert kinodex("ingest", film, "--library", library, "--space", DRAWN).code == 0
     (before,) = Library.open(str(library)).videos()
     rmtree(library / "videos.lance")
     assert kinodex("maintain", library, "--repair").code == 3, "what a file does not say is lost"

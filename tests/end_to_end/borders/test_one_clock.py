@@ -18,6 +18,7 @@ from tests.support.command import Kinodex, json_of
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.servers.mcp_client import call, use_tools
 from tests.support.servers.serve_server import Client, serving
+from tests.world.drawn_space import DRAWN
 from tests.world.sketch.render import render_film
 from tests.world.sketch.script import write_script
 
@@ -169,7 +170,7 @@ def test_every_face_gives_the_times_that_a_player_shows(
     said: dict[str, dict[str, Any]] = {}
     for name, film in films.items():
         library = tmp_path / name / "library"
-        options = ("--library", library, "--space", "builtin", "--local", "--workers", 1)
+        options = ("--library", library, "--space", DRAWN, "--local", "--workers", 1)
         assert kinodex("ingest", film, *options).code == 0
         (row,) = Library.open(str(library)).videos()
         assert (row.start_s, row.zero_s) == (0.0, START_S if name == "late" else 0.0)

@@ -21,6 +21,7 @@ from tests.support.servers.chat_server import Behaviour, failing
 from tests.support.servers.files import serve_folder
 from tests.support.servers.rule_server import MODEL, Rules, RuleServer
 from tests.world.benchmark import SKETCHES
+from tests.world.drawn_space import DRAWN
 
 USER, PASSWORD, TOKEN, KEY = "marked-user-11", "marked-password-22", "marked-token-33", "marked-key-44"
 LOGIN = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
@@ -92,7 +93,7 @@ def with_user(address: str) -> str:
 
 def ingest_privately(session: Session, address: str, library: Path) -> None:
     """Ingest a film, no film and nothing, again, with a new token, with a wrong one, and what failed."""
-    ingest = ("ingest", "--library", library, "--space", "builtin")
+    ingest = ("ingest", "--library", library, "--space", DRAWN)
     sources = [f"{with_user(address)}/{name}?token={TOKEN}" for name in (FILM, "noise.mp4", "nothing.mp4")]
     session(*ingest, *sources, code=3)
     renewed = [source.replace(TOKEN, f"{TOKEN}-renewed") for source in sources[:2]]

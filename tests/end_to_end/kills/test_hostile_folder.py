@@ -18,6 +18,7 @@ import pytest
 from kinodex.index.library import Library
 from tests.support.servers.ray_node import environment
 from tests.world.benchmark import SKETCHES
+from tests.world.drawn_space import DRAWN
 
 pytestmark = pytest.mark.slow
 OURS = ("agent", "index", "jobs", "kinodex", "pipeline")
@@ -96,7 +97,7 @@ def test_a_file_of_the_working_directory_would_be_imported(trap: Trap) -> None:
 
 EVALUATED = ("--agent", "uniform", "--workers", 2, "--limit", 2)
 COMMAND_LINES: dict[str, tuple[object, ...]] = {
-    "ingest": ("{short_films}/film-01.mp4", "--library", "made", "--space", "builtin"),
+    "ingest": ("{short_films}/film-01.mp4", "--library", "made", "--space", DRAWN),
     "search": ("{library}", "a bird"),
     "maintain": ("{library}",),
     "doctor": (),
@@ -144,7 +145,7 @@ def test_no_command_imports_it(trap: Trap, films: Path, short_films: Path, libra
 def test_workers_of_ray_do_not_import_it(trap: Trap, short_films: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray")
     trap.environment["RAY_TMPDIR"] = os.environ.get("RAY_TMPDIR", "/tmp")
-    line = ["ingest", short_films / "film-01.mp4", "--library", tmp_path / "made", "--space", "builtin", "--ray"]
+    line = ["ingest", short_films / "film-01.mp4", "--library", tmp_path / "made", "--space", DRAWN, "--ray"]
     with trap.start(line) as process:
         _, errors = process.communicate()
     assert trap.codes() == {"ingest": 0}, errors

@@ -24,6 +24,7 @@ from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.sources import list_sources
 from tests.support.libraries.corpus import assert_same, make_corpus, other_version
 from tests.support.servers.ray_node import RayCluster, cluster, ingest, kill, log_of, named, node, stopped, vanish
+from tests.world.drawn_space import DRAWN
 
 VIDEOS = int(os.environ.get("KINODEX_KILL_VIDEOS", "10"))
 ROUNDS = int(os.environ.get("KINODEX_KILL_ROUNDS", "1"))
@@ -36,7 +37,7 @@ SWAPS = 0.3
 SEED = int(os.environ.get("KINODEX_KILL_SEED", "1"))
 SOME_FAILED = 3
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
-CUT = ("--anyway", "--set", "cut_s=8", "--set", "bundle=2")
+CUT = ("--set", "cut_s=8", "--set", "bundle=2")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory, media_or_none: Path | None)
 def whole(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
     """The corpus as an undisturbed ingest leaves it."""
     place = tmp_path_factory.mktemp("whole") / "library"
-    run_ingest(IngestConfig(space="builtin", anyway=True), list_sources([str(corpus)]), str(place))
+    run_ingest(IngestConfig(space=DRAWN), list_sources([str(corpus)]), str(place))
     return Library.open(str(place))
 
 
@@ -176,7 +177,7 @@ def test_an_embedder_that_is_made_again_says_what_it_carried(whole: Library, ray
     from kinodex.jobs.ray_cluster import connected
 
     towers = whole.uri, ("text",)
-    with connected(ray_cluster.address), ray_executor("builtin", "cpu", Sizes(1, 1), "auto") as executor:
+    with connected(ray_cluster.address), ray_executor(DRAWN, "cpu", Sizes(1, 1), "auto") as executor:
         executor.ask_embedder("begin_carrying", *towers)
         noted = executor.ask_embedder("carried", *towers)
         for embedder in named(ray_cluster.head, "ray::Embedder"):

@@ -14,6 +14,7 @@ from PIL import Image
 from kinodex.index.library import Library
 from kinodex.index.spaces.space import load_space
 from tests.support.without_modules import MODULE
+from tests.world.drawn_space import DRAWN, DRAWN_BY_TORCH
 
 pytestmark = pytest.mark.slow
 NOT_THERE = "torch,torchvision,open_clip,timm,transformers,safetensors,huggingface_hub,onnx,onnxscript,ray"
@@ -27,7 +28,7 @@ def output(*arguments: object) -> str:
 def test_the_built_in_space_is_ingested_and_searched_by_picture(films: Path, library: Path, tmp_path: Path) -> None:
     """The vectors are those that torch makes, to the half precision of the weights and of the vectors."""
     here = tmp_path / "library"
-    output("ingest", films / "film-01.mp4", "--library", here, "--space", "builtin")
+    output("ingest", films / "film-01.mp4", "--library", here, "--space", DRAWN)
     made, expected = Library.open(str(here)), Library.open(str(library))
     (run,) = made.ingest_log.runs()
     assert run.report["arithmetic"].startswith("float32, ONNX Runtime ")
@@ -37,7 +38,7 @@ def test_the_built_in_space_is_ingested_and_searched_by_picture(films: Path, lib
     frame = made.frames_at(video.video_id, [10.0], mode="nearest")[0]
     (tmp_path / "frame.jpg").write_bytes(frame.jpeg)
     (hit,) = json.loads(output("search", here, "--image", tmp_path / "frame.jpg", "-k", 1, "--json"))
-    tower = load_space("builtin", device="cpu", towers="image")
+    tower = load_space(DRAWN_BY_TORCH, device="cpu", towers="image")
     picture = np.asarray(Image.open(tmp_path / "frame.jpg"))
     (best,) = expected.search.frames(tower.embed(tower.prepare(picture)[None])[0], k=1)
     assert (hit["video_id"], hit["time_s"]) == (best.video_id, best.time_s)

@@ -13,9 +13,9 @@ import pytest
 
 from kinodex.index.spaces.image_tower import IMAGE_ONNX, ImageTower
 from kinodex.index.spaces.space import Space, load_space
-from kinodex.index.spaces.towers import SHIPPED
 from tests.index.spaces.test_export import cosines
 from tests.support.late import late
+from tests.world.drawn_space import DRAWN_BY_TORCH, FOLDER
 
 onnx = late("onnx")
 RUNTIME = f"float32, ONNX Runtime {version('onnxruntime')}"
@@ -27,14 +27,14 @@ def rgb_pictures(count: int, height: int = 90, width: int = 160) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def space() -> Space:
-    return load_space("builtin", device="cpu", towers="image")
+    return load_space(DRAWN_BY_TORCH, device="cpu", towers="image")
 
 
 @pytest.mark.slow
 def test_it_gives_the_vectors_of_the_torch_tower_the_same_in_batches_of_any_size_and_any_number_of_threads(space):
-    tower = ImageTower.open(SHIPPED["builtin"])
-    assert tower.fingerprint == space.fingerprint
-    assert (tower.name, tower.dim, tower.device_type, tower.arithmetic) == ("builtin", 256, "cpu", RUNTIME)
+    tower = ImageTower.open(FOLDER)
+    assert tower.fingerprint.digest == space.fingerprint.digest
+    assert (tower.name, tower.dim, tower.device_type, tower.arithmetic) == ("drawn", 256, "cpu", RUNTIME)
     batch = np.stack([tower.prepare(rgb) for rgb in rgb_pictures(9)])
     np.testing.assert_array_equal(batch, np.stack([space.prepare(rgb) for rgb in rgb_pictures(9)]))
     with tower.threads(2):
@@ -47,7 +47,7 @@ def test_it_gives_the_vectors_of_the_torch_tower_the_same_in_batches_of_any_size
 
 
 def test_the_graph_is_whole():
-    onnx.checker.check_model(onnx.load(SHIPPED["builtin"] / IMAGE_ONNX), full_check=True)
+    onnx.checker.check_model(onnx.load(FOLDER / IMAGE_ONNX), full_check=True)
 
 
 @pytest.mark.slow
@@ -68,8 +68,8 @@ def note(event, arguments):
 sys.addaudithook(note)
 
 from kinodex.index.spaces.image_tower import ImageTower
-from kinodex.index.spaces.towers import SHIPPED
-ImageTower.open(SHIPPED["builtin"])
+from tests.world.drawn_space import FOLDER
+ImageTower.open(FOLDER)
 print({*at_import}, os.environ.get("ORT_DISABLE_TELEMETRY"))
 """
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}

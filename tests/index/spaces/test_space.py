@@ -21,6 +21,7 @@ from kinodex.index.spaces.space import Space, load_space
 from tests.support.late import late
 from tests.support.models.tiny_models import TINY, write_model
 from tests.support.servers.model_hub import COMMIT, NOBODY_THERE, hub_at
+from tests.world.drawn_space import DRAWN, DRAWN_BY_TORCH
 
 open_clip, torch = late(import_open_clip), late("torch")
 SIGLIP_LIKE = {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "squash"}
@@ -121,7 +122,6 @@ def test_without_a_network(tmp_path, tiny, monkeypatch, caplog):
                 load_space(name)
             for part in (name, "local-dir:PATH", "HF_HOME"):
                 assert part in str(caught.value)
-            assert "builtin" not in str(caught.value)
     assert caplog.text == "", "the hub's client says a line before each of its long pauses"
 
 
@@ -171,17 +171,18 @@ def test_arithmetic_is_chosen_by_size_and_gives_the_same_vectors():
 WITHOUT_TORCH = """
 import sys
 from tests.support.without_modules import hide
+from tests.world.drawn_space import DRAWN
 hide(sys.argv[1].split(","))
 import numpy as np
 from kinodex.index.spaces.load import load_image_tower, load_text_tower
 from kinodex.index.errors import SpaceError
-print(load_text_tower("builtin").embed_text(["a red boat"])[0].tolist())
-for name, device in (("ViT-B-32/openai", "cpu"), ("builtin", "cuda")):
+print(load_text_tower(DRAWN).embed_text(["a red boat"])[0].tolist())
+for name, device in (("ViT-B-32/openai", "cpu"), (DRAWN, "cuda")):
     try:
         load_image_tower(name, device)
     except SpaceError as error:
         print(type(error).__name__, error)
-tower = load_image_tower("builtin")
+tower = load_image_tower(DRAWN)
 print(tower.arithmetic)
 print(tower.embed(np.full((1, 3, 128, 128), 77, np.uint8))[0].tolist())
 """
@@ -193,15 +194,16 @@ def lines_without(packages: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_without_torch_the_built_in_space_is_loaded_as_exported():
+def test_without_torch_exported_towers_are_loaded():
     text, missing, on_cuda, made_in, image = lines_without("torch,torchvision,open_clip")
     assert made_in.startswith("float32, ONNX Runtime ")
-    by_torch = load_space("builtin", device="cpu")
+    by_torch = load_space(DRAWN_BY_TORCH, device="cpu")
     np.testing.assert_allclose(json.loads(text), by_torch.embed_text(["a red boat"])[0], atol=1e-4)
     expected = by_torch.embed(np.full((1, 3, 128, 128), 77, np.uint8))[0]
     np.testing.assert_allclose(json.loads(image), expected.astype(np.float32), atol=1e-3)
     assert missing.startswith("TorchMissing cannot load ViT-B-32/openai: torch is not installed; `pip install")
-    assert on_cuda == "DeviceMissing got device 'cuda', and torch is not installed; use cpu"
+    says = f"DeviceMissing got device 'cuda', and the space {DRAWN} is computed on the CPU; use auto or cpu"
+    assert on_cuda == says
 
 
 # Names are resolved, unknown ones refused with the nearest, and switches of the whole process are turned back.

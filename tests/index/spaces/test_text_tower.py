@@ -14,20 +14,21 @@ import pytest
 from kinodex.index.errors import BadCheckpoint, TowersDamaged
 from kinodex.index.spaces.arrays import ArrayFile, write_arrays
 from kinodex.index.spaces.text_tower import GRAPHS, PART, TEXT_BATCH, WEIGHTS, WORDS, TextTower
-from kinodex.index.spaces.towers import SHIPPED, TOWER_JSON
+from kinodex.index.spaces.towers import TOWER_JSON
 from tests.support.late import late
+from tests.world.drawn_space import FOLDER
 
 onnx = late("onnx")
 
 
 @pytest.fixture(scope="module")
 def tower() -> TextTower:
-    return TextTower.open(SHIPPED["builtin"])
+    return TextTower.open(FOLDER)
 
 
 @pytest.fixture
 def copied(tmp_path) -> Path:
-    return Path(shutil.copytree(SHIPPED["builtin"], tmp_path / "towers"))
+    return Path(shutil.copytree(FOLDER, tmp_path / "towers"))
 
 
 def test_a_text_has_one_vector_in_whatever_company_and_thread(tower):
@@ -38,7 +39,7 @@ def test_a_text_has_one_vector_in_whatever_company_and_thread(tower):
     np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1.0, atol=1e-5)
     assert (together.dtype.name, tower.name, tower.dim, tower.embed_text([]).shape) == (
         "float32",
-        "builtin",
+        "drawn",
         256,
         (0, 256),
     )
@@ -49,7 +50,7 @@ def test_a_text_has_one_vector_in_whatever_company_and_thread(tower):
 
 
 def test_graphs_stay_in_memory_from_the_second_batch_on(tower):
-    once, twice, at_once = (TextTower.open(SHIPPED["builtin"]) for _ in range(3))
+    once, twice, at_once = (TextTower.open(FOLDER) for _ in range(3))
     vectors = [once.embed_text(["two dogs"]), [twice.embed_text([text]) for text in ("a red boat", "two dogs")][1]]
     vectors.append(at_once.embed_text(["two dogs", *map(str, range(TEXT_BATCH))])[:1])
     assert [bool(each._kept) for each in (once, twice, at_once)] == [False, True, True]

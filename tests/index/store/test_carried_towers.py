@@ -71,10 +71,10 @@ def test_damage_is_said_with_its_remedy(library, tmp_path):
     assert find_tower(library.uri, DIGEST, "text") == folder
 
 
-def test_the_built_in_space_has_its_own():
-    towers = read_towers(SHIPPED["builtin"])
-    assert towers is not None and towers.space.name == "builtin"
-    assert shipped_tower(towers.space.digest, "text") == SHIPPED["builtin"]
+def test_the_space_that_kinodex_brings_has_its_own():
+    towers = read_towers(SHIPPED["photo"])
+    assert towers is not None and towers.space.name == "photo"
+    assert shipped_tower(towers.space.digest, "text") == SHIPPED["photo"]
     assert shipped_tower(DIGEST, "text") is None
 
 

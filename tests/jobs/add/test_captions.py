@@ -10,11 +10,12 @@ from functools import partial
 import pytest
 
 from kinodex.index.rows import Scope
-from kinodex.index.spaces.space import load_space
+from kinodex.index.spaces.load import load_text_tower
 from kinodex.jobs.add.run import add
 from kinodex.jobs.add.stages import Captions
 from tests.support.command import bad, json_of
 from tests.support.servers.chat_server import Behaviour, ChatServer, cut_off, failing
+from tests.world.drawn_space import DRAWN
 
 BOAT = {"caption": "a boat", "confidence": 50}
 BLANK, REFUSED = {"caption": " ", "confidence": 1}, failing(400, "no such picture")
@@ -36,7 +37,7 @@ def test_captions_are_made_once_and_found_by_words_and_by_meaning(kinodex, libra
     wanted = library.captions(library.videos()[1].video_id)[1]
     by_words = library.search.captions(wanted.text, k=segments)
     assert (wanted.video_id, wanted.start_s, wanted.text) in [(hit.video_id, hit.time_s, hit.text) for hit in by_words]
-    vector = load_space("builtin", towers="text").embed_text([wanted.text])[0]
+    vector = load_text_tower(DRAWN).embed_text([wanted.text])[0]
     fused = library.search.hybrid(wanted.text, vector, Scope((wanted.video_id,)), k=20)
     assert any(hit.text == wanted.text for hit in fused)
 

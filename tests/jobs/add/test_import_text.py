@@ -9,7 +9,7 @@ import pytest
 
 from kinodex.index.library import Library
 from kinodex.index.rows import Scope
-from kinodex.index.spaces.space import load_space
+from kinodex.index.spaces.load import load_text_tower
 from kinodex.index.store.indexes import refresh
 from kinodex.index.sweep import audit, sweep
 from kinodex.jobs.text_import.run import ImportResult, import_text
@@ -20,6 +20,7 @@ from tests.support.libraries.agent_library import make_library
 from tests.support.libraries.random_library import made
 from tests.support.libraries.text_files import written
 from tests.support.libraries.text_library import text_library, text_video_id
+from tests.world.drawn_space import DRAWN
 
 CAPTIONS = {"q-1": ["a red boat on the sea", "a blue car in snow"], "q-2": ["a green tree"]}
 
@@ -43,7 +44,7 @@ def bring(library: Library, videos: Mapping[str, Sequence[str]], model: str = "s
 def test_a_library_of_captions_alone(kinodex, tmp_path):
     source, uri = written(tmp_path / "lavila.json", CAPTIONS), tmp_path / "library"
     common = ("import", "captions", source, uri, "--model", "lavila")
-    first = json_of(kinodex, *common, "--space", "builtin")
+    first = json_of(kinodex, *common, "--space", DRAWN)
     assert (first["added"], first["rows"], first["new_videos"], first["left_out"]) == (2, 3, 2, 0)
     again = json_of(kinodex, *common)
     assert (again["added"], again["new_videos"], again["left_out"]) == (0, 0, 2)
@@ -56,7 +57,7 @@ def test_a_library_of_captions_alone(kinodex, tmp_path):
         (0.0, 1.0, "a red boat on the sea"),
         (1.0, 2.0, "a blue car in snow"),
     ]
-    tower = load_space("builtin", towers="text")
+    tower = load_text_tower(DRAWN)
     kept = library.caption_vectors(row.video_id)
     assert kept.frame_no.tolist() == [0, 1]
     assert kept.time_s.tolist() == [0.0, 1.0]
@@ -75,7 +76,7 @@ def test_a_library_of_captions_alone(kinodex, tmp_path):
 @pytest.mark.slow
 def test_new_videos_are_added_and_old_ones_replaced_when_asked(kinodex, tmp_path):
     uri = tmp_path / "library"
-    common = ("import", "captions", tmp_path / "lavila.json", uri, "--model", "lavila", "--space", "builtin")
+    common = ("import", "captions", tmp_path / "lavila.json", uri, "--model", "lavila", "--space", DRAWN)
     written(tmp_path / "lavila.json", CAPTIONS)
     json_of(kinodex, *common)
     written(tmp_path / "lavila.json", {"q-1": ["one", "two", "three"], "q-3": ["new"]})
@@ -92,7 +93,7 @@ def test_new_videos_are_added_and_old_ones_replaced_when_asked(kinodex, tmp_path
 def test_a_transcript_alone_has_windows_for_segments(kinodex, tmp_path):
     source = written(tmp_path / "film.vtt", "WEBVTT\n\n00:01.000 --> 00:04.000\nHello\n\n00:20.000 --> 00:25.000\nBye")
     uri = tmp_path / "library"
-    made_of = json_of(kinodex, "import", "speech", source, uri, "--space", "builtin", "--duration", 30)
+    made_of = json_of(kinodex, "import", "speech", source, uri, "--space", DRAWN, "--duration", 30)
     assert (made_of["added"], made_of["rows"], made_of["new_videos"]) == (1, 2, 1)
     library = Library.open(str(uri))
     row = library.video("film")
@@ -127,7 +128,7 @@ def test_an_import_that_is_interrupted_goes_on_where_it_was(tmp_path):
 
 @pytest.mark.slow
 def test_videos_without_frames_stand_beside_others(kinodex, tmp_path):
-    tower = load_space("builtin", towers="text")
+    tower = load_text_tower(DRAWN)
     library = Library.create(str(tmp_path / "mixed"), {"fps": 1.0}, tower.fingerprint)
     film = made("film", 3, 0)
     vectors = tower.embed_text(["a red boat", "a green tree", "a blue car"]).astype(np.float16)
@@ -147,9 +148,9 @@ def test_videos_without_frames_stand_beside_others(kinodex, tmp_path):
     ran = kinodex("add", "detections", library.uri, "--model", tmp_path, "--video", "q-1")
     assert (ran.code, "has no frames; leave it out" in ran.error_line) == (2, True)
     alone = text_library(tmp_path / "alone", {"a": [(0.0, 1.0, "a red boat")]})
-    ran = kinodex("add", "vectors", alone.uri, "--space", "builtin")
+    ran = kinodex("add", "vectors", alone.uri, "--space", DRAWN)
     assert (ran.code, ran.err.strip()) == (0, "1 video that was imported as text is left out: it has no frames")
-    assert alone.vectors(text_video_id("a"), "builtin").vectors.shape == (0, tower.dim)
+    assert alone.vectors(text_video_id("a"), DRAWN).vectors.shape == (0, tower.dim)
 
 
 def test_text_goes_to_the_videos_that_are_there(tmp_path):

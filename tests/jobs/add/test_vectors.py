@@ -17,6 +17,7 @@ from tests.support.command import bad, json_of
 from tests.support.libraries.random_library import SETTINGS, caption, fingerprint, made, write
 from tests.support.models import stage_models as stage_kit
 from tests.support.models.sentence_models import real_minilm, small_bert
+from tests.world.drawn_space import DRAWN
 
 SAID = {
     "drive": ((0.0, 2.0, "they sold the old automobile to a neighbour"), (3.0, 4.0, "the soup is ready")),
@@ -118,6 +119,6 @@ def test_another_space_gives_every_frame_a_second_vector(kinodex, library, tiny_
     assert np.allclose(vectors.vectors.astype(float), expected.astype(float), atol=2e-3)
     best = library.search.frames(expected[2], Scope((video.video_id,)), k=1, space=name)[0]
     assert best.frame_no == vectors.frame_no[2]
-    own = kinodex("add", "vectors", library.uri, "--space", "builtin")
+    own = kinodex("add", "vectors", library.uri, "--space", DRAWN)
     assert own.code == 4
     assert "own: every frame has its vector" in own.error_line

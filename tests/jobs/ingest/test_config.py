@@ -10,6 +10,7 @@ import pytest
 
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.config import IngestConfig, Resolved, as_toml, resolve
+from tests.world.drawn_space import DRAWN
 
 
 def layered(
@@ -33,10 +34,10 @@ def test_each_layer_outranks_the_next(tmp_path: Path) -> None:
         "pairs": {"fps": "4"},
         "environment": {"KINODEX_INGEST_FPS": "3", "KINODEX_INGEST_BUNDLE": "9", "PATH": "/bin", "KINODEX_CACHE": "x"},
         "file": written(tmp_path / "c.toml", "fps = 2\ncut_s = 300"),
-        "held": {"fps": 1.5, "space": "builtin"},
+        "held": {"fps": 1.5, "space": DRAWN},
     }
     everything = layered(**layers).config
-    assert (everything.bundle, everything.cut_s, everything.space) == (9, 300, "builtin")
+    assert (everything.bundle, everything.cut_s, everything.space) == (9, 300, DRAWN)
     for name, fps in (("flags", 5), ("pairs", 4), ("environment", 3), ("file", 2), ("held", 1.5)):
         assert layered(**layers).config.fps == fps
         del layers[name]
@@ -44,9 +45,9 @@ def test_each_layer_outranks_the_next(tmp_path: Path) -> None:
 
 
 def test_a_file_and_what_is_printed_can_be_given_back_and_say_where_from(tmp_path: Path) -> None:
-    yaml = written(tmp_path / "c.yaml", "fps: 2\nray: true\nspace: builtin\nworkers: null\n")
-    toml = written(tmp_path / "c.toml", 'fps = 2\nray = true\nspace = "builtin"')
-    assert layered(file=yaml).config == layered(file=toml).config == IngestConfig(fps=2, ray=True, space="builtin")
+    yaml = written(tmp_path / "c.yaml", f"fps: 2\nray: true\nspace: {DRAWN}\nworkers: null\n")
+    toml = written(tmp_path / "c.toml", f'fps = 2\nray = true\nspace = "{DRAWN}"')
+    assert layered(file=yaml).config == layered(file=toml).config == IngestConfig(fps=2, ray=True, space=DRAWN)
     assert layered(file=written(tmp_path / "empty.yml", "")).config == IngestConfig()
     first = layered({"fps": 2.5, "space": 'hf-hub:"odd"\\name'}, {"cut_s": "0"}, {"KINODEX_INGEST_RAY": "true"})
     printed = as_toml(first)

@@ -25,6 +25,7 @@ from kinodex.jobs.ray_cluster import restored_process
 from kinodex.pipeline.sources import list_sources
 from tests.support.command import bad, runner
 from tests.support.libraries.corpus import assert_same
+from tests.world.drawn_space import DRAWN
 
 Metrics = dict[str, dict[str, float]]
 
@@ -53,7 +54,7 @@ def metrics_at(port: int, prefix: str = "") -> Metrics:
 
 
 def watched_ingest(corpus: Path, library: Path, watch: Callable[[Progress], None], **settings: Any) -> IngestReport:
-    config = IngestConfig(space="builtin", workers=1, **settings)
+    config = IngestConfig(space=DRAWN, workers=1, **settings)
     return run_ingest(config, list_sources([str(corpus)]), str(library), watch)
 
 
@@ -146,7 +147,7 @@ def test_a_port_that_is_taken_is_said_before_anything_is_read(
             serve("127.0.0.1", port).__enter__()
         kinodex = runner(monkeypatch, capsys)
         place = tmp_path / "library"
-        arguments = ("ingest", corpus, "--library", place, "--space", "builtin", "--metrics-port", port)
+        arguments = ("ingest", corpus, "--library", place, "--space", DRAWN, "--metrics-port", port)
         bad(kinodex, *arguments, code=2, says="cannot serve metrics")
         assert not place.exists()
 

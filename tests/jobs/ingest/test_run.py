@@ -34,10 +34,11 @@ from tests.support.processes import ending_process
 from tests.support.servers.files import serve_folder
 from tests.support.servers.ray_node import ingest as begin
 from tests.support.servers.ray_node import log_of, named
+from tests.world.drawn_space import DRAWN
 from tests.world.sketch.render import render_film
 from tests.world.sketch.script import write_script
 
-SMALL: dict[str, Any] = {"space": "builtin", "workers": 1}
+SMALL: dict[str, Any] = {"space": DRAWN, "workers": 1}
 
 
 @pytest.mark.slow
@@ -112,7 +113,7 @@ def test_a_library_without_its_videos_is_left_as_it_is_until_it_is_repaired(
         ("ingest", corpus, "--library", place),
         ("info", place),
         ("import", "captions", texts, place, "--model", "m"),
-        ("add", "vectors", place, "--space", "builtin"),
+        ("add", "vectors", place, "--space", DRAWN),
         ("maintain", place),
     ):
         bad(kinodex, *command, code=4, says=f"kinodex maintain {place} --repair")
@@ -133,7 +134,7 @@ def test_a_library_without_its_videos_is_left_as_it_is_until_it_is_repaired(
 def test_a_video_that_cannot_be_kept_is_a_failure_and_the_others_are_there(tmp_path: Path) -> None:
     films = [tiny_film(tmp_path / f"{name}.mp4", 2, number) for number, name in enumerate(("boat", "kite"))]
     sources = [Source(str(films[0]), "half a letter: \ud800"), Source(str(films[1]), "kite")]
-    report = run_ingest(IngestConfig(**SMALL, anyway=True), sources, str(tmp_path / "library"))
+    report = run_ingest(IngestConfig(**SMALL), sources, str(tmp_path / "library"))
     assert counts(report) == (1, 0, 1)
     library = Library.open(str(tmp_path / "library"))
     (failure,) = library.ingest_log.failures()
@@ -236,7 +237,7 @@ def test_a_playlist_is_refused_wherever_it_lies_and_indexed_where_it_is_allowed(
     with serve_folder(served) as address:
         names = [f"{address}/far.m3u8", str(films / "near.m3u8"), str(films / "other.mp4")]
         for allow_playlists, outcome in ((False, (0, 0, 3)), (True, (2, 0, 1)), (True, (0, 2, 1))):
-            config = IngestConfig(**SMALL, anyway=True, allow_playlists=allow_playlists)
+            config = IngestConfig(**SMALL, allow_playlists=allow_playlists)
             report = run_ingest(config, list_sources(names), str(library))
             assert counts(report) == outcome
             assert {each.error_class for each in report.outcomes if each.state == "failed"} == {"PlaylistRefused"}

@@ -22,11 +22,12 @@ from kinodex.pipeline.source import Source
 from kinodex.pipeline.sources import list_sources
 from tests.support.libraries.random_library import SETTINGS, fingerprint
 from tests.support.servers import s3_server as s3_kit
+from tests.world.drawn_space import DRAWN
 
 QUIET_S = 30.0
 
 
-CONFIG = IngestConfig(space="builtin", anyway=True, workers=1, text_tower=False)
+CONFIG = IngestConfig(space=DRAWN, workers=1, text_tower=False)
 
 
 Step = Callable[[], object]

@@ -12,6 +12,7 @@ from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.sources import list_sources
 from tests.support.models.training_model import tiny_master, words_tokenizer
+from tests.world.drawn_space import DRAWN
 from tests.world.sketch.questions import write_questions
 from tests.world.sketch.render import render_film
 from tests.world.sketch.script import subtitles, write_script
@@ -24,9 +25,7 @@ def home(tmp_path_factory) -> Path:
     script = write_script("film-01", 30.0, 0, spoken=True)
     render_film(script, home / "film-01.mp4")
     (home / "film-01.srt").write_text(subtitles(script))
-    run_ingest(
-        IngestConfig(space="builtin", workers=1), list_sources([str(home / "film-01.mp4")]), str(home / "library")
-    )
+    run_ingest(IngestConfig(space=DRAWN, workers=1), list_sources([str(home / "film-01.mp4")]), str(home / "library"))
     rows = [asdict(question) for question in write_questions(script, "film-01.mp4", 0)]
     (home / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     tiny_master(home / "model", words_tokenizer([str(row["question"]) for row in rows], words=6))

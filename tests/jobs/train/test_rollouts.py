@@ -11,7 +11,7 @@ from kinodex.agent.local.model import load_local_model
 from kinodex.agent.local.tokens import first_tokens
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.videos.environment import Environment
-from kinodex.index.spaces.space import load_space
+from kinodex.index.spaces.load import load_text_tower
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.known_answers import KnownQuestion, read_known
 from kinodex.jobs.models import ModelChoice, chosen_models
@@ -22,6 +22,7 @@ from kinodex.jobs.train.sampling import RolloutContext, sample_rollouts
 from kinodex.jobs.train.settings import MasterSettings
 from tests.support.libraries.text_library import text_library
 from tests.support.models.training_model import ACTIONS
+from tests.world.drawn_space import DRAWN
 
 
 @pytest.mark.slow
@@ -54,8 +55,8 @@ def test_long_transcripts_are_shortened_to_the_context_of_the_master(home, tmp_p
     model = load_local_model(str(home / "model"), max_new_tokens=4)
     words = "word " * 60
     lines = {f"s05e06_seg01_clip_{number:02d}": [(0.0, 60.0, words)] for number in range(40)}
-    library = text_library(tmp_path / "episode", {}, lines, space="builtin")
-    episode = Environment.of(library, library.videos(), load_space("builtin", towers="text").embed_text)
+    library = text_library(tmp_path / "episode", {}, lines, space=DRAWN)
+    episode = Environment.of(library, library.videos(), load_text_tower(DRAWN).embed_text)
     known = [KnownQuestion("episode", "said", Question("Who opens the door?", ("he", "she")), 0, 0.0, 1.0)]
 
     async def sampled():

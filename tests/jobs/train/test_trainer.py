@@ -16,6 +16,7 @@ from kinodex.jobs.train.rewards import ALPHA
 from kinodex.jobs.train.settings import MasterSettings
 from kinodex.jobs.train.trainer import expected_warnings, make_trainer, save_master
 from tests.support.command import bad
+from tests.world.drawn_space import DRAWN
 
 pytestmark = pytest.mark.slow
 QUESTIONS, ROLLOUTS = 2, 4
@@ -202,4 +203,4 @@ def test_what_cannot_be_trained_is_refused(kinodex, home, tmp_path):
     ask[ask.index("--questions") + 1] = other
     bad(kinodex, *ask, "--model", home / "model", code=2, says="holds no film film-09.mp4")
     ask[ask.index("--questions") + 1] = home / "questions.jsonl"
-    bad(kinodex, *ask, "--model", home / "model", "--space", "nowhere", code=2, says="builtin")
+    bad(kinodex, *ask, "--model", home / "model", "--space", "nowhere", code=2, says=DRAWN)

@@ -22,6 +22,7 @@ from tests.support.libraries.random_library import SETTINGS, fingerprint, made, 
 from tests.support.libraries.text_files import written
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.model_hub import NOBODY_THERE, hub_at
+from tests.world.drawn_space import DRAWN
 
 ENDPOINT = ("--base-url", "http://127.0.0.1:9/v1", "--model", "x")
 
@@ -107,7 +108,7 @@ def test_names_that_make_no_sense(kinodex, voices, tmp_path):
 @pytest.mark.slow
 def test_bad_videos_are_failures_until_they_are_put_right(kinodex, tmp_path):
     uri = tmp_path / "library"
-    common = ("import", "captions", tmp_path / "caps", uri, "--model", "m", "--space", "builtin")
+    common = ("import", "captions", tmp_path / "caps", uri, "--model", "m", "--space", DRAWN)
     written(tmp_path / "caps" / "a_cap.json", {"0": "fine"})
     written(tmp_path / "caps" / "b_cap.json", "{")
     written(tmp_path / "caps" / "c_cap.json", {"0": "fine", "1": None})
@@ -132,10 +133,10 @@ def test_bad_videos_are_failures_until_they_are_put_right(kinodex, tmp_path):
 
 def test_what_cannot_be_imported_makes_no_library(kinodex, tmp_path):
     source, uri = written(tmp_path / "x.json", ["neither"]), tmp_path / "library"
-    common = (source, uri, "--space", "builtin")
+    common = (source, uri, "--space", DRAWN)
     bad(kinodex, "import", "captions", *common, "--model", "m", code=2, says="got JSON of another form than captions")
     bad(kinodex, "import", "speech", *common, code=2, says="got JSON of another form than a transcript")
-    good = (written(tmp_path / "y.jsonl", "{}"), uri, "--space", "builtin")
+    good = (written(tmp_path / "y.jsonl", "{}"), uri, "--space", DRAWN)
     bad(kinodex, "import", "captions", *good, "--model", " ", code=2, says="got an empty --model")
     for option in ("--seconds", "--duration"):
         bad(kinodex, "import", "captions", *good, "--model", "m", option, "inf", code=2, says="without an end")

@@ -52,7 +52,7 @@ def test_the_whole_page(kinodex: Kinodex, library: Library, tmp_path: Path, monk
     assert page["failed"] == ["AWS_SECRET_ACCESS_KEY"]
     assert all(each["todo"] for each in page["findings"] if each["state"] != "ok")
     assert found["pyav"]["said"] == "read 12 frames of a film that was made for it"
-    assert found["builtin"]["said"].startswith("loaded, embeds a text in 256 dimensions")
+    assert found["photo"]["said"].startswith("loaded, embeds a text in 256 dimensions")
     assert found["library"]["said"].startswith(f"{library.uri}: 1 videos, 5 frames")
     assert (found["OPENAI_API_KEY"]["state"], found["AWS_SECRET_ACCESS_KEY"]["state"]) == ("ok", "missing")
     assert [each["name"] for each in page["findings"] if each["section"] == "decoders"] == list(DECODERS)

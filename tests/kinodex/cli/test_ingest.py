@@ -31,6 +31,7 @@ from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.reports import IngestReport, Progress, SourceOutcome, Totals, summary
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.processes import ending_process
+from tests.world.drawn_space import DRAWN
 
 
 @pytest.mark.slow
@@ -38,7 +39,7 @@ def test_settings_from_a_file_last_and_are_told_with_their_origin(
     kinodex: Kinodex, short_films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library, config = tmp_path / "library", tmp_path / "ingest.yaml"
-    config.write_text("space: builtin\nfps: 0.5\njpeg_side_px: 64\n")
+    config.write_text(f"space: {DRAWN}\nfps: 0.5\njpeg_side_px: 64\n")
     asked = ("ingest", short_films / "film-01.mp4", "--library", library, "--config", config, "--set", "window_s=5")
     assert kinodex(*asked).code == 0
     info = json_of(kinodex, "info", library)
@@ -63,7 +64,7 @@ def test_a_manifest_names_videos_and_failures_are_left_out_until_they_are_retrie
     manifest.write_text(f"uri,id,title,sidecars\n{good}a.mp4,9,,words.srt\nb.mp4,,,\nc.mp4,,,\n")
     for name in "abc":
         (tmp_path / f"{name}.mp4").write_text(f"no video {name}")
-    to = ("--library", library, "--space", "builtin")
+    to = ("--library", library, "--space", DRAWN)
     assert kinodex("ingest", manifest, *to).code == 3
     left = json_of(kinodex, "ingest", manifest, *to)
     assert (left["left_out"], left["sources"]) == (5, [])
@@ -95,7 +96,7 @@ def test_enough_failures_end_a_run_and_lose_nothing(kinodex: Kinodex, short_film
     shutil.copy(short_films / "film-01.mp4", folder / "film.mp4")
     for number in range(12):
         (folder / f"{number:02d}.mp4").write_text(f"no video {number}")
-    to = ("ingest", folder, "--space", "builtin", "--workers", 1, "--set", "bundle=1")
+    to = ("ingest", folder, "--space", DRAWN, "--workers", 1, "--set", "bundle=1")
     fast = json_of(kinodex, *to, "--library", tmp_path / "one", "--fail-fast", code=3)
     assert 1 <= len(fast["sources"]) < 12
     some = json_of(kinodex, *to, "--library", tmp_path / "two", "--max-failures", 4, code=3)
@@ -150,7 +151,7 @@ def test_a_watch_takes_what_arrives_in_one_line_a_round_until_it_is_interrupted(
         os.utime(tmp_path / "away", (0, 0))
         (tmp_path / "away").rename(folder / name)
 
-    watched = ("ingest", str(folder), "--watch", "--every", "0.1", "--library", str(library), "--space", "builtin")
+    watched = ("ingest", str(folder), "--watch", "--every", "0.1", "--library", str(library), "--space", DRAWN)
     command = [sys.executable, "-c", "from kinodex.cli.main import main; main()", *watched, "--no-text-tower"]
     with ending_process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
@@ -191,7 +192,7 @@ def test_a_limit_of_addresses_that_is_too_low_is_named_before_anything_is_made(
 ) -> None:
     library = tmp_path / "library"
     kinodex = f"{sys.executable} -c 'from kinodex.cli.main import main; main()'"
-    command = f"ulimit -v 1500000; exec {kinodex} ingest {short_films} --library {library} --space builtin"
+    command = f"ulimit -v 1500000; exec {kinodex} ingest {short_films} --library {library} --space {DRAWN}"
     run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert run.returncode == 2, run.stderr
     assert "got a limit of 1536 MB of addresses (ulimit -v), and an ingest needs 2500 MB or more" in run.stderr

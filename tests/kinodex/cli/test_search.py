@@ -23,6 +23,7 @@ from tests.support.duplicates.walks import DIM, shot, walk
 from tests.support.libraries.random_library import SETTINGS, MadeVideo, fingerprint, made, write
 from tests.support.servers.looking_server import looking_server
 from tests.support.servers.rerank_server import RerankServer
+from tests.world.drawn_space import DRAWN
 
 
 def test_hits_are_the_best_first_apart_and_in_the_part_that_is_named(kinodex: Kinodex, library: Path) -> None:
@@ -58,7 +59,7 @@ def test_searches_that_are_refused(kinodex: Kinodex, library: Path, tmp_path: Pa
         (("--label", "walrus"), "kinodex add detections"),
         (("a boat", "--in", "sounds"), "captions"),
         (("a boat", "--in", "captions", "--label", "walrus"), "--label"),
-        (("a boat", "--in", "speech", "--space", "builtin"), "--in speech"),
+        (("a boat", "--in", "speech", "--space", DRAWN), "--in speech"),
         (("  ",), "query"),
         (("--image", tmp_path / "none.png"), "none.png"),
     ):

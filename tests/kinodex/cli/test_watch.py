@@ -16,6 +16,7 @@ from kinodex.pipeline.errors import SourceForbidden, SourceUnreachable
 from kinodex.watch import PAGE_CHAPTERS, watch
 from tests.support.command import Kinodex, bad
 from tests.support.servers.files import serve_folder
+from tests.world.drawn_space import DRAWN
 
 pytest.importorskip("yt_dlp")
 CLIPS = [
@@ -50,7 +51,7 @@ def with_chapters(site: Path, address: str) -> str:
 def test_a_page_is_indexed_with_its_subtitles_once_and_asked_about(site: Path, kinodex: Kinodex) -> None:
     asked = ("What appears in the film?", "--option", "a blue boat", "--option", "a pink elephant")
     with serve_folder(site) as address:
-        ran = kinodex("watch", f"{address}/page.html", *asked, "--space", "builtin")
+        ran = kinodex("watch", f"{address}/page.html", *asked, "--space", DRAWN)
         assert ran.code == 0 and "status" in ran.out
     place = site.parent / "data" / "kinodex" / "watched" / "library"
     again = kinodex("watch", f"{address}/page.html", *asked)  # the server is gone: nothing is fetched twice
@@ -62,8 +63,8 @@ def test_a_page_is_indexed_with_its_subtitles_once_and_asked_about(site: Path, k
 @pytest.mark.slow
 def test_a_file_by_its_address_and_chapters_of_a_page(site: Path, tmp_path: Path) -> None:
     with serve_folder(site) as address:
-        by_page = watch(with_chapters(site, address), str(tmp_path / "pages"), space="builtin")
-        by_file = watch(f"{address}/film.mp4", str(tmp_path / "files"), space="builtin")
+        by_page = watch(with_chapters(site, address), str(tmp_path / "pages"), space=DRAWN)
+        by_file = watch(f"{address}/film.mp4", str(tmp_path / "files"), space=DRAWN)
     assert by_file.uri == f"{address}/film.mp4" and by_file.video_id == by_page.video_id
     library = Library.open(str(tmp_path / "pages"))
     rows = library.chapters.rows(by_page.video_id)

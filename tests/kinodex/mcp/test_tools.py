@@ -29,6 +29,7 @@ from tests.support.scenes.chapters import add_chapters
 from tests.support.screen_text.lines import Line, add_screen_text
 from tests.support.servers.looking_server import looking_server
 from tests.support.servers.mcp_client import QUESTION, call, pictures, texts, use_tools
+from tests.world.drawn_space import DRAWN
 from tests.world.rules.model import RuleBasedModel
 
 
@@ -127,7 +128,7 @@ def test_what_was_never_added_is_no_empty_list_and_is_read_once_it_is(mcp_librar
 
 def test_text_alone_and_a_library_that_has_gone(tmp_path: Path) -> None:
     lines = [(0.0, 4.0, "a red kite over the sea"), (4.0, 8.0, "a green boat in the snow")]
-    words = text_library(tmp_path / "words", {"walk": lines}, {"walk": [(1.0, 2.0, "look up")]}, space="builtin")
+    words = text_library(tmp_path / "words", {"walk": lines}, {"walk": [(1.0, 2.0, "look up")]}, space=DRAWN)
     calls: dict[str, dict[str, Any]] = {"videos": {}, "overview": {"video": "walk"}, "search": {"query": "kite"}}
 
     async def use(client: Client) -> None:

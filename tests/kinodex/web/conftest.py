@@ -25,6 +25,7 @@ from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.looking_server import looking_server
 from tests.support.servers.serve_server import Client, serving
 from tests.world.benchmark import SKETCHES
+from tests.world.drawn_space import DRAWN
 
 
 @pytest.fixture(scope="session")
@@ -90,7 +91,7 @@ def play_library(play_films: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     from kinodex.pipeline.sources import list_sources
 
     def ingest(place: Path) -> None:
-        report = run_ingest(IngestConfig(space="builtin", anyway=True), list_sources([str(play_films)]), str(place))
+        report = run_ingest(IngestConfig(space=DRAWN), list_sources([str(play_films)]), str(place))
         assert report.count("indexed") == len(KINDS)
 
     made = made_once(tmp_path_factory, "play_library", ingest)

@@ -39,6 +39,7 @@ from kinodex.web.reasons import WIDTH, excerpt, why
 from kinodex.web.search import MOST_OF_A_VIDEO, LibrarySearch, groups_view, needs_vector
 from kinodex.web.text_towers import TextTowers
 from tests.support.libraries.viewer_library import CHAPTERS, SAID, SCENE_S, hits_of, picture, served
+from tests.world.drawn_space import DRAWN
 
 RED, SNOW, DRAGON = "red shoes in the city", "snow", "a purple dragon"
 LONG_S = 60
@@ -240,7 +241,7 @@ def test_ranges_have_the_frames_at_both_ends_or_the_reason_why_there_are_none(ad
 
 
 def test_words_that_were_found_are_quoted(shown):
-    tower = load_text_tower("builtin").embed_text
+    tower = load_text_tower(DRAWN).embed_text
     environment = Environment.of(shown.library, shown.library.videos(), tower)
     found = ground(shown.library, environment, "we are at sea", in_="words")
     view = grounding_view(shown.library, found, environment)
@@ -262,7 +263,7 @@ class Gate:
         self.loads.append(uri)
         self.began.set()
         assert self.opened.wait(LONG_S)
-        return load_text_tower("builtin")
+        return load_text_tower(DRAWN)
 
 
 def test_a_tower_is_loaded_once_for_all_libraries_again_after_an_error_and_never_after_the_end(shown):

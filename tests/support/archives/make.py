@@ -20,6 +20,7 @@ from typing import Any
 from tests.support.archives.read import AGENTS, SERVER, trace_name
 from tests.support.servers.rule_server import MODEL, Rules, RuleServer
 from tests.world.benchmark import SKETCHES
+from tests.world.drawn_space import DRAWN
 
 FILM = "film-01"
 CACHE_FILE = "replies.sqlite"
@@ -37,7 +38,7 @@ def make(folder: Path) -> None:
     questions = [each for each in map(json.loads, lines) if each["video"] == f"{FILM}.mp4"]
     (folder / "questions.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in questions), encoding="utf-8")
     film, small = f"films/{FILM}.mp4", f"jpeg_side_px={SIDE_PX}"
-    space = ("--space", "builtin", "--no-text-tower")  # kinodex has it, and it would be nine tenths of the file
+    space = ("--space", DRAWN, "--no-text-tower")  # kinodex has it, and it would be nine tenths of the file
     kinodex(folder, "ingest", film, "--library", "library", *space, "--set", small)
     ask(folder, questions[0], "eea", "--trace", "eea-builtin.jsonl")
     with RuleServer(Rules(), port=PORT):

@@ -15,8 +15,6 @@ import numpy as np
 
 from kinodex.index.lease_holders import INGEST
 from kinodex.index.library import Library
-from kinodex.index.spaces.fingerprint import Fingerprint
-from kinodex.index.spaces.towers import SHIPPED, read_towers
 from kinodex.index.sweep import sweep
 from kinodex.jobs.ingest.chunk_rows import ChunkWriter, discard
 from kinodex.jobs.ingest.config import IngestConfig
@@ -44,10 +42,11 @@ from kinodex.pipeline.sandbox import SandboxLimits
 from kinodex.pipeline.source import Source
 from kinodex.pipeline.subtitles.lines import Line
 from tests.support.ffmpeg import COLOURS
+from tests.world.drawn_space import DRAWN, drawn_fingerprint
 
 JPEG = b"\xff\xd8 %s \xff\xd9"
-METADATA = VideoMetadata("mp4", 0, "h264", "yuv420p", 64, 36, 1.0, 0, 1.0, None, False, False, drawn=True)
-CONFIG = IngestConfig(space="builtin")
+METADATA = VideoMetadata("mp4", 0, "h264", "yuv420p", 64, 36, 1.0, 0, 1.0, None, False, False)
+CONFIG = IngestConfig(space=DRAWN)
 PARTS = 2
 """Of a film of at least `LONG` frames, where several workers could share it."""
 LONG = 6
@@ -69,22 +68,15 @@ class Film:
         return f"here is {self.name}"
 
     def rows(self, first: int, until: int) -> list[FrameRow]:
-        vectors = np.random.default_rng(self.frames).standard_normal((self.frames, space().dim))
+        vectors = np.random.default_rng(self.frames).standard_normal((self.frames, drawn_fingerprint().dim))
         units = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
         jpegs = [JPEG % f"{self.name} {number}".encode() for number in range(self.frames)]
         return [FrameRow(n, float(n), 64, 36, jpegs[n], units[n]) for n in range(first, until)]
 
 
-def space() -> Fingerprint:
-    """The built-in space."""
-    towers = read_towers(SHIPPED["builtin"])
-    assert towers is not None
-    return towers.space
-
-
 def new_library(place: Path) -> Library:
-    """An empty library in the built-in space."""
-    return Library.create(str(place), asdict(CONFIG.settings()), space())
+    """An empty library in the drawn space."""
+    return Library.create(str(place), asdict(CONFIG.settings()), drawn_fingerprint())
 
 
 Fate = Callable[[Task], str]

@@ -37,7 +37,6 @@ from kinodex.jobs.metadata.update import set_metadata
 from kinodex.jobs.text_import.captions import read_captions
 from kinodex.jobs.text_import.run import import_text
 from kinodex.pipeline.sources import list_sources
-from tests.support.faults.crew import space as new_space
 from tests.support.libraries.corpus import draw_film
 from tests.support.libraries.freeze import _shown
 from tests.support.libraries.random_library import (
@@ -53,6 +52,7 @@ from tests.support.libraries.random_library import (
     voice,
     write,
 )
+from tests.world.drawn_space import DRAWN, drawn_fingerprint
 
 LIBRARIES = Path(__file__).resolve().parents[2] / "data" / "libraries"
 SENTENCES = fingerprint("local-dir:/models/sentences", "c" * 64, OTHER_DIM)
@@ -221,7 +221,7 @@ def _stages(given: Given, place: Path) -> None:
 def _spaces(given: Given, place: Path) -> None:
     """The same with vectors in a space of which the towers are here."""
     _stages(given, place)
-    assert not add(Library.open(str(place)), vectors_in(new_space())).failed
+    assert not add(Library.open(str(place)), vectors_in(drawn_fingerprint())).failed
 
 
 def _untidy(given: Given, place: Path) -> None:
@@ -256,7 +256,7 @@ UNREADABLE = ("torn",)
 
 # Operations.
 
-_CONFIG = IngestConfig(space="builtin", workers=1, jpeg_side_px=64, text_tower=False, retry_failed=True)
+_CONFIG = IngestConfig(space=DRAWN, workers=1, jpeg_side_px=64, text_tower=False, retry_failed=True)
 
 
 def _ingest(films: list[str], uri: str) -> int:
@@ -297,7 +297,7 @@ def _set_metadata(given: Given, uri: str) -> None:
 
 
 def _use_space(given: Given, uri: str) -> None:
-    assert use_space(Library.open(uri), new_space().digest).note is None
+    assert use_space(Library.open(uri), drawn_fingerprint().digest).note is None
 
 
 def _repair(given: Given, uri: str) -> None:

@@ -18,6 +18,7 @@ from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.pipeline.decoding.open import probe
 from tests.bench.gpu import REFERENCE, Way, compare, list_ways
 from tests.bench.ingest import ingest_films
+from tests.world.drawn_space import DRAWN
 
 HEAD = "| file | stream | frames | read by | times | least cosine | worst picture |"
 FPS = 2.0
@@ -27,7 +28,7 @@ def measure(path: Path, way: Way) -> dict[str, object]:
     """Index one file by both ways; what came of it, in words where it failed."""
     with tempfile.TemporaryDirectory() as folder:
         libraries = [Path(folder) / name for name in ("cpu", "gpu")]
-        config = IngestConfig(space="builtin", fps=FPS, anyway=True, text_tower=False)
+        config = IngestConfig(space=DRAWN, fps=FPS, text_tower=False)
         found: dict[str, object] = {"file": path.name}
         try:
             stream = probe(path)

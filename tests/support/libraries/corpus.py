@@ -118,7 +118,7 @@ def assert_same(one: Library, other: Library, versions: Mapping[str, str] = NO_V
 
 def ingest(sources: Path, place: Path, **settings: Any) -> IngestReport:
     """Ingest sources in this process, with the built-in space and one worker if `settings` name no others."""
-    config = IngestConfig(**{"space": "builtin", "workers": 1, **settings})
+    config = IngestConfig(**{"space": DRAWN, "workers": 1, **settings})
     return run_ingest(config, list_sources([str(sources)]), str(place))
 
 

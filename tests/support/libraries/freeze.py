@@ -34,6 +34,7 @@ from tests.support.libraries.random_library import (
     vectors_of,
     voice,
 )
+from tests.world.drawn_space import DRAWN
 from tests.world.sketch.films import write_films
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "libraries"
@@ -46,9 +47,7 @@ def freeze(name: str) -> Path:
         films, place = Path(folder) / "films", Path(folder) / "library"
         write_films(films, hours=0.01, seed=5)
         film = films / "film-01.mp4"
-        run_ingest(
-            IngestConfig(space="builtin", jpeg_side_px=96, text_tower=False), list_sources([str(film)]), str(place)
-        )
+        run_ingest(IngestConfig(space=DRAWN, jpeg_side_px=96, text_tower=False), list_sources([str(film)]), str(place))
         fill(Library.open(str(place)))
         with tarfile.open(target, "w:xz", preset=9) as archive:
             archive.add(place, "library")
@@ -85,7 +84,6 @@ def fill(library: Library) -> None:
     assert library.additions.complete("clips", video_text.digest, {id_: len(starts_s)}, {}) == ()
     library.notes.add([NoteRow(id_, "captioner", 0.0, 2.5, "a key", None, 2)])
     library.metadata.write({id_: {"camera": "north", "year": 2026}})
-    library.writer.note_undrawn([id_])
     assert add(library, Shots()).added == 1
 
 

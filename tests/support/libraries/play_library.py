@@ -16,6 +16,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import SourceRow
 from kinodex.index.spaces.load import load_text_tower
 from tests.support.libraries.random_library import plain_row
+from tests.world.drawn_space import DRAWN
 
 FILM_S, FPS = 12, 10
 WIDTH_PX, HEIGHT_PX = 192, 108
@@ -86,7 +87,7 @@ def _sound(number: int, audio: Any) -> Iterator[av.AudioFrame]:
 
 def library_of_file(folder: Path, film: Path, codec: str = "h264") -> tuple[Library, str]:
     """A library whose only video is this file, as an ingest would have noted it, without frames; and the video's id."""
-    space = load_text_tower("builtin")
+    space = load_text_tower(DRAWN)
     library = Library.create(str(folder), {"fps": 1.0}, space.fingerprint)
     row = plain_row(
         "f" * 32,

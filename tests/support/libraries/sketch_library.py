@@ -15,6 +15,7 @@ from kinodex.index.rows import SpeechRow
 from kinodex.index.spaces.load import load_text_tower
 from kinodex.jobs.known_answers import KnownQuestion, read_known
 from tests.support.models.stage_models import library_of
+from tests.world.drawn_space import DRAWN
 from tests.world.sketch.script import SpokenLine
 
 SECONDS = {"harbour": 45.0, "orchard": 30.0}
@@ -55,7 +56,7 @@ def index_films(folder: Path, drawn: Path) -> None:
 def open_sketches(folder: Path) -> SketchLibrary:
     """Open the `library` in a folder with its `questions.jsonl`."""
     library = Library.open(str(folder / "library"))
-    space = load_text_tower("builtin")
+    space = load_text_tower(DRAWN)
     rows = library.videos()
     alone = {Path(row.uri).stem: Environment.of(library, [row], space.embed_text) for row in rows}
     known = read_known(folder / "questions.jsonl")

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Literal
 
 import numpy as np
 
@@ -29,11 +28,12 @@ def text_library(
     folder: Path,
     captions: Mapping[str, Lines],
     transcript: Mapping[str, Lines] | None = None,
-    space: Literal["words", "builtin"] = "words",
+    space: str = "words",
 ) -> Library:
     """A library of text-only videos by name, each as long as its text.
 
-    "words" is the space of tests.support.libraries.agent_library (use its `environment_of`); commands need "builtin".
+    "words" is the space of tests.support.libraries.agent_library (use its `environment_of`); commands need one that
+    can be loaded.
     """
     said = transcript or {}
     library = Library.create(str(folder), {"fps": 1.0}, _fingerprint(space))
@@ -79,19 +79,19 @@ def _add_lines(library: Library, videos: Mapping[str, Lines]) -> None:
 
 def _embed(lines: Lines, space: str) -> np.ndarray:
     texts = [text for _, _, text in lines]
-    vectors = embed_words(texts) if space == "words" else _builtin().embed_text(texts)
+    vectors = embed_words(texts) if space == "words" else _tower(space).embed_text(texts)
     return vectors.astype(np.float16)
 
 
 def _fingerprint(space: str) -> Fingerprint:
-    if space == "builtin":
-        return _builtin().fingerprint
+    if space != "words":
+        return _tower(space).fingerprint
     return Fingerprint("words", "bag-of-words", "0" * 64, "{}", DIM, True)
 
 
 @cache
-def _builtin() -> TextEmbedder:
-    return load_text_tower("builtin")
+def _tower(space: str) -> TextEmbedder:
+    return load_text_tower(space)
 
 
 def _row(name: str, duration_s: float, segments: int, space: str) -> VideoRow:

@@ -44,6 +44,7 @@ from tests.support.libraries.random_library import add_stage, plain_row
 from tests.support.loopback import serve_in_thread
 from tests.support.scenes.chapters import add_chapters
 from tests.support.screen_text.lines import Line, add_screen_text
+from tests.world.drawn_space import DRAWN
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -68,7 +69,7 @@ class Shown:
 
 def make_shown(folder: Path) -> Shown:
     """One video, and two traces of the same question: one with a tree of several rounds, one with a budget of two."""
-    space = load_text_tower("builtin")
+    space = load_text_tower(DRAWN)
     library = Library.create(str(folder / "library"), {"fps": 1.0}, space.fingerprint)
     video_id = hashlib.sha256(b"viewer").hexdigest()[:32]
     assert library.writer.complete([_add_film(library, space, video_id, f"film {EVIL}", SAID)]) == ()
@@ -99,7 +100,7 @@ def picture(colour: tuple[int, int, int]) -> bytes:
 
 def library_of_titles(folder: Path, count: int) -> Library:
     """A library of videos that have a title and nothing else."""
-    library = Library.create(str(folder), {"fps": 1.0}, load_text_tower("builtin").fingerprint)
+    library = Library.create(str(folder), {"fps": 1.0}, load_text_tower(DRAWN).fingerprint)
     rows = [_video_row(f"{at:032x}", f"film {at:04}", library.space_name) for at in range(count)]
     assert library.writer.complete(rows) == ()
     return library
@@ -107,7 +108,7 @@ def library_of_titles(folder: Path, count: int) -> Library:
 
 def library_of_films(folder: Path, titles: Sequence[str]) -> Library:
     """A library of a film of each title: the frames of all scenes, a shot each, and the title as what is said."""
-    space = load_text_tower("builtin")
+    space = load_text_tower(DRAWN)
     library = Library.create(str(folder), {"fps": 1.0}, space.fingerprint)
     rows = [_add_film(library, space, f"{number:032x}", title, title) for number, title in enumerate(titles)]
     assert library.writer.complete(rows) == ()

@@ -29,6 +29,7 @@ from tests.support.ffmpeg import read_whole, whole
 from tests.support.libraries.random_library import add_stage, caption
 from tests.support.models.sentence_models import small_bert
 from tests.support.models.tiny_models import TINY, write_model
+from tests.world.drawn_space import DRAWN
 
 WORDS = "a red kite over the sea and two boats at night in the snow with a cat dog house car what is to be seen here"
 CHAT = (
@@ -394,8 +395,8 @@ def beeps(seconds: float, pauses_s: Sequence[float] = (), start_s: float = 0.0) 
 
 
 def library_of(place: Path, paths: Sequence[Path], fps: float = 1.0) -> Library:
-    """A library in the built-in space, as an ingest leaves it; segments are of two seconds where there is no shot."""
-    space, settings = load_image_tower("builtin"), IngestSettings(fps=fps, window_s=2.0)
+    """A library in the drawn space, as an ingest leaves it; segments are of two seconds where there is no shot."""
+    space, settings = load_image_tower(DRAWN), IngestSettings(fps=fps, window_s=2.0)
     library = Library.open_or_create(str(place), {"fps": fps}, space.fingerprint)
     for path in paths:
         chunk = whole(path)
@@ -404,7 +405,7 @@ def library_of(place: Path, paths: Sequence[Path], fps: float = 1.0) -> Library:
         vectors = np.concatenate([space.embed(inputs[at : at + BATCH]) for at in range(0, len(inputs), BATCH)])
         wide, times_s = vectors.astype(np.float64), np.array([picture.time_s for picture in pictures])
         distances = 1 - np.sum(wide[1:] * wide[:-1], axis=1)
-        video = join_chunks([ChunkRead(chunk, summary, times_s, distances, vectors[[0, -1]], {})], settings, "builtin")
+        video = join_chunks([ChunkRead(chunk, summary, times_s, distances, vectors[[0, -1]], {})], settings, DRAWN)
         video_id = video.row.video_id
         library.writer.add_frames({video_id: [frame_row(*each) for each in zip(pictures, vectors, strict=True)]})
         library.writer.add_segments({video_id: video.segments})
@@ -429,10 +430,10 @@ def stored_row(library: Library, video_id: str) -> FrameRow:
 
 
 def library_in_two_spaces(folder: Path, seen: str) -> Library:
-    """`harbour`, with a caption, in the built-in space and in that of a small model."""
+    """`harbour`, with a caption, in the drawn space and in that of a small model."""
     library = library_of(folder / "library", [tiny_film(folder / "harbour.mp4", 6, 0)])
     (harbour,) = library.videos()
-    words = load_text_tower("builtin").embed_text([seen])[0]
+    words = load_text_tower(DRAWN).embed_text([seen])[0]
     add_stage(library, "captions", "captioner", {harbour.video_id: [caption(0, seen, words)]})
     assert add(library, Vectors(space=write_model(folder / "other", TINY))).added == 1
     return library

@@ -11,6 +11,7 @@ from kinodex.jobs.eval.folder import ANSWERS
 from tests.support.libraries.text_library import text_library
 from tests.support.servers.chat_server import ChatServer
 from tests.world.benchmark import SKETCHES
+from tests.world.drawn_space import DRAWN
 
 FILMS = ("harbour", "orchard", "desert")
 EACH = 4
@@ -26,7 +27,7 @@ def caption_library(folder: Path, films: Sequence[str] = FILMS) -> Library:
         film: [(LINE_S * n, LINE_S * (n + 1), f"a {OPTIONS[(n + at) % 4]} kite over the {film}") for n in range(15)]
         for at, film in enumerate(films)
     }
-    return text_library(folder, captions, space="builtin")
+    return text_library(folder, captions, space=DRAWN)
 
 
 def write_questions(folder: Path, films: Sequence[str] = FILMS, each: int = EACH) -> Path:

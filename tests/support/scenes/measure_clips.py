@@ -28,6 +28,7 @@ from kinodex.search.finder import Finder
 from tests.support.models.stage_models import xclip
 from tests.support.scenes.moving_film import COLOURS, moving_film
 from tests.support.servers.embed_server import EmbedServer
+from tests.world.drawn_space import DRAWN
 
 K = 10
 WAYS = ("right", "left")
@@ -100,7 +101,7 @@ def directions(folder: Path) -> None:
         order = WAYS if number % 2 else WAYS[::-1]
         films.append(moving_film(folder / f"film-{number}.mp4", [(colour, way) for colour in COLOURS for way in order]))
     place = folder / "moving"
-    config = IngestConfig(space="builtin", text_tower=False, anyway=True)
+    config = IngestConfig(space=DRAWN, text_tower=False)
     run_ingest(config, list_sources([str(film) for film in films]), str(place))
     library = Library.open(str(place))
     right = {"pictures": 0, "clips": 0}

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.support.loopback import free_port
+from tests.world.drawn_space import DRAWN
 
 RAY = Path(sys.executable).with_name("ray")
 WITHOUT = ("--include-log-monitor=false",)
@@ -71,7 +72,7 @@ def ingest(corpus: Path, library: Path, address: str | None, *options: str) -> s
     """`kinodex ingest` with the built-in space, begun; what it says goes to a log beside the library."""
     ray = ["--ray-address", address] if address else []
     command = [sys.executable, "-c", "from kinodex.cli.main import main; main()", "ingest", str(corpus)]
-    command += ["--library", str(library), "--space", "builtin", *ray, *options]
+    command += ["--library", str(library), "--space", DRAWN, *ray, *options]
     with log_of(library).open("ab") as log:
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment())
 

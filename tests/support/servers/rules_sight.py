@@ -22,6 +22,7 @@ from PIL import Image
 
 from kinodex.index.spaces.load import load_image_tower, load_text_tower
 from tests.sketch.vocabulary import PLACES, plural
+from tests.world.drawn_space import DRAWN
 from tests.world.sketch.scenes import COLOUR_NAMES, NUMBERS, PLACE_NAMES, THING_NAMES, TITLE_WORDS
 
 Floats = NDArray[np.float64]
@@ -77,7 +78,7 @@ class Sight:
     """Pictures by their bytes: each is decoded and embedded once."""
 
     def __init__(self) -> None:
-        self._texts_of, self._pictures_of = load_text_tower("builtin"), load_image_tower("builtin")
+        self._texts_of, self._pictures_of = load_text_tower(DRAWN), load_image_tower(DRAWN)
         self._lock = threading.Lock()
         self._pictures: dict[str, NDArray[np.float32]] = {}
         self._texts: dict[str, NDArray[np.float32]] = {}

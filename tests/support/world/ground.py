@@ -47,6 +47,7 @@ from tests.support.world import curves
 from tests.support.world.inference import AFTER_S
 from tests.support.world.observer import Eyes, InProcess, Observer
 from tests.support.world.sights import ERRING, PERFECT, Errors, Stage
+from tests.world.drawn_space import DRAWN
 from tests.world.sample import sample
 from tests.world.sketch.script import FPS
 
@@ -91,7 +92,7 @@ class Films:
                 hours = self.count * self.minutes / 60
                 sample(folder, hours, self.seed, form="story", minutes=self.minutes, every=FPS)  # those that are stored
             if not (folder / "whole").exists():
-                kinodex.ingest(folder, library=folder / "library", space="builtin")
+                kinodex.ingest(folder, library=folder / "library", space=DRAWN)
                 (folder / "whole").touch()
         return folder
 

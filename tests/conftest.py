@@ -143,7 +143,7 @@ def short_films(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library of these films in the built-in space, ingested once; tests that change one make their own."""
+    """A library of these films in the drawn space, ingested once; tests that change one make their own."""
     from kinodex.jobs.ingest.config import IngestConfig
     from kinodex.jobs.ingest.run import run_ingest
     from kinodex.pipeline.sources import list_sources

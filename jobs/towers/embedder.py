@@ -16,6 +16,7 @@ from kinodex.index.spaces.embedders import ImageEmbedder
 from kinodex.index.spaces.load import load_image_tower
 from kinodex.index.spaces.model_names import absolute_name, exported_folder
 from kinodex.index.spaces.space import Space
+from kinodex.index.spaces.towers import SHIPPED
 from kinodex.index.store.carried_towers import find_tower
 from kinodex.jobs.towers.export_process import export_in_child, is_small
 
@@ -33,16 +34,17 @@ def load_embedder(name: str, device: str = "auto", library: Library | None = Non
     """Load the image tower of the space called `name` for many pictures: on a CPU, as exported.
 
     It is the one that was exported here, else the one that `library` carries, if it makes the vectors that the library
-    holds; else one is exported now; else torch's, where none can be had or torch is quicker. Raises as
-    `load_image_tower` does.
+    holds; else that of the folder that is named, or one is exported now; else torch's, where none can be had or torch
+    is quicker. Raises as `load_image_tower` does.
     """
-    on_cpu = device == "cpu" or (device == "auto" and not any(map(os.path.exists, GPU_DEVICES)))
-    if exported_folder(name) is not None or not on_cpu:
+    is_exported = exported_folder(name) is not None
+    on_cpu = device == "cpu" or (device == "auto" and (is_exported or not any(map(os.path.exists, GPU_DEVICES))))
+    if name in SHIPPED or not on_cpu:
         return load_image_tower(name, device)
     if library is not None and (carried := _carried_tower(library)):
         return carried
     name = absolute_name(name)
-    if is_small(name):
+    if is_exported or is_small(name):
         return load_image_tower(name, device)
     from kinodex.index.spaces.export import cached_image_tower, read_cached, recall
     from kinodex.index.spaces.trial import read_trial

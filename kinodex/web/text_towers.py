@@ -23,7 +23,7 @@ def open_text_tower(uri: str, digest: str) -> TextEmbedder:
 
 
 class TextTowers:
-    """Text towers by library and space, loaded once, the built-in one once for all libraries. For any thread."""
+    """Text towers by library and space, loaded once, that of `photo` once for all libraries. For any thread."""
 
     def __init__(
         self, load: Callable[[str, str], TextEmbedder] = open_text_tower, vectors: QueryVectors | None = None

@@ -80,7 +80,7 @@ def test_a_script_beside_files_with_the_names_of_rooms(
         place = tmp_path / "site"
         with zipfile.ZipFile(next(built.glob("*.whl"))) as wheel:
             wheel.extractall(place)
-    command = [sys.executable, "script.py", str(films / "film-01.mp4"), str(tmp_path / "library")]
+    command = [sys.executable, "script.py", str(films / "film-01.mp4"), str(tmp_path / "library"), DRAWN]
     variables = environment() | {"PYTHONPATH": str(place), "KINODEX_CACHE": str(tmp_path / "cache")}
     done = subprocess.run(command, cwd=home, env=variables, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Scores of the built-in space, claims about scenes, and searches of drawn films."""
+"""Scores of the drawn space, claims about scenes, and searches of drawn films."""
 
 from __future__ import annotations
 

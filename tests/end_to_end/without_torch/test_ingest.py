@@ -1,4 +1,4 @@
-"""Ingest and search by picture in the built-in space where torch is not installed, as `make demo` has it."""
+"""Ingest and search by picture in the drawn space where torch is not installed, as `make demo` has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exported image towers of the built-in space, and pictures prepared as open_clip prepares them."""
+"""The exported image towers of the drawn space, and pictures prepared as open_clip prepares them."""
 
 from __future__ import annotations
 

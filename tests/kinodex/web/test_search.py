@@ -26,6 +26,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import Hit
 from kinodex.index.spaces.embedders import TextEmbedder
 from kinodex.index.spaces.load import load_text_tower
+from kinodex.index.spaces.model_names import PHOTO_SPACE
 from kinodex.index.store.filters import one_of
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.grounding.search import ground
@@ -253,7 +254,7 @@ def test_words_that_were_found_are_quoted(shown):
 
 
 class Gate:
-    """Loads the built-in tower once it is opened, and notes for which library."""
+    """Loads the tower that kinodex brings once it is opened, and notes for which library."""
 
     def __init__(self):
         self.loads = []
@@ -263,11 +264,11 @@ class Gate:
         self.loads.append(uri)
         self.began.set()
         assert self.opened.wait(LONG_S)
-        return load_text_tower(DRAWN)
+        return load_text_tower(PHOTO_SPACE)
 
 
-def test_a_tower_is_loaded_once_for_all_libraries_again_after_an_error_and_never_after_the_end(shown):
-    space, faults = shown.library.fingerprint, [TorchMissing("no torch")]
+def test_a_tower_is_loaded_once_for_all_libraries_again_after_an_error_and_never_after_the_end():
+    space, faults = load_text_tower(PHOTO_SPACE).fingerprint, [TorchMissing("no torch")]
     gate = Gate()
     gate.opened.set()
 

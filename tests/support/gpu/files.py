@@ -1,6 +1,6 @@
 """Real files by the GPU against the CPU: `python -m tests.support.gpu.files FOLDER OUT` writes OUT.json and OUT.md.
 
-Every file is indexed alone, in the built-in space, by PyAV and the CPU and by NVDEC and the GPU; its rows are compared.
+Every file is indexed alone, in the drawn space, by PyAV and the CPU and by NVDEC and the GPU; its rows are compared.
 """
 
 from __future__ import annotations

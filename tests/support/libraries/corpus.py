@@ -19,12 +19,13 @@ from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.reports import IngestReport
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.sources import list_sources
+from tests.world.drawn_space import DRAWN
 from tests.world.sketch.render import draw_frames, encode_frames
 from tests.world.sketch.script import FPS, write_script
 
 FILM_S = 4.0
 NO_VERSIONS: Mapping[str, str] = MappingProxyType({})
-DRAWN = 6
+DRAWN_FILMS = 6
 
 
 def draw_film(path: Path, length_s: float, seed: int) -> None:
@@ -43,7 +44,8 @@ def make_corpus(
 ) -> Path:
     """`videos` files: real media if there is any, else sketch films; a tenth doubles, a tenth poison unless given.
 
-    Films beyond `DRAWN` show what an earlier one shows, with other bytes: other videos, for less time than drawing.
+    Films beyond `DRAWN_FILMS` show what an earlier one shows, with other bytes: other videos, for less time than
+    drawing.
     """
     folder.mkdir(parents=True)
     real = sorted(path for path in media.rglob("*") if path.parent.name in ("clips", "awkward")) if media else []
@@ -55,10 +57,10 @@ def make_corpus(
     films = videos - len(real) - doubles - poison
     for number in range(films):
         film = folder / f"film-{number:03d}.mp4"
-        if number < DRAWN:
+        if number < DRAWN_FILMS:
             draw_film(film, length_s, number)
         else:
-            drawn = folder / f"film-{number % DRAWN:03d}.mp4"
+            drawn = folder / f"film-{number % DRAWN_FILMS:03d}.mp4"
             film.write_bytes(other_version(drawn.read_bytes(), number))
     for number in range(doubles):
         shutil.copy(folder / f"film-{number:03d}.mp4", folder / f"again-{number:03d}.mp4")
@@ -117,7 +119,7 @@ def assert_same(one: Library, other: Library, versions: Mapping[str, str] = NO_V
 
 
 def ingest(sources: Path, place: Path, **settings: Any) -> IngestReport:
-    """Ingest sources in this process, with the built-in space and one worker if `settings` name no others."""
+    """Ingest sources in this process, with the drawn space and one worker if `settings` name no others."""
     config = IngestConfig(**{"space": DRAWN, "workers": 1, **settings})
     return run_ingest(config, list_sources([str(sources)]), str(place))
 

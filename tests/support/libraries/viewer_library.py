@@ -1,6 +1,6 @@
 """A small library with everything that a viewer shows, traces of real runs over it, and the viewer's real server.
 
-Frames are coloured pictures whose vectors are those of words in the built-in space, so searches work without films.
+Frames are coloured pictures whose vectors are those of words in the drawn space, so searches work without films.
 What videos, captions and models say is hostile: markup, and the end of a script element.
 """
 

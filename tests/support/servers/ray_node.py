@@ -69,7 +69,7 @@ def vanish(root: int) -> None:
 
 
 def ingest(corpus: Path, library: Path, address: str | None, *options: str) -> subprocess.Popen[bytes]:
-    """`kinodex ingest` with the built-in space, begun; what it says goes to a log beside the library."""
+    """`kinodex ingest` with the drawn space, begun; what it says goes to a log beside the library."""
     ray = ["--ray-address", address] if address else []
     command = [sys.executable, "-c", "from kinodex.cli.main import main; main()", "ingest", str(corpus)]
     command += ["--library", str(library), "--space", DRAWN, *ray, *options]

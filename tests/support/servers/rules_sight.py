@@ -1,4 +1,4 @@
-"""Eyes for the rule server: pictures as it gets them, seen with the image tower of the built-in space.
+"""Eyes for the rule server: pictures as it gets them, seen with the image tower of the drawn space.
 
 How strongly a picture shows a statement is its cosine with the text against its cosines with a fixed background of
 phrases, every thing in every colour in every place of the sketch world: by how many deviations it is above their mean,

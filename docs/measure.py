@@ -3,8 +3,9 @@
 Options, from the first word that begins with two dashes on, are for `ground`, `ground-parts` and `ingest`.
 
 A measurement is the lines of a shell, run in an empty folder, and what they print is kept beside them. Those that need
-the small real models of ../shared/MODELS.md find them in $PHOTO, $SPEECH, $SENTENCES, $LANGUAGE, real
-clips in $CLIPS and published captions in $BENCHMARKS. What takes hours goes on with what is in $KEPT.
+the small real models of ../shared/MODELS.md find them in $PHOTO, $SPEECH, $SENTENCES, $LANGUAGE, the space of the drawn
+films in $DRAWN, real clips in $CLIPS and published captions in $BENCHMARKS. What takes hours goes on with what is in
+$KEPT.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tests.world.drawn_space import DRAWN
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
 MODELS = {
@@ -32,7 +35,7 @@ MODELS = {
 MEASUREMENTS = {
     "search-sketch": """
         python -m tests.world.sample films --hours 0.3 --seed 32 --form independent
-        kinodex ingest films --library library --space builtin
+        kinodex ingest films --library library --space "$DRAWN"
         python -m tests.sketch.searches films > searches.jsonl
         print kinodex eval search own searches.jsonl --library library --markdown
         print kinodex eval ground own searches.jsonl --library library --markdown
@@ -44,9 +47,9 @@ MEASUREMENTS = {
     """,
     "verdicts": """
         python -m tests.world.sample films --hours 0.3 --seed 1586 --form independent
-        kinodex ingest films --library drawn --space builtin
+        kinodex ingest films --library drawn --space "$DRAWN"
         python -m tests.sketch.searches films > searches.jsonl
-        print echo "drawn films, built-in space"
+        print echo "drawn films, their space"
         print python -m tests.support.verdicts drawn searches.jsonl
         kinodex ingest "$CLIPS" --library clips --space photo --fps 2
         print echo "real clips, photo"
@@ -63,12 +66,12 @@ MEASUREMENTS = {
     """,
     "chapters": """
         python -m tests.world.sample films --form story --hours 0.5 --seed 21
-        kinodex ingest films --library library --space builtin
+        kinodex ingest films --library library --space "$DRAWN"
         print python -m tests.support.scenes.measure_borders library films
     """,
     "cuts": """
         python -m tests.world.sample films --hours 0.25 --seed 91 --form independent
-        python -m tests.support.scenes.measure_cuts timed drawn_s kinodex ingest films --library drawn --space builtin
+        python -m tests.support.scenes.measure_cuts timed drawn_s kinodex ingest films --library drawn --space "$DRAWN"
         print echo "drawn films, by their scripts"
         print python -m tests.support.scenes.measure_cuts measure drawn films drawn_s
         python -m tests.support.scenes.measure_cuts join joined "$CLIPS"
@@ -84,7 +87,7 @@ MEASUREMENTS = {
     """,
     "extracts": """
         python -m tests.world.sample films --form story --hours 0.3 --seed 3227
-        kinodex ingest films --library library --space builtin
+        kinodex ingest films --library library --space "$DRAWN"
         print python -m tests.support.extracts library films
     """,
     "extracts-language": """
@@ -99,33 +102,33 @@ MEASUREMENTS = {
     """,
     "collection": """
         python -m tests.support.collection draw films 200 3302
-        kinodex ingest films --library library --space builtin
+        kinodex ingest films --library library --space "$DRAWN"
         print python -m tests.support.collection library films
     """,
     "clips": """
         python -m tests.world.sample films --hours 0.03 --seed 3240 --form independent
-        kinodex ingest films --library library --space builtin
+        kinodex ingest films --library library --space "$DRAWN"
         python -m tests.sketch.searches films --count 24 > searches.jsonl
         print python -m tests.support.scenes.measure_clips library searches.jsonl made
     """,
     "screen-text": """
         python -m tests.world.sample films --hours 0.15 --seed 5 --form story
-        kinodex ingest films --library library --space builtin
+        kinodex ingest films --library library --space "$DRAWN"
         kinodex add screen_text library
         print python -m tests.bench.screen_text library films
     """,
     "agents-sketch": """
         python -m tests.world.sample films --hours 4 --seed 21 --form independent
-        kinodex ingest films --library library --space builtin
+        kinodex ingest films --library library --space "$DRAWN"
         print kinodex eval "$ROOT/tests/world/benchmark.py" library --annotations films/questions.jsonl --limit 200 \\
             --seed 21 --out run --ablations --agent eea --agent vca
     """,
     "agents-captions": """
-        kinodex import captions "$BENCHMARKS/egoschema/lavila_subset.json" library --model lavila --space builtin
+        kinodex import captions "$BENCHMARKS/egoschema/lavila_subset.json" library --model lavila --space "$DRAWN"
         print kinodex eval egoschema library --annotations "$BENCHMARKS/egoschema/subset_anno.json" --seed 1 \\
             --out run --agent videotree --agent videoagent
     """,
-    "builtin-space": """
+    "drawn-space": """
         print python -m tests.sketch.score_story
     """,
     "sizes": """
@@ -173,11 +176,11 @@ MEASUREMENTS = {
     """,
     "queries": """
         python -m tests.bench.random_space space --model ViT-B-32
-        print python -m tests.bench.queries . --space builtin --space "local-dir:$PWD/space"
+        print python -m tests.bench.queries . --space "$DRAWN" --space "local-dir:$PWD/space"
     """,
     "map": """
         python -m tests.world.sample films --hours 0.5 --seed 9 --form independent
-        kinodex ingest films --library library --space builtin
+        kinodex ingest films --library library --space "$DRAWN"
         print python -m tests.bench.mapping library
     """,
     "base-install": """
@@ -247,6 +250,7 @@ def measure(name: str, options: str = "") -> Path:
         "KEPT": "/tmp/kinodex-kept",
         **os.environ,
         "ROOT": str(ROOT),
+        "DRAWN": DRAWN,
         "OPTIONS": options,
         "CLIPS": str(shares / "media" / "clips"),
         "BENCHMARKS": str(shares / "benchmarks"),

@@ -11,11 +11,12 @@ from nbclient import NotebookClient
 
 from tests.world.sketch.films import write_films
 
-PAGE = Path(__file__).parent / "notebook.ipynb"
+PAGE = Path(__file__).resolve().parent / "notebook.ipynb"
 CELLS = (
     ("markdown", "# In a notebook\n\nThree drawn films (`python -m tests.world.sample films --hours 0.02 --seed 3 "
      "--form independent`) are indexed, searched and asked about. Pictures play the video from there on."),
-    ("code", 'import kinodex\n\nkinodex.ingest("films", library="library", space="builtin").count("indexed")'),
+    ("code", 'import kinodex\n\nspace = "towers:tests/world/space/towers"\n'
+     'kinodex.ingest("films", library="library", space=space).count("indexed")'),
     ("code", 'library = kinodex.open("library")\nlibrary'),
     ("code", 'library.search("a black bird at sea", k=3, min_gap_s=5.0, in_="frames")'),
     ("code", 'library.ask("What colour is the bird at sea?", options=["red", "black", "white"])'),
@@ -23,8 +24,9 @@ CELLS = (
 
 
 def executed(films: Path, folder: Path) -> nbformat.NotebookNode:
-    """The notebook with the results of its cells, run in `folder` beside a link to the films."""
+    """The notebook with the results of its cells, run in `folder` beside links to the films and to these tests."""
     (folder / "films").symlink_to(films)
+    (folder / "tests").symlink_to(PAGE.parent.parent / "tests")
     made = {"markdown": nbformat.v4.new_markdown_cell, "code": nbformat.v4.new_code_cell}
     book = nbformat.v4.new_notebook(cells=[made[kind](text, id=f"cell-{at}") for at, (kind, text) in enumerate(CELLS)])
     kept = signal.getsignal(signal.SIGINT)

@@ -122,10 +122,11 @@ def commands(libraries: dict[str, str], scratch: Path) -> list[StartCommand]:
         StartCommand("import kinodex; kinodex.open(...)", ("-c", OPEN, first), 0.6),
     ]
     for space, place in libraries.items():
+        name = "drawn films" if space == DRAWN else space
         search = ("-c", RUN, "search", place, WORDS)
-        listed.append(StartCommand(f"kinodex search ({space})", search, 1.2, 350.0))
+        listed.append(StartCommand(f"kinodex search ({name})", search, 1.2, 350.0))
         later = ("-c", FIRST_SEARCH, place, WORDS)
-        listed.append(StartCommand(f"first search beyond the text tower ({space})", later, 0.05, prints_cpu=True))
+        listed.append(StartCommand(f"first search beyond the text tower ({name})", later, 0.05, prints_cpu=True))
     return listed
 
 

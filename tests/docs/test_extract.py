@@ -74,6 +74,7 @@ def test_ten_thousand_films(
     blocks = BLOCK.findall((root / "docs" / "collection.md").read_text(encoding="utf-8"))
     of = {kind: [block for each, block in blocks if each == kind] for kind, _ in blocks}
     monkeypatch.chdir(tmp_path)
+    Path("tests").symlink_to(root / "tests")
     draw(Path("films"), 6, 3302)
     Path("films.csv").write_text(of["text"][0])
     Path("setting.json").write_text(of["json"][0])

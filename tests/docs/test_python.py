@@ -30,8 +30,8 @@ def server() -> Iterator[ChatServer]:
 @pytest.fixture
 def folder(root: Path, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder in which the pages are written, with `films`, as a sample leaves it, and the tests of a checkout."""
-    (tmp_path / "tests").symlink_to(root / "tests")
     (tmp_path / "films").symlink_to(films)
+    (tmp_path / "tests").symlink_to(root / "tests")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -18,6 +18,7 @@ def test_columns_and_conditions(
 ) -> None:
     """Of a library that is there, so that the ingest reads no film again."""
     (tmp_path / "films").symlink_to(films)
+    (tmp_path / "tests").symlink_to(root / "tests")
     shutil.copytree(library, tmp_path / "library")
     (tmp_path / "cameras.csv").write_text(
         "path,camera,recorded at\nfilms/film-01.mp4,front,2026-03-01 08:00\nfilms/film-02.mp4,back,2026-02-01 08:00\n"

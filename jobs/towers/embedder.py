@@ -17,7 +17,7 @@ from kinodex.index.spaces.load import load_image_tower
 from kinodex.index.spaces.model_names import absolute_name, exported_folder
 from kinodex.index.spaces.space import Space
 from kinodex.index.spaces.towers import SHIPPED
-from kinodex.index.store.carried_towers import find_tower
+from kinodex.index.store.carried_towers import find_tower, shipped_tower
 from kinodex.jobs.towers.export_process import export_in_child, is_small
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def load_embedder(name: str, device: str = "auto", library: Library | None = Non
 
 
 def _carried_tower(library: Library) -> ImageTower | None:
-    """Open the image tower that a library carries, as exported here or verified, unless torch is quicker here."""
+    """Open the image tower that a library or kinodex carries, as exported here or verified, unless torch is quicker."""
     from kinodex.index.spaces.export import cached_image_tower
     from kinodex.index.spaces.image_tower import IMAGE_ONNX, ImageTower
     from kinodex.index.spaces.trial import read_trial
@@ -80,7 +80,7 @@ def _carried_tower(library: Library) -> ImageTower | None:
     trial = read_trial(space.digest)
     if trial is None or trial.taken:
         with suppress(TowersDamaged, StorageError):
-            if folder := find_tower(library.uri, space.digest, "image"):
+            if folder := shipped_tower(space.digest, "image") or find_tower(library.uri, space.digest, "image"):
                 carried = ImageTower(space, folder / IMAGE_ONNX)
                 return carried if _makes_stored_vectors(carried, library) else None
     return None

@@ -1,6 +1,6 @@
 """Descriptions of frames: the phrases of the sketch world that are nearest to their stored vectors.
 
-Only for libraries in the built-in space, whose words these are. A frame is a title card, or a place at an hour with
+Only for libraries in the drawn space, whose words these are. A frame is a title card, or a place at an hour with
 up to two groups of things; each step keeps what the steps before it found. The confidence of a phrase is its share
 among the phrases that it was compared with: a softmax of their cosines.
 """
@@ -19,9 +19,10 @@ from kinodex.agent.errors import NeedsLanguage
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.videos.environment import Environment
 from kinodex.agent.videos.library_videos import LibraryVideos
+from tests.world.drawn_space import drawn_fingerprint
 from tests.world.rules.sketch_words import COLOURS, HOURS, NUMBERS, PLACES, THINGS, TITLES, counted, title_card
 
-SPACE = "builtin"
+SPACE = drawn_fingerprint().digest
 SHARPNESS = 60.0
 """Cosines are multiplied by this before a softmax."""
 COUNTED_GROUPS = 8
@@ -63,9 +64,9 @@ def clauses(environment: Environment, frame: ShownFrame) -> list[Phrase]:
     Raises `NeedsLanguage` for a library in another space.
     """
     source = environment.source
-    if source.space.name != SPACE:
+    if source.space.digest != SPACE:
         raise NeedsLanguage(
-            f"the built-in model has words only for libraries in the built-in space, and this one is in "
+            f"the built-in model has words only for libraries in the drawn space, and this one is in "
             f"{source.space.name}; give --model and --base-url"
         )
     memory = source.in_memory(frame.video_id)

@@ -1,7 +1,7 @@
 """The built-in model: a few rules that answer typed requests from the library's own frame embeddings.
 
 It turns a question into statements and compares them with the frames that a request shows, in the library's space, or
-with the words of notes; in libraries in the built-in space it can also describe frames. A weak but real baseline:
+with the words of notes; in libraries in the drawn space it can also describe frames. A weak but real baseline:
 perception is the space's, and the reasoning is a few rules. It sees no frame that was not shown to it. A match is
 measured against the matches of the same statement with the whole video (`Environment.deviations`), which any search of
 the index could see. It refuses what needs language (plans, thoughts, tool calls, summaries, guesses), and does not

@@ -1,4 +1,4 @@
-"""Words of the sketch world, on which the built-in space was trained: things, colours, places, numbers, titles.
+"""Words of the sketch world, on which the drawn space was trained: things, colours, places, numbers, titles.
 
 The agent knows nothing of the code that draws that world, so the words are repeated here; a test compares the two.
 """

@@ -7,20 +7,22 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from kinodex.index.errors import ExportRefused, SpaceMismatch, UnknownModel
+from kinodex.index.errors import ExportRefused, ModelNotNamed, SpaceMismatch, UnknownModel
 from kinodex.index.library import Library
 from kinodex.index.spaces.embedders import TextEmbedder
 from kinodex.index.spaces.export_image import export_image_tower
 from kinodex.index.spaces.image_tower import ImageTower
+from kinodex.index.spaces.load import load_text_tower
 from kinodex.index.spaces.space import Space, load_space
 from kinodex.index.spaces.text_tower import TextTower
-from kinodex.index.spaces.towers import SpaceTowers, write_towers
+from kinodex.index.spaces.towers import SHIPPED, SpaceTowers, write_towers
 from kinodex.index.store.carried_towers import LEASE, held_towers, keep_towers
 from kinodex.jobs.towers import export_process
 from kinodex.jobs.towers.carried import carry_or_note, carry_towers
@@ -29,7 +31,7 @@ from tests.support.command import Kinodex, bad, json_of
 from tests.support.libraries.random_library import SETTINGS
 from tests.support.models.stage_models import tiny_film
 from tests.support.models.tiny_models import TINY, write_model
-from tests.world.drawn_space import DRAWN
+from tests.world.drawn_space import DRAWN, FOLDER
 
 pytestmark = pytest.mark.slow
 
@@ -153,6 +155,27 @@ def test_a_folder_that_holds_no_model_is_said_before_a_child_is_started(
         ran = kinodex("ingest", film, "--library", tmp_path / "library", "--space", f"local-dir:{tmp_path / name}")
         assert ran.code != 0 and says in ran.error_line
         assert "exporting" not in ran.err
+
+
+def test_a_folder_of_towers_is_opened_if_the_user_named_it_and_holds_the_librarys_space(tmp_path):
+    own = shutil.copytree(FOLDER, tmp_path / "own")
+    named = Library.create(str(tmp_path / "library"), SETTINGS, load_text_tower(f"towers:{own}").fingerprint)
+    assert isinstance(named.load_space(None, "text"), TextTower)
+    assert carry_or_note(named, named.fingerprint, ["text"]) == []
+    moved = replace(named.fingerprint, name=f"towers:{own.rename(tmp_path / 'never named')}")
+    stranger = Library.create(str(tmp_path / "strangers"), SETTINGS, moved)
+    for towers in ("text", "image"):
+        with pytest.raises(ModelNotNamed, match="was never named here"):
+            stranger.load_space(None, towers)
+    with pytest.raises(ModelNotNamed, match="was never named here"):
+        carry_towers(stranger, moved, ["text"])
+    shutil.copytree(SHIPPED["photo"], own)
+    with pytest.raises(SpaceMismatch, match="stands for other weights"):
+        named.load_space(None, "image")
+    with pytest.raises(SpaceMismatch, match="stands for other weights"):
+        carry_towers(named, named.fingerprint, ["image"])
+    with pytest.raises(UnknownModel, match="is exported towers and no model of open_clip"):
+        named.load_space()
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from kinodex.index.store.schema import (
 )
 from tests.support.command import Kinodex
 from tests.support.models.stage_models import tiny_film
+from tests.world.drawn_space import put_towers
 
 NEWEST = "format-1"
 
@@ -34,6 +35,7 @@ def frozen(root: Path, tmp_path: Path) -> Path:
     """A copy of the library."""
     with tarfile.open(root / "tests" / "data" / "libraries" / f"{NEWEST}.tar.xz") as archive:
         archive.extractall(tmp_path, filter="data")
+    put_towers(tmp_path / "library")
     return tmp_path / "library"
 
 

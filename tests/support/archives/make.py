@@ -38,7 +38,7 @@ def make(folder: Path) -> None:
     questions = [each for each in map(json.loads, lines) if each["video"] == f"{FILM}.mp4"]
     (folder / "questions.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in questions), encoding="utf-8")
     film, small = f"films/{FILM}.mp4", f"jpeg_side_px={SIDE_PX}"
-    space = ("--space", DRAWN, "--no-text-tower")  # kinodex has it, and it would be nine tenths of the file
+    space = ("--space", DRAWN, "--no-text-tower")  # which `unpack` lays beside it: it would be nine tenths of the file
     kinodex(folder, "ingest", film, "--library", "library", *space, "--set", small)
     ask(folder, questions[0], "eea", "--trace", "eea-builtin.jsonl")
     with RuleServer(Rules(), port=PORT):

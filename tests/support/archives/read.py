@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.command import Kinodex, Ran
+from tests.world.drawn_space import put_towers
 
 SERVER = "http://127.0.0.1:8731/v1"
 """Where the model was that wrote the cached replies; nothing listens there."""
@@ -24,9 +25,10 @@ TRACES = (*map(trace_name, AGENTS), "eea-builtin")
 
 
 def unpack(archive: Path, folder: Path) -> Path:
-    """Unpack an archive into a folder; tests that write take a copy of what they write to."""
+    """Unpack an archive into a folder, with the towers of its space; tests that write take a copy of what they write to."""
     with tarfile.open(archive) as file:
         file.extractall(folder, filter="data")
+    put_towers(folder / "library")
     return folder
 
 

@@ -25,7 +25,7 @@ TRACES = (*map(trace_name, AGENTS), "eea-builtin")
 
 
 def unpack(archive: Path, folder: Path) -> Path:
-    """Unpack an archive into a folder, with the towers of its space; tests that write take a copy of what they write to."""
+    """Unpack an archive into a folder, with the towers of its space; tests that write take a copy of what they need."""
     with tarfile.open(archive) as file:
         file.extractall(folder, filter="data")
     put_towers(folder / "library")

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 import kinodex as package
-from kinodex.index.spaces.towers import TOWER_JSON
 from tests.support.command import Kinodex, bad
 from tests.world.drawn_space import FOLDER
 
-WHAT = "a red boat at sea"
+WHAT, TOWER_JSON = "a red boat at sea", "tower.json"
 
 
 @pytest.fixture(scope="module")

@@ -26,8 +26,9 @@ from kinodex.agent.similarity.options import (
     deviations_of_frames,
 )
 from kinodex.agent.similarity.statements import queries, subject
-from kinodex.agent.similarity.words import shares
+from kinodex.agent.similarity.words import STATED, shares, stems
 from kinodex.agent.variants.eea.requests import ScoreAndPropose
+from kinodex.agent.variants.longvideoagent.requests import LocateClips, ReadFrames
 from kinodex.agent.variants.vca.frame_choice import ChooseFrames
 from kinodex.agent.videos.environment import Environment
 from kinodex.agent.videos.scale import calibrate
@@ -111,6 +112,28 @@ def _choose_frames(request: ChooseFrames, environment: Environment) -> Values:
     gaps_s = sorted(pairwise([*times_s, video.end_s]), key=lambda gap: gap[0] - gap[1])
     middles_s = [(start_s + end_s) / 2 for start_s, end_s in gaps_s[: request.count]]
     return {"action": "look", "video": video.video_id, "times_s": middles_s}
+
+
+@reply_to.register(LocateClips)
+def _locate(request: LocateClips, environment: Environment) -> Values:
+    """Locate the clip, of those not visited, whose words hold most of what is wished for; none if they hold little."""
+    wanted = stems(request.wish or subject(request.question))
+    held = {
+        clip.number: len(wanted & stems(f"{clip.text} {clip.seen} {clip.written}"))
+        for clip in request.clips
+        if clip.number not in request.visited
+    }
+    best = max(held, key=lambda number: held[number], default=None)
+    return {"clips": [best] if best is not None and held[best] >= STATED * max(1, len(wanted)) else []}
+
+
+@reply_to.register(ReadFrames)
+def _read_frames(request: ReadFrames, environment: Environment) -> Values:
+    """Say how well the best frame fits the query: all that can be said of it without words of one's own."""
+    match = float(calibrate(deviations_of_frames(environment, [request.query], request.frames)).max())
+    return {
+        "observation": f"The best frame fits {request.query!r} by {match:.2f} (0: as any frame of the film; 1: most)."
+    }
 
 
 @reply_to.register(AnswerFrames)

@@ -224,7 +224,7 @@ def test_the_money_is_a_limit(library: Library, kinodex: Kinodex) -> None:
 
 
 REFUSED: tuple[tuple[dict[str, Any], type[Exception], str], ...] = (
-    ({"model": "builtin"}, UsageError, "a language model has to plan"),
+    ({"model": "similarity"}, UsageError, "a language model has to plan"),
     ({"model": "m", "base_url": "http://127.0.0.1:9/v1", "settings": {"candidate": 3}}, BadSettings, "did"),
     ({"model": "m", "budget": Budget(rounds=3)}, UsageError, "limit its cost or seconds"),
     ({"model": "m", "plan": {"search": 3}}, UsageError, "got a plan with"),

@@ -90,7 +90,7 @@ def sent(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Sent:
     environment = open_environment(str(library), ["film-01"])
 
     async def answer(watch: Watch) -> None:
-        async with chosen_models(ModelChoice("builtin")) as models:
+        async with chosen_models(ModelChoice()) as models:
             with trace_to(trace) as write, watch(str(library)) as send:
 
                 def on_event(event: Event) -> None:
@@ -109,7 +109,7 @@ def sent(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Sent:
 def test_a_run_is_one_trace_by_the_genai_conventions(sent: Sent) -> None:
     collector, library = sent.collector, sent.library
     (root,) = collector.named("invoke_agent eea")
-    calls = collector.named("chat builtin")
+    calls = collector.named("chat similarity")
     assert {span.trace_id for span in collector.spans} == {root.trace_id}
     assert all(span.parent_span_id == root.span_id for span in calls)
     assert root.start_time_unix_nano <= min(span.start_time_unix_nano for span in calls)

@@ -154,7 +154,7 @@ def test_text_alone_and_a_library_that_has_gone(tmp_path: Path) -> None:
 def test_searches_and_questions_are_of_the_space_that_is_named(described: Path) -> None:
     library = Library.open(str(described))
     desk = Desk(library, ModelChoice(), space=library.spaces()[1].name, agent="eea")
-    asking = AskOptions({"default": "builtin"}, Budget()), answer_here(desk, RuleBasedModel)
+    asking = AskOptions({"default": "rules"}, Budget()), answer_here(desk, RuleBasedModel)
 
     async def run() -> None:
         async with Client(make_server(desk, *asking)) as client:

@@ -42,7 +42,7 @@ def plan_of(asked: Sequence[Item], names: Sequence[str] = ("eea",), **others) ->
         "library": "/data/library",
         "space": "words",
         "contenders": entered,
-        "models": {"default": "builtin"},
+        "models": {"default": "similarity"},
         "budget": Budget(),
         "hide": (),
         "keep_captions": True,

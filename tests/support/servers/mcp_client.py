@@ -50,7 +50,7 @@ def make_library(folder: Path) -> Library:
 def server_of(library: Library, budget: Budget | None = None) -> MCPServer:
     """Make the MCP server of a library, with the built-in model."""
     desk = Desk(library, agent="eea", is_local=False)
-    return make_server(desk, AskOptions({"default": "builtin"}, budget or Budget()), answer_here(desk, RuleBasedModel))
+    return make_server(desk, AskOptions({"default": "rules"}, budget or Budget()), answer_here(desk, RuleBasedModel))
 
 
 def use_tools(library: Library, use: Callable[[Client], Awaitable[None]], budget: Budget | None = None) -> None:

@@ -33,7 +33,7 @@ class RuleBasedModel:
     Raises `NeedsLanguage` for what it cannot answer.
     """
 
-    name = "builtin"
+    name = "rules"
     has_language = True
 
     def __init__(self, environment: Environment) -> None:

@@ -62,14 +62,17 @@ async def ask(
 
     Raises `ModelError` if a model cannot be reached (`TakesNoPictures` before any call of an agent that looks at
     frames), `NeedsLanguage` if the agent needs one with language, `NeedsPictures` if it needs frames and a video has
-    none, `BadAnswer` if it returns anything but an answer, or hangs. Of all of these `spent_until` is the bill.
+    none, NoVectors if it needs theirs, `BadAnswer` if it returns anything but an answer, or hangs. Of all of these
+    `spent_until` is the bill.
     Bad replies and spent budgets do not raise: they are the answer's status.
     """
     chosen = find_variant(agent)
     parameters = _fitting(chosen, parameters, environment)
     unpictured = [video.title for video in environment.videos if not video.has_pictures]
     policy = model_for(models, "policy")
-    check_fit(chosen, has_language=policy is None or getattr(policy, "has_language", True), unpictured=unpictured)
+    has_language = policy is None or getattr(policy, "has_language", True)
+    without_vectors = "" if environment.has_vectors else environment.source.uri
+    check_fit(chosen, has_language=has_language, unpictured=unpictured, without_vectors=without_vectors)
     if not environment.videos:
         raise BadSettings("there is no video to ask about; ingest one, or name one that the library holds")
     limit = parameters.rounds if budget.rounds is None else min(budget.rounds, parameters.rounds)

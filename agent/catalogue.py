@@ -20,6 +20,7 @@ from kinodex.agent.variants.videoagent.agent import VIDEOAGENT
 from kinodex.agent.variants.videoagent2.agent import VIDEOAGENT2
 from kinodex.agent.variants.videoseek.agent import VIDEOSEEK
 from kinodex.agent.variants.videotree.agent import VIDEOTREE
+from kinodex.index.errors import NoVectors
 
 VARIANTS: tuple[Variant, ...] = (
     *(EEA, KINO, VCA, LONGVIDEOAGENT, VIDEOSEEK, VIDEOAGENT2),
@@ -60,11 +61,14 @@ def is_plugin(spec: str) -> bool:
     return spec.endswith(SUFFIX) or ":" in spec
 
 
-def check_fit(chosen: Variant, *, has_language: bool, unpictured: Sequence[str]) -> None:
+def check_fit(chosen: Variant, *, has_language: bool, unpictured: Sequence[str], without_vectors: str = "") -> None:
     """Refuse an agent at once that would fail later, after an hour of film was captioned.
 
     `has_language`: its policy is not `similarity`. `unpictured` are titles of videos without frames.
+    `without_vectors` is the place of a library whose frames have none.
     """
+    if chosen.needs_vectors and without_vectors:
+        raise NoVectors.of(without_vectors, f"the agent {chosen.name}")
     if chosen.needs_language and not has_language:
         raise NeedsLanguage(
             f"similarity has no language, and the agent {chosen.name} reasons in words: it needs a language "

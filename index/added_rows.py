@@ -98,7 +98,7 @@ def _held(
     digests: Counter[Key] = Counter()
     if stage not in SHARED_STAGES:
         for digest, name in own_tables(tables, stage).items():
-            if name == library.vectors_table:
+            if name == library.own_vectors:
                 continue
             for batch in _batches(tables, name, chosen, ["video_id"], reads_values):
                 counts = batch.column("video_id").value_counts().to_pylist()

@@ -53,7 +53,7 @@ def _altered_in(library: Library, deep: bool, video_ids: Sequence[str] | None) -
     """Read the rows of `videos` first: those of the other tables are older than they are."""
     tables = library.tables
     chosen = [] if video_ids is None else [one_of("video_id", video_ids)]
-    filled = expected_rows(library.vectors_table)
+    filled = expected_rows(library.own_vectors)
     altered: dict[str, set[str]] = defaultdict(set)
     promised: dict[str, dict[str, Any]] = {}
     unchecked = 0
@@ -67,7 +67,7 @@ def _altered_in(library: Library, deep: bool, video_ids: Sequence[str] | None) -
                 if found.keys() != {*filled, OWN_ROW} or found[OWN_ROW] != as_text(row_hash):
                     altered[OWN_ROW].add(video_id)
     for name in filled:
-        if promised and (deep or name not in (LARGE, library.vectors_table)):
+        if promised and (deep or name not in (LARGE, library.own_vectors)):
             held = read_digests(tables, name, [*chosen, *ingested_only(name)])
             altered[name] |= {
                 id_ for id_, digests in promised.items() if digests.get(name, as_text(held[id_])) != as_text(held[id_])

@@ -38,7 +38,7 @@ KEY = ["video_id", "stage", "model"]
 
 @dataclass(frozen=True, slots=True)
 class SpaceChange:
-    """The library's own space, and the one before, whose vectors are an addition now."""
+    """The library's own space, and the one before, whose vectors, if it had any, are an addition now."""
 
     space: str
     space_digest: str
@@ -57,7 +57,8 @@ def use_space(library: Library, name: str, on_step: Callable[[str], None] = lamb
     with several_leases(library.tables, (*WRITERS, MAINTENANCE), OWNER):
         if space.digest != before.digest:
             _check_whole(library, space)
-            on_step("the old vectors become an addition")
+            if before.has_vectors:
+                on_step("the old vectors become an addition")
             _keep_old(library)
             on_step("queries move to the new space")
             _switch(library, space)
@@ -91,6 +92,8 @@ def _keep_old(library: Library) -> None:
     tables, old = library.tables, library.fingerprint
     if SPACE_KEY not in (tables.schema("captions").metadata or {}):
         tables.commit("captions", partial(_note_space, space=old))
+    if not old.has_vectors:
+        return
     schema, now = tables.schema("additions"), datetime.now(UTC)
     columns = ["video_id", "frames", VIDEO_DIGESTS]
     common = {"stage": "vectors", "model": old.digest, "settings": json.dumps({"space": old.name}), "added_at": now}
@@ -121,7 +124,8 @@ def _switch(library: Library, space: Fingerprint) -> None:
             written = read_video_digests(row[VIDEO_DIGESTS] or "")
             if not written:
                 continue
-            written.pop(library.vectors_table, None)
+            if library.own_vectors is not None:
+                written.pop(library.own_vectors, None)
             id_, known = row["video_id"], digests.get(row["video_id"])
             if known:
                 of_rows = int(known, 16) - hashes[id_]

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from kinodex.errors import KinodexError
+
+
+def vectors_command(uri: str) -> str:
+    """Return the command that gives a library's frames their first vectors."""
+    return f"kinodex add vectors {quote(uri)} --space photo"
 
 
 class LibraryError(KinodexError):
@@ -47,6 +54,15 @@ class DamagedRows(LibraryError):
 
 class QueryError(LibraryError):
     """A search or a reading that cannot be run: nothing to look for, an unknown column, an impossible range."""
+
+
+class NoVectors(QueryError):
+    """Frames are to be compared by their vectors, in a library that was made without: the one line of all faces."""
+
+    @classmethod
+    def of(cls, uri: str, wanted: str = "comparing pictures") -> NoVectors:
+        """Say what needs them in which library, and what makes them."""
+        return cls(f"{wanted} needs vectors, and {uri} has none; `{vectors_command(uri)}` makes them")
 
 
 class MetadataConflict(LibraryError):

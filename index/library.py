@@ -13,11 +13,12 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, is_dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -39,6 +40,7 @@ from kinodex.index.errors import (
     LibraryDamaged,
     LibraryError,
     NotALibrary,
+    NoVectors,
     QueryError,
     SettingsMismatch,
     SpaceMismatch,
@@ -91,9 +93,9 @@ from kinodex.index.store.schema import (
     OUR_TABLES,
     SHOTS,
     captions_space,
+    own_vectors_table,
     read_heading,
     table_schemas,
-    vectors_table,
 )
 from kinodex.index.store.storage_errors import storage_errors
 from kinodex.index.vector_columns import matrix_of
@@ -117,7 +119,8 @@ class LibraryReader:
         self.settings = heading.settings
         self.fingerprint = heading.fingerprint
         self.format_version = heading.format_version
-        self.vectors_table = vectors_table(heading.fingerprint)
+        self.own_vectors = own_vectors_table(heading.fingerprint)
+        """The table of vectors that ingest fills; None in a library without a space."""
         self.tables.expect(table_schemas(heading.settings, heading.fingerprint))
         self.visible = VisibilityCache(self.tables)
         self.condition: str | None = None
@@ -215,6 +218,13 @@ class LibraryReader:
         return Metadata(self.tables)
 
     @property
+    def vectors_table(self) -> str:
+        """The table of vectors that ingest fills; raises NoVectors."""
+        if self.own_vectors is None:
+            raise NoVectors.of(self.uri)
+        return self.own_vectors
+
+    @property
     def space_name(self) -> str:
         """Name of this library's space, for `load_space`."""
         return self.fingerprint.name
@@ -279,12 +289,12 @@ class LibraryReader:
 
     def spaces(self) -> tuple[Fingerprint, ...]:
         """List the spaces that frames have vectors in, the library's own first."""
-        held = space_tables(self.tables).values()
-        return self.fingerprint, *(space for space in held if space.digest != self.fingerprint.digest)
+        own, held = self.fingerprint, space_tables(self.tables).values()
+        return *((own,) if own.has_vectors else ()), *(space for space in held if space.digest != own.digest)
 
     def space(self, name: str | None = None) -> Fingerprint:
         """Find one of `spaces()` by its name or digest, None being the library's own; raises SpaceMismatch."""
-        if name is None or name == self.fingerprint.digest:  # which needs no look at the other tables
+        if name is None or self.fingerprint.is_own(name):  # which needs no look at the other tables
             return self.fingerprint
         return find_space(self.tables, name)[1]
 
@@ -301,12 +311,28 @@ class LibraryReader:
 
         One tower is the exported one, without torch, where the library carries it or the space's name gives its folder.
         Without one the model's name in full, as `name`, counts as the caller's (see `spaces/named_models`). Raises
-        SpaceMismatch, or a SpaceError: TorchMissing where there is no exported tower and no torch, ModelNotNamed.
+        SpaceMismatch, NoVectors, or a SpaceError: TorchMissing where there is no exported tower and no torch,
+        ModelNotNamed.
         """
         space = self.space(name)
+        if not space.has_vectors:
+            raise NoVectors.of(self.uri)
         if name == space.name:
             note_model(name)
         return load_tower_of(self.uri, space, towers)
+
+    def text_embedder(self, name: str | None = None) -> Callable[[Sequence[str]], NDArray[np.float32]]:
+        """Return the function that embeds texts in one of `spaces()`, as `load_space` loads it.
+
+        In a library without a space it raises NoVectors when it is called: not all who may need it do.
+        """
+        if self.space(name).has_vectors:
+            return self.load_space(name, "text").embed_text
+
+        def refuse(texts: Sequence[str]) -> NDArray[np.float32]:
+            raise NoVectors.of(self.uri)
+
+        return refuse
 
     @cached_property
     def text_tower(self) -> TextEmbedder:
@@ -555,7 +581,7 @@ class Library(LibraryReader):
     @cached_property
     def writer(self) -> VideoWriter:
         """Writer of the rows of videos."""
-        return VideoWriter(self.tables, self.vectors_table)
+        return VideoWriter(self.tables, self.own_vectors)
 
     @classmethod
     def exists(cls, uri: str) -> bool:
@@ -616,6 +642,11 @@ class Library(LibraryReader):
     def check_space(self, fingerprint: Fingerprint) -> None:
         """Raise SpaceMismatch unless the library's own space has this fingerprint."""
         if fingerprint.digest != self.fingerprint.digest:
+            if not self.fingerprint.has_vectors:
+                raise SpaceMismatch(
+                    f"got space {fingerprint}, but {self.uri} was made without one; embed its frames first: "
+                    f"kinodex add vectors {quote(self.uri)} --space {quote(fingerprint.name)}"
+                )
             raise SpaceMismatch(
                 f"got space {fingerprint}, but {self.uri} was made with {self.fingerprint}; "
                 f"use that space or another library"

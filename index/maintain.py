@@ -179,7 +179,7 @@ def _remove_videos(library: Library, discard_broken: bool, deep: bool) -> Audit:
     altered = {video_id for each in found.altered for video_id in each.video_ids}
     library.writer.discard(*found.orphans, *found.broken, *{*found.damaged, *altered})
     if found.doubled:
-        delete_doubles(library.tables, library.vectors_table, found.doubled)
+        delete_doubles(library.tables, library.own_vectors, found.doubled)
     return found
 
 

@@ -22,13 +22,13 @@ from kinodex.index.lease_holders import MAINTENANCE, WRITERS
 from kinodex.index.library import Library
 from kinodex.index.maintain import OWNER, check_writable
 from kinodex.index.rows import SourceRow
-from kinodex.index.spaces.fingerprint import Fingerprint
+from kinodex.index.spaces.fingerprint import NO_SPACE, Fingerprint
 from kinodex.index.store.database import Tables
 from kinodex.index.store.held_tables import space_tables
 from kinodex.index.store.late_tables import create_table
 from kinodex.index.store.leases import several_leases
 from kinodex.index.store.places import is_local, place, table_names, table_place
-from kinodex.index.store.schema import STAGES, ZERO, primary_key, read_heading, table_schemas, vectors_table
+from kinodex.index.store.schema import STAGES, ZERO, own_vectors_table, primary_key, read_heading, table_schemas
 from kinodex.index.sweep import delete_doubles
 from kinodex.index.text import composed
 from kinodex.index.videos.ingest_log import IngestLog
@@ -100,7 +100,7 @@ def repair(uri: str, usual: Mapping[str, Any], read_facts: ReadFacts) -> Repair:
             tables.upsert("videos", ["video_id"], rows)
         for name in ("videos", *LOGS):
             tables.delete_doubles(name, primary_key(tables.schema(name)))
-        delete_doubles(tables, vectors_table(space))
+        delete_doubles(tables, own_vectors_table(space))
         if "additions" in made:
             tables.create("additions", schemas["additions"], _additions(Library.open(where), schemas["additions"]))
             lost.append("additions: all of whose rows some are there count as whole, with settings that are not known")
@@ -146,6 +146,8 @@ def _own_space(tables: Tables, there: set[str], digest: str | None) -> Fingerpri
     if "additions" in there:
         added = {row["model"] for row in tables.rows("additions", None, ["stage", "model"]).to_pylist()}
     own = [each for each in spaces if each.digest == digest] or [each for each in spaces if each.digest not in added]
+    if not own and digest == NO_SPACE.digest:
+        return NO_SPACE
     if len(own) != 1:
         held = ", ".join(str(each) for each in spaces) or "no table of vectors"
         raise LibraryDamaged(
@@ -166,7 +168,7 @@ def _video_rows(
 
     Beside the `present` rows of a table of videos that is there, only videos count that the log calls complete.
     """
-    own, held = vectors_table(space), counts_of(tables, vectors_table(space))
+    own, held = own_vectors_table(space), counts_of(tables, own_vectors_table(space))
     seen = sorted(IngestLog(tables).sources().values(), key=lambda row: row.seen_at, reverse=True)
     sources = {row.video_id: row for row in seen if row.video_id}  # of several the one that was seen first
     with_rows = {video_id for counts in held.values() for video_id in counts.rows}
@@ -179,7 +181,8 @@ def _video_rows(
     for video_id in sorted(wanted):
         source = sources.get(video_id)
         name = video_id if source is None else f"{video_id} ({source.uri})"
-        frames, vectors = (held[table].distinct.get(video_id, 0) for table in ("frames", own))
+        frames = held["frames"].distinct.get(video_id, 0)
+        vectors = frames if own is None else held[own].distinct.get(video_id, 0)
         why = None if video_id in spans else f"it has {frames:,} frames and no segment"
         why = why if frames == vectors else f"it has {frames:,} frames and {vectors:,} vectors"
         if why is not None:

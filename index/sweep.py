@@ -90,7 +90,7 @@ def audit(library: Library, deep: bool = False) -> Audit:
 
 def audit_videos(library: Library, deep: bool = False) -> Audit:
     """Check the rows that ingest writes, and clips; videos that seem broken are checked a second time."""
-    tables, vectors_table = library.tables, library.vectors_table
+    tables, vectors_table = library.tables, library.own_vectors
     videos = complete_videos(tables, as_stored=True)
     held = counts_of(tables, vectors_table)
     suspects = [row.video_id for row in videos.values() if not is_complete(row, held, vectors_table)]
@@ -120,7 +120,7 @@ def _but(altered: Sequence[AlteredRows], known: Collection[str]) -> tuple[Altere
 def sweep(library: Library) -> int:
     """Delete the rows that interrupted ingests left, under their lease, and return of how many videos; quick."""
     tables = library.tables
-    columns = expected_rows(library.vectors_table)
+    columns = expected_rows(library.own_vectors)
     videos = tables.rows("videos", equal("state", "complete"), ["video_id", *sorted({*columns.values()})])
     totals = {name: pc.sum(videos[column]).as_py() or 0 for name, column in columns.items()}
     uneven = [name for name, total in totals.items() if tables.count(name, all_of(ingested_only(name))) != total]
@@ -150,7 +150,7 @@ def check_leftovers(library: Library, orphans: Sequence[str]) -> None:
         )
 
 
-def delete_doubles(tables: Tables, vectors_table: str, video_ids: Sequence[str] | None = None) -> None:
+def delete_doubles(tables: Tables, vectors_table: str | None, video_ids: Sequence[str] | None = None) -> None:
     """Delete the second copy of each row of videos, or all, that have some twice."""
     counts = counts_of(tables, vectors_table, video_ids)
     for name, held in counts.items():

@@ -60,7 +60,8 @@ def forecast_question(
 ) -> Forecast:
     """Forecast the costs of one question. Raises as asking it does, before a model is asked."""
     unpictured = [video.title for video in environment.videos if not video.has_pictures]
-    check_fit(variant, has_language=choice.has_language, unpictured=unpictured)
+    without = "" if environment.has_vectors else environment.source.uri
+    check_fit(variant, has_language=choice.has_language, unpictured=unpictured, without_vectors=without)
     dry = DryRun(variant.name, variant, settings, endpoint_roles(choice), budget, rules, prior)
     forecast = forecast_tasks(dry, [(question, ())], lambda video_ids: environment)
     return replace(forecast, tries=sight_tries(choice, variant.needs_pictures))

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from kinodex.agent.errors import ModelError
+from kinodex.index.errors import NoVectors
 from kinodex.index.library import Library
 from kinodex.index.metadata import Row, shown_at
 from kinodex.index.rows import Basis, FrameVectors, Hit, VideoRow
@@ -51,7 +52,12 @@ class StandingQueries:
 
 
 def check_queries(library: Library, asked: StandingQueries) -> None:
-    """Raise UsageError for queries that cannot be decided in the library's space, or for no address to notify."""
+    """Raise UsageError for queries that cannot be decided in the library's space, or for no address to notify.
+
+    Raise NoVectors in a library without a space.
+    """
+    if not library.fingerprint.has_vectors:
+        raise NoVectors.of(library.uri, "a standing query")
     if not all(text.strip() for text in asked.texts):
         raise UsageError("got an empty --query; give some words to look for")
     if asked.notify is not None:

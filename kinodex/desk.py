@@ -224,7 +224,8 @@ class Desk:
             from kinodex.agent.catalogue import check_fit
 
             unpictured = [row.title for row in rows if not row.frames]
-            check_fit(variant, has_language=self.models.has_language, unpictured=unpictured)
+            without = "" if self.finder.fingerprint.has_vectors else self.library.uri
+            check_fit(variant, has_language=self.models.has_language, unpictured=unpictured, without_vectors=without)
         with_settings(variant.parameters(max(row.duration_s for row in rows)), request.settings)
         return variant
 

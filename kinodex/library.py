@@ -309,8 +309,13 @@ class Library:
         that are done and of all, and the outcome of the last one.
         """
         from kinodex.additions import add_stage, made_stage
+        from kinodex.index.library import Library as Tables
 
-        return add_stage(self._reader, made_stage(stage, settings), names_of(videos), where, watch)
+        report = add_stage(self._reader, made_stage(stage, settings), names_of(videos), where, watch)
+        if not self._reader.fingerprint.has_vectors:  # by now it may have a space
+            self._reader = Tables.open(self.uri).where(self._reader.condition)
+            self.__dict__.pop("_finder", None)
+        return report
 
     def lancedb(self) -> DBConnection:
         """LanceDB's connection to the library, whose tables of vectors are searched by words and pictures too.
@@ -352,7 +357,7 @@ class Library:
     def all_frames(self, video: VideoName) -> Iterator[Frame]:
         """Yield all stored frames of a video in time order, read a few at a time."""
         video_id = self.video(video).video_id
-        numbers = self._reader.vectors(video_id).frame_no.tolist()
+        numbers = self._reader.frame_times(video_id)[0].tolist()
         for first in range(0, len(numbers), FRAMES_A_READ):
             yield from map(frame_of, self._reader.frames(video_id, numbers[first : first + FRAMES_A_READ]))
 

@@ -52,7 +52,7 @@ def question_anchors(environment: Environment, question: Question) -> list[Ancho
     named |= dict.fromkeys(named_times_s(question.text), IN_QUESTION)
     found = []
     for video in environment.videos:
-        stored = environment.vectors(video.video_id)
+        stored = environment.frame_times(video.video_id)
         for time_s, similarity in named.items():
             if video.start_s <= time_s < video.end_s:
                 at = max(int(np.searchsorted(stored.time_s, time_s + EXACT_S, side="right")) - 1, 0)

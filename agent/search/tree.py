@@ -62,7 +62,7 @@ class Tree:
 
 def unseen_times(tree: Tree, environment: Environment, account: Account, segment: Segment) -> Floats:
     """Return the times of the stored frames in a segment that were not sampled, and that no model has seen yet."""
-    stored = environment.vectors(segment.video_id)
+    stored = environment.frame_times(segment.video_id)
     first, last = np.searchsorted(stored.time_s, [segment.start_s, segment.end_s])
     seen = {*account.shown_frame_nos(segment.video_id)}
     seen |= {frame_no for video_id, frame_no in tree.sampled if video_id == segment.video_id}

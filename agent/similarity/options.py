@@ -45,13 +45,19 @@ class Choice:
 def choose_option(
     environment: Environment, question: Question, frames: Sequence[ShownFrame], notes: Sequence[Note]
 ) -> Choice | None:
-    """Choose an option of a question; None if nothing is shown. Places count the frames first, then the notes."""
+    """Choose an option of a question; None if nothing is shown. Places count the frames first, then the notes.
+
+    Raises NoVectors where frames have none, and no line tells.
+    """
     if (stated := stated_option(question, notes)) is not None:
         option, at = stated
         return Choice(option, (len(frames) + at + 1,), differs=True, is_clear=True)
-    if frames:
+    if frames and environment.has_vectors:
         return _by_frames(environment, question, frames)
-    return _by_words(question, notes) if notes else None
+    said = _by_words(question, notes, len(frames)) if notes else None
+    if frames and (said is None or not said.differs):
+        return _by_frames(environment, question, frames)
+    return said
 
 
 def _by_frames(environment: Environment, question: Question, frames: Sequence[ShownFrame]) -> Choice:
@@ -65,11 +71,12 @@ def _by_frames(environment: Environment, question: Question, frames: Sequence[Sh
     return Choice(best, tuple(evidence), differs=lead >= MIN_LEAD, is_clear=bool(stands_out and lead >= CLEAR_LEAD))
 
 
-def _by_words(question: Question, notes: Sequence[Note]) -> Choice:
+def _by_words(question: Question, notes: Sequence[Note], before: int) -> Choice:
+    """Choose an option by notes, whose places count those `before` them."""
     fits = shares(statements(question), notes)
     best, lead = _best(fits.mean(axis=0))
     ranked = np.argsort(-fits[:, best], kind="stable")[:MOST_EVIDENCE]
-    evidence = sorted(int(at) + 1 for at in ranked if fits[at, best] > 0)
+    evidence = sorted(before + int(at) + 1 for at in ranked if fits[at, best] > 0)
     return Choice(best, tuple(evidence), differs=bool(evidence) and lead > 0, is_clear=False)
 
 
@@ -119,6 +126,6 @@ def _of_frames(
     rows = np.zeros((len(frames), width))
     for video_id in _videos(frames):
         here = [at for at, frame in enumerate(frames) if frame.video_id == video_id]
-        stored = np.searchsorted(environment.vectors(video_id).frame_no, [frames[at].frame_no for at in here])
+        stored = np.searchsorted(environment.frame_times(video_id).frame_no, [frames[at].frame_no for at in here])
         rows[here] = values_of(video_id)[stored]
     return rows

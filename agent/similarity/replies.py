@@ -173,8 +173,9 @@ def _nearest(
 ) -> list[int]:
     """Return the places of the frames and notes that fit what a question is about best, in order."""
     about = [subject(question)]
-    pictures = cosines_of_frames(environment, about, frames)[:, 0]
     words = shares(about, notes)[:, 0]
+    compared = frames if environment.has_vectors or not words.any() else ()
+    pictures = cosines_of_frames(environment, about, compared)[:, 0]
     best = [int(at) for at in np.argsort(-pictures, kind="stable")[:MOST_EVIDENCE]]
     lines = [int(at) for at in np.argsort(-words, kind="stable")[:MOST_EVIDENCE] if words[at] > 0]
     return [at + 1 for at in sorted(best)] + [len(frames) + at + 1 for at in sorted(lines)]

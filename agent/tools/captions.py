@@ -127,7 +127,7 @@ def in_order(notes: Iterable[Note]) -> tuple[Note, ...]:
 
 def _text_notes(session: Session, video_id: str, spans_s: Sequence[Span]) -> tuple[Note, ...]:
     """Return the words of these ranges of a video without pictures, and count them as captions that are read."""
-    stored = session.environment.vectors(video_id)
+    stored = session.environment.frame_times(video_id)
     notes = []
     for span in spans_s:
         if words := session.environment.words(video_id, *span):

@@ -146,7 +146,7 @@ async def track(
     detected = await _by_detector(session, frames, label, WHOLE)
     if detected is not None:
         return Found(_tracks(environment, [("", each) for each in detected], end_s), "detector", label)
-    stored = environment.vectors(video_id)
+    stored = environment.frame_times(video_id)
     inside = stored.frame_no[(stored.time_s >= start_s) & (stored.time_s < end_s)]
     tracks = _breaks(environment, _by_index(environment, video_id, label, set(inside.tolist())), end_s)
     return Found(tracks, "index", label)
@@ -196,8 +196,15 @@ async def _by_detector(
 
 
 def _by_index(environment: Environment, video_id: str, label: str, frame_nos: Collection[int]) -> list[Detected]:
-    """Return the frames of some numbers in which a label stands out from the rest of the video."""
-    stored, named = environment.vectors(video_id), " ".join(label.lower().split())
+    """Return the frames of some numbers in which a label stands out from the rest of the video.
+
+    Raises `InvalidReply` in a library without vectors.
+    """
+    if not environment.has_vectors:
+        raise InvalidReply(
+            f"nothing here can look for {label!r}: no detector, and no vectors of frames; look at frames"
+        )
+    stored, named = environment.frame_times(video_id), " ".join(label.lower().split())
     similarities = calibrate(environment.deviations([label], video_id))[:, 0]
     return [
         Detected(video_id, frame_no, time_s, named, similarity, None, None, "index")

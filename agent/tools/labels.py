@@ -68,7 +68,7 @@ def match_label(environment: Environment, asked: str, known: Sequence[str]) -> M
         people = next((by_words[(each,)] for each in PERSON if (each,) in by_words), None)
         if people is not None:
             return Match(people, loose=True)
-    return _nearest(environment, " ".join(words), known)
+    return _nearest(environment, " ".join(words), known) if environment.has_vectors else None
 
 
 def _nearest(environment: Environment, asked: str, known: Sequence[str]) -> Match | None:

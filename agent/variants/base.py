@@ -41,6 +41,8 @@ class Variant:
     """True if it reasons in words, so that `similarity` cannot be its policy."""
     needs_pictures: bool = False
     """True if it cannot work with words about a video alone."""
+    needs_vectors: bool = False
+    """True if it cannot work without the vectors of frames, in a library without a space."""
     sees_video: bool = True
     """False for an agent that never receives anything of the video."""
     plain: str = ""

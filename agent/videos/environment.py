@@ -23,7 +23,7 @@ from kinodex.agent.errors import NeedsPictures
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.videos import EXACT_S, Anchor, Video, named_video
-from kinodex.agent.videos.library_videos import AnchorsFrom, EmbedText, LibraryVideos
+from kinodex.agent.videos.library_videos import AnchorsFrom, EmbedText, FrameTimes, LibraryVideos
 from kinodex.agent.videos.line_matches import frame_deviations
 from kinodex.agent.videos.scale import NO_MATCH, Floats, calibrate, robust_deviations
 from kinodex.index.kinds import QUOTED_KINDS, KindName
@@ -86,7 +86,7 @@ class Environment:
 
         opened = Library.open(library) if isinstance(library, str) else library
         rows = opened.videos_named(videos) or opened.videos()
-        return cls.of(opened, rows, opened.load_space(space, "text").embed_text, detect, space=space)
+        return cls.of(opened, rows, opened.text_embedder(space), detect, space=space)
 
     def only(self, video_ids: Collection[str]) -> Environment:
         """Return the same environment with the videos of these ids alone."""
@@ -131,6 +131,11 @@ class Environment:
         """True if the library holds frames of any of the videos."""
         return any(video.has_pictures for video in self.videos)
 
+    @property
+    def has_vectors(self) -> bool:
+        """False in a library without a space: words alone are searched there, and what needs more raises NoVectors."""
+        return self.source.has_vectors
+
     def vectors(self, video_id: str) -> FrameVectors:
         """Return all frame vectors of a video, in time order.
 
@@ -138,9 +143,13 @@ class Environment:
         """
         return self.source.in_memory(video_id).stored
 
+    def frame_times(self, video_id: str) -> FrameTimes:
+        """Return the numbers and times of the stored frames of a video, in time order; raises as `vectors` does."""
+        return self.source.times(video_id)
+
     def times(self, video_id: str) -> Floats:
         """Return the times of the stored frames of a video, ascending."""
-        return self.vectors(video_id).time_s
+        return self.frame_times(video_id).time_s
 
     def embed_text(self, text: str) -> NDArray[np.float32]:
         vector: NDArray[np.float32] = self.source.embed_texts([text])[0]
@@ -165,12 +174,13 @@ class Environment:
     ) -> tuple[Floats, Floats]:
         """Deviations [n, t] of each frame's picture, and of the best line at its time, from each text.
 
-        `NO_MATCH` is for the kind that `anchors_from` leaves out, and for frames without a line, or with one as which
-        chance would find `places` others.
+        `NO_MATCH` is for the kind that `anchors_from` leaves out, for pictures without vectors, and for frames without
+        a line, or with one as which chance would find `places` others.
         """
         times_s = self.times(video_id)
         nothing = np.full((len(times_s), len(texts)), NO_MATCH)
-        pictures = nothing if anchors_from == "words" else self.deviations(texts, video_id, among)
+        unsearched = anchors_from == "words" or (anchors_from == "all" and not self.has_vectors)
+        pictures = nothing if unsearched else self.deviations(texts, video_id, among)
         if anchors_from == "frames":
             return pictures, nothing
         return pictures, frame_deviations(self.source, texts, video_id, among, times_s, places)
@@ -195,7 +205,7 @@ class Environment:
         """
         from kinodex.index.search.held_rows import top_positions
 
-        stored, found = self.vectors(video_id), []
+        stored, found = self.frame_times(video_id), []
         pictures, words = self.matches(texts, video_id, among, anchors_from, k)
         similarities = calibrate(np.maximum(pictures, words))
         for which, text in enumerate(texts):
@@ -257,7 +267,7 @@ class Environment:
         """Return the stored frames of a video nearest to some times, with pictures, in time order, each once."""
         if len(times_s) == 0:
             return ()
-        stored = self.vectors(video_id)
+        stored = self.frame_times(video_id)
         nearest = {int(np.argmin(np.abs(stored.time_s - time_s))) for time_s in times_s}
         return self.frames_numbered(video_id, [int(stored.frame_no[at]) for at in sorted(nearest)])
 
@@ -271,7 +281,7 @@ class Environment:
     def numbers_between(self, video_id: str, start_s: float, end_s: float, count: int) -> tuple[int, ...]:
         """Return the numbers of the frames of `frames_between`."""
         at = self._between(video_id, start_s, end_s, count)
-        return tuple(int(number) for number in self.vectors(video_id).frame_no[at])
+        return tuple(int(number) for number in self.frame_times(video_id).frame_no[at])
 
     def times_between(self, video_id: str, start_s: float, end_s: float, count: int) -> tuple[float, ...]:
         """Return the times of the frames of `frames_between`, or of the words in their place."""

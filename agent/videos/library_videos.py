@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,13 @@ MIN_GAP_S = 10.0
 """Between two frames of one video that count when videos are ranked."""
 
 
+class FrameTimes(NamedTuple):
+    """The stored frames of a video in time order, without their vectors."""
+
+    frame_no: NDArray[np.int32]
+    time_s: Floats
+
+
 class LibraryVideos:
     """Some videos of one library, read in one of its spaces: the source of an environment."""
 
@@ -65,6 +72,7 @@ class LibraryVideos:
         self._other_space = None if self.space.digest == library.fingerprint.digest else self.space.digest
         self._ids = frozenset(row.video_id for row in rows)
         self._in_memory: dict[str, InMemory] = {}
+        self._times: dict[str, FrameTimes] = {}
         self._words: dict[str, tuple[Note, ...]] = {}
         self._lines: dict[str, tuple[Note, ...]] = {}
         self._labels: dict[str, list[str]] = {}
@@ -73,26 +81,59 @@ class LibraryVideos:
         self._text_vectors: dict[str, NDArray[np.float32]] = {}
         self._cosines: dict[tuple[str, str], Floats] = {}
 
+    @property
+    def has_vectors(self) -> bool:
+        """False in a library without a space: frames can be seen, and not be searched."""
+        return self.space.has_vectors
+
     def only(self, video_ids: Collection[str]) -> LibraryVideos:
         rows = [row for row in self._rows if row.video_id in video_ids]
         return LibraryVideos(self._library, rows, self._embed_text, hide=self._hidden, space=self._other_space)
 
-    def in_memory(self, video_id: str) -> InMemory:
-        """Return the frames of a video, else its words in their place.
+    def times(self, video_id: str) -> FrameTimes:
+        """Return the numbers and times of the frames of a video, else of its words in their place.
 
         Raises `NeedsPictures` for a video without both.
         """
+        if self.has_vectors:
+            stored = self.in_memory(video_id).stored
+            return FrameTimes(stored.frame_no, stored.time_s)
+        if video_id not in self._times:
+            if self._is_pictured(video_id):
+                self._times[video_id] = FrameTimes(*self._library.frame_times(video_id))
+            else:
+                starts_s = np.array([note.start_s for note in self._some_words(video_id)])
+                self._times[video_id] = FrameTimes(np.arange(len(starts_s), dtype=np.int32), starts_s)
+        return self._times[video_id]
+
+    def in_memory(self, video_id: str) -> InMemory:
+        """Return the frames of a video, else its words in their place, with their vectors.
+
+        Raises `NeedsPictures` for a video without both, NoVectors in a library without a space.
+        """
         if video_id not in self._in_memory:
-            pictured = all(row.frames > 0 for row in self._rows if row.video_id == video_id)
+            pictured = self._is_pictured(video_id)
             read = self._library.in_memory(video_id, self._other_space) if pictured else self._written(video_id)
             self._in_memory[video_id] = read
         return self._in_memory[video_id]
+
+    def _is_pictured(self, video_id: str) -> bool:
+        return all(row.frames > 0 for row in self._rows if row.video_id == video_id)
 
     def _written(self, video_id: str) -> InMemory:
         """Return the words of a video as frames are: numbered from 0, at the time at which each begins."""
         from kinodex.index.rows import FrameVectors
         from kinodex.index.search.in_memory import InMemory
 
+        words = self._some_words(video_id)
+        in_own = self._other_space is None and self._library.has_caption_vectors  # of captions alone
+        if words[0].source == "captions" and in_own and self.has_vectors:
+            return InMemory.of(self._library.caption_vectors(video_id))
+        times_s = np.array([note.start_s for note in words])
+        vectors = self.embed_texts([note.text for note in words]).astype(np.float16)
+        return InMemory.of(FrameVectors(np.arange(len(words), dtype=np.int32), times_s, vectors))
+
+    def _some_words(self, video_id: str) -> tuple[Note, ...]:
         words = self.words(video_id)
         if not words:
             title = next(video.title for video in self.videos if video.video_id == video_id)
@@ -101,12 +142,7 @@ class LibraryVideos:
                 f"the library holds neither frames nor captions of {title!r}{hidden}; ingest the "
                 "video, or import captions of it"
             )
-        in_own = self._other_space is None and self._library.has_caption_vectors  # of captions alone
-        if words[0].source == "captions" and in_own:
-            return InMemory.of(self._library.caption_vectors(video_id))
-        times_s = np.array([note.start_s for note in words])
-        vectors = self.embed_texts([note.text for note in words]).astype(np.float16)
-        return InMemory.of(FrameVectors(np.arange(len(words), dtype=np.int32), times_s, vectors))
+        return words
 
     def words(self, video_id: str) -> tuple[Note, ...]:
         """Return the captions of a video by the newest model that wrote any, else its transcript; in time order."""
@@ -206,7 +242,7 @@ class LibraryVideos:
         pictured = all(video.has_pictures for video in self.videos)
         words = [] if anchors_from == "frames" and pictured else self.search_words(text, k)
         frames: list[Hit] = []
-        if anchors_from != "words" or not words:
+        if anchors_from == "frames" or (self.has_vectors and (anchors_from == "all" or not words)):
             vector = self.embed_texts([text])[0]
             frames = self._known(self._library.search.frames(vector, self._scope, k, MIN_GAP_S, self._other_space))
         if not words:

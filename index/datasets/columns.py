@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kinodex.index.errors import QueryError
+from kinodex.index.videos.visibility import SpaceScope
 
 FRAMES = "frames"
 COLUMNS = ("video_id", "title", "frame_no", "time_s", "width_px", "height_px", "jpeg", "vector")
@@ -44,8 +45,8 @@ class Choice:
         return [*KEY, *(name for name in others if name != "vector" or not self.joins_vectors)]
 
 
-def choose(columns: Sequence[str], vectors_table: str) -> Choice:
-    """Check the names of columns, and find the table that has the rows; raises QueryError."""
+def choose(columns: Sequence[str], scope: SpaceScope) -> Choice:
+    """Check the names of columns, and find the table that has the rows; raises QueryError, NoVectors among them."""
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     unknown = [name for name in names if name not in COLUMNS]
     if unknown or not names or len(set(names)) < len(names):
@@ -53,4 +54,4 @@ def choose(columns: Sequence[str], vectors_table: str) -> Choice:
         raise QueryError(f"got columns {got}; give some of {', '.join(COLUMNS)}, each once")
     if "vector" not in names:
         return Choice(names, FRAMES, None)
-    return Choice(names, vectors_table if IN_VECTORS.issuperset(names) else FRAMES, vectors_table)
+    return Choice(names, scope.table if IN_VECTORS.issuperset(names) else FRAMES, scope.table)

@@ -31,7 +31,7 @@ def frames_by_video(
     video that is gone or lacks frames, DamagedRows.
     """
     scope = visibility.space_scope(reader.tables, reader.visible, reader.fingerprint, space)
-    choice = choose(columns, scope.table)
+    choice = choose(columns, scope)
     videos: Iterator[VideoRow] = chain.from_iterable(_looked_up(reader, part) for part in chunked(ids))
     for group in _groups(reader, choice, videos, batch_rows):
         if choice.vectors:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,8 +75,8 @@ def plan_frames(
     if piece_rows < 1:
         raise QueryError(f"got pieces of {piece_rows} rows; give 1 or more")
     scope = visibility.space_scope(reader.tables, reader.visible, reader.fingerprint, space)
-    choice = choose(columns, scope.table)
-    scope = scope if choice.vectors else visibility.SpaceScope(scope.visible, scope.table, None)
+    choice = choose(columns, scope)
+    scope = scope if choice.vectors else replace(scope, other=None)
     ids = reader.ids_named(videos)
     scope.check(ids or ())
     if ids is None and reader.condition is not None:

@@ -277,7 +277,7 @@ class Search:
     def hybrid(
         self,
         text: str,
-        vector: NDArray[Any],
+        vector: NDArray[Any] | None,
         scope: Scope = EVERYWHERE,
         k: int = 10,
         min_gap_s: float = 0.0,
@@ -287,7 +287,8 @@ class Search:
     ) -> list[Hit]:
         """Search frames, clips, transcript, captions and text on screen: four times `k` hits each, fused (see `fuse`).
 
-        Clips are searched where `clip` gives the query's vector by their model, and that model.
+        Frames are searched where there is a `vector`, and clips where `clip` gives the query's vector by their model,
+        and that model.
 
         A line that shares only a small word with the text is left out (see `shares_words`). In another space captions,
         whose vectors are in the library's own, are found by words alone. With the text's `meaning` all kinds of
@@ -299,7 +300,7 @@ class Search:
     def by_each(
         self,
         text: str,
-        vector: NDArray[Any],
+        vector: NDArray[Any] | None,
         scope: Scope = EVERYWHERE,
         k: int = 10,
         min_gap_s: float = 0.0,
@@ -309,7 +310,7 @@ class Search:
     ) -> list[list[Hit]]:
         """Find `k` hits each, which `hybrid` fuses: of frames, of clips, and of each kind of lines (`LINE_KINDS`)."""
         in_own = space_scope(self._tables, self._visible, self._own_space, space).other is None
-        frames = self.frames(vector, scope, k, min_gap_s, space)
+        frames = [] if vector is None else self.frames(vector, scope, k, min_gap_s, space)
         moving = [] if clip is None else self.clips(*clip, scope, k, min_gap_s)
         like = lines_like(self._tables, self._visible, meaning, scope, 3 * k)
 

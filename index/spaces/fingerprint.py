@@ -28,6 +28,11 @@ class Fingerprint:
     normalised: bool = True
 
     @property
+    def has_vectors(self) -> bool:
+        """False of `NO_SPACE`."""
+        return self.dim > 0
+
+    @property
     def is_served(self) -> bool:
         """True of a model behind an endpoint."""
         return self.model == SERVED
@@ -37,8 +42,24 @@ class Fingerprint:
         """12 hex digits over everything but the name: the same model from another path is the same space."""
         return _digest(self)
 
+    def is_own(self, name: str | None) -> bool:
+        """Return True if a name stands for this, a library's own space, without a look at its other spaces."""
+        return name in (None, self.digest) or (name == self.name and not self.has_vectors)
+
     def __str__(self) -> str:
+        if not self.has_vectors:
+            return f"{self.name} (no vectors)"
         return f"{self.name} (fingerprint {self.digest}, {self.dim} dimensions)"
+
+
+NO_SPACE = Fingerprint(
+    name="none",
+    model="none",
+    weights_sha256="",
+    preprocess='{"interpolation": "bilinear", "resize_mode": "squash", "size": [9, 16]}',
+    dim=0,
+)
+"""In the place of a space, in a library whose frames have no vectors; its shots are found by pictures of this size."""
 
 
 @lru_cache(maxsize=256)

@@ -45,7 +45,7 @@ def find_space(tables: Tables, name: str) -> tuple[str, Fingerprint]:
     matches = [(table, space) for table, space in spaces.items() if space.name in names or space.digest == name]
     if len(matches) == 1:
         return matches[0]
-    held = ", ".join(sorted(f"{space.name} ({space.digest})" for space in spaces.values()))
+    held = ", ".join(sorted(f"{space.name} ({space.digest})" for space in spaces.values())) or "none"
     advice = "give a digest" if matches else "`kinodex add vectors` adds one"
     raise SpaceMismatch(f"got space {name}, and {tables.uri} holds {held}; {advice}")
 

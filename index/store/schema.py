@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from kinodex.index.errors import LibraryDamaged, NewerLibrary, NotALibrary
 from kinodex.index.kinds import LINE_KINDS
-from kinodex.index.spaces.fingerprint import MOST_DIMENSIONS, Fingerprint
+from kinodex.index.spaces.fingerprint import MOST_DIMENSIONS, NO_SPACE, Fingerprint
 from kinodex.index.stored_json import altered, number_of, read_facts, read_json, read_object
 
 FORMAT_VERSION = 1
@@ -78,12 +78,18 @@ def vectors_table(fingerprint: Fingerprint, prefix: str = VECTORS_PREFIX) -> str
     return f"{prefix}{words}_{fingerprint.digest}"
 
 
+def own_vectors_table(fingerprint: Fingerprint) -> str | None:
+    """Name the table of vectors that ingest fills; None in a library without a space."""
+    return vectors_table(fingerprint) if fingerprint.has_vectors else None
+
+
 def table_schemas(settings: Mapping[str, Any], fingerprint: Fingerprint) -> dict[str, pa.Schema]:
     """Make the schema of every table that a new library has, by name, `videos` last."""
     facts = {FORMAT_KEY: str(FORMAT_VERSION), SETTINGS_KEY: json.dumps(settings, sort_keys=True)}
+    own = own_vectors_table(fingerprint)
     return {
         **FIRST_TABLES,
-        vectors_table(fingerprint): vectors_schema(fingerprint),
+        **({} if own is None else {own: vectors_schema(fingerprint)}),
         "captions": captions_schema(fingerprint.dim),
         "videos": VIDEOS.with_metadata(facts | identity(fingerprint)),
     }
@@ -175,7 +181,7 @@ def read_space(schema: pa.Schema, name: str) -> Fingerprint:
     """Read the space from the metadata of `videos` or of a table of vectors; raises LibraryDamaged, naming it."""
     what = f"the space of {name}"
     space = read_facts(Fingerprint, (schema.metadata or {}).get(SPACE_KEY, ""), what)
-    if not 0 < space.dim <= MOST_DIMENSIONS:
+    if space != NO_SPACE and not 0 < space.dim <= MOST_DIMENSIONS:
         raise altered(what, f"it has {space.dim} dimensions")
     return space
 
@@ -289,7 +295,7 @@ def captions_schema(dim: int) -> pa.Schema:
         terms=TEXT,  # of the text, as searches compare them (see `kinodex.index.terms`); so in all tables of lines
         confidence=nullable(pa.float32()),
         model=TEXT,
-        vector=nullable(pa.list_(pa.float16(), dim)),
+        vector=nullable(pa.list_(pa.float16(), max(dim, 1))),  # all null without a space
     )
 
 

@@ -26,18 +26,19 @@ class Counts:
     """Number of rows if those with the same number count once; as `rows` where rows have no number."""
 
 
-def counts_of(tables: Tables, vectors_table: str, video_ids: Sequence[str] | None = None) -> dict[str, Counts]:
+def counts_of(tables: Tables, vectors_table: str | None, video_ids: Sequence[str] | None = None) -> dict[str, Counts]:
     """Count the rows of these videos, or of all, in each table that ingest fills."""
     where = [] if video_ids is None else [one_of("video_id", video_ids)]
     return {name: count_rows(tables, name, where) for name in expected_rows(vectors_table)}
 
 
-def expected_rows(vectors_table: str) -> dict[str, str]:
+def expected_rows(vectors_table: str | None) -> dict[str, str]:
     """Map the tables that ingest fills to the column of `videos` that holds a video's number of rows there."""
-    return {"frames": "frames", vectors_table: "frames", "segments": "segments", "speech": "speech_lines"}
+    vectors = {} if vectors_table is None else {vectors_table: "frames"}
+    return {"frames": "frames", **vectors, "segments": "segments", "speech": "speech_lines"}
 
 
-def is_complete(row: VideoRow, held: Mapping[str, Counts], vectors_table: str) -> bool:
+def is_complete(row: VideoRow, held: Mapping[str, Counts], vectors_table: str | None) -> bool:
     """Check that a video's rows are all there, once."""
     return all(
         held[name].rows.get(row.video_id, 0) == held[name].distinct.get(row.video_id, 0) == getattr(row, column)

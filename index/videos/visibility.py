@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kinodex.index.clocks import first_zero_s, moved
-from kinodex.index.errors import LibraryError, SpaceMismatch, UnknownVideo
+from kinodex.index.errors import LibraryError, NoVectors, SpaceMismatch, UnknownVideo
 from kinodex.index.rows import VideoRow
 from kinodex.index.spaces.fingerprint import Fingerprint
 from kinodex.index.store.database import State, Tables
 from kinodex.index.store.filters import Filter, all_of, any_of, equal, one_of, other_than
 from kinodex.index.store.held_tables import find_space, space_tables
-from kinodex.index.store.schema import STAGES, ZERO, vectors_table
+from kinodex.index.store.schema import STAGES, ZERO, own_vectors_table
 from kinodex.index.text import composed
 from kinodex.redaction import redact_uri
 
@@ -212,8 +212,16 @@ class SpaceScope:
     """Visible videos and the table of vectors of one space; `other` is None in the library's own."""
 
     visible: VisibilityCache
-    table: str
+    uri: str
+    vectors: str | None
     other: Fingerprint | None
+
+    @property
+    def table(self) -> str:
+        """The table of vectors; raises NoVectors in a library without a space."""
+        if self.vectors is None:
+            raise NoVectors.of(self.uri)
+        return self.vectors
 
     def videos(self, ids: Collection[str]) -> dict[str, VideoRow]:
         """Look up the complete videos among `ids` that have vectors in this space."""
@@ -238,8 +246,10 @@ class SpaceScope:
 
 def space_scope(tables: Tables, visible: VisibilityCache, own: Fingerprint, name: str | None) -> SpaceScope:
     """Find a space of the library by name or digest, None being its own; raises SpaceMismatch if it is missing."""
-    table, space = (vectors_table(own), own) if name is None or name == own.digest else find_space(tables, name)
-    return SpaceScope(visible, table, None if space.digest == own.digest else space)
+    if name is None or own.is_own(name):
+        return SpaceScope(visible, tables.uri, own_vectors_table(own), None)
+    table, space = find_space(tables, name)
+    return SpaceScope(visible, tables.uri, table, None if space.digest == own.digest else space)
 
 
 def find_video(videos: Mapping[str, VideoRow], name: str, *, whole_name: bool = False) -> VideoRow:

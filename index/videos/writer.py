@@ -41,9 +41,10 @@ class VideoWriter:
     `start_s`, `end_s`, `text`, `source`, `language` and `speaker`.
     """
 
-    def __init__(self, tables: Tables, vectors_table: str) -> None:
+    def __init__(self, tables: Tables, vectors_table: str | None) -> None:
         self._tables = tables
         self._vectors_table = vectors_table
+        self._frame_tables = ("frames", *([] if vectors_table is None else [vectors_table]))
         self._new_rows: dict[str, NewRows] = {}
         self._known: KnownKeys | None = None
 
@@ -72,22 +73,23 @@ class VideoWriter:
     def add_frames(self, videos: Mapping[str, Sequence[Any]]) -> dict[str, Counter[str]]:
         """Append frames and their vectors by video id, in one commit a table; returns their digests by table and video.
 
-        Few large commits are faster than many. Raises ValueError for vectors of another dimension than the space.
+        Vectors are not kept in a library without a space. Few large commits are faster than many. Raises ValueError for
+        vectors of another dimension than the space.
         """
         rows = [row for frames in videos.values() for row in frames]
         if not rows:
             return {}
-        schema = self._tables.schema(self._vectors_table)
-        vectors = _matrix(rows, schema.field("vector").type.list_size)
         keys = [frame_keys(video_id, [row.frame_no for row in frames]) for video_id, frames in videos.items()]
         columns = {
             "video_id": [video_id for video_id, frames in videos.items() for _ in frames],
             **{name: [getattr(row, name) for row in rows] for name in FRAME_COLUMNS},
             "frame_key": np.concatenate(keys),
             CHECKSUM: [zlib.crc32(row.jpeg) for row in rows],
-            "vector": vectors,
         }
-        written = {name: _table(columns, self._tables.schema(name)) for name in ("frames", self._vectors_table)}
+        if self._vectors_table is not None:
+            schema = self._tables.schema(self._vectors_table)
+            columns["vector"] = _matrix(rows, schema.field("vector").type.list_size)
+        written = {name: _table(columns, self._tables.schema(name)) for name in self._frame_tables}
         return {name: digests_by_video(self._tables.append(name, table)) for name, table in written.items()}
 
     def add_segments(self, videos: Mapping[str, Iterable[Any]], first_no: int = 0) -> Counter[str]:
@@ -210,7 +212,7 @@ class VideoWriter:
         tables = self._tables
         for ids in chunked(video_ids):
             for name in (
-                *("sources", "videos", "frames", self._vectors_table, "segments", "additions"),
+                *("sources", "videos", *self._frame_tables, "segments", "additions"),
                 *present(tables, ("notes", "metadata", *SHARED_STAGES)),
                 *(table for stage in OWN_STAGES for table in own_tables(tables, stage).values()),
             ):
@@ -220,7 +222,7 @@ class VideoWriter:
         """Delete a video's frames and vectors numbered `[first_no, until_no)`; None: all from the first on."""
         where = equal("video_id", video_id) & at_least("frame_no", first_no)
         where = where if until_no is None else where & below("frame_no", until_no)
-        for name in ("frames", self._vectors_table):
+        for name in self._frame_tables:
             self._tables.delete(name, where)
 
 

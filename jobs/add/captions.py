@@ -42,8 +42,9 @@ class CaptionWriter(Writer[Captions]):
     """Captions of the segments of a library; `confidence` is the captioner's, or the endpoint's own."""
 
     def prepare(self) -> None:
-        """Load the text tower: a caption has a vector in the library's own space."""
-        _ = self.library.text_tower
+        """Load the text tower: a caption has a vector in the library's own space, if it has one."""
+        if self.library.fingerprint.has_vectors:
+            _ = self.library.text_tower
 
     def again(self) -> list[str]:
         """Ids of videos that this model captioned but for some segments."""
@@ -104,8 +105,10 @@ class CaptionWriter(Writer[Captions]):
         self.library.additions.add_captions(with_vectors, self.stage.model)
 
 
-def text_vectors(library: Library, texts: Sequence[str]) -> list[NDArray[np.float16]]:
-    """Embed texts in the library's own space, so that a caption is found by meaning as a frame is."""
+def text_vectors(library: Library, texts: Sequence[str]) -> Sequence[NDArray[np.float16] | None]:
+    """Embed texts in the library's own space, so that a caption is found by meaning as a frame is; None without one."""
+    if not library.fingerprint.has_vectors:
+        return [None] * len(texts)
     with EMBEDDING:
         embed = library.text_tower.embed_text
         return [vector.astype(np.float16) for batch in batched(texts, TEXTS_A_BATCH) for vector in embed(batch)]

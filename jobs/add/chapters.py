@@ -7,6 +7,7 @@ chapter from its scenes.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
@@ -17,6 +18,7 @@ from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.requests.summarize_part import PartSummary, SummarizePart
+from kinodex.index.errors import NoVectors
 from kinodex.index.library import Library
 from kinodex.index.rows import ChapterRow, VideoRow
 from kinodex.jobs.add.film_parts import Film, FilmPart, read_film, thinned
@@ -28,6 +30,8 @@ from kinodex.jobs.add.writer import Writer
 from kinodex.jobs.library import picture_of, shown_between
 from kinodex.jobs.models import hub_for
 
+log = logging.getLogger(__name__)
+
 FEW_WORDS = 4
 """A scene of which fewer words are known is shown to the model by some frames."""
 NOTHING_KNOWN: Outcome[PartSummary] = Outcome(None)
@@ -36,6 +40,12 @@ NOTHING_KNOWN: Outcome[PartSummary] = Outcome(None)
 
 class ChapterWriter(Writer[Chapters]):
     """Titles and summaries of the scenes and chapters of a library."""
+
+    def prepare(self) -> None:
+        """Say that pictures are not compared, in a library without a space."""
+        if not self.library.fingerprint.has_vectors:
+            why = NoVectors.of(self.library.uri)
+            log.warning("note: scenes and chapters are found by words alone: %s", why)
 
     def again(self) -> list[str]:
         """Ids of videos that have summaries and get them again: those with parts without one, or with newer words."""

@@ -55,7 +55,7 @@ class Film:
 
 
 def read_film(library: Library, video: VideoRow) -> Film:
-    """Find the scenes and chapters of a video by its stored vectors and words; no model is needed."""
+    """Find the scenes and chapters of a video by its stored vectors, if it has any, and words; no model is needed."""
     segments = library.segments(video.video_id)
     notes = _notes(library, video, segments)
     spans_s = [(segment.start_s, segment.end_s) for segment in segments]
@@ -119,7 +119,7 @@ def _note(video: VideoRow, start_s: float, end_s: float, source: str, text: str)
 
 def _pictures(library: Library, video: VideoRow, spans_s: Sequence[tuple[float, float]]) -> NDArray[np.float32] | None:
     """Return the mean vector of the frames of each segment, unit length; zeros where none is stored."""
-    if not video.frames or not spans_s:
+    if not video.frames or not spans_s or not library.fingerprint.has_vectors:
         return None
     stored = library.vectors(video.video_id)
     bounds = np.searchsorted(stored.time_s, [start_s for start_s, _ in spans_s])

@@ -115,6 +115,14 @@ class Addable(Protocol):
         """Make the same for each of several processes that share its work."""
 
 
+@runtime_checkable
+class Finishing(Protocol):
+    """Something that is not at its end once its rows are there."""
+
+    def finish(self, library: Library) -> None:
+        """Do what follows a run, which holds nothing any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class VideoOutcome:
     """Outcome of one video: `rows` written, perhaps not all for a `problem`, or none for an `error_class`.
@@ -237,6 +245,8 @@ def add(
         if outcomes:
             library.ingest_log.add_run(_run_row(addition, report, started_at))
             refresh(library.tables)
+    if isinstance(stage, Finishing):
+        stage.finish(library)
     return report
 
 

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinodex.index.additions import append_rows
 from kinodex.index.clocks import player_s, presentation_s
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
+from kinodex.index.spaces.small_pictures import SmallPictures
 from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.add.stage import StageWork
 from kinodex.jobs.add.stages import Shots
-from kinodex.jobs.library import source_of
+from kinodex.jobs.library import source_of, stored_pictures
 from kinodex.pipeline.cuts import Cut, cut_windows
 from kinodex.pipeline.fetch import check_unchanged
 from kinodex.pipeline.images import ModelInput
@@ -26,6 +28,9 @@ from kinodex.pipeline.segments import segments_between
 
 SETTINGS = SamplingSettings(1.0, 16, 85, "pyav", ModelInput(1, 1))
 """Of the sampler, which makes no samples here."""
+
+
+PICTURES_AT_ONCE = 64
 
 
 class NewShot(NamedTuple):
@@ -45,8 +50,8 @@ class ShotFinder(StageWork[Shots]):
 
     def rows_of(self, video: VideoRow) -> AddedRows:
         library = self.library
-        vectors = library.vectors(video.video_id)
-        units, times_s = vectors.vectors.astype(np.float64), vectors.time_s.tolist()
+        stored_s, vectors = _compared(library, video)
+        units, times_s = vectors.astype(np.float64), stored_s.tolist()
         distances = 1.0 - np.einsum("nd,nd->n", units[1:], units[:-1])
         windows = cut_windows(times_s, distances.tolist())
         cuts = {cut.time_s: cut for cut in _found(library, video, windows) if times_s[0] < cut.time_s < video.end_s}
@@ -59,6 +64,19 @@ class ShotFinder(StageWork[Shots]):
 
     def write(self, rows: Mapping[str, Any]) -> None:
         append_rows(self.library.tables, self.library.visible, "shots", rows, model=lambda _: self.model)
+
+
+def _compared(library: Library, video: VideoRow) -> tuple[NDArray[np.float64], NDArray[np.float16]]:
+    """Return the times of frames and their vectors, or, without a space, what an ingest compares in their place."""
+    if library.fingerprint.has_vectors:
+        stored = library.vectors(video.video_id)
+        return stored.time_s, stored.vectors
+    small = SmallPictures()
+    parts = [
+        small.embed(np.stack([small.prepare(np.asarray(picture)) for _, picture in batch]))
+        for batch in stored_pictures(library, video, PICTURES_AT_ONCE)
+    ]
+    return library.frame_times(video.video_id)[1], np.concatenate(parts)
 
 
 def _found(library: Library, video: VideoRow, windows_s: list[tuple[float, float]]) -> list[Cut]:

@@ -13,13 +13,16 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import entry_points
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from kinodex.index.flags import Flag
 from kinodex.jobs.add.stage import Device, InputPrice, LocalModel, Stage, Written, local_name
 from kinodex.jobs.errors import UsageError
+
+if TYPE_CHECKING:
+    from kinodex.index.library import Library
 
 GROUP = "kinodex.stages"
 """The entry points of stages from elsewhere."""
@@ -331,13 +334,16 @@ class Speech(Stage):
 
 
 def _whole_space(name: str) -> str:
+    from kinodex.index.spaces.fingerprint import NO_SPACE
     from kinodex.index.spaces.model_names import absolute_name
 
+    if name == NO_SPACE.name:
+        raise UsageError("got --space none, in which there are no vectors to add; name a space, such as photo")
     return absolute_name(name)
 
 
 class Vectors(Stage):
-    """Embed all stored frames in another space, beside the library's own."""
+    """Embed all stored frames in another space, beside the library's own, or as its first."""
 
     name = "vectors"
     work = "kinodex.jobs.add.vectors:FrameEmbedder"
@@ -358,6 +364,10 @@ class Vectors(Stage):
     @property
     def settings(self) -> Mapping[str, Any]:
         return {"space": self.space}
+
+    def finish(self, library: Library) -> None:
+        """Make the space the library's own, if it has none."""
+        self._work().finish(self, library)
 
 
 def _row_schema(row: Any) -> str:

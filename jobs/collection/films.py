@@ -27,7 +27,7 @@ def candidates(asker: Asker, plan: CollectionPlan) -> list[VideoRow]:
     most, videos = asker.settings.candidates, asker.videos
     if not most or len(videos) <= most:
         return list(videos)
-    environment = Environment.of(asker.among, videos, asker.library.text_tower.embed_text)
+    environment = Environment.of(asker.among, videos, asker.library.text_embedder())
     near = {video.video_id for video in environment.nearest([plan.search], most).videos}
     return [row for row in videos if row.video_id in near]
 

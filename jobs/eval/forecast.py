@@ -32,7 +32,7 @@ def forecast_run(request: RunRequest, context: RunContext, out: Path) -> list[Fo
         done = {(each.contender, each.item_id) for each in read_results(out) if not is_asked_again(each)}
     library = Library.open(context.library)
     # Many texts at a time, unlike the solver: the last digits of scores do not matter here.
-    embed_text = library.load_space(context.space, "text").embed_text
+    embed_text = library.text_embedder(context.space)
     environment_of = environments_of(context, library, embed_text, None, ENVIRONMENTS)
     forecasts: dict[str, Forecast] = {}
     for system in sorted(plan.contenders, key=lambda each: each.frames_of is not None):

@@ -93,7 +93,7 @@ def make_plan(request: RunRequest, context: RunContext) -> tuple[folder.RunPlan,
     space = library.space() if context.space is None else find_filled_space(library, context.space, videos)
     captions = library.additions.counts("captions")
     for contender in request.contenders:
-        _check_system(contender, context.choice, videos)
+        _check_system(contender, context.choice, videos, "" if space.has_vectors else library.uri)
     _check_leaves_something(library, context.hide, videos)
     models = describe_models(context.choice)
     files = annotation_files(request.benchmark, request.annotations)
@@ -141,12 +141,13 @@ def check_same(begun: folder.RunPlan, now: folder.RunPlan, run: Path) -> None:
         )
 
 
-def _check_system(contender: Contender, choice: ModelChoice, videos: Sequence[VideoRow]) -> None:
+def _check_system(contender: Contender, choice: ModelChoice, videos: Sequence[VideoRow], without_vectors: str) -> None:
     """Refuse at once what would end the run in the middle of it."""
     agent = contender.find_variant()
     check_sight(choice, agent)
     with_settings(agent.parameters(max(row.duration_s for row in videos)), contender.settings)
-    check_fit(agent, has_language=choice.has_language, unpictured=[row.title for row in videos if row.frames == 0])
+    unpictured = [row.title for row in videos if row.frames == 0]
+    check_fit(agent, has_language=choice.has_language, unpictured=unpictured, without_vectors=without_vectors)
 
 
 def _check_leaves_something(library: Library, hide: Sequence[KindName], videos: Sequence[VideoRow]) -> None:

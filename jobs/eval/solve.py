@@ -161,13 +161,13 @@ def _result(contender: Contender, item: ItemInput, answer: Answer, recorder: Sea
 def open_environments(context: RunContext) -> EnvironmentOf:
     """Open the library, and give a function from some of its videos to their environment; the last used stay open."""
     library = Library.open(context.library)
-    tower = library.load_space(context.space, "text")
+    embed_text = library.text_embedder(context.space)
     detect = None
     if context.detector is not None:
         from kinodex.jobs.detector import detect_with
 
         detect = detect_with(library, context.detector)
-    return environments_of(context, library, _one_by_one(tower.embed_text), detect, ENVIRONMENTS)
+    return environments_of(context, library, _one_by_one(embed_text), detect, ENVIRONMENTS)
 
 
 def environments_of(

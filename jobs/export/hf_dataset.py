@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +42,15 @@ def export_hf(
 ) -> HfReport:
     """Export the frames of these videos, or of all; `on_file` gets how many files are written, and of how many.
 
-    Raises UsageError for a folder that is not empty, and for videos without frames, DamagedRows for what is not as it
-    was written, and LibraryError if a video is removed meanwhile.
+    Without a space there are no vectors to export. Raises UsageError for a folder that is not empty, and for videos
+    without frames, DamagedRows for what is not as it was written, and LibraryError if a video is removed meanwhile.
     """
     chosen = _chosen(library, videos)
     if not chosen:
         raise UsageError(f"{library.uri} has no frames to export; `kinodex ingest` brings some")
     check_values(library, [video_id for video_id, _ in chosen])
     fingerprint = library.space(space)
+    settings = settings if fingerprint.has_vectors else replace(settings, vectors="none")
     if settings.vectors != "none" and fingerprint.digest != library.fingerprint.digest:
         find_filled_space(library, space, library.chosen(videos))
     known = {

@@ -115,7 +115,7 @@ def _among(moments: Sequence[Moment], videos: Sequence[VideoRow] | None) -> list
 
 def _search(library: Library, choice: MomentChoice) -> Iterator[Moment]:
     words, ids = choice.search or "", library.ids_named(choice.videos)
-    vector = load_text_tower(library, None).embed_text([words])[0]
+    vector = load_text_tower(library, None).embed_text([words])[0] if library.fingerprint.has_vectors else None
     scope = Scope(ids, choice.start_s, choice.end_s)
     meaning = library.sentences.meaning(words)
     for hit in library.search.hybrid(words, vector, scope, k=choice.hits, meaning=meaning):

@@ -75,18 +75,19 @@ def video_evidence(
     environment: Environment,
     text: str,
     video_id: str,
-    usual: Usual,
+    usual: Usual | None,
     among: Sequence[str],
     in_: AnchorsFrom = "all",
     least_cosine: float = -1.0,
 ) -> Evidence:
     """Compare a text with all frames and lines of a video; words are as rare as they are in the videos `among`.
 
-    A line counts by its words, or by its meaning from `least_cosine` on.
+    Without what is `usual` pictures are not compared. A line counts by its words, or by its meaning from `least_cosine`
+    on.
     """
     start_s, end_s = shown_times(environment, video_id)
     pictures = words = np.full(len(start_s), NO_MATCH)
-    if in_ != "words" and usual.spread > FLAT:
+    if in_ != "words" and usual is not None and usual.spread > FLAT:
         deviations = (environment.cosines(text, video_id) - usual.median) / usual.spread
         pictures = smoothed(deviations, start_s, end_s)
     if in_ != "frames":

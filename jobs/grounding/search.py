@@ -10,6 +10,7 @@ import numpy as np
 from kinodex.agent.videos.environment import Environment
 from kinodex.agent.videos.library_videos import AnchorsFrom
 from kinodex.agent.videos.scale import calibrate
+from kinodex.index.errors import NoVectors
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import VideoRow
 from kinodex.index.spaces.towers import Sigmoid
@@ -28,6 +29,7 @@ USUAL_VIDEOS = 48
 
 NOTHING_HELD = "the library holds neither pictures nor words of the videos searched"
 NOTHING_FITS = "no picture and no line in them fits it better than is usual"
+NO_LINE_FITS = "no line in them fits it better than is usual"
 
 
 def ground(
@@ -56,7 +58,8 @@ def ground(
     if not searched:
         return Grounding(text, (), None, BY_SEARCH, "ranking", 0.0, NOTHING_HELD)
     among = _usual_videos(environment, searched)
-    usual = usual_cosines(environment, text, among)
+    unsearched = in_ == "words" or (in_ == "all" and not environment.has_vectors)
+    usual = None if unsearched else usual_cosines(environment, text, among)
     least_cosine = library.sentences.least_cosine()
     found: list[EvidenceRange] = []
     for video_id in searched:
@@ -66,6 +69,8 @@ def ground(
     sigmoid = library.sigmoid(environment.source.space, text)
     candidates = tuple(_moment(library, environment, each, text, sigmoid) for each in found[:most])
     best, reason = (found[0].deviation, "") if found else (0.0, NOTHING_FITS)
+    if reason and in_ == "all" and unsearched:
+        reason = f"{NO_LINE_FITS}; {NoVectors.of(library.uri)}"
     return Grounding(text, candidates, None, BY_SEARCH, basis_of(candidates), best, reason)
 
 

@@ -23,6 +23,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from kinodex.index.flags import Flag
 from kinodex.index.named_files import read_text, read_toml
+from kinodex.index.spaces.fingerprint import NO_SPACE
 from kinodex.index.spaces.model_names import DEFAULT_SPACE, PHOTO_SPACE
 from kinodex.jobs.errors import UsageError
 
@@ -50,8 +51,9 @@ class IngestConfig(BaseModel):
         str,
         Flag(
             "Embedding space: MODEL/PRETRAINED of open_clip, hf-hub:ID, local-dir:PATH, ARCH/CHECKPOINT, towers:PATH "
-            f"(exported, as another library carries them), or photo (small, comes with kinodex). {OWN} {DEFAULT_SPACE} "
-            f"where its model is in the hub's cache or the hub answers, else {PHOTO_SPACE}."
+            "(exported, as another library carries them), photo (small, comes with kinodex), or none (words without "
+            f"pictures). {OWN} {DEFAULT_SPACE} where its model is in the hub's cache or the hub answers, else "
+            f"{PHOTO_SPACE}."
         ),
     ] = Field(default="auto", min_length=1, description="embedding space; auto: the default one or photo")
     metadata: Annotated[
@@ -158,6 +160,8 @@ class IngestConfig(BaseModel):
     @property
     def towers(self) -> tuple[TowerKind, ...]:
         """Towers of the space that the library is to carry."""
+        if self.space == NO_SPACE.name:
+            return ()
         kinds: dict[TowerKind, bool] = {"text": self.text_tower, "image": self.image_tower}
         return tuple(kind for kind, is_kept in kinds.items() if is_kept)
 

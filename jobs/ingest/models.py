@@ -52,7 +52,8 @@ def _load_here(config: IngestConfig, library: Library | None) -> Iterator[Loaded
     if not config.text_tower and isinstance(space, Space):  # else it came with the export
         fetch_or_note(partial(fetch_tokenizer, config.space))
     if config.decoder == "nvdec" and space.device_type == "cpu" != config.device:
-        raise UsageError("got --decoder nvdec, and this machine has no GPU; use --decoder auto")
+        why = "this machine has no GPU" if space.fingerprint.has_vectors else "without a space nothing runs on a GPU"
+        raise UsageError(f"got --decoder nvdec, and {why}; use --decoder auto")
     cores = len(os.sched_getaffinity(0))
     workers = config.workers or min(cores, MOST_LOCAL_WORKERS)
 
@@ -89,7 +90,7 @@ def _load_on_ray(config: IngestConfig) -> Iterator[LoadedModels]:
     with connected(config.ray_address), ray_executor(name, config.device, sizes, config.decoder) as executor:
         ask = executor.ask_embedder
         fingerprint: Fingerprint = ask("fingerprint")
-        if not config.text_tower:
+        if not config.text_tower and fingerprint.has_vectors:
             fetch_or_note(partial(ask, "fetch_tokenizer"))
 
         def carry(uri: str) -> Callable[[], list[str]]:

@@ -65,8 +65,8 @@ def known_part(library: Library, live: LiveSource, state: Mapping[str, Any]) -> 
     row = replace(row, start_s=state["zero_s"] if live.is_file else 0.0)
     columns = library.metadata.of([row.video_id])[row.video_id]
     ours = equal("video_id", row.video_id)
-    digests = {name: read_digests(library.tables, name, [ours]) for name in expected_rows(library.vectors_table)}
-    numbers = library.vectors(row.video_id).frame_no
+    digests = {name: read_digests(library.tables, name, [ours]) for name in expected_rows(library.own_vectors)}
+    numbers = library.frame_times(row.video_id)[0]
     return Part(
         row=row,
         recorded_at=columns["recorded_at"],

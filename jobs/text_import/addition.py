@@ -40,7 +40,7 @@ class ImportedText:
         return ()
 
     def prepare(self) -> None:
-        if self.name == "captions":
+        if self.name == "captions" and self.library.fingerprint.has_vectors:
             _ = self.library.text_tower
         if self.replaces:
             self.library.additions.discard(self.name, self.model, *self.texts)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kinodex.index.errors import (
     ExportRefused,
     LibraryBusy,
+    NoVectors,
     SpaceError,
     SpaceMismatch,
     StorageError,
@@ -60,9 +61,11 @@ def carry_towers(library: Library, space: Fingerprint, kinds: Iterable[TowerKind
     """Export those of these towers of a space that a library does not carry, and keep them with it.
 
     With `again` also those that it carries, and those refused before. Raises LibraryBusy, SpaceMismatch if the space's
-    name stands for other weights here, a SpaceError if the model cannot be had, ModuleNotFoundError without torch or
-    onnx.
+    name stands for other weights here, NoVectors where there is no space, a SpaceError if the model cannot be had,
+    ModuleNotFoundError without torch or onnx.
     """
+    if not space.has_vectors:
+        raise NoVectors.of(library.uri, "a tower")
     began = time.monotonic()
     with library.lease(LEASE, "kinodex add text-tower"), TemporaryDirectory() as scratch:
         held = _readable_towers(library.uri, space)

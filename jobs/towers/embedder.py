@@ -13,8 +13,10 @@ from kinodex.errors import KinodexError
 from kinodex.index.errors import BadCheckpoint, StorageError, TowersDamaged, UnknownModel, WeightsMissing
 from kinodex.index.library import Library
 from kinodex.index.spaces.embedders import ImageEmbedder
+from kinodex.index.spaces.fingerprint import NO_SPACE
 from kinodex.index.spaces.load import load_image_tower
 from kinodex.index.spaces.model_names import absolute_name, exported_folder
+from kinodex.index.spaces.small_pictures import SmallPictures
 from kinodex.index.spaces.space import Space
 from kinodex.index.spaces.towers import SHIPPED
 from kinodex.index.store.carried_towers import find_tower, shipped_tower
@@ -35,8 +37,10 @@ def load_embedder(name: str, device: str = "auto", library: Library | None = Non
 
     It is the one that was exported here, else the one that `library` carries, if it makes the vectors that the library
     holds; else that of the folder that is named, or one is exported now; else torch's, where none can be had or torch
-    is quicker. Raises as `load_image_tower` does.
+    is quicker. Without a space small pictures stand in its place. Raises as `load_image_tower` does.
     """
+    if name == NO_SPACE.name:
+        return SmallPictures()
     is_exported = exported_folder(name) is not None
     on_cpu = device == "cpu" or (device == "auto" and (is_exported or not any(map(os.path.exists, GPU_DEVICES))))
     if name in SHIPPED or not on_cpu:

@@ -31,7 +31,7 @@ from kinodex.index.text import composed
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.known_answers import KnownQuestion
 from kinodex.jobs.models import ModelChoice, chosen_models
-from kinodex.jobs.open import find_filled_space, load_text_tower
+from kinodex.jobs.open import find_filled_space
 from kinodex.jobs.train.rollout import as_line
 from kinodex.jobs.train.sampling import RolloutContext, sample_rollouts
 from kinodex.jobs.train.settings import MasterSettings
@@ -84,7 +84,7 @@ def film_environments(place: str, films: Collection[str], space: str | None = No
         held[composed(Path(row.uri).name)].append(row)
     chosen = {film: _only_row(place, film, held[composed(film)]) for film in sorted(set(films))}
     find_filled_space(library, space, list(chosen.values()))
-    embed_text = load_text_tower(library, space).embed_text
+    embed_text = library.text_embedder(space)
     return {film: Environment.of(library, [row], embed_text, space=space) for film, row in chosen.items()}
 
 

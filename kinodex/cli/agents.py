@@ -44,6 +44,7 @@ def _plain(each: Variant) -> dict[str, Any]:
         "uses": each.uses,
         "needs_language": each.needs_language,
         "needs_pictures": each.needs_pictures,
+        "needs_vectors": each.needs_vectors,
         "parameters": asdict(each.parameters(HOUR_S)),
         "meanings": describe_parameters(type(each.parameters(HOUR_S))),
         "choices": list_choices(type(each.parameters(HOUR_S))),
@@ -62,14 +63,15 @@ def _show_all(chosen: tuple[Variant, ...]) -> None:
         out.print(f"[bold]{each.name}[/]", highlight=False)
         for line in (
             each.line,
-            f"models: {models}{' (language)' if each.needs_language else ''}{' (pictures)' * each.needs_pictures}; "
-            f"also reads: {', '.join(each.uses) or 'nothing'}",
+            f"models: {models}{' (language)' if each.needs_language else ''}{' (pictures)' * each.needs_pictures}"
+            f"{' (vectors)' * each.needs_vectors}; also reads: {', '.join(each.uses) or 'nothing'}",
             f"defaults: {defaults}",
         ):
             out.print(Padding(line, (0, 0, 0, 4)), highlight=False)
     out.print(
         "\nDefaults are for an hour-long video; --set NAME=VALUE changes one. Agents marked (language) need a\n"
-        "language model: --model NAME --base-url URL. Those marked (pictures) need frames, not just captions.\n"
+        "language model: --model NAME --base-url URL. Those marked (pictures) need frames, not just captions;\n"
+        "(vectors): not in a library that was made with --space none.\n"
         "`kinodex agents NAME` shows one, with its ablations.",
         highlight=False,
     )

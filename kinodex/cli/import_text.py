@@ -141,19 +141,24 @@ def _checked(texts: list[ReadResult], duration_s: float | None) -> list[ReadResu
 
 def _library(uri: str, space: str | None) -> Library:
     from kinodex.index.library import Library
+    from kinodex.index.spaces.fingerprint import NO_SPACE, Fingerprint
     from kinodex.index.spaces.load import load_text_tower
     from kinodex.jobs.default_space import default_space
     from kinodex.jobs.towers.carried import carry_or_note, log_notes
     from kinodex.pipeline.sample import IngestSettings
 
+    def fingerprint_of(name: str) -> Fingerprint:
+        return NO_SPACE if name == NO_SPACE.name else load_text_tower(name).fingerprint
+
     if Library.exists(uri):
         library = Library.open(uri)
         if space is not None and space != library.space_name:
-            library.check_space(load_text_tower(space).fingerprint)
+            library.check_space(fingerprint_of(space))
         return library
-    fingerprint = load_text_tower(space or default_space(uri)).fingerprint
+    fingerprint = fingerprint_of(space or default_space(uri))
     library = Library.create(uri, asdict(IngestSettings()), fingerprint)
-    log_notes(carry_or_note(library, fingerprint, ["text"]))
+    if fingerprint.has_vectors:
+        log_notes(carry_or_note(library, fingerprint, ["text"]))
     return library
 
 

@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from kinodex.index.conditions import quoted
 from kinodex.index.durations import counted
+from kinodex.index.errors import NoVectors
 from kinodex.index.metadata import plain
 from kinodex.index.spaces.model_names import DEFAULT_SPACE
 from kinodex.index.terminal_text import visible, visible_lines
@@ -29,7 +30,7 @@ def show_library(library: Library, limit: int | None, as_json: bool) -> None:
     from kinodex.jobs.towers.carried import tower_states
 
     videos, failures, facts = library.videos(), library.ingest_log.failures(), library.info()
-    others = [f"{space.name} ({space.digest})" for space in library.spaces()[1:]]
+    others = [f"{space.name} ({space.digest})" for space in library.spaces() if space.digest != facts.space_digest]
     towers = tower_states(library)
     if as_json:
         rows = {
@@ -51,6 +52,8 @@ def _show_facts(
     library: Library, facts: LibraryFacts, others: Sequence[str], towers: Sequence[Mapping[str, Any]], out: Console
 ) -> None:
     out.print(f"space {escape(facts.space)} ({facts.space_digest}), settings {json.dumps(dict(facts.settings))}")
+    if not library.fingerprint.has_vectors:
+        out.print(str(NoVectors.of(facts.uri, "a search by picture")), soft_wrap=True, markup=False)
     if (card := facts.space_card) is not None:
         measured = f"first result right in {card.recall_at_1:.2f} of {card.measured_on}"
         better = f"for better results run: kinodex add vectors {quote(facts.uri)} --space {DEFAULT_SPACE}"

@@ -21,6 +21,7 @@ def use_space(
     The old vectors stay, as an added space, until `kinodex remove added LIBRARY vectors OLD`.
     """
     from kinodex.index.change_space import use_space as change_space
+    from kinodex.index.spaces.fingerprint import NO_SPACE
 
     changed = change_space(open_library(library), space, on_step=tell_step)
     if json:
@@ -28,7 +29,7 @@ def use_space(
         return
     out = console()
     out.print(f"the space of {library} is {changed.space}; before it was {changed.before}", markup=False)
-    if changed.before_digest != changed.space_digest:
+    if changed.before_digest not in (changed.space_digest, NO_SPACE.digest):
         command = f"kinodex remove added {library} vectors {changed.before_digest}"
         out.print(f"its old vectors are kept; `{command}` removes them", markup=False)
     if changed.note:

@@ -12,6 +12,7 @@ import numpy as np
 from kinodex.doctor.check_result import CheckResult
 from kinodex.doctor.endpoint import CHAT, IMAGES
 from kinodex.errors import KinodexError
+from kinodex.index.errors import NoVectors, vectors_command
 from kinodex.index.library import Library
 from kinodex.index.spaces.model_names import DEFAULT_SPACE, PHOTO_SPACE
 from kinodex.jobs.open import load_image_tower, load_text_tower
@@ -57,6 +58,11 @@ def _index(found: Mapping[str, CheckResult]) -> CheckResult:
 
 def _search(library: Library, name: str, index: CheckResult) -> CheckResult:
     """Search a library once, by words or by a picture."""
+    if not library.fingerprint.has_vectors:
+        missing = NoVectors.of(library.uri, "a search by picture")
+        if name == WORDS:
+            return of_tasks(name, "ok", f"in the words of {library.uri}; {missing}")
+        return of_tasks(name, "missing", str(missing), vectors_command(library.uri))
     try:
         if name == WORDS:
             vector = load_text_tower(library, None).embed_text(["a dog"])[0]

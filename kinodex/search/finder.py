@@ -88,8 +88,9 @@ class Finder:
         return find_space(self.library, self.space)
 
     def load(self) -> None:
-        """Load the tower of texts now, so that no search waits for it; raises SpaceError if it cannot be had."""
-        _ = self._text_tower
+        """Load the tower of texts, if there is one, so that no search waits for it; raises SpaceError as it comes."""
+        if self._searched.has_vectors:
+            _ = self._text_tower
 
     def embed(self, words: str = "", picture: Picture | None = None) -> Floats:
         """Return the unit vector `[dim]` of words, of a picture, or of both, which count a half each."""
@@ -101,6 +102,10 @@ class Finder:
         both = seen + self._embed_words(words)
         vector: Floats = (both / np.linalg.norm(both)).astype(np.float32)
         return vector
+
+    def _query(self, words: str, picture: Picture | None = None) -> Floats | None:
+        """Return the vector of a query; None for words in a library without a space, where lines alone are found."""
+        return None if picture is None and not self._searched.has_vectors else self.embed(words, picture)
 
     def embed_texts(self, texts: Sequence[str]) -> Floats:
         """Return the unit vectors `[n, dim]` of texts; the tower embeds those that are not kept together."""
@@ -137,13 +142,13 @@ class Finder:
                 meaning = self._meaning_of(words)
                 return search.words(words, *limits, meaning and meaning.every())
             case "captions":  # they have vectors only in the library's own space
-                return search.captions(words, self.embed(words) if self._in_own_space else None, *limits)
+                return search.captions(words, self._query(words) if self._in_own_space else None, *limits)
             case "chapters":
                 return search.chapters(words, scope, request.k)
             case "detections":
                 return search.detections(words, request.min_score, *limits)
             case "all":
-                vector, meaning = self.embed(words, picture), self._meaning_of(words)
+                vector, meaning = self._query(words, picture), self._meaning_of(words)
                 wider, clip = (scope, AHEAD * request.k, request.min_gap_s), self._clip_query_or_note(words, picture)
                 found = search.by_each(words, vector, *wider, self.space, meaning, clip)
                 return suppress_neighbours(fuse(*found, query=words), request.min_gap_s)[: request.k]
@@ -242,16 +247,16 @@ class Finder:
         return self.vectors.embedded(self._embedder, b"%d %b" % (pixels.shape[1], pixels.tobytes()), embed)
 
     @cached_property
-    def _digest(self) -> str:
-        return self.fingerprint.digest
+    def _searched(self) -> Fingerprint:
+        return self.fingerprint
 
     @cached_property
     def _embedder(self) -> str:
-        return embedder_key(self.library.uri, self._digest)
+        return embedder_key(self.library.uri, self._searched.digest)
 
     @cached_property
     def _in_own_space(self) -> bool:
-        return self._digest == self.library.fingerprint.digest
+        return self._searched.digest == self.library.fingerprint.digest
 
     @cached_property
     def _text_tower(self) -> TextEmbedder:

@@ -156,8 +156,10 @@ def _examples(api: ViewerApi, worker: ThreadPoolExecutor) -> Handler:
     async def respond(request: Request) -> Response:
         number = request.path_params["library"]
         stamp = api.stamp(number)  # here: the caches of a library belong to this thread
+        if (load := api.text_tower(number)) is None:
+            return json_response([])
         try:
-            await asyncio.shield(asyncio.wrap_future(api.text_tower(number)))
+            await asyncio.shield(asyncio.wrap_future(load))
         except SpaceError:
             return json_response([])
         return await answering(lambda _: json_response(api.examples(number, stamp)), worker)(request)
@@ -171,7 +173,8 @@ def _ground(api: ViewerApi) -> Handler:
 
     async def tower(request: Request) -> None:
         read_request(Ground, request.query_params.multi_items())
-        await asyncio.shield(asyncio.wrap_future(api.text_tower(request.path_params["library"])))
+        if (load := api.text_tower(request.path_params["library"])) is not None:
+            await asyncio.shield(asyncio.wrap_future(load))
 
     def ground(request: Request) -> Response:
         asked = read_request(Ground, request.query_params.multi_items())

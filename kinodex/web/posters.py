@@ -11,7 +11,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import StoredFrame, VideoRow
 from kinodex.jobs.library import shrunk_jpeg
 from kinodex.server.responses import NotGiven, numbered
-from kinodex.web.telling_frames import candidates, first_telling
+from kinodex.web.telling_frames import candidates, evenly, first_telling
 
 POSTER_SIDE_PX, POSTER_QUALITY = 480, 80
 KEPT_BYTES = 48 << 20
@@ -73,7 +73,11 @@ class Posters:
 def telling_frame(library: Library, row: VideoRow) -> StoredFrame:
     if not row.frames:
         raise NoPoster(f"got {row.title}, which has only text and no frames")
-    frame = first_telling(library.frames(row.video_id, candidates(library.vectors(row.video_id))))
+    if library.fingerprint.has_vectors:
+        numbers = candidates(library.vectors(row.video_id))
+    else:
+        numbers = evenly(library.frame_times(row.video_id)[0])
+    frame = first_telling(library.frames(row.video_id, numbers))
     if frame is None:
         raise NoPoster(f"got {row.title}, of which no picture can be read; ingest it again")
     return frame

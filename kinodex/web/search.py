@@ -77,7 +77,7 @@ class LibrarySearch:
 
 def needs_vector(library: Library, request: Find, space: Fingerprint) -> bool:
     """Return True if a search embeds the words of its request."""
-    if request.like is not None or not request.query.strip():
+    if not space.has_vectors or request.like is not None or not request.query.strip():
         return False
     in_own = space.digest == library.fingerprint.digest
     return request.in_ in (ALL, "frames") or (request.in_ == "captions" and in_own)

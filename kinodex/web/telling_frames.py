@@ -3,7 +3,8 @@
 The vectors of a video's frames are grouped by spherical k-means (Dhillon and Modha 2001, "Concept decompositions for
 large sparse text data", section 3), and the frame nearest to the mean of each group stands for it, that of the
 largest group first. The first of them that is neither dark, nor blank, nor a card of text on plain ground is the
-most telling; where all are, it is the one with the most shades.
+most telling; where all are, it is the one with the most shades. In a library without a space frames at even distances
+stand for a video.
 """
 
 from __future__ import annotations
@@ -36,6 +37,13 @@ def first_telling(frames: Sequence[StoredFrame]) -> StoredFrame | None:
     readable = [frame for frame in frames if frame.frame_no in shades]
     telling = (frame for frame in readable if is_telling(shades[frame.frame_no]))
     return next(telling, None) or max(readable, key=lambda frame: variety(shades[frame.frame_no]), default=None)
+
+
+def evenly(frame_nos: NDArray[np.int32]) -> list[int]:
+    """List the numbers of up to `CANDIDATES` frames at even distances, those nearest to the middle first."""
+    at = np.linspace(0, len(frame_nos) - 1, min(len(frame_nos), CANDIDATES) + 2)[1:-1].round().astype(int)
+    inwards = sorted(dict.fromkeys(at.tolist()), key=lambda each: abs(each - (len(frame_nos) - 1) / 2))
+    return [int(frame_nos[each]) for each in inwards]
 
 
 def candidates(stored: FrameVectors) -> list[int]:

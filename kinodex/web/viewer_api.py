@@ -196,7 +196,9 @@ class ViewerApi:
     def load_towers(self) -> None:
         """Begin to load the text towers in a thread; an error of one is that of the first search that needs it."""
         for library in self.inputs.libraries:
-            self._towers.begin(library.uri, library.space(self._space))
+            space = library.space(self._space)
+            if space.has_vectors:
+                self._towers.begin(library.uri, space)
 
     def tower_of(self, number: int, request: Find) -> Future[TextEmbedder] | None:
         """Return the text tower that a search needs, loaded or being loaded; None if it needs none."""
@@ -217,10 +219,11 @@ class ViewerApi:
         """Ranges of a library in which something happens: see `grounding_view`; raises as a search does."""
         return self._search_of(number).ground(request)
 
-    def text_tower(self, number: int) -> Future[TextEmbedder]:
-        """Return the text tower of the space that is searched, loaded or being loaded."""
+    def text_tower(self, number: int) -> Future[TextEmbedder] | None:
+        """Return the text tower of the space that is searched, loaded or being loaded; None where there is no space."""
         library = self._library(number)
-        return self._towers.begin(library.uri, library.space(self._space))
+        space = library.space(self._space)
+        return self._towers.begin(library.uri, space) if space.has_vectors else None
 
     def examples(self, number: int, stamp: Stamp | None) -> list[str]:
         """Searches to begin with, chosen anew for another `stamp` of the library; raises SpaceError without a tower."""

@@ -108,11 +108,11 @@ def best_matching_clips(
 
     A frame matches by its picture or by a line at its time (`Environment.search`); with `anchors_from` "words" by its
     picture where no line matches. None if all were visited, or nothing is stored of the others. Where a video has no
-    frames, its words are matched.
+    frames, its words are matched, and without vectors words alone.
     """
     among = [each.video_id for each in environment.videos if each.has_pictures or environment.words(each.video_id)]
     matches = _matches(environment, text, among, anchors_from)
-    if all(np.isneginf(each).all() for each in matches.values()):
+    if environment.has_vectors and all(np.isneginf(each).all() for each in matches.values()):
         matches = _matches(environment, text, among, "frames")
 
     def match(clip: Clip) -> float:

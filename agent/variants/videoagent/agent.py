@@ -181,9 +181,11 @@ class _Rounds:
         environment = self.session.environment
         kind = self.parameters.anchors_from
         matches = np.maximum(*environment.matches([description], segment.video_id, (), kind))[unseen, 0]
-        if np.isneginf(matches).all():  # no words there match
+        best = unseen[len(unseen) // 2]
+        if np.isneginf(matches).all() and environment.has_vectors:  # no words there match
             matches = environment.cosines(description, segment.video_id)[unseen]
-        best = unseen[int(np.argmax(matches))]
+        if not np.isneginf(matches).all():
+            best = unseen[int(np.argmax(matches))]
         return [(segment.video_id, float(environment.times(segment.video_id)[best]))]
 
     def _segments(self) -> list[Segment]:

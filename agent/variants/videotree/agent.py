@@ -204,6 +204,7 @@ VIDEOTREE = Variant(
     lambda longest_s: VideoTreeParameters(),
     roles=("policy", "captioner"),
     needs_language=True,
+    needs_vectors=True,
     ablations={"no adaptive breadth": {"max_breadth": 8}, "no depth": {"depth": 1}},
     plain="Puts pictures from all over the video into words, more of them where they matter.",
     words={

@@ -68,7 +68,8 @@ def _search_with(name: str, bench: Bench, case: Case) -> Result:
     if name == "words":
         hits = search.words(text, *limits, bench.library.sentences.meaning(text))
     elif name == "captions":
-        hits = search.captions(text, bench.environment.embed_text(text) if bench.space is None else None, *limits)
+        in_own = bench.space is None and bench.environment.has_vectors
+        hits = search.captions(text, bench.environment.embed_text(text) if in_own else None, *limits)
     else:
         vector = query_vector(case.query, bench.environment.embed_text, bench.embed_picture)
         if name == "frames" or not text:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.index.errors import SpaceError
+from kinodex.index.errors import NoVectors, SpaceError
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.items import MomentQuery, SearchItem
@@ -53,7 +53,7 @@ def open_pictures(
         return Pictures(alone=alone)
     try:
         tower = load_image_tower(library, space)
-    except SpaceError as error:
+    except (SpaceError, NoVectors) as error:
         reason = f"skipped for its picture, which cannot be embedded: {error}"
         return Pictures(alone=reason, beside_words=reason)
 

@@ -14,6 +14,7 @@ from kinodex.agent.catalogue import is_plugin
 from kinodex.agent.errors import ModelUnreachable
 from kinodex.agent.plugins import plugin_source
 from kinodex.errors import KinodexError
+from kinodex.index.errors import NoVectors
 from kinodex.index.library import Library
 from kinodex.jobs.batch import Batch, Limits, in_turn
 from kinodex.jobs.errors import UsageError, check_packages
@@ -21,7 +22,7 @@ from kinodex.jobs.eval.benchmarks import read_moment_benchmark
 from kinodex.jobs.eval.items import MomentBenchmark
 from kinodex.jobs.eval.moments.cases import Case, Cases, make_cases
 from kinodex.jobs.eval.moments.contenders import AGENT, Bench, Solve, check_contenders, solver
-from kinodex.jobs.eval.moments.query_pictures import open_pictures
+from kinodex.jobs.eval.moments.query_pictures import READ_PICTURES, open_pictures
 from kinodex.jobs.eval.moments.results import Result, ResultFile
 from kinodex.jobs.eval.solve import ENDS_A_RUN
 from kinodex.jobs.eval.video_names import check_own, match_names
@@ -89,6 +90,8 @@ def run_moments(
     pictures, videos = open_pictures(library, request.space, names, searches), library.videos()
     cases = make_cases(searches, videos, request.limit, pictures)
     environment = open_environment(library, space=request.space)
+    if not environment.has_vectors and (comparing := [name for name in names if name in READ_PICTURES]):
+        raise NoVectors.of(library.uri, f"the contender {comparing[0]}")
     if any(name.startswith(AGENT) for name in names):
         announce(request.choice)
     limits = request.most, request.min_gap_s, request.space
@@ -114,7 +117,8 @@ def run_cases(
     until then are kept.
     """
     todo = [(name, case) for name in names for case in cases.cases]
-    if texts := [case.query.text for case in cases.cases if case.query.text]:
+    texts = [case.query.text for case in cases.cases if case.query.text]
+    if texts and bench.environment.has_vectors:
         bench.environment.source.embed_texts(texts)
     solvers = {name: solver(name, bench) for name in names}
     made_with = agent_settings(names, bench)

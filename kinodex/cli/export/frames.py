@@ -63,7 +63,7 @@ def _times(library: Library, row: VideoRow, from_s: float | None, to_s: float | 
         raise UsageError(f"got --every {every_s:g}; give more than 0 seconds")
     import numpy as np
 
-    stored_s = library.vectors(row.video_id).time_s
+    _, stored_s = library.frame_times(row.video_id)
     if every_s <= np.diff(stored_s).min(initial=np.inf):  # an interval this short meets every frame
         return [start_s, *(time_s for time_s in stored_s.tolist() if start_s < time_s < end_s)]
     # arange may include the end, which is outside

@@ -22,7 +22,7 @@ from kinodex.web.inputs import classify_inputs
 from kinodex.web.one_file import one_file
 from kinodex.web.page import EXPORT, IMPORT, STATIC, as_json, bundle, bundled
 from kinodex.web.posters import POSTER_SIDE_PX, NoPoster, Posters, telling_frame
-from kinodex.web.telling_frames import candidates, groups, is_telling, variety
+from kinodex.web.telling_frames import candidates, evenly, groups, is_telling, variety
 from kinodex.web.trace_view import shown_frames, trace_view
 from kinodex.web.viewer_api import ViewerApi
 from tests.bench.search import made_fingerprint
@@ -111,6 +111,8 @@ def test_the_largest_group_comes_first_and_its_middle_before_its_edge() -> None:
     vectors = np.tile(np.eye(DIM)[0], (9, 1)).astype("float16")
     assert 0 not in candidates(FrameVectors(np.arange(9, dtype=np.int32), np.arange(9.0), vectors))
     assert candidates(FrameVectors(np.arange(1, dtype=np.int32), np.arange(1.0), vectors[:1])) == [0]
+    assert [len(evenly(np.arange(count, dtype=np.int32))) for count in (1, 2, 90)] == [1, 2, 8]
+    assert evenly(np.arange(90, dtype=np.int32))[:3] == [40, 49, 30]
     random = np.random.default_rng(1)
     scenes = np.repeat(np.eye(DIM)[:3], (4, 9, 2), axis=0) + 0.1 * random.standard_normal((15, DIM))
     scenes = (scenes / np.linalg.norm(scenes, axis=1, keepdims=True)).astype(np.float32)

@@ -77,7 +77,7 @@ def match_frames(environment: Environment, texts: Sequence[str], frames: Sequenc
     found = np.zeros((len(frames), len(texts)))
     for video_id in {frame.video_id for frame in frames}:
         here = [at for at, frame in enumerate(frames) if frame.video_id == video_id]
-        stored = environment.vectors(video_id).frame_no
+        stored = environment.frame_times(video_id).frame_no
         rows = np.searchsorted(stored, [frames[at].frame_no for at in here])
         found[here] = environment.deviations(texts, video_id)[rows]
     return found

@@ -138,9 +138,9 @@ def run(
         tally = Tally({each.name: len(items) for each in plan.contenders}, Counter(each.contender for each in kept))
         with show(tally) as on_result:
             if not tally.complete:  # a solver would load models for nothing
-                run_now(
-                    _solve_all(plan, items, solver, _RunState(options, out, done, failed, append, on_result, tally))
-                )
+                asking = frozenset(each.name for each in plan.contenders if each.find_variant().roles)
+                state = _RunState(options, out, done, failed, asking, append, on_result, tally)
+                run_now(_solve_all(plan, items, solver, state))
     _write_submissions(plan, items, list(done.values()), out)
 
 
@@ -156,13 +156,15 @@ def is_asked_again(result: ItemResult, retry_errors: bool = False) -> bool:
 class _RunState:
     """The destinations of results: into `done`, into the file, and to the progress display.
 
-    `failed` are items to which the endpoint gave no reply in an earlier run.
+    `failed` are items to which the endpoint gave no reply in an earlier run, `asking` the names of the contenders that
+    ask the models of the run: those of others say nothing of an endpoint.
     """
 
     options: RunOptions
     out: Path
     done: dict[Key, ItemResult]
     failed: set[Key]
+    asking: frozenset[str]
     append: OnResult
     on_result: OnResult
     tally: Tally
@@ -175,7 +177,7 @@ class _RunState:
         for each in self.done.values():
             if not each.error:
                 self.batch.purse.learn(each.contender, each.ledger.cost)
-            if (each.error or each.ledger.calls) and not each.unreachable:
+            if each.contender in self.asking and (each.error or each.ledger.calls) and not each.unreachable:
                 self.batch.heard()
 
     def keep(self, job: Job, solved: SolvedItem) -> None:
@@ -189,7 +191,9 @@ class _RunState:
         self.batch.spend(job, result.ledger.cost, is_typical=not result.error)
         if result.unreachable:
             self.batch.unheard(result.item_id, result.error)
-        elif result.error or result.ledger.calls > result.ledger.cached_calls:  # else nothing was sent
+        elif result.contender in self.asking and (
+            result.error or result.ledger.calls > result.ledger.cached_calls  # else nothing was sent
+        ):
             self.batch.heard()
         if one_too_many := self._one_too_many(result):
             self.batch.stop(one_too_many)

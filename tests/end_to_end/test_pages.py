@@ -120,8 +120,8 @@ def test_the_whole_way_goes_by_keyboard(opened, site) -> None:
     page.wait_for_selector(".one-box")
     page.keyboard.press("/")
     page.keyboard.type("Is there a boat?")
-    go_by_tab(page, ".one-box button[title*='answer']")
-    page.wait_for_url(re.compile(r"#/ask/0/q\d+"))
+    go_by_tab(page, ".one-box button[title*='language model']")
+    page.wait_for_url(re.compile(r"#/ask/0$"))
     page.goto("about:blank")
 
 

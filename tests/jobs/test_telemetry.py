@@ -117,7 +117,7 @@ def test_a_run_is_one_trace_by_the_genai_conventions(sent: Sent) -> None:
     assert collector.resources[0]["service.name"] == "kinodex"
     about = values(root.attributes)
     assert (about["gen_ai.operation.name"], about["gen_ai.agent.name"]) == ("invoke_agent", "eea")
-    assert about["kinodex.status"] in ("answered", "budget_exhausted")
+    assert about["kinodex.status"] in ("answered", "evidence_only", "budget_exhausted")
     message = json.loads(about["gen_ai.input.messages"])[0]
     assert (message["role"], message["parts"][0]["content"]) == ("user", "What is the code word? My key is ***")
     assert all(each.startswith(f"{library}/") for each in about["kinodex.evidence"])

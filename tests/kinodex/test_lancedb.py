@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,9 +17,11 @@ from PIL import Image
 import kinodex
 from kinodex.index.errors import NotALibrary, WeightsMissing
 from kinodex.index.library import Library
+from kinodex.index.spaces.tower_cache import cached_place
 from kinodex.requests import Find
 from kinodex.search.finder import Finder
 from tests.support.late import late
+from tests.world.drawn_space import FOLDER, drawn_fingerprint
 
 lancedb, tables = late("lancedb"), late("kinodex.lancedb")
 WORDS = "a red boat"
@@ -95,6 +98,7 @@ def test_captions_by_words_and_vectors_reranked_by_lancedb(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_plain_lancedb_needs_no_more_than_the_import(library: Path) -> None:
     """A process that knows of the library its place alone; the table names its model by digest, without a path."""
+    shutil.copytree(FOLDER, cached_place(drawn_fingerprint().digest, "text"), dirs_exist_ok=True)
     script = f"""
 import lancedb, kinodex.lancedb
 database = lancedb.connect({str(library)!r})

@@ -102,7 +102,7 @@ def test_pictures_are_searched_in_the_chosen_space_and_captions_by_their_words(t
         assert api.library(0)["searched"] == space.name
     for kind in ("captions", "all"):
         assert SEEN in [each["text"] for each in hits_of(api.search(0, Find(query=SEEN, in_=kind)))]
-    none: dict[str, Any] = {"count": 0, "noise": None, "basis": "ranking", "claim": "nothing was found", "groups": []}
+    none: dict[str, Any] = {"count": 0, "basis": "ranking", "claim": "nothing was found", "groups": []}
     none["notes"] = ()
     assert api.search(0, Find(query="zebra", in_="captions")) == none
     lacking = library_of_titles(tmp_path / "lacking", 1)

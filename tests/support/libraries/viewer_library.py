@@ -44,7 +44,7 @@ from tests.support.libraries.random_library import add_stage, plain_row
 from tests.support.loopback import serve_in_thread
 from tests.support.scenes.chapters import add_chapters
 from tests.support.screen_text.lines import Line, add_screen_text
-from tests.world.drawn_space import DRAWN
+from tests.world.drawn_space import DRAWN, put_towers
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -71,6 +71,7 @@ def make_shown(folder: Path) -> Shown:
     """One video, and two traces of the same question: one with a tree of several rounds, one with a budget of two."""
     space = load_text_tower(DRAWN)
     library = Library.create(str(folder / "library"), {"fps": 1.0}, space.fingerprint)
+    put_towers(folder / "library")
     video_id = hashlib.sha256(b"viewer").hexdigest()[:32]
     assert library.writer.complete([_add_film(library, space, video_id, f"film {EVIL}", SAID)]) == ()
     library.ingest_log.add_failures([FailureRow("bad.mp4", "probe", "Broken", EVIL, 1, datetime.now(UTC))])

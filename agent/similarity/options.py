@@ -15,8 +15,8 @@ from kinodex.agent.similarity.words import shares, stated_option
 from kinodex.agent.videos.environment import Environment
 from kinodex.agent.videos.scale import FLAT, SAME_DISTANCE_SHARE, Floats
 
-BEST_FRAMES = 3
-"""The number of frames that speak for an option: its best ones."""
+BEST_FRAMES = BEST_LINES = 3
+"""The number of frames, and of lines by their meaning, that speak for an option: its best ones."""
 USUAL_SHARE = 0.5
 """The share of an option's median cosine over the video that is taken from it.
 
@@ -54,7 +54,7 @@ def choose_option(
         return Choice(option, (len(frames) + at + 1,), differs=True, is_clear=True)
     if frames and environment.has_vectors:
         return _by_frames(environment, question, frames)
-    said = _by_words(question, notes, len(frames)) if notes else None
+    said = _by_words(environment, question, notes, len(frames)) if notes else None
     if frames and (said is None or not said.differs):
         return _by_frames(environment, question, frames)
     return said
@@ -71,10 +71,15 @@ def _by_frames(environment: Environment, question: Question, frames: Sequence[Sh
     return Choice(best, tuple(evidence), differs=lead >= MIN_LEAD, is_clear=bool(stands_out and lead >= CLEAR_LEAD))
 
 
-def _by_words(question: Question, notes: Sequence[Note], before: int) -> Choice:
+def _by_words(environment: Environment, question: Question, notes: Sequence[Note], before: int) -> Choice:
     """Choose an option by notes, whose places count those `before` them."""
     fits = shares(statements(question), notes)
-    best, lead = _best(fits.mean(axis=0))
+    scores = fits.mean(axis=0)
+    meanings = meanings_of_notes(environment, question.options, notes)
+    if meanings is not None:
+        scores = scores + np.sort(meanings, axis=0)[::-1][:BEST_LINES].mean(axis=0)
+        fits = fits + meanings
+    best, lead = _best(scores)
     ranked = np.argsort(-fits[:, best], kind="stable")[:MOST_EVIDENCE]
     evidence = sorted(before + int(at) + 1 for at in ranked if fits[at, best] > 0)
     return Choice(best, tuple(evidence), differs=bool(evidence) and lead > 0, is_clear=False)
@@ -83,6 +88,24 @@ def _by_words(question: Question, notes: Sequence[Note], before: int) -> Choice:
 def _best(scores: Floats) -> tuple[int, float]:
     best = int(np.argmax(scores))
     return best, float(scores[best] - np.delete(scores, best).max())
+
+
+def meanings_of_notes(environment: Environment, texts: Sequence[str], notes: Sequence[Note]) -> Floats | None:
+    """Return the cosine [n, t] of each note and each text; None unless the library has vectors of all these lines."""
+    videos = list(dict.fromkeys(note.video_id for note in notes))
+    places = {
+        (line.video_id, line.start_s, line.text): (video_id, at)
+        for video_id in videos
+        for at, line in enumerate(environment.source.lines(video_id))
+    }
+    found = np.full((len(notes), len(texts)), np.nan)
+    for column, text in enumerate(texts):
+        cosines = {video_id: environment.source.line_cosines(text, video_id) for video_id in videos}
+        for row, note in enumerate(notes):
+            video_id, at = places.get((note.video_id, note.start_s, note.text), ("", 0))
+            if (known := cosines.get(video_id)) is not None:
+                found[row, column] = known[at]
+    return None if np.isnan(found).any() else found
 
 
 def fits_of_frames(environment: Environment, texts: Sequence[str], frames: Sequence[ShownFrame]) -> Floats:

@@ -4,7 +4,7 @@ Options, from the first word that begins with two dashes on, are for `ground`, `
 
 A measurement is the lines of a shell, run in an empty folder, and what they print is kept beside them. Those that need
 the small real models of ../shared/MODELS.md find them in $PHOTO, $SPEECH, $SENTENCES, $LANGUAGE, the space of the drawn
-films in $DRAWN, real clips in $CLIPS and published captions in $BENCHMARKS. What takes hours goes on with what is in
+films in $DRAWN, real clips in $CLIPS, questions about them in $QUESTIONS and published captions in $BENCHMARKS. What takes hours goes on with what is in
 $KEPT.
 """
 
@@ -117,16 +117,24 @@ MEASUREMENTS = {
         kinodex add screen_text library
         print python -m tests.bench.screen_text library films
     """,
-    "agents-sketch": """
-        python -m tests.world.sample films --hours 4 --seed 21 --form independent
-        kinodex ingest films --library library --space "$DRAWN"
-        print kinodex eval "$ROOT/tests/world/benchmark.py" library --annotations films/questions.jsonl --limit 200 \\
-            --seed 21 --out run --ablations --agent eea --agent vca
+    "similarity": """
+        kinodex ingest "$CLIPS" --library clips --space photo
+        print kinodex eval own clips --annotations "$QUESTIONS" --seed 1 --out run --agent uniform --agent kino \\
+            --agent eea --agent vca
+        print python -m tests.bench.other_pictures clips "$QUESTIONS"
     """,
-    "agents-captions": """
-        kinodex import captions "$BENCHMARKS/egoschema/lavila_subset.json" library --model lavila --space "$DRAWN"
+    "similarity-egoschema": """
+        kinodex import captions "$BENCHMARKS/egoschema/lavila_subset.json" library --model lavila --space photo
         print kinodex eval egoschema library --annotations "$BENCHMARKS/egoschema/subset_anno.json" --seed 1 \\
-            --out run --agent videotree --agent videoagent
+            --out run --agent uniform:frames=180 --agent uniform
+    """,
+    "similarity-nextqa": """
+        kinodex import captions "$BENCHMARKS/nextqa/nextqa_allcaps_1fps.zip" library --model captions --space photo
+        print kinodex eval nextqa library --annotations "$BENCHMARKS/nextqa/val.csv" --seed 1 \\
+            --out words --agent uniform:frames=180
+        kinodex add sentences library --model "$SENTENCES"
+        print kinodex eval nextqa library --annotations "$BENCHMARKS/nextqa/val.csv" --seed 1 \\
+            --out meaning --agent uniform:frames=180
     """,
     "drawn-space": """
         print python -m tests.sketch.score_story
@@ -253,6 +261,7 @@ def measure(name: str, options: str = "") -> Path:
         "DRAWN": DRAWN,
         "OPTIONS": options,
         "CLIPS": str(shares / "media" / "clips"),
+        "QUESTIONS": str(shares / "photo" / "questions.jsonl"),
         "BENCHMARKS": str(shares / "benchmarks"),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),

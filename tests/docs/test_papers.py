@@ -13,7 +13,7 @@ from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.settings import with_settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
-CONTROLS = {"uniform", "blind", "random"}
+CONTROLS = {"uniform", "similarity", "blind", "random"}
 SECTION = re.compile(r"^## .*\(`(\w+)`\)$", re.MULTILINE)
 SECONDS = {"here": 3600.0, "under 5 minutes": 299.0, "over an hour": 3601.0}
 OTHER_LENGTHS = (60.0, 299.0, 301.0, 3600.0, 3601.0, 20_000.0)

@@ -4,8 +4,8 @@ Options, from the first word that begins with two dashes on, are for `ground`, `
 
 A measurement is the lines of a shell, run in an empty folder, and what they print is kept beside them. Those that need
 the small real models of ../shared/MODELS.md find them in $PHOTO, $SPEECH, $SENTENCES, $LANGUAGE, the space of the drawn
-films in $DRAWN, real clips in $CLIPS, questions about them in $QUESTIONS and published captions in $BENCHMARKS. What takes hours goes on with what is in
-$KEPT.
+films in $DRAWN, real clips in $CLIPS, questions about them in $QUESTIONS and published captions in $BENCHMARKS. What
+takes hours goes on with what is in $KEPT.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Found:
 class Desk:
     """Requests about one library, carried out in the thread that calls.
 
-    `models` are a choice to open for each question, or models that are open; None: the built-in one. `finder` replaces
+    `models` are a choice to open for each question, or models that are open; None: `similarity`. `finder` replaces
     the desk's own, `look` how a model looks at hits (as `verified` does): a server has limits of its own.
     Clients of a server, with `is_local` False, may not name an agent's file: its code would run here.
     """

@@ -3,7 +3,7 @@
 The papers search one video. Decided here for all agents that search a tree: several videos, or a whole library, are
 the children of one root. The question's queries are looked for in the index, and what they match are the anchors of
 the videos. Search begins in the video with the best anchor, the others stay candidates. The best anchor ranks, not
-the query score of a segment, which many weak anchors lower: of three hour-long sketch films the best anchor named the
+the query score of a segment, which many weak anchors lower: of three drawn films of an hour the best anchor named the
 right one for 62 questions of 100, the query score for 45. All matches are judged on one scale, that of the videos
 together: on a scale of its own, a video that is about nothing else would seem to match nowhere. Of very many videos
 the index chooses first, so that their vectors are never all read; videos that earlier answers of a conversation rest

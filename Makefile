@@ -2,6 +2,7 @@
 #   make demo   films of photographs (or FILMS=your/folder), a library, searches, questions, all offline after set-up
 #   make test   the tests, in three processes; its set-up adds what the demo does not need, torch first
 #   make quick  the tests that start no Ray, no browser, kill nothing and take a second of a core at most
+#   make failures  the tests that kill processes and break disks, stores and models' servers, which CI runs too
 #   make tools  the tests of docs, of wheels, of the measuring tools and of the films they draw, which CI runs too
 #   make third-parties  the tests before servers and language models of others, which CI runs too
 PYTHON ?= python3
@@ -17,17 +18,23 @@ unexport PYTHONDONTWRITEBYTECODE
 # Three for two cores: of two, each waited a quarter of its time.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 TOOLS  := tests/bench tests/world tests/sketch tests/docs tests/end_to_end/stand_ins tests/end_to_end/test_install.py
+FAILURES := tests/end_to_end/kills tests/end_to_end/test_faults.py tests/end_to_end/test_agent_faults.py \
+            tests/end_to_end/test_object_store.py tests/pipeline/test_sandbox.py
 
-.PHONY: demo test quick tools third-parties lint docs check clean
+.PHONY: demo test quick failures tools third-parties lint docs check clean
 
 demo: $(DECODE)
 	$(BIN)/kinodex demo $(FILMS) --out $(DEMO)
 
 test: $(READY)
-	$(PYTEST) -m "not third_party" $(TOOLS:%=--ignore=%)
+	$(PYTEST) -m "not third_party" $(TOOLS:%=--ignore=%) $(FAILURES:%=--ignore=%)
 
 quick: $(READY)
-	$(PYTEST) -m "not slow and not ray and not needs_chromium and not third_party" $(TOOLS:%=--ignore=%)
+	$(PYTEST) -m "not slow and not ray and not needs_chromium and not third_party" $(TOOLS:%=--ignore=%) $(FAILURES:%=--ignore=%)
+
+# They wait for time-outs, leases and restarts, so they take long and find what an ordinary change does not break.
+failures: $(READY)
+	$(PYTEST) -m "not third_party" $(FAILURES)
 
 # Nothing that a user runs depends on them.
 tools: $(READY)

@@ -93,8 +93,8 @@ def _best(scores: Floats) -> tuple[int, float]:
 def meanings_of_notes(environment: Environment, texts: Sequence[str], notes: Sequence[Note]) -> Floats | None:
     """Return the cosine [n, t] of each note and each text; None unless the library has vectors of all these lines."""
     videos = list(dict.fromkeys(note.video_id for note in notes))
-    places = {
-        (line.video_id, line.start_s, line.text): (video_id, at)
+    places = {  # by their times: a prompt may quote the beginning of a line alone
+        (video_id, line.source, line.start_s): at
         for video_id in videos
         for at, line in enumerate(environment.source.lines(video_id))
     }
@@ -102,8 +102,8 @@ def meanings_of_notes(environment: Environment, texts: Sequence[str], notes: Seq
     for column, text in enumerate(texts):
         cosines = {video_id: environment.source.line_cosines(text, video_id) for video_id in videos}
         for row, note in enumerate(notes):
-            video_id, at = places.get((note.video_id, note.start_s, note.text), ("", 0))
-            if (known := cosines.get(video_id)) is not None:
+            known, at = cosines[note.video_id], places.get((note.video_id, note.source, note.start_s))
+            if known is not None and at is not None:
                 found[row, column] = known[at]
     return None if np.isnan(found).any() else found
 

@@ -41,7 +41,7 @@ from kinodex.search.finder import Finder
 from tests.support.command import Kinodex
 from tests.support.house.once import made_once
 from tests.support.libraries.corpus import draw_film, ingest
-from tests.support.loopback import serve_handler
+from tests.support.loopback import address_without_server, serve_handler
 from tests.support.processes import ending_process
 from tests.support.servers import rtsp_server
 from tests.support.servers.files import serve_folder
@@ -371,10 +371,9 @@ def test_a_notice_that_nobody_took_is_told_by_the_next_process_with_the_same_id(
     path, place = tmp_path / "film.ts", str(tmp_path / "library")
     shutil.copy(streams / "film.ts", path)
     live = replace(QUICK, address=str(path))
-    with serve_handler(Receiver(0).handler) as gone:
-        pass
-    asked = StandingQueries(("a boat",), threshold=-1.0, notify=gone)
-    watch_live(CONFIG, live, place, queries=asked)
+    with address_without_server() as gone:
+        asked = StandingQueries(("a boat",), threshold=-1.0, notify=gone)
+        watch_live(CONFIG, live, place, queries=asked)
     (run,) = Library.open(place).ingest_log.runs()
     (unsent,) = run.report["unsent"]
     receiver = Receiver(0)

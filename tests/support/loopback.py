@@ -119,6 +119,14 @@ class Server:
         self._serving.__exit__(*error)
 
 
+@contextmanager
+def address_without_server() -> Iterator[str]:
+    """An address that refuses all connections: its port is held, so that no server of another test gets it."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{held.getsockname()[1]}"
+
+
 def free_port() -> int:
     """A port that nobody listened at a moment ago."""
     with socket.socket() as free:

@@ -33,14 +33,14 @@ from tests.bench.gpu import (
     table,
 )
 from tests.bench.ingest import WholeIngest, ingest_films
-from tests.world.drawn_space import DRAWN
+from tests.world.drawn_space import DRAWN, DRAWN_BY_TORCH
 
 
 @pytest.mark.slow
 def test_a_machine_is_measured_and_the_control_equals_the_reference(film: Path, bench: Bench, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     out = tmp_path / "figures"
-    run = bench(gpu.main, film, "--space", DRAWN, "--seconds", 0.1, "--no-gpu", "--out", out, "--json")
+    run = bench(gpu.main, film, "--space", DRAWN_BY_TORCH, "--seconds", 0.1, "--no-gpu", "--out", out, "--json")
     assert run.code == 0, run.err
     figures = json.loads(run.out)
     assert json.loads((out / "gpu.json").read_text()) == figures

@@ -131,10 +131,7 @@ MEASUREMENTS = {
     "similarity-nextqa": """
         kinodex import captions "$BENCHMARKS/nextqa/nextqa_allcaps_1fps.zip" library --model captions --space photo
         print kinodex eval nextqa library --annotations "$BENCHMARKS/nextqa/val.csv" --seed 1 \\
-            --out words --agent uniform:frames=180
-        kinodex add sentences library --model "$SENTENCES"
-        print kinodex eval nextqa library --annotations "$BENCHMARKS/nextqa/val.csv" --seed 1 \\
-            --out meaning --agent uniform:frames=180
+            --out run --agent uniform:frames=180 --agent uniform
     """,
     "drawn-space": """
         print python -m tests.sketch.score_story

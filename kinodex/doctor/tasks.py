@@ -86,7 +86,12 @@ def _ask(found: Mapping[str, CheckResult], library: Library | None) -> CheckResu
         return of_tasks(ASK, worse.state, said, BY_MODEL.format(place))
     if os.environ.get("OPENAI_API_KEY", "").strip():
         return of_tasks(ASK, "ok", "OPENAI_API_KEY is set: --model names a model there, which was not tried")
-    return of_tasks(ASK, "missing", "no language model was named; without one, options are chosen by similarity", BY_MODEL.format(place))
+    return of_tasks(
+        ASK,
+        "missing",
+        "no language model was named; without one, options are chosen by similarity",
+        BY_MODEL.format(place),
+    )
 
 
 def _serve(found: Mapping[str, CheckResult]) -> CheckResult:

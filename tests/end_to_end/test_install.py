@@ -124,7 +124,18 @@ def test_the_wheel_alone_searches_and_asks_in_an_empty_environment(
     found = kinodex("search", library, "an orange anchor at sea", "--json")
     assert found.returncode == 0, found.stderr
     assert json.loads(found.stdout)
-    answered = kinodex("ask", library, "What colour is the bird at sea?", "--video", "film-01", "--json")
+    answered = kinodex(
+        "ask",
+        library,
+        "What colour is the bird at sea?",
+        "--option",
+        "red",
+        "--option",
+        "black",
+        "--video",
+        "film-01",
+        "--json",
+    )
     assert (answered.returncode, json.loads(answered.stdout)["status"]) == (0, "answered"), answered.stderr
     refused = kinodex("ingest", films / "film-01.mp4", "--library", tmp_path / "new", "--space", DRAWN)
     assert "pip install 'kinodex[" in refused.stderr

@@ -83,7 +83,7 @@ endef
 # The base and a decoder, without torch: the space `photo` has towers that were exported. Not compiled: the first start
 # compiles what it imports, a tenth of it.
 $(DECODE): pyproject.toml constraints.txt
-	@echo 'setting up $(VENV) for the demo, 700 MB; this takes a minute'
+	@echo 'setting up $(VENV) for the demo, 770 MB; this takes a minute'
 	$(call install,decode,,--no-compile)
 	@touch $@
 

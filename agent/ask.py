@@ -19,7 +19,7 @@ from kinodex.agent.limits.budget import UNLIMITED, Budget
 from kinodex.agent.limits.ledger import Ledger
 from kinodex.agent.limits.stop import StopSignal
 from kinodex.agent.limits.work_clock import time_limit
-from kinodex.agent.protocol.exchange import Models, model_for
+from kinodex.agent.protocol.exchange import Models, model_for, policy_has_language
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.session import Session
 from kinodex.agent.traces.events import Acted, Event, Finished, RunStarted
@@ -69,8 +69,7 @@ async def ask(
     chosen = find_variant(agent)
     parameters = _fitting(chosen, parameters, environment)
     unpictured = [video.title for video in environment.videos if not video.has_pictures]
-    policy = model_for(models, "policy")
-    has_language = policy is None or getattr(policy, "has_language", True)
+    has_language = policy_has_language(models)
     without_vectors = "" if environment.has_vectors else environment.source.uri
     check_fit(chosen, has_language=has_language, unpictured=unpictured, without_vectors=without_vectors)
     if not environment.videos:

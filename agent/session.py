@@ -28,7 +28,7 @@ from kinodex.agent.limits.stop import StopSignal
 from kinodex.agent.limits.work_clock import time_limit
 from kinodex.agent.prompts.shortening import fit_pictures, fit_request
 from kinodex.agent.prompts.tokens import estimate_request
-from kinodex.agent.protocol.exchange import Exchange, Model, Models, model_for
+from kinodex.agent.protocol.exchange import Exchange, Model, Models, model_for, policy_has_language
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.notes import LogEntry, Note
 from kinodex.agent.protocol.question import Question
@@ -278,7 +278,7 @@ class Session:
         `over` is the budget that ended the search, `reason` what else did.
         """
         unfit: Status = "insufficient_evidence"
-        if reply.evidence and not self.question.options and not self._has_language:
+        if reply.evidence and not self.question.options and not policy_has_language(self._models):
             unfit = "evidence_only"
         self.emit(Decided(self.account.rounds, "answer" if sufficient else unfit, None, forced))
         if not sufficient:
@@ -382,12 +382,6 @@ class Session:
         """Return the trace that answers requests of a role, if one is replayed."""
         model = self._model(role)
         return model if isinstance(model, ReplayModel) else None
-
-    @property
-    def _has_language(self) -> bool:
-        """False if the policy answers from vectors alone."""
-        policy = model_for(self._models, "policy")
-        return policy is None or getattr(policy, "has_language", True)
 
     def _model(self, role: str) -> Model:
         model = model_for(self._models, role)

@@ -64,5 +64,11 @@ Models = Model | Mapping[str, Model]
 """One model for everything, or one per role; role "default" answers for roles that are not listed."""
 
 
+def policy_has_language(models: Models) -> bool:
+    """Return False if the policy answers from vectors alone."""
+    policy = model_for(models, "policy")
+    return policy is None or getattr(policy, "has_language", True)
+
+
 def model_for(models: Models, role: str) -> Model | None:
     return models.get(role) or models.get("default") if isinstance(models, Mapping) else models

@@ -16,7 +16,7 @@ from typing import Any
 from kinodex.agent.protocol.exchange import Exchange
 from kinodex.agent.protocol.frames import citation_numbers
 from kinodex.agent.protocol.question import Question
-from kinodex.agent.protocol.reply import R
+from kinodex.agent.protocol.reply import INSUFFICIENT, R
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.similarity.replies import Values, reply_to
 from kinodex.agent.videos.environment import Environment
@@ -36,7 +36,7 @@ class SimilarityModel:
 
     def reply(self, request: Request[R]) -> R:
         """Return the reply to a request."""
-        reply = request.Reply.model_validate(_cite_by_number(request, reply_to(request, self.environment)))
+        reply = request.Reply.model_validate(cite_by_number(request, reply_to(request, self.environment)))
         if reply.declines and request.declining == "never":
             reply = request.Reply.model_validate(_guess(request))
         return reply
@@ -47,7 +47,7 @@ class SimilarityModel:
         return Exchange(reply, None, raw=reply.model_dump_json(), seconds=time.perf_counter() - started)
 
 
-def _cite_by_number(request: Request[R], reply: Values) -> Values:
+def cite_by_number(request: Request[R], reply: Values) -> Values:
     """Return the reply with evidence by the numbers that frames and notes have in the request, not by their places."""
     numbers = list(chain(*citation_numbers(request.frames, getattr(request, "notes", ()))))
     if not reply.get("evidence") or not numbers:
@@ -59,6 +59,6 @@ def _guess(request: Request[Any]) -> Values:
     """Choose an option by chance where one has to be chosen and nothing was shown, the same one each time."""
     question = getattr(request, "question", None)
     if not isinstance(question, Question) or not question.options:
-        return {"action": "insufficient_evidence"}
+        return {"action": INSUFFICIENT}
     at = zlib.crc32(question.text.encode()) % len(question.options)
     return {"action": "answer", "option": question.lettered[at][0], "answer": None, "evidence": []}

@@ -13,7 +13,7 @@ from kinodex.agent.protocol.question import Question
 from kinodex.agent.similarity.statements import statements
 from kinodex.agent.similarity.words import shares, stated_option
 from kinodex.agent.videos.environment import Environment
-from kinodex.agent.videos.scale import FLAT, SAME_DISTANCE_SHARE, Floats
+from kinodex.agent.videos.scale import FLAT, Floats, middle_and_scale
 
 BEST_FRAMES = BEST_LINES = 3
 """The number of frames, and of lines by their meaning, that speak for an option: its best ones."""
@@ -112,8 +112,7 @@ def fits_of_frames(environment: Environment, texts: Sequence[str], frames: Seque
     """Return how well each frame fits each text [n, t], in robust deviations of the texts' cosines in its videos."""
     videos = _videos(frames)
     every = np.concatenate([_cosines(environment, texts, each) for each in videos])
-    usual = np.median(every, axis=0)
-    scale = SAME_DISTANCE_SHARE * float(np.median(np.abs(every - usual), axis=0).mean())
+    usual, scale = middle_and_scale(every)
     fits: Floats = (cosines_of_frames(environment, texts, frames) - USUAL_SHARE * usual) / max(scale, FLAT)
     return fits
 

@@ -107,6 +107,11 @@ def _choose_frames(request: ChooseFrames, environment: Environment) -> Values:
     choice = _chosen(request, environment)
     if choice is not None and choice.is_clear:
         return _conclude(request, environment, choice)
+    return look_between(request)
+
+
+def look_between(request: ChooseFrames) -> Values:
+    """Ask for the middles of the longest unseen stretches of the video of which least was seen."""
     video = min(request.videos, key=lambda each: sum(video_id == each.video_id for video_id, _ in request.seen))
     times_s = sorted([video.start_s, *(at_s for video_id, at_s in request.seen if video_id == video.video_id)])
     gaps_s = sorted(pairwise([*times_s, video.end_s]), key=lambda gap: gap[0] - gap[1])

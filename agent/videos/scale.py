@@ -37,10 +37,15 @@ def robust_deviations(cosines: Floats, known: Floats) -> Floats:
     The `t` queries have one scale, their mean: with a scale each, a weak match of a query that resembles few frames
     would beat a strong match of one that resembles many. All are 0 where nothing differs.
     """
-    middle = np.median(known, axis=0)
-    scale = SAME_DISTANCE_SHARE * float(np.median(np.abs(known - middle), axis=0).mean())
+    middle, scale = middle_and_scale(known)
     scale = scale if scale >= FLAT else float(known.std(axis=0).mean())
     return (cosines - middle) / scale if scale >= FLAT else np.zeros_like(cosines)
+
+
+def middle_and_scale(known: Floats) -> tuple[Floats, float]:
+    """Return the median of each query's cosines [m, t], and the mean of the queries' robust standard deviations."""
+    middle = np.median(known, axis=0)
+    return middle, SAME_DISTANCE_SHARE * float(np.median(np.abs(known - middle), axis=0).mean())
 
 
 def deviation_of_chance(chance: float) -> float:

@@ -75,7 +75,7 @@ class Steps:
         self.out.print(f"\n[bold]{self.number}. {escape(title)}[/]", soft_wrap=True)
 
     def run(self, *arguments: object, may_fail: bool = False) -> None:
-        """Print a command and run it, so that what follows is what it prints for whoever types it."""
+        """Print a command and run it: typed again, it prints the same."""
         from kinodex.cli.main import app
 
         words = [str(argument) for argument in arguments]

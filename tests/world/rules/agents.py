@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from itertools import cycle, pairwise
+from itertools import cycle
 from typing import Any
 
 from kinodex.agent.errors import NeedsLanguage
+from kinodex.agent.similarity.replies import look_between
 from kinodex.agent.variants.eea.requests import ScoreAndPropose
 from kinodex.agent.variants.kino import PlanSearch
 from kinodex.agent.variants.longvideoagent.requests import LocateClips, ReadFrames
@@ -80,11 +81,7 @@ def _choose_by_rule(request: ChooseFrames, environment: Environment) -> dict[str
     verdict = judge_frames(environment, request.question, request.frames)
     if frames_settle(verdict):
         return to_reply(request.question, verdict, [frame.time_s for frame in request.frames])
-    video = min(request.videos, key=lambda each: sum(video_id == each.video_id for video_id, _ in request.seen))
-    times_s = sorted([video.start_s, *(at_s for video_id, at_s in request.seen if video_id == video.video_id)])
-    gaps_s = sorted(pairwise([*times_s, video.end_s]), key=lambda gap: gap[0] - gap[1])
-    middles_s = [(start_s + end_s) / 2 for start_s, end_s in gaps_s[: request.count]]
-    return {"action": "look", "video": video.video_id, "times_s": middles_s}
+    return look_between(request)
 
 
 @rule.register(JudgeRelevance)

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import time
 import zlib
-from itertools import chain
 from typing import Any
 
 from kinodex.agent.protocol.exchange import Exchange
-from kinodex.agent.protocol.frames import citation_numbers
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.reply import R
 from kinodex.agent.protocol.request import Request
+from kinodex.agent.similarity.model import cite_by_number
 from kinodex.agent.videos.environment import Environment
 from tests.world.rules import agents as agents  # registers the rules of each agent's own requests
 from tests.world.rules.frames import match_frames
@@ -41,18 +40,10 @@ class RuleBasedModel:
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
         started = time.perf_counter()
-        reply = request.Reply.model_validate(_cite_by_number(request, rule(request, self.environment)))
+        reply = request.Reply.model_validate(cite_by_number(request, rule(request, self.environment)))
         if reply.declines and request.declining == "never":
             reply = request.Reply.model_validate(_choose_option(request, self.environment))
         return Exchange(reply, None, raw=reply.model_dump_json(), seconds=time.perf_counter() - started)
-
-
-def _cite_by_number(request: Request[R], reply: dict[str, Any]) -> dict[str, Any]:
-    """Return the reply with evidence by the numbers that frames and notes have in the request, not by their places."""
-    numbers = list(chain(*citation_numbers(request.frames, getattr(request, "notes", ()))))
-    if not reply.get("evidence") or not numbers:
-        return reply
-    return reply | {"evidence": [numbers[place - 1] for place in reply["evidence"]]}
 
 
 def _choose_option(request: Request[Any], environment: Environment) -> dict[str, Any]:

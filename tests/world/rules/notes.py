@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.question import Question
+from kinodex.agent.similarity.words import SMALL
 from tests.world.rules.quoted_lines import is_talk
 from tests.world.rules.statements import SOON_S, Statements, Verdict, cloze_statements
-from tests.world.rules.word_overlap import SMALL, is_general, judge_by_overlap, overlap_shares
+from tests.world.rules.word_overlap import is_general, judge_by_overlap, overlap_shares
 
 MIN_BEARING = 0.75
 """The share of the question's own words that a note must hold to bear on it."""

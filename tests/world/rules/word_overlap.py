@@ -11,26 +11,18 @@ EgoSchema's 500 questions, with all captions of the video, it answers 49 % right
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache
 
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.question import Question
+from kinodex.agent.similarity.words import stems
 from tests.world.rules.sketch_words import COLOURS, HOURS, NUMBERS, PLACES, THINGS, TITLES
 from tests.world.rules.statements import Verdict
 
 MOST_EVIDENCE = 4
-WORD_FORMS = ("ing", "ied", "ies", "ed", "es", "s")
-LEAST_STEM = 3
 
-# fmt: off
-SMALL = {
-    "a", "an", "and", "are", "at", "by", "for", "from", "has", "have", "in", "is", "it", "of", "on", "or", "over",
-    "that", "the", "there", "this", "to", "with",
-}
-# fmt: on
 
 Share = Callable[[frozenset[str], frozenset[str]], float]
 
@@ -79,19 +71,6 @@ def _rarity_weighted_share(words_of_notes: Sequence[frozenset[str]]) -> Share:
         return math.fsum(math.log(1 + len(words_of_notes) / max(1, note_counts[word])) for word in words)
 
     return lambda words, held: weight(words & held) / weight(words) if words else 0.0
-
-
-@lru_cache(maxsize=4096)
-def stems(text: str) -> frozenset[str]:
-    return frozenset(_stem(word) for word in re.findall(r"[^\W_]+", text.casefold()) if word not in SMALL)
-
-
-def _stem(word: str) -> str:
-    ending = next((each for each in WORD_FORMS if word.endswith(each) and len(word) - len(each) >= LEAST_STEM), "")
-    stem = word.removesuffix("" if word.endswith("ss") else ending)
-    if len(stem) > LEAST_STEM and stem[-1] in (stem[-2], "e"):
-        stem = stem[:-1]
-    return stem
 
 
 @cache

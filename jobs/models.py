@@ -36,7 +36,6 @@ REPLY_SETTINGS = {
     "temperature",
     "max_tokens",
     "reasoning",
-    "joint_schema",
     "context_tokens",
     "seed",
     "extra",

@@ -24,7 +24,7 @@ Assumes = Callable[[Request[Any]], object]
 def expected_usage(request: Request[Any], role: Role, reply: str = "", pictures: PictureRule = "openai") -> Usage:
     """Estimate what a request to a role takes: tokens in, those of the reply or of its example, and their price."""
     reply = reply or json.dumps(request.example())
-    messages = wire_messages(request, role.image_side_px, role.reasoning, role.detail, joint=role.joins_schemas)
+    messages = wire_messages(request, role.image_side_px, role.reasoning, role.detail)
     return role.price.usage(estimate_tokens(messages, pictures), text_tokens(reply), 0)
 
 

@@ -24,7 +24,7 @@ from kinodex.agent.models.endpoint import Endpoint, Send
 from kinodex.agent.models.reply_parser import parse_reply, parse_whole_parts, with_end
 from kinodex.agent.models.response_cache import ResponseCache, cache_key
 from kinodex.agent.models.roles import Role
-from kinodex.agent.models.schema_ladder import repair_messages, reply_schema, tool_parameters
+from kinodex.agent.models.schema_ladder import repair_messages, tool_parameters
 from kinodex.agent.models.sight import Look, Sight, which_colour
 from kinodex.agent.prompts.messages import Message, hash_pictures, join_turns, turn_messages
 from kinodex.agent.prompts.rendering import request_message
@@ -34,7 +34,6 @@ from kinodex.agent.protocol.exchange import Exchange, Usage
 from kinodex.agent.protocol.frames import Detail
 from kinodex.agent.protocol.reply import R
 from kinodex.agent.protocol.request import Request
-from kinodex.agent.replies.joint import TITLE as JOINT_NAME
 
 STORED = TypeAdapter(Completion)
 LONG_CHARACTERS = 12_000
@@ -185,16 +184,16 @@ class OpenAIModel:
         Only valid replies are stored. A stored one that is invalid, by a later prompt or schema, is replaced.
         """
         temperature = request.temperature if self.role.temperature is None else self.role.temperature
-        reasoning, joint = self.role.reasoning, self.role.joins_schemas
+        reasoning = self.role.reasoning
         wire_request = CompletionRequest(
             self._messages(request),
             request.Reply,
             temperature,
             request.form,
             request.tools,
-            reply_schema(request, reasoning=reasoning, joint=joint),
+            request.schema(reasoning=reasoning),
             request.tool_choice,
-            JOINT_NAME if joint and request.joint() else request.Reply.__name__,
+            request.Reply.__name__,
             request.frame_tokens * len(request.frames),
             request.stop,
             reply_tokens,
@@ -263,24 +262,21 @@ class OpenAIModel:
 
     def _messages(self, request: Request[R]) -> list[Message]:
         role = self.role
-        return wire_messages(request, role.image_side_px, role.reasoning, role.detail, joint=role.joins_schemas)
+        return wire_messages(request, role.image_side_px, role.reasoning, role.detail)
 
 
-def wire_messages(
-    request: Request[R], side_px: int, reasoning: bool = True, detail: Detail = "auto", *, joint: bool = False
-) -> list[Message]:
+def wire_messages(request: Request[R], side_px: int, reasoning: bool = True, detail: Detail = "auto") -> list[Message]:
     """Write a request as chat messages; after a reply that could not be used, also that reply and its problem.
 
     `side_px` is the role's limit of a frame's longest side, `reasoning` if the model is to write down its reasons,
-    `detail` is for frames where neither they nor the request say it. `joint`: the reply is asked for in the joint
-    schema of the run.
+    `detail` is for frames where neither they nor the request say it.
     """
     first = replace(request, complaint="", bad_reply="") if request.bad_reply else request
     limit = None if request.full_size else min(side_px, request.image_side_px or side_px)
-    message = request_message(first, limit, detail, reasoning=reasoning, joint=joint)
+    message = request_message(first, limit, detail, reasoning=reasoning)
     messages = [message, *turn_messages(request.turns)]
     if request.bad_reply:
-        messages += repair_messages(request, reasoning, joint)
+        messages += repair_messages(request, reasoning)
     return join_turns(messages)
 
 

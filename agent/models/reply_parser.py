@@ -50,7 +50,7 @@ def parse_json(text: str, request: Request[R]) -> R:
     fitting: list[R] = []
     if f'": {DOTS}' in text:
         raise InvalidReply(FORM_ALONE)
-    values, joint = list(json_values(text)), request.joint()
+    values = list(json_values(text))
     parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
     if not any(isinstance(part, dict) for part in parts):
         reply = request.in_words(after_thought(text))
@@ -59,14 +59,13 @@ def parse_json(text: str, request: Request[R]) -> R:
     for value in values:
         try:
             json.dumps(value, ensure_ascii=False).encode()
-            asked = value if joint is None else joint.reply(value)
-            own = filled_in(asked, blank)
+            own = filled_in(value, blank)
             reply = request.interpret(_validated(request.Reply, flat_call(own)))
             request.check(reply)
         except UnicodeEncodeError:
             problem = "it holds an escape that is half a character"
         except ValidationError as error:
-            problem = _first_misfits(error) if own == asked else FORM_ALONE
+            problem = _first_misfits(error) if own == value else FORM_ALONE
         except InvalidReply as error:
             problem = str(error)
         else:

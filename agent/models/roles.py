@@ -76,9 +76,6 @@ class Role(BaseModel):
     max_tokens: PositiveInt = 4096
     reasoning: bool = True
     """If a reply begins with its reasons, in a short field; models that think before they write do without."""
-    joint_schema: bool | None = None
-    """If all requests of a run are sent with one schema of their replies, so that a prefix cache that holds the schema
-    before the messages serves them all; None: only for OpenAI's own API."""
     context_tokens: PositiveInt | None = None
     """The tokens of a request and its reply that the model can hold; None: as the server says, when it matters."""
     seed: int | None = None
@@ -121,11 +118,6 @@ class Role(BaseModel):
         encoded = base64.b64encode(unquote(login).encode()).decode()
         key = os.environ.get(self.key_env or "", "").strip()
         return frozenset({*words, *map(unquote, words), encoded, key} - {""})
-
-    @property
-    def joins_schemas(self) -> bool:
-        """True if requests are sent with the joint schema of their run (`kinodex.agent.replies.joint`)."""
-        return self.host == urlsplit(OPENAI_URL).hostname if self.joint_schema is None else self.joint_schema
 
     @property
     def place(self) -> str:

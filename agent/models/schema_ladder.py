@@ -57,16 +57,10 @@ def schema_request(schema: Schema) -> str:
     return f"Reply with one JSON object and nothing else. It must fit this JSON schema:\n{written}"
 
 
-def reply_schema(request: Request[R], *, reasoning: bool = True, joint: bool = False) -> Schema:
-    """Return the schema that a reply is written by; with `joint` that of all requests of a run, where they have one."""
-    shared = request.joint() if joint else None
-    return request.schema(reasoning=reasoning) if shared is None else shared.schema(reasoning=reasoning)
-
-
-def repair_messages(request: Request[R], reasoning: bool = True, joint: bool = False) -> list[Message]:
+def repair_messages(request: Request[R], reasoning: bool = True) -> list[Message]:
     """Messages that show a model its own reply and its problem."""
     demand = f"That reply cannot be used: {request.complaint}\nGive the whole reply again"
     demand += REPEAT_FORMS[request.form]
     if request.form != "text":
-        demand += schema_request(reply_schema(request, reasoning=reasoning, joint=joint))
+        demand += schema_request(request.schema(reasoning=reasoning))
     return [{"role": "assistant", "content": request.bad_reply}, {"role": "user", "content": demand}]

@@ -51,17 +51,16 @@ def render(request: Request[R], *, reasoning: bool = True) -> str:
 
 
 def request_message(
-    request: Request[R], side_px: int | None, detail: Detail = "auto", *, reasoning: bool = True, joint: bool = False
+    request: Request[R], side_px: int | None, detail: Detail = "auto", *, reasoning: bool = True
 ) -> Message:
     """Return the first message of a request.
 
     It has the text before the frames, each frame after its label, and the text after.
 
-    Plain text if there are no frames. Frames are scaled down to `side_px`, unless None. `joint`: the reply is asked
-    for in the joint schema of its run, where it has one (`kinodex.agent.replies.joint`).
+    Plain text if there are no frames. Frames are scaled down to `side_px`, unless None.
     """
     detail = detail if request.detail == "auto" else request.detail
-    before, after = _texts_around_frames(request, reasoning, joint)
+    before, after = _texts_around_frames(request, reasoning)
     if not request.frames:
         return {"role": "user", "content": "\n\n".join(part for part in (before, after) if part)}
     *noted, last = log_lines(request)
@@ -70,11 +69,11 @@ def request_message(
     return {"role": "user", "content": [*parts, text_part(after)] if after else parts}
 
 
-def _texts_around_frames(request: Request[R], reasoning: bool, joint: bool = False) -> tuple[str, str]:
+def _texts_around_frames(request: Request[R], reasoning: bool) -> tuple[str, str]:
     """Return the text before the frames and the one after them, which is empty if the template does not say their
     place.
     """
-    text = _template(request.template).render(request=request, pictures=_PICTURES, reasoning=reasoning, joint=joint)
+    text = _template(request.template).render(request=request, pictures=_PICTURES, reasoning=reasoning)
     before, _, after = text.partition(_PICTURES)
     return before.strip(), after.strip()
 

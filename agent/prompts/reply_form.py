@@ -3,9 +3,6 @@
 Both are taken from the request's own schema, so that what the prompt asks for, what a server enforces and what is
 read cannot differ. The form has dots in the place of all content: an example with some is repeated by weak models,
 and a choice in it is recommended. Sent back, the form is no reply (`reply_parser.parse_json`).
-
-Where one schema serves all requests of a run (`kinodex.agent.replies.joint`), the server puts it before the messages
-with the words about each key. The prompt then says only which reply is due, and what its keys may be this time.
 """
 
 from __future__ import annotations
@@ -15,40 +12,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from kinodex.agent.protocol.request import Request
-from kinodex.agent.replies.joint import Joint
-from kinodex.agent.replies.schema import DOTS, NAMED, REASONING, Schema
+from kinodex.agent.replies.schema import DOTS, NAMED, Schema
 
 BEGINNING = "Reply with JSON only, one object with exactly these keys in this order:"
-JOINT_BEGINNING = "Reply with JSON only, as"
 FORM = "The form, with dots in the place of your own words and numbers:"
 
 
-def reply_line(request: Request[Any], reasoning: bool = True, joint: bool = False) -> str:
-    """Say in what form to reply; without `reasoning` the model is not asked to write down its thoughts.
-
-    `joint`: in the joint schema of the run, if the request has one.
-    """
-    if joint and (shared := request.joint()) is not None:
-        return _joint_line(request, shared, reasoning)
+def reply_line(request: Request[Any], reasoning: bool = True) -> str:
+    """Say in what form to reply; without `reasoning` the model is not asked to write down its thoughts."""
     schema = request.schema(reasoning=reasoning)
     return "\n".join([BEGINNING, *_keys(schema, "- "), f"{FORM} {reply_form(schema)}"])
-
-
-def _joint_line(request: Request[Any], shared: Joint, reasoning: bool) -> str:
-    """Name the keys of a reply in the joint schema, with their values where this request binds them more closely."""
-    own = request.schema(reasoning=reasoning)[NAMED]
-    joint = shared.replies[shared.name][NAMED]
-    keys = [f'"{name}"{_closer(own.get(name), each)}' for name, each in joint.items() if reasoning or name != REASONING]
-    return f"{JOINT_BEGINNING} {shared.outline(reasoning=reasoning)}, with the keys {', '.join(keys)}."
-
-
-def _closer(own: Schema | None, joint: Schema) -> str:
-    """Return the values of a key in brackets if the joint schema allows others.
-
-    A key of other requests is an empty list.
-    """
-    values = "[]" if own is None else _values(own)
-    return f" ({values})" if values and values != _values(joint) else ""
 
 
 def reply_form(schema: Schema) -> str:

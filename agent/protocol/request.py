@@ -12,7 +12,6 @@ from kinodex.agent.answer_rules import Declining
 from kinodex.agent.protocol.frames import Detail, ShownFrame, citation_numbers
 from kinodex.agent.protocol.reply import R
 from kinodex.agent.protocol.videos import VIDEO_ID_LENGTH, listed_candidates
-from kinodex.agent.replies.joint import Joint
 from kinodex.agent.replies.schema import Bounds, Schema, bound_schema, plainest, strict_schema, without_reasoning
 
 
@@ -81,13 +80,6 @@ class Request(Attempt, Generic[R]):
         """Return the JSON schema of this request's reply in strict mode, in the order in which it is to be written."""
         schema = bound_schema(strict_schema(self.Reply), self.bounds())
         return schema if reasoning else without_reasoning(schema)
-
-    def joint(self) -> Joint | None:
-        """Return the schemas of the replies to all kinds of request of a run, equal for each.
-
-        Return None where this request has its own.
-        """
-        return None
 
     def bounds(self) -> Bounds:
         """Bounds of the reply's schema by these inputs; what would change with each request, `check` refuses."""

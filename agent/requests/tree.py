@@ -28,8 +28,7 @@ from kinodex.agent.protocol.reply import (
 )
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.protocol.videos import ScoredSegment, Segment, listed_candidates
-from kinodex.agent.replies.joint import Joint
-from kinodex.agent.replies.schema import NAMED, NULL, Bounds, Schema, bound_schema, one_of, strict_schema
+from kinodex.agent.replies.schema import NAMED, NULL, Bounds, Schema, one_of
 from kinodex.agent.replies.values import Score, WholeNumber
 from kinodex.agent.requests.answer import (
     Answered,
@@ -238,9 +237,6 @@ class ScoreSegments(RunRequest[SegmentScores], InParts[SegmentScores]):
         inside = ends & {(part.video_id, part.start_s) for part in self.segments}
         return tuple(frame for frame in self.frames if (frame.video_id, frame.time_s) in inside)
 
-    def joint(self) -> Joint:
-        return search_steps("ratings", self.question)
-
     def bounds(self) -> Bounds:
         return {**super().bounds(), **_findings(self.question)}
 
@@ -301,11 +297,6 @@ class Decide(RunRequest[Decision]):
     def instead(self) -> str:
         return super().instead if self.must_answer else "choose a segment to explore, or answer"
 
-    def joint(self) -> Joint | None:
-        """None for a last word that has to choose: its own schema binds it to a letter."""
-        forced = self.must_answer and self.declining == "never"
-        return None if forced else search_steps("decision", self.question)
-
     def bounds(self) -> Bounds:
         option = letters(self.question, or_null=len(self.actions) > 1)
         bounds: dict[str, Mapping[str, object]] = {"action": one_of(self.actions), **option, "evidence": cited_frames()}
@@ -330,14 +321,6 @@ class Decide(RunRequest[Decision]):
                 each.segment.number for each in listed_candidates(self.candidates, self.scores, self.in_full)
             )
             raise InvalidReply(f"segment {number} cannot be explored; choose one of {listed}, or answer")
-
-
-def search_steps(name: str, question: Question) -> Joint:
-    """Return the replies to all requests of a search over a tree about one question: ratings, and the next step."""
-    bounded = {"queries": {"maxItems": MAX_QUERIES}, **_findings(question)}
-    ratings = bound_schema(strict_schema(ScoresAndQueries), bounded)
-    bounds = {"action": one_of(ACTIONS), **letters(question), "evidence": cited_frames()}
-    return Joint(name, {"ratings": ratings, "decision": bound_schema(strict_schema(Decision), bounds)})
 
 
 def _findings(question: Question) -> Bounds:

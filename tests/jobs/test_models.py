@@ -15,7 +15,6 @@ SETTINGS = {
     "temperature": "0.5",
     "max_tokens": "99",
     "reasoning": "false",
-    "joint_schema": "true",
     "context_tokens": "9999",
     "seed": "4",
     "extra": '{reasoning_effort = "low"}',

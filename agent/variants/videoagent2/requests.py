@@ -15,12 +15,10 @@ from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.notes import Note
-from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.reply import R, Reasoned, Reply, described, read_alone, read_as
 from kinodex.agent.protocol.videos import Video, named_video
 from kinodex.agent.replies.calls import flat_call
-from kinodex.agent.replies.joint import Joint
-from kinodex.agent.replies.schema import NULL, Bounds, Schema, bound_schema, one_of, strict_schema, without_reasoning
+from kinodex.agent.replies.schema import NULL, Bounds, Schema, one_of, without_reasoning
 from kinodex.agent.replies.values import Confidence, Seconds, WholeNumber, on_scale, says_nothing
 from kinodex.agent.requests.answer import Answered, AnswerNotes, check_answer, letters
 from kinodex.agent.requests.in_parts import InParts
@@ -133,22 +131,6 @@ class Toolbox:
     """Labels that the library's detections know, the most frequent first."""
 
 
-def bank_steps(name: str, question: Question, videos: Sequence[Video]) -> Joint:
-    """Return the replies to all requests about the bank of one question."""
-    cited = {"description": "numbers of the notes that it rests on"}
-    said = {"action": one_of(("answer", "insufficient_evidence")), **letters(question)}
-    calls = call_bounds(videos)
-    return Joint(
-        name,
-        {
-            "assessment": bound_schema(strict_schema(Assessment), {**letters(question), "evidence": cited}),
-            "plan": bound_schema(strict_schema(Plan), {"steps": {"minItems": 1}, **calls}),
-            "call": bound_schema(strict_schema(Action), calls),
-            "conclusion": bound_schema(strict_schema(AnswerBank.Reply), said),
-        },
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class BankRequest(RunRequest[R]):
     """A request about the bank: the first `bank` of the `notes` are its captions, the others came one by one.
@@ -160,10 +142,6 @@ class BankRequest(RunRequest[R]):
     summaries: tuple[Note, ...]
     notes: tuple[Note, ...]
     bank: int = 0
-    joint_name: ClassVar[str]
-
-    def joint(self) -> Joint | None:
-        return bank_steps(self.joint_name, self.question, self.videos)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,10 +152,6 @@ class AnswerBank(AnswerNotes):
     summaries: tuple[Note, ...]
     bank: int = 0
 
-    def joint(self) -> Joint | None:
-        """None where it has to choose: its own schema binds it to a letter."""
-        return None if self.declining == "never" else bank_steps("conclusion", self.question, self.videos)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Assess(BankRequest[Assessment]):
@@ -185,16 +159,11 @@ class Assess(BankRequest[Assessment]):
 
     Reply = Assessment
     template: ClassVar[str] = "videoagent2_assess"
-    joint_name: ClassVar[str] = "assessment"
     number: int
     most: int
     reasoning: bool = True
     doubt: str = ""
     """Why the answer before was not confirmed."""
-
-    def joint(self) -> Joint | None:
-        """None without `reasoning`: the joint schema would have it written down."""
-        return super().joint() if self.reasoning else None
 
     def schema(self, *, reasoning: bool = True) -> Schema:
         schema = super().schema(reasoning=reasoning)
@@ -213,7 +182,6 @@ class PlanRequest(BankRequest[Plan]):
     """A plan, and the call of its first step, after an assessment that was not sure enough."""
 
     Reply = Plan
-    joint_name: ClassVar[str] = "plan"
     doubt: str
     """What the assessment thought."""
     toolbox: Toolbox
@@ -252,7 +220,6 @@ class CallTool(BankRequest[Action]):
 
     Reply = Action
     template: ClassVar[str] = "videoagent2_call_tool"
-    joint_name: ClassVar[str] = "call"
     plan: tuple[str, ...] = ()
     step: int = 0
     """Which of the plan, from 1."""

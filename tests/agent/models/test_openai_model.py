@@ -112,28 +112,6 @@ def test_the_event_is_found_and_cited_and_the_bill_is_the_servers(kites: Environ
     assert ledger.cost == pytest.approx((2.0 * ledger.input_tokens + 8.0 * ledger.output_tokens) / 1e6)
 
 
-def test_openai_gets_one_schema_for_all_steps_of_a_search(kites: Environment) -> None:
-    """It stands before the messages there, so that another one would end every common prefix."""
-
-    def step(request: dict) -> dict | str | Behaviour:
-        name, prompt = asked(request)
-        if name != "Step":
-            return finder(request)
-        due = "ScoresAndQueries" if '"segments"' in prompt.rpartition("with the keys")[2] else "Decision"
-        request["response_format"]["json_schema"]["name"] = due
-        return {"step": finder(request)}
-
-    schemas, evidence = {}, []
-    for joint in (True, False):
-        with ChatServer(step) as server:
-            answer, _ = run(server, kites, joint_schema=joint)
-        assert (server.problems, answer.status, answer.letter) == ([], "answered", "B")
-        evidence.append(answer.evidence)
-        formats = [seen.body["response_format"]["json_schema"]["schema"] for seen in server.seen]
-        schemas[joint] = {json.dumps(each) for each in formats[1:]}  # the first discovers queries
-    assert evidence[0] == evidence[1] and len(schemas[True]) == 1 < len(schemas[False])
-
-
 def test_a_run_is_repeated_from_the_cache_without_the_server(kites: Environment, tmp_path: Path) -> None:
     with ResponseCache(tmp_path / "replies.sqlite") as cache:
         with ChatServer(finder) as server:

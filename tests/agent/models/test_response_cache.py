@@ -206,7 +206,6 @@ MATTERS: dict[str, Any] = {
     "temperature": 0.9,
     "max_tokens": 99,
     "reasoning": False,
-    "joint_schema": True,
     "context_tokens": 9999,
     "seed": 4,
     "extra": {"reasoning_effort": "low"},

@@ -32,7 +32,7 @@ from tests.support.servers.rules_sight import Eyes, Sight
 
 MODEL = "rules"
 DOCTOR = ECHO, WHICH_COLOUR, WHICH_COLOURS, SKY
-Rule = Callable[[Eyes, Asked], Any]
+Rule = Callable[[Eyes, Asked], dict | str | Behaviour]
 
 RULES: Mapping[str, Rule] = {
     "Conclusion": plain.answer,
@@ -105,10 +105,7 @@ class Rules:
             return _examined(self.sight, asked)
         if asked.tools:
             return calling(tools.seek(self.sight, asked))
-        said: dict | str = self.rule(asked)(self.sight, asked)
-        for key in reversed(asked.wrapped):
-            said = {key: said}
-        return said
+        return self.rule(asked)(self.sight, asked)
 
     def rule(self, asked: Asked) -> Rule:
         """The rule for a request; for a text without a schema by what its prompt asks for."""

@@ -21,18 +21,6 @@ _NEW = re.compile(r"Of the frames only frames? (\d+)(?: to (\d+))? (?:is|are) ne
 _ONE_VIDEO = re.compile(rf"^The video lasts [\d.]+ s, from {_TIMES}", re.MULTILINE)
 _VIDEO = re.compile(rf'^- video (\S+) \(".*"\), {_TIMES}$', re.MULTILINE)
 _SEGMENT = re.compile(rf"^- Segment (\d+)(?: of video (\S+))?: {_TIMES}{_CLOCK}([^:\n]*)", re.MULTILINE)
-_JOINT = re.compile(
-    r'^Reply with JSON only, as \{"step": \{(?:"(\w+)": \{)?\.\.\.\}+, with the keys (.*)\.$', re.MULTILINE
-)
-_JOINT_REPLIES = {
-    ("segments", "queries"): "ScoresAndQueries",
-    ("reasoning", "action", "segment", "option", "answer", "evidence"): "Decision",
-    ("reasoning", "option", "answer", "evidence", "confidence"): "Assessment",
-    ("reasoning", "steps", "action"): "Plan",
-    ("reasoning", "action"): "Action",
-    ("reasoning", "action", "option", "answer", "evidence"): "Conclusion",
-}
-"""The class of a reply by its keys."""
 _SCORE = re.compile(r", score ([\d.]+)")
 _NOTE = re.compile(
     rf"^(\d+)\. {_TIMES}(?: of video (\S+))?(?: \((?:([a-z_][^()]*?)(?:, confidence )?)?([\d.]+)?\))?: (.*)$",
@@ -83,8 +71,6 @@ class Asked:
     said: tuple[str, ...]
     frames: tuple[Frame, ...]
     tools: frozenset[str]
-    wrapped: tuple[str, ...] = ()
-    """The keys around the reply where one schema serves all requests of a run, the outermost first."""
 
     @property
     def text(self) -> str:
@@ -155,9 +141,6 @@ def read(body: dict) -> Asked:
         texts.append(text)
         frames += shown
     name, keys = asked.get("name", ""), frozenset(asked.get("schema", {}).get("properties", ()))
-    wrapped: tuple[str, ...] = ()
-    if name == "Step":
-        name, keys, wrapped = _joint(texts[0])
     return Asked(
         name,
         keys,
@@ -165,17 +148,7 @@ def read(body: dict) -> Asked:
         tuple(said),
         tuple(frames),
         callable_tools(body),
-        wrapped,
     )
-
-
-def _joint(text: str) -> tuple[str, frozenset[str], tuple[str, ...]]:
-    """The class of the reply that is due, its keys, and the keys around it, as the end of the prompt says."""
-    found = _JOINT.search(text)
-    if found is None:
-        raise ValueError(f"no line says which reply is due: {text[-300:]!r}")
-    keys = tuple(re.findall(r'"(\w+)"', re.sub(r"\([^)]*\)", "", found[2])))
-    return _JOINT_REPLIES[keys], frozenset(keys), ("step", found[1]) if found[1] else ("step",)
 
 
 def _split(parts: list[dict]) -> tuple[str, list[Frame]]:

@@ -22,7 +22,7 @@ from random import Random
 from typing import Any
 
 from kinodex.agent.models.reply_parser import parse_reply
-from kinodex.agent.models.schema_ladder import repair_messages, reply_schema, response_format, tool_parameters
+from kinodex.agent.models.schema_ladder import repair_messages, response_format, tool_parameters
 from kinodex.agent.prompts.messages import join_turns, turn_messages
 from kinodex.agent.prompts.rendering import request_message
 from kinodex.agent.prompts.tokens import picture_tokens, text_tokens
@@ -200,10 +200,7 @@ class Observer:
             return calling(seek(view))
         if not asked.reply:
             return master(view) if "<request_grounding>" in asked.text else think(view)
-        said = RULES["ToolCall" if asked.reply == "Action" else asked.reply](view)
-        for key in reversed(asked.wrapped):
-            said = {key: said}
-        return said
+        return RULES["ToolCall" if asked.reply == "Action" else asked.reply](view)
 
     def view(self, asked: Asked) -> View:
         """Take a request in."""
@@ -557,7 +554,7 @@ def _body(request: Request[Any], eyes: Eyes) -> dict[str, Any]:
     if request.tools:
         body |= tool_parameters(request.tools, request.tool_choice)
     elif request.form == "json":
-        schema = response_format("json_schema", request.Reply.__name__, reply_schema(request))
+        schema = response_format("json_schema", request.Reply.__name__, request.schema())
         body["response_format"] = schema
     return body
 

@@ -13,7 +13,7 @@ from kinodex.agent.variants.baselines.chance import CHANCE
 from kinodex.agent.variants.baselines.similarity import SIMILARITY
 from kinodex.agent.variants.baselines.uniform import UNIFORM
 from kinodex.agent.variants.eea.agent import EEA
-from kinodex.agent.variants.kino import KINO
+from kinodex.agent.variants.kino.agent import KINO
 from kinodex.agent.variants.longvideoagent.agent import LONGVIDEOAGENT
 from kinodex.agent.variants.vca.agent import VCA
 from kinodex.agent.variants.videoagent.agent import VIDEOAGENT

@@ -30,21 +30,19 @@ from kinodex.agent.prompts.shortening import fit_pictures, fit_request
 from kinodex.agent.prompts.tokens import estimate_request
 from kinodex.agent.protocol.exchange import Exchange, Model, Models, model_for, policy_has_language
 from kinodex.agent.protocol.frames import ShownFrame
-from kinodex.agent.protocol.notes import LogEntry, Note
+from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.reply import R, Reply
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.protocol.videos import ScoredSegment
 from kinodex.agent.requests.answer import (
     Answered,
-    AnswerFrames,
-    AnswerNotes,
     AnswerRequest,
     Conclusion,
     Recall,
     chosen_option,
 )
-from kinodex.agent.requests.tree import Decide, Decision, ScoreKind
+from kinodex.agent.requests.tree import Decide, Decision
 from kinodex.agent.traces.events import Decided, Event, Exchanged
 from kinodex.agent.traces.replay import ReplayModel
 from kinodex.agent.usable_replies import UsableReplies
@@ -131,47 +129,24 @@ class Session:
         """Ask requests that do not depend on each other at once; the replies are those of `ask`."""
         return await gather_all([self.ask(request) for request in requests])
 
-    async def decide(
-        self,
-        candidates: Sequence[ScoredSegment],
-        frames: tuple[ShownFrame, ...],
-        scores: ScoreKind = "fused",
-        notes: tuple[Note, ...] = (),
-        log: tuple[LogEntry, ...] | None = None,
-        *,
-        in_full: bool = False,
-    ) -> int | Answer:
-        """Ask for the number of the segment to explore next, or the answer; `scores` is the kind of scores shown.
-
-        `notes` quote what is said at the times of the frames, `log` says what was found.
+    async def decide(self, request: Decide) -> int | Answer:
+        """Ask for the number of the segment to explore next, or the answer.
 
         An answer is demanded if nothing is left to explore or the budget would not last for another round
         like this.
         """
         over = self.over()
-        request = Decide(
-            question=self.question,
-            videos=self.environment.videos,
-            candidates=tuple(candidates),
-            frames=frames,
-            scores=scores,
-            must_answer=over is not None or not any(candidate.explorable for candidate in candidates),
-            declining=self.rules.while_searching,
-            notes=notes,
-            log=log,
-            chapters=self.chapters,
-            in_full=in_full,
-        )
-        if request.must_answer:
-            return await self.conclude(request, over or "")
+        if over is not None or not any(candidate.explorable for candidate in request.candidates):
+            return await self.conclude(replace(request, must_answer=True), over or "")
+        request = replace(request, declining=self.rules.while_searching)
         decision = await self.ask_to_search(request)
         if decision is None:
             return await self.conclude(replace(request, must_answer=True), reason=NO_DECISION)
         if decision.declines and request.declining != "allowed":
-            return self._explore(_most_promising(candidates), forced=True)
+            return self._explore(_most_promising(request.candidates), forced=True)
         if decision.action == "explore" and decision.segment is not None:
             return self._explore(decision.segment, forced=False)
-        if decision.action == "answer" and (doubt := await self.doubt(decision, (*frames, *notes))):
+        if decision.action == "answer" and (doubt := await self.doubt(decision, _shown(request))):
             return await self._explore_in_doubt(request, decision, doubt)
         return self._concluded(request, decision)
 
@@ -263,8 +238,7 @@ class Session:
         *,
         forced: bool = False,
     ) -> Answer:
-        notes = request.notes if isinstance(request, Decide | AnswerFrames | AnswerNotes | Recall) else ()
-        shown: Shown = (*request.frames, *notes)
+        shown = _shown(request)
         if reply is None:
             return self._answer_without_reply(over, reason)
         sufficient = reply.action == "answer"
@@ -389,6 +363,11 @@ class Session:
             held = sorted(self._models) if isinstance(self._models, Mapping) else []
             raise BadSettings(f"no model for the role {role!r}, only for {held}; name a default one")
         return model
+
+
+def _shown(request: LastWord) -> Shown:
+    """Return the frames and notes that evidence may cite, in the order of their numbers."""
+    return (*request.frames, *getattr(request, "notes", ()))
 
 
 async def _no_doubt(reply: Answered, shown: Shown) -> str:

@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING
 from kinodex.agent.prompts.messages import Message
 from kinodex.agent.prompts.parts import frame_labels, frame_parts, text_part
 from kinodex.agent.prompts.reply_form import reply_line
-from kinodex.agent.prompts.segments import (
-    candidate_lines,
-    frame_order,
-    history_lines,
-    newness,
-    parent_score,
-    segment_line,
-)
+from kinodex.agent.prompts.segments import candidate_lines, history_lines, newness, scores_line, segment_line, time_line
 from kinodex.agent.prompts.times import beside_range
 from kinodex.agent.protocol.frames import Detail, citation_numbers
 from kinodex.agent.protocol.notes import by_kind
@@ -119,7 +112,7 @@ def _templates() -> Environment:
     templates.filters["by_kind"] = by_kind
     templates.globals["reply_line"] = reply_line
     templates.globals["clock_range"] = beside_range
-    for function in (candidate_lines, frame_order, history_lines, newness, parent_score, segment_line):
+    for function in (candidate_lines, history_lines, newness, scores_line, segment_line, time_line):
         templates.globals[function.__name__] = function
     templates.globals["note_numbers"] = lambda request: citation_numbers(request.frames, request.notes)[1]
     templates.filters["video"] = lambda video_id: video_id[:VIDEO_ID_LENGTH]

@@ -1,52 +1,29 @@
-"""Segments as the prompts of a tree search write them: range, frames at the borders, score and reason.
-
-The list of candidates grows by five or six segments a round and changes with every score, so it is the part of a
-prompt that no cache serves. Those that promise most are written in full, the others in short, and those in which
-nothing is left to see not at all.
-"""
+"""Segments as the prompts of a tree search write them: range, frames at the borders, score and reason."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from kinodex.agent.prompts.times import beside_range, seconds
 from kinodex.agent.protocol.frames import ShownFrame, citation_numbers
-from kinodex.agent.protocol.request import Request
-from kinodex.agent.protocol.videos import VIDEO_ID_LENGTH, ScoredSegment, Segment, Video, listed_candidates
-from kinodex.index.text import beginning
-
-IN_FULL = 6
-"""Candidates with clock times, frames at the borders and the reason of their score."""
-COMPARED = 3
-"""Scores of earlier rounds that a rater sees beside that of the parent."""
-REASON_CHARACTERS = 240
-"""Of a reason in a prompt: the fifteen words that are asked for have fewer."""
-CUT = " ..."
+from kinodex.agent.protocol.videos import VIDEO_ID_LENGTH, ScoredSegment, Segment, Video
 
 
-def candidate_lines(
-    candidates: Iterable[ScoredSegment],
-    frames: Sequence[ShownFrame],
-    videos: Sequence[Video],
-    scores: str,
-    in_full: bool = False,
-) -> list[str]:
-    """Return the best-scored segments that can be explored, or all, by number.
+def candidate_lines(request: Any, reasons: bool = True, in_full: int | None = None) -> list[str]:
+    """Return the segments that a request for the next step lists, by number.
 
-    `scores` are "fused", "reward" or "none".
-
-    Which are listed is said by `kinodex.agent.protocol.videos.listed_candidates`.
+    With `in_full` only so many, those with the highest scores, have their frames at the borders and their reasons.
     """
-    live = listed_candidates(candidates, scores, in_full)
-    full = {each.segment.number for each in live[: None if in_full else IN_FULL]}
+    full = {each.segment.number for each in request.listed[:in_full]}
     lines = []
-    for each in sorted(live, key=lambda each: each.segment.number):
-        score = _score(each, scores) + ", looked into before" * each.divided
+    for each in sorted(request.listed, key=lambda each: each.segment.number):
+        score = _score(each, request.scores) + ", looked into before" * each.divided
         if each.segment.number in full:
-            lines.append(f"{segment_line(each.segment, frames, videos)}{score}{_reason(each)}")
+            line = segment_line(each.segment, request.frames, request.videos)
+            lines.append(f"{line}{score}{_reason(each) if reasons else ''}")
         else:
-            lines.append(f"{_short_line(each.segment, videos)}{score}")
+            lines.append(f"{_short_line(each.segment, request.videos)}{score}")
     return lines
 
 
@@ -60,26 +37,34 @@ def segment_line(segment: Segment, frames: Sequence[ShownFrame], videos: Sequenc
     return f"{_short_line(segment, videos)}{beside_range(segment)}"
 
 
-def history_lines(
-    history: Iterable[ScoredSegment], parent: int | None, videos: Sequence[Video], in_full: bool = False
-) -> list[str]:
-    """Return the best-scored segments of earlier rounds, by number, without the parent.
-
-    With `in_full` all are given, each with its reason.
-    """
-    others = [each for each in history if each.segment.number != parent and each.explorable]
-    best = sorted(others, key=lambda each: -each.rank)[: None if in_full else COMPARED]
+def history_lines(request: Any, most: int | None = None, reasons: bool = True) -> list[str]:
+    """Return the segments of the rounds before with their scores, by number; with `most` those with the highest."""
+    best = sorted(request.history, key=lambda each: -each.rank)[:most]
     return [
-        f"{_short_line(each.segment, videos)}{_score(each, 'reward')}{_reason(each) if in_full else ''}"
+        f"{_short_line(each.segment, request.videos)}{_score(each, 'reward')}{_reason(each) if reasons else ''}"
         for each in sorted(best, key=lambda each: each.segment.number)
     ]
 
 
-def frame_order(request: Request[Any]) -> str:
-    """Say in what order the frames of a tree search stand; "" for those of other requests."""
-    if getattr(request, "must_answer", False):
-        return "in the order of time, "
-    return "in the order in which they were looked at, which is not that of time, " if hasattr(request, "log") else ""
+def scores_line(segments: Sequence[ScoredSegment], videos: Sequence[Video], scores: str) -> str:
+    """Return some segments with their scores in one line."""
+    return "; ".join(f"{_short_line(each.segment, videos)}{_score(each, scores)}" for each in segments)
+
+
+def time_line(request: Any) -> str:
+    """Return the numbers of a request's frames in the order of time; "" where they stand in it, or of several videos.
+
+    >>> from types import SimpleNamespace as N
+    >>> frames = [N(video_id="v", time_s=40.0, label=1), N(video_id="v", time_s=12.0, label=2)]
+    >>> time_line(N(frames=frames))
+    'In the order of time: frame 2 (12 s), frame 1 (40 s).'
+    """
+    numbers, _ = citation_numbers(request.frames)
+    numbered = list(zip(numbers, request.frames, strict=True))
+    ordered = sorted(numbered, key=lambda each: (each[1].video_id, each[1].time_s))
+    if ordered == numbered or len({frame.video_id for frame in request.frames}) > 1:
+        return ""
+    return f"In the order of time: {', '.join(f'frame {n} ({seconds(frame.time_s)})' for n, frame in ordered)}."
 
 
 def newness(frames: Sequence[ShownFrame], new: Sequence[ShownFrame]) -> str:
@@ -90,12 +75,6 @@ def newness(frames: Sequence[ShownFrame], new: Sequence[ShownFrame]) -> str:
     found = [number for number, frame in zip(numbers, frames, strict=True) if frame in new]
     those = f"frame {found[0]} is" if len(found) == 1 else f"frames {found[0]} to {found[-1]} are"
     return f" Of the frames only {those} new: rate by what is new, and take the others as known before."
-
-
-def parent_score(history: Iterable[ScoredSegment], parent: int | None) -> str:
-    """Return the score and the reason that the parent had when it was chosen; "" without a score."""
-    found = next((each for each in history if each.segment.number == parent), None)
-    return "" if found is None or found.score is None else f" (score {found.score:.0f}{_reason(found)})"
 
 
 def _borders(segment: Segment, frames: Sequence[ShownFrame], videos: Sequence[Video]) -> str:
@@ -128,6 +107,4 @@ def _score(each: ScoredSegment, scores: str) -> str:
 
 def _reason(each: ScoredSegment) -> str:
     text = " ".join(each.explanation.split())
-    if len(text) > REASON_CHARACTERS:
-        text = f"{beginning(text, REASON_CHARACTERS - len(CUT))}{CUT}"
     return f": {text}" if text else ""

@@ -83,7 +83,7 @@ class Reasoned(Reply):
     They are read under other names too ("thought", "explanation"), and never make a reply invalid.
     """
 
-    reasoning: str = Field(default="", description="your reasoning, in one to three short sentences")
+    reasoning: str = Field(default="", description="your reasoning, step by step")
     _read_reasoning = read_as(with_reasoning)
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from kinodex.agent.answer_rules import Declining
 from kinodex.agent.protocol.frames import Detail, ShownFrame, citation_numbers
 from kinodex.agent.protocol.reply import R
-from kinodex.agent.protocol.videos import VIDEO_ID_LENGTH, listed_candidates
+from kinodex.agent.protocol.videos import VIDEO_ID_LENGTH
 from kinodex.agent.replies.schema import Bounds, Schema, bound_schema, plainest, strict_schema, without_reasoning
 
 
@@ -88,11 +88,11 @@ class Request(Attempt, Generic[R]):
     def example(self) -> Mapping[str, Any]:
         """Return a plain reply that fits the schema and these inputs, as JSON values: what a dry run assumes."""
         inputs: dict[str, Any] = {
-            name: getattr(self, name, ()) for name in ("segments", "candidates", "notes", "clips", "moments")
+            name: getattr(self, name, ()) for name in ("segments", "listed", "notes", "clips", "moments")
         }
-        listed = listed_candidates(inputs["candidates"], getattr(self, "scores", ""))
+        segments = [*inputs["segments"], *(candidate.segment for candidate in inputs["listed"])]
         known: dict[str, Sequence[Any]] = {
-            "segment": [each.number for each in (*inputs["segments"], *(candidate.segment for candidate in listed))],
+            "segment": [each.number for each in segments],
             "cluster": range(1, len(inputs["notes"]) + 1),
             "frame": citation_numbers(self.frames)[0],
             "clips": [each.number for each in inputs["clips"]],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kinodex.agent.errors import InvalidReply
@@ -14,8 +14,6 @@ VIDEO_ID_LENGTH = 12
 """The number of characters of a video's id that name it to a model."""
 EXACT_S = 1e-6
 """Times that differ by less are one."""
-LISTED = 20
-"""Candidates that a prompt lists at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +92,3 @@ class ScoredSegment:
     @property
     def rank(self) -> float:
         return -1.0 if self.score is None else self.score
-
-
-def listed_candidates(candidates: Iterable[ScoredSegment], scores: str, in_full: bool = False) -> list[ScoredSegment]:
-    """Return the candidates among which a model is asked to choose.
-
-    They are those with the highest scores, or all, the best first.
-
-    Where no scores are shown (`scores` is "none") the latest ones: those of the present round could not be chosen else.
-    """
-    live = [each for each in candidates if each.explorable]
-    ordered = sorted(reversed(live) if scores == "none" else live, key=lambda each: -each.rank)
-    return ordered if in_full else ordered[:LISTED]

@@ -158,7 +158,7 @@ def letters(question: Question, *, or_null: bool = True) -> Bounds:
 
 def weighed(question: Question) -> Bounds:
     """Give the last reply of a run room for what speaks for and against each option."""
-    about = "for each option in a few words what speaks for it and what against it; then which one is left"
+    about = "for each option what speaks for it and what against it; then which one is left"
     return {"reasoning": {"description": about}} if question.options else {}
 
 

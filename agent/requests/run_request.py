@@ -14,7 +14,7 @@ from kinodex.agent.protocol.videos import Video
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest(Request[R]):
-    """A request about a question and its videos; it lists `chapters`, or scenes, if a run reads them."""
+    """A request about a question and its videos."""
 
     role: ClassVar[str] = "policy"
     question: Question

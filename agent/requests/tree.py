@@ -1,6 +1,7 @@
-"""Requests of the tree agents: queries, rewards, and the next segment (EEA, Tables 7 to 11; VCA, section 3).
+"""Requests of the agents that search a tree: queries, rewards of segments, and the next step.
 
-Replies are accepted in the shapes that the papers' prompts ask for too, such as `{"Segment 0": {"explanation": ...,
+Each agent has prompts of its own, and fields beyond these in its own requests. Replies are accepted in the shapes that
+the papers' prompts ask for too (EEA, Tables 7 to 11; VCA, Figures 6 to 8), such as `{"Segment 0": {"explanation": ...,
 "score": 70}}`, `{"query1": ...}` and `{"Segment": 3}`, and as arrays of strings.
 """
 
@@ -8,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from kinodex.agent.answer_rules import Declining
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol.frames import ShownFrame
-from kinodex.agent.protocol.notes import LogEntry, Note
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.reply import (
     REASONING_NAMES,
@@ -27,8 +27,8 @@ from kinodex.agent.protocol.reply import (
     with_reasoning,
 )
 from kinodex.agent.protocol.request import Request
-from kinodex.agent.protocol.videos import ScoredSegment, Segment, listed_candidates
-from kinodex.agent.replies.schema import NAMED, NULL, Bounds, Schema, one_of
+from kinodex.agent.protocol.videos import ScoredSegment, Segment
+from kinodex.agent.replies.schema import NULL, Bounds, one_of
 from kinodex.agent.replies.values import Score, WholeNumber
 from kinodex.agent.requests.answer import (
     Answered,
@@ -37,15 +37,14 @@ from kinodex.agent.requests.answer import (
     cited_frames,
     letters,
     read_decision,
-    weighed,
 )
 from kinodex.agent.requests.in_parts import InParts
 from kinodex.agent.requests.run_request import RunRequest
 
 MAX_QUERY_CHARACTERS = 300
 MAX_QUERIES = 5
-MOST_FINDINGS = 4
-"""Entries of the log that a round adds."""
+NAMED_AT_MOST = 20
+"""Segments that a complaint names, of those that can be explored."""
 ScoreKind = Literal["fused", "reward", "none"]
 ACTIONS = ("explore", "answer", "insufficient_evidence")
 
@@ -56,39 +55,17 @@ class SegmentScore(Reply):
     model_config = described("How much one segment promises for the question, from 0 to 100, and why.")
 
     segment: WholeNumber = Field(description="its number")
-    reasoning: str = Field(default="", description="what its frames suggest about it, in at most 15 words")
+    reasoning: str = Field(default="", description="what its frames suggest about it, step by step")
     """Shown to the policy too, so that models that think before they write give it as well."""
     score: Score = Field(description="how much it promises, a whole number from 0 to 100 (not 0 to 1)")
     _read_reasoning = read_as(with_reasoning)
 
 
-class Finding(Reply):
-    """Word of one frame, or of a line beside it, about the question: an entry of the log of a search."""
-
-    frame: WholeNumber = Field(description="number of the frame that shows it")
-    seen: str = Field(description="what is seen or said there that bears on the question, in at most 15 words")
-    supports: list[str] = Field(default=[], description="letters of the options that it supports")
-    excludes: list[str] = Field(default=[], description="letters of the options that it excludes")
-
-
-def _read_findings(value: object) -> object:
-    """Leave out what is no finding: it must not cost the scores beside it."""
-
-    def fits(each: object) -> bool:
-        try:
-            return bool(Finding.model_validate(each).seen.strip())
-        except ValidationError:
-            return False
-
-    return [each for each in value if fits(each)] if isinstance(value, list) else []
-
-
 class SegmentScores(Reply):
-    """One score for each segment, and what is new for the log of the search; there may be nothing."""
+    """One score for each segment."""
 
-    findings: Annotated[list[Finding], BeforeValidator(_read_findings)] = Field(
-        default=[], description="what the new frames show that bears on the question, for the log"
-    )
+    beside: ClassVar[tuple[str, ...]] = REASONING_NAMES
+    """Keys beside those of segments in a reply that names each segment by a key."""
     segments: list[SegmentScore] = Field(description="one for each segment to be scored")
 
     @model_validator(mode="before")
@@ -98,14 +75,13 @@ class SegmentScores(Reply):
             return {"segments": value}
         if not isinstance(value, Mapping) or "segments" in value:
             return value
-        beside, scores = {}, []
-        for name, each in value.items():
-            folded = str(name).casefold()
-            if folded in (*REASONING_NAMES, "findings") or folded.startswith(("query", "queries")):
-                beside[name] = each  # no segment: reasons, and queries, which some requests ask for in the same reply
-            else:
-                scores.append({"segment": str(name), **(each if isinstance(each, Mapping) else {"score": each})})
-        return {**beside, "segments": scores}
+        kept = {name: each for name, each in value.items() if str(name).casefold() in cls.beside}
+        scores = [
+            {"segment": str(name), **(each if isinstance(each, Mapping) else {"score": each})}
+            for name, each in value.items()
+            if name not in kept
+        ]
+        return {**kept, "segments": scores}
 
 
 class Queries(Reasoned):
@@ -125,29 +101,15 @@ class Queries(Reasoned):
         return value
 
 
-class ScoresAndQueries(SegmentScores):
-    """One score for each segment, and texts to search for; the list of texts may be empty."""
+class NextStep(Reply):
+    """The next step of a search: explore one segment, answer, or report that the evidence is missing."""
 
-    queries: list[str] = Field(default=[], description="the search texts")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_queries(cls, value: object) -> object:
-        """Read queries by name, "query1" and so on, as the paper's prompt has them."""
-        if not isinstance(value, Mapping) or "queries" in value:
-            return value
-        named = [name for name in value if str(name).casefold().startswith("query")]
-        kept = {name: each for name, each in value.items() if name not in named}
-        return {**kept, "queries": [value[name] for name in named]}
-
-
-class _NextStep(Reasoned):
     action: Literal["explore", "answer", "insufficient_evidence"] = Field(description="what to do next")
     segment: WholeNumber | None = Field(description="number of the segment to explore, else null")
 
 
-class Decision(Answered, _NextStep):
-    """The next step: explore one segment, answer, or report that the evidence is missing."""
+class Decision(Answered, NextStep):
+    """The next step, with the answer if it is one."""
 
     model_config = described(
         "What to do next: look closer at one segment, answer, or say that the evidence is not there."
@@ -174,71 +136,24 @@ class DiscoverQueries(Request[Queries]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProposeQueries(Request[Queries]):
-    """Name further texts to search for, seen in `frames` and not yet `known` (EEA section 3.1, Table 11)."""
-
-    Reply = Queries
-    template: ClassVar[str] = "propose_queries"
-    role: ClassVar[str] = "policy"
-    question: Question
-    known: tuple[str, ...]
-    frames: tuple[ShownFrame, ...]
-
-    def bounds(self) -> Bounds:
-        return {"queries": {"maxItems": MAX_QUERIES}}
-
-    def check(self, reply: Queries) -> None:
-        check_queries(reply.queries)
-
-
-@dataclass(frozen=True, kw_only=True)
 class ScoreSegments(RunRequest[SegmentScores], InParts[SegmentScores]):
-    """Score how promising each of `segments` is, by the frames at its borders (EEA 3.2, Tables 7 and 8).
+    """Score how promising each of `segments` is, by the frames at its borders.
 
     In later rounds `history` holds all scores so far (0 to 100) and `parent` the segment that is now divided.
     """
 
     Reply = SegmentScores
-    template: ClassVar[str] = "score_segments"
     role: ClassVar[str] = "reward"
     parts: ClassVar[tuple[str, str, str]] = ("segments", "segments", "segment")
     segments: tuple[Segment, ...]
     frames: tuple[ShownFrame, ...]
     history: tuple[ScoredSegment, ...] = ()
     parent: int | None = None
-    scores: ScoreKind = "fused"
-    """The scores that the policy will be shown: its prompt and this one begin alike."""
-    notes: tuple[Note, ...] = ()
-    """What is said and stands on screen at the times of the frames."""
-    log: tuple[LogEntry, ...] | None = None
-    """What was found before, and the reply adds to it; None: no log is kept."""
-    in_full: bool = False
-    """The prompt has all of the history with its reasons, as the papers' have; else the best of what is open."""
-    fresh: int = 0
-    """The number of frames that are new, the last ones; 0: those are at which `segments` meet."""
-
-    def schema(self, *, reasoning: bool = True) -> Schema:
-        schema = super().schema(reasoning=reasoning)
-        if self.log is not None:
-            return schema
-        kept = {name: each for name, each in schema[NAMED].items() if name != "findings"}
-        return {**schema, NAMED: kept, "required": list(kept)}
 
     @property
     def new_frames(self) -> tuple[ShownFrame, ...]:
-        """The frames at which a segment was divided into `segments`: at the end of one and the start of another.
-
-        By the paper these alone are shown. Where the frames at the segment's own ends are shown too, they are what it
-        was chosen for: counted once more they would lead the search back to where it has been.
-        """
-        if self.fresh:
-            return self.frames[-self.fresh :]
-        ends = {(part.video_id, part.end_s) for part in self.segments}
-        inside = ends & {(part.video_id, part.start_s) for part in self.segments}
-        return tuple(frame for frame in self.frames if (frame.video_id, frame.time_s) in inside)
-
-    def bounds(self) -> Bounds:
-        return {**super().bounds(), **_findings(self.question)}
+        """The frames by which the segments are scored."""
+        return self.frames
 
     def interpret(self, reply: SegmentScores) -> SegmentScores:
         """Keep what is said of the segments asked for, on the scale asked for.
@@ -269,25 +184,27 @@ class ScoreSegments(RunRequest[SegmentScores], InParts[SegmentScores]):
 
 @dataclass(frozen=True, kw_only=True)
 class Decide(RunRequest[Decision]):
-    """Explore one of `candidates`, answer, or give up (EEA section 3.3, Table 9; VCA section 3.3).
+    """Explore one of `candidates`, answer, or give up; `frames` are the memory.
 
-    Candidate scores are fused, 0 to 1, or bare rewards, 0 to 100, or there are none; `frames` are the memory.
-    With `must_answer` exploring is over.
+    Candidate scores are fused, 0 to 1, or bare rewards, 0 to 100, or there are none. With `must_answer` exploring is
+    over.
     """
 
     Reply = Decision
-    template: ClassVar[str] = "decide"
     candidates: tuple[ScoredSegment, ...]
     frames: tuple[ShownFrame, ...]
     scores: ScoreKind = "fused"
     must_answer: bool = False
     declining: Declining = "allowed"
-    notes: tuple[Note, ...] = ()
-    """What is said and stands on screen at the times of the frames."""
-    log: tuple[LogEntry, ...] | None = None
-    """What was found, round by round; None: no log is kept."""
-    in_full: bool = False
-    """The prompt has all candidates with their reasons, as the papers' have; else those that promise most."""
+
+    @property
+    def listed(self) -> list[ScoredSegment]:
+        """The candidates that the prompt lists, the best first: all that can be explored.
+
+        Where no scores are shown the latest ones come first.
+        """
+        live = [each for each in self.candidates if each.explorable]
+        return sorted(reversed(live) if self.scores == "none" else live, key=lambda each: -each.rank)
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -300,7 +217,7 @@ class Decide(RunRequest[Decision]):
     def bounds(self) -> Bounds:
         option = letters(self.question, or_null=len(self.actions) > 1)
         bounds: dict[str, Mapping[str, object]] = {"action": one_of(self.actions), **option, "evidence": cited_frames()}
-        return {**bounds, **weighed(self.question), "segment": NULL} if self.must_answer else bounds
+        return {**bounds, "segment": NULL} if self.must_answer else bounds
 
     def check(self, reply: Decision) -> None:
         if reply.action == "explore":
@@ -311,22 +228,14 @@ class Decide(RunRequest[Decision]):
     def in_words(self, text: str) -> Decision | None:
         undecided = not self.must_answer and "segment" in text.casefold()
         decision = None if undecided else answer_in_words(self.question, text)
-        return None if decision is None else Decision.model_validate(decision)
+        return None if decision is None else self.Reply.model_validate(decision)
 
     def _check_segment(self, number: int | None) -> None:
         if self.must_answer:
             raise InvalidReply("exploring is over; answer, or say that the evidence is insufficient")
         if number not in {each.segment.number for each in self.candidates if each.explorable}:
-            listed = sorted(
-                each.segment.number for each in listed_candidates(self.candidates, self.scores, self.in_full)
-            )
-            raise InvalidReply(f"segment {number} cannot be explored; choose one of {listed}, or answer")
-
-
-def _findings(question: Question) -> Bounds:
-    letters = [letter for letter, _ in question.lettered]
-    named = {"items": {"type": "string", "enum": letters}} if letters else {"maxItems": 0}
-    return {"findings": {"maxItems": MOST_FINDINGS}, "findings.supports": named, "findings.excludes": named}
+            named = sorted(each.segment.number for each in self.listed[:NAMED_AT_MOST])
+            raise InvalidReply(f"segment {number} cannot be explored; choose one of {named}, or answer")
 
 
 def check_queries(queries: Sequence[str]) -> None:

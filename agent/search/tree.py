@@ -5,7 +5,7 @@ A segment is divided at the frames that were seen in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from kinodex.agent.limits.account import Account
 from kinodex.agent.protocol.frames import ShownFrame
-from kinodex.agent.protocol.videos import ScoredSegment, Segment
+from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.videos.environment import Environment
 from kinodex.agent.videos.scale import Floats
 
@@ -76,35 +76,10 @@ def affordable(account: Account, count: int) -> int:
     return count if account.frames_left is None else min(count, account.frames_left)
 
 
-def shown_candidates(
-    tree: Tree, environment: Environment, account: Account, score: Callable[[Candidate], float | None]
-) -> tuple[ScoredSegment, ...]:
-    """Return the candidates as the policy sees them; those without unseen frames cannot be explored."""
-    return tuple(
-        ScoredSegment(
-            each.segment,
-            score(each),
-            each.explanation,
-            explorable=len(unseen_times(tree, environment, account, each.segment)) > 0,
-            divided=each.divided,
-            rated=each.reward is not None,
-        )
-        for each in tree.candidates.values()
-    )
-
-
-def live_history(history: Sequence[ScoredSegment], tree: Tree, parent: int | None) -> tuple[ScoredSegment, ...]:
-    """Of the rewards so far, those of segments that can still be chosen, and that of the one now divided."""
-    live = {*tree.candidates, parent}
-    return tuple(each for each in history if each.segment.number in live)
-
-
-def border_rewards(
-    frames: Sequence[ShownFrame], parts: Sequence[Candidate], parent: float | None = None
-) -> list[float | None]:
-    """Return the larger reward of the two parts that each frame borders; if neither has one, that of their `parent`."""
+def border_rewards(frames: Sequence[ShownFrame], parts: Sequence[Candidate]) -> list[float | None]:
+    """Return the larger reward of the two parts that each frame borders; None if neither has one."""
     rewards: list[float | None] = []
     for frame in frames:
         beside = [part.reward for part in parts if frame.time_s in (part.segment.start_s, part.segment.end_s)]
-        rewards.append(max((reward for reward in beside if reward is not None), default=parent))
+        rewards.append(max((reward for reward in beside if reward is not None), default=None))
     return rewards

@@ -16,7 +16,7 @@ from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.reply import INSUFFICIENT
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Recall
-from kinodex.agent.requests.tree import MAX_QUERIES, Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from kinodex.agent.requests.tree import MAX_QUERIES, Decide, DiscoverQueries, ScoreSegments
 from kinodex.agent.requests.verify import Verify
 from kinodex.agent.similarity.options import (
     MOST_EVIDENCE,
@@ -27,7 +27,7 @@ from kinodex.agent.similarity.options import (
 )
 from kinodex.agent.similarity.statements import queries, subject
 from kinodex.agent.similarity.words import STATED, shares, stems
-from kinodex.agent.variants.eea.requests import ScoreAndPropose
+from kinodex.agent.variants.eea.requests import ProposeQueries
 from kinodex.agent.variants.longvideoagent.requests import LocateClips, ReadFrames
 from kinodex.agent.variants.vca.frame_choice import ChooseFrames
 from kinodex.agent.videos.environment import Environment
@@ -53,17 +53,8 @@ def _discover(request: DiscoverQueries, environment: Environment) -> Values:
 
 @reply_to.register(ProposeQueries)
 def _propose(request: ProposeQueries, environment: Environment) -> Values:
-    return {"queries": _new_queries(request.question, request.known)}
-
-
-@reply_to.register(ScoreAndPropose)
-def _score_and_propose(request: ScoreAndPropose, environment: Environment) -> Values:
-    return {**_score(request, environment), "queries": _new_queries(request.question, request.known)}
-
-
-def _new_queries(question: Question, known: Sequence[str]) -> list[str]:
-    folded = {query.casefold() for query in known}
-    return [text for text in queries(question) if text.casefold() not in folded][:MAX_QUERIES]
+    known = {query.casefold() for query in request.known}
+    return {"queries": [text for text in queries(request.question) if text.casefold() not in known][:MAX_QUERIES]}
 
 
 @reply_to.register(ScoreSegments)

@@ -12,7 +12,8 @@ from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.answer import AnswerRequest
-from kinodex.agent.requests.tree import Decide, ProposeQueries
+from kinodex.agent.requests.tree import Decide
+from kinodex.agent.variants.eea.requests import ProposeQueries
 from kinodex.agent.variants.longvideoagent.requests import AnswerNow as LastTurn
 from kinodex.agent.variants.longvideoagent.requests import ChooseAction, LocateClips
 from kinodex.agent.variants.vca.frame_choice import ChooseFrames
@@ -98,7 +99,7 @@ def test_force_choice_leaves_giving_up_out_of_every_request(kites: Environment) 
 
 def test_a_last_word_that_does_not_choose_is_invalid_at_once(kites: Environment) -> None:
     """A model that insisted had ten rounds, two requests for each decision, and ended as if that were an answer."""
-    for name, rounds, calls in (("eea", 10, 21), ("vca", 3, 7), ("videoseek", 3, 6), ("longvideoagent", 3, 4)):
+    for name, rounds, calls in (("eea", 10, 31), ("vca", 3, 7), ("videoseek", 3, 6), ("longvideoagent", 3, 4)):
         found = run(kites, name, gives_up, rounds, force_choice=True)
         answer, requests = found.answer, found.model.requests
         assert (answer.status, answer.option, answer.ledger.invalid_replies) == ("invalid", None, 2), name

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -19,14 +19,17 @@ from kinodex.agent.models.schema_ladder import tool_parameters
 from kinodex.agent.prompts.messages import user_message
 from kinodex.agent.prompts.rendering import render, request_message
 from kinodex.agent.prompts.reply_form import FORM, reply_form, reply_line
-from kinodex.agent.prompts.segments import IN_FULL, REASON_CHARACTERS, candidate_lines
+from kinodex.agent.prompts.segments import candidate_lines
 from kinodex.agent.prompts.tokens import MESSAGE_TOKENS, estimate_tokens, picture_tokens, text_tokens
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.request import Request
-from kinodex.agent.protocol.videos import LISTED, ScoredSegment, Segment, Video
+from kinodex.agent.protocol.videos import ScoredSegment, Segment, Video
 from kinodex.agent.replies.schema import REASONING
-from kinodex.agent.requests.tree import Decide, ScoreSegments
+from kinodex.agent.requests.tree import Decide, Decision
+from kinodex.agent.variants.eea.requests import SelectSegment
+from kinodex.agent.variants.kino.requests import MOST_LISTED, ChooseStep, RateSegments
+from kinodex.agent.variants.vca.requests import ExploreSegment
 from tests.support.every_request import (
     STORED,
     built,
@@ -38,7 +41,6 @@ from tests.support.every_request import (
     variations,
 )
 from tests.support.models.constrained_decoders import ENGINES, is_installed, written
-from tests.support.scripts import SCRIPTS
 from tests.support.servers.chat_server import ChatServer, SentFrame
 from tests.support.servers.wire import decide, frame, role
 from tests.support.strict_mode import violations
@@ -97,45 +99,48 @@ def test_complaints_and_frames_arrive_each_frame_after_its_time_and_no_larger_th
 
 CACHED = {
     "Act videoseek": "3b99e9464683 45519bc8",
-    "AdjustPlan videoagent2_adjust_plan": "38f08fe89269 55d09221",
-    "AnswerBank videoagent2_answer": "0ab215aedb08 babd98a6",
-    "AnswerFrames answer_frames": "9db7498824ad d803593e",
-    "AnswerFromRows answer_from_rows": "6a65db855d8f d1be7f6f",
-    "AnswerNotes answer_notes": "e5850a0cb57a d74a72f9",
-    "AnswerNow choose_action": "30a3ee4549ec 0018a8e7",
+    "AdjustPlan videoagent2_adjust_plan": "46e4c057cf72 49565333",
+    "AnswerBank videoagent2_answer": "12904fb15d67 9b1dc189",
+    "AnswerFrames answer_frames": "d55eb4e92bd4 912e205c",
+    "AnswerFromRows answer_from_rows": "3efa7a0b6088 b99cae9f",
+    "AnswerNotes answer_notes": "344979e725a0 3bb2b857",
+    "AnswerNow choose_action": "f5da8431a9be 0018a8e7",
     "AnswerNow videoseek": "6ca1181ca0fd 45519bc8",
-    "Assess videoagent2_assess": "dd09a3f90717 dd52506f",
-    "CallTool videoagent2_call_tool": "59ac71a8a4e4 fa1b30bc",
+    "Assess videoagent2_assess": "ec8cf7e9e9a7 250c66fa",
+    "CallTool videoagent2_call_tool": "3eb76970ba1c a18e767c",
     "CaptionFrames videoagent2_caption": "954d69ac1fe9 32064cb0",
-    "ChooseAction choose_action": "edeb3841cd4e de549d21",
-    "ChooseFrames choose_frames": "6fff9c707ae4 c2f146dc",
-    "CreatePlan videoagent2_create_plan": "72093453ca87 459aaa8d",
-    "Decide decide": "da1989123c25 c88ce02f",
+    "ChooseAction choose_action": "ae5529c68195 de549d21",
+    "ChooseFrames vca_choose_frames": "c46378bf32b6 66ba4519",
+    "ChooseStep kino_step": "9c815cb270dc 6940f9aa",
+    "CreatePlan videoagent2_create_plan": "6ad83703128c 2a1f4f5b",
     "DescribeSegment describe_segment": "bd8922593cc8 07ba21c3",
-    "DiscoverQueries discover_queries": "1f977c3e66d7 bd81b0a9",
+    "DiscoverQueries discover_queries": "cde26cff647c 1c94374d",
+    "ExploreSegment vca_explore": "3b789e8a5ee7 42651c09",
     "ExtractRows extract_rows": "032115322d00 fd000590",
-    "FindMissing find_missing": "c226f7b7589f 67198b21",
-    "FocusClip videoseek_focus": "9fdfb5569380 7b67752e",
-    "Guess guess": "414cdb9dca00 25fef1de",
-    "JudgeAnswer judge_answer": "cd883a8c2b65 54fa8852",
+    "FindMissing find_missing": "2df521545008 503ad5ce",
+    "FocusClip videoseek_focus": "9c9cea5bf103 15ae481f",
+    "Guess guess": "06634f6cbbb2 17879709",
+    "JudgeAnswer judge_answer": "a797d0481fe8 1fb2429d",
     "JudgeMoments judge_moments": "d97a3c3eaef1 77b2843c",
-    "JudgeRelevance judge_relevance": "45b48dc6e880 63c101d3",
-    "LocateClips locate_clips": "4476eaaeff8b a48745ea",
+    "JudgeRelevance judge_relevance": "0513e448fb3b 171f2c92",
+    "LocateClips locate_clips": "c06e330fc078 66373882",
     "OverviewVideo videoseek_overview": "249f9b040455 73bdde0e",
-    "PlanCollection plan_collection": "70955a0ae542 fc474b28",
-    "PlanSearch plan_search": "a4446f87ef60 1cc69a30",
-    "ProposeQueries propose_queries": "0829c4c62550 cae4c39b",
+    "PlanCollection plan_collection": "f7ee0b3670e0 720760f2",
+    "PlanSearch kino_plan": "fbe0a9eb636a 0d14300d",
+    "ProposeQueries eea_propose": "0bcd5d7dd9c9 986b6068",
+    "RateSegments kino_rate": "07f99226eeed 6fcef236",
     "ReadFrames read_frames": "8fc7c952f030 4754e4d5",
-    "Recall recall": "5813ce636cb6 0d730b4b",
-    "ReflectOnAnswer reflect_on_answer": "457b106092bf 7934d65c",
-    "ScoreAndPropose score_and_propose": "131d75ff6e4a d83b685a",
-    "ScoreSegments score_segments": "6d24d703f378 6d752efc",
+    "Recall recall": "c013c89527a8 a377529d",
+    "ReflectOnAnswer reflect_on_answer": "c52b83689f0e 9186e052",
+    "RewardSegments eea_reward": "6b201ec9c29a df9ac651",
+    "RewardSegments vca_reward": "6128d4d39956 4cd98d55",
+    "SelectSegment eea_select": "0631122b51c6 ddf2542d",
     "SkimRange videoseek_skim": "1a91e607ef82 90854416",
     "Summarize summarize": "a2e6fcf15f70 c8b84657",
     "SummarizePart summarize_part": "ea8088354d1f b754c350",
     "Think videoseek": "d927b1b231b6 45519bc8",
-    "Verify verify": "9a9bda73b05a 5f660fa0",
-    "VerifyNotes verify": "57d8974c4c1f 5f660fa0",
+    "Verify verify": "0a7973d10083 c5c83161",
+    "VerifyNotes verify": "cd8501c39fad c5c83161",
 }
 """Of each request (its class, its template) a hash of what its cached replies depend on besides its inputs, and one of
 its prompts with few inputs and many, of one video and several, with and without each thing that it may say."""
@@ -169,7 +174,7 @@ def test_the_prompts_of_a_round_begin_alike_and_the_frames_stand_before_what_var
     question = Question("What colour is the kite?", ("red", "blue"))
     about: dict[str, Any] = {"question": question, "videos": (film,), "frames": frames}
     candidates = (ScoredSegment(parts[0], 0.256, "a kite at its end"), ScoredSegment(parts[1], 0.1, explorable=False))
-    shared = common_start(ScoreSegments(**about, segments=parts), Decide(**about, candidates=candidates))
+    shared = common_start(RateSegments(**about, segments=parts), ChooseStep(**about, candidates=candidates))
     assert shared.rstrip().endswith("[frame 2 at 70.00 s (1:10)]\n\nYour step:")
     assert all(text in shared for text in ("What colour is the kite?", "B. blue", "The video lasts 100.0 s"))
 
@@ -201,7 +206,7 @@ DESCRIPTIONS = {
     "Extracted",  # its columns are the user's
 }
 """Replies that say what is seen: their text is the first thing in them, and reasons before it would double its cost."""
-SCORED = {"SegmentScores", "ScoresAndQueries", "MomentVerdicts"}
+SCORED = {"SegmentScores", "SegmentRatings", "MomentVerdicts"}
 """Replies whose reasons stand before each score, since the policy reads them too."""
 ACCEPTS = [accepts for name, accepts in ENGINES.items() if is_installed(name)]
 
@@ -266,6 +271,8 @@ def test_words_come_before_what_is_decided() -> None:
     for kind in WRITTEN:
         schema = of_full_size(kind).schema()
         thinks = next(iter(schema["properties"])) == REASONING
+        if kind.Reply is Decision:  # EEA and VCA ask for the choice without an explanation
+            continue
         assert thinks or kind.form == "tools" or kind.Reply.__name__ in DESCRIPTIONS | SCORED, kind
         for each in objects(schema):
             names = list(each["properties"])
@@ -289,17 +296,30 @@ def scored(number: int, score: float | None, **more) -> ScoredSegment:
     return ScoredSegment(Segment(number, LONG.video_id, number * 10.0, number * 10.0 + 10), score, **more)
 
 
-def test_the_best_candidates_are_in_full_the_others_short_and_few() -> None:
-    many = [scored(number, number / 100, explanation="reason " * 60) for number in range(40)]
-    lines = candidate_lines([*many, scored(99, 0.99, explorable=False)], (), (LONG,), "fused")
-    assert len(lines) == LISTED
-    assert lines[-1].startswith("Segment 39: 390 s to 400 s (6:30 to 6:40), score 0.39: reason reason")
-    assert lines[0] == "Segment 20: 200 s to 210 s, score 0.20"
-    assert sum("reason" in line for line in lines) == IN_FULL and max(map(len, lines)) < REASON_CHARACTERS + 60
-    for script in SCRIPTS:
-        said = scored(1, 0.5, explanation="".join(script.lines * 9))
-        [line] = candidate_lines([said], (), (LONG,), "fused")
-        assert 150 <= len(line.partition("score 0.50: ")[2]) <= 240 and line.endswith(" ..."), script
+def deciding(kind: type[Decide], candidates: Sequence[ScoredSegment], **more: Any) -> Decide:
+    question = Question("What colour is the kite?", ("red", "blue"))
+    given = {"question": question, "videos": (LONG,), "candidates": tuple(candidates), "frames": (), **more}
+    return kind(**given)
+
+
+def test_of_many_candidates_kino_lists_the_best_and_a_papers_agent_all_with_their_reasons() -> None:
+    many = [scored(number, number, explanation="reason " * 60) for number in range(40)]
+    many.append(scored(99, 99, explorable=False))
+    lines = candidate_lines(deciding(ChooseStep, many), in_full=6)
+    assert len(lines) == MOST_LISTED
+    assert lines[-1].startswith("Segment 39: 390 s to 400 s (6:30 to 6:40), score 39: reason reason")
+    assert lines[0] == "Segment 20: 200 s to 210 s, score 20"
+    assert sum("reason" in line for line in lines) == 6
+    lines = candidate_lines(deciding(SelectSegment, many))
+    assert len(lines) == 40 and all(line.count("reason") == 60 for line in lines), "whole, as they were given"
+    assert not any("reason" in line for line in candidate_lines(deciding(ExploreSegment, many), reasons=False))
+
+
+def test_frames_that_do_not_stand_in_the_order_of_time_are_listed_in_it() -> None:
+    shown = tuple(replace(frame(number), time_s=at_s, label=number) for number, at_s in ((1, 40.0), (2, 12.5)))
+    listed = "In the order of time: frame 2 (12.5 s), frame 1 (40 s).\n"
+    assert listed in render(deciding(ChooseStep, [scored(1, 50)], frames=shown, videos=(LONG,)))
+    assert "order of time" not in render(deciding(ChooseStep, [scored(1, 50)], frames=shown[::-1], videos=(LONG,)))
 
 
 def test_pictures_count_by_tiles_or_patches_and_messages_add_up() -> None:

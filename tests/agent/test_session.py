@@ -14,8 +14,9 @@ from kinodex.agent.protocol.exchange import Usage
 from kinodex.agent.protocol.request_key import request_key
 from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
-from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
 from kinodex.agent.usable_replies import UsableReplies
+from kinodex.agent.variants.eea.requests import ProposeQueries, RewardSegments, SelectSegment
 from kinodex.agent.variants.videoagent2.requests import CreatePlan
 from kinodex.agent.variants.videoseek.step_requests import Think
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
@@ -37,9 +38,9 @@ def test_a_budget_spent_in_the_middle_of_a_round_still_gets_an_answer(kites):
         async def ask(self, request):
             exchange = await super().ask(request)
             later = isinstance(request, ScoreSegments) and request.history
-            return replace(exchange, usage=Usage(input_tokens=6000 if later else 1000))
+            return replace(exchange, usage=Usage(input_tokens=7000 if later else 1000))
 
-    run = asked(kites, Dearer(explorer), budget=Budget(tokens=12_000))
+    run = asked(kites, Dearer(explorer), "vca", budget=Budget(tokens=12_000))
     assert (run.answer.status, run.answer.reason, run.answer.option) == ("budget_exhausted", "tokens", 0)
     assert run.answer.ledger.input_tokens == 10_000
     scoring, last = run.model.requests[-2:]
@@ -126,7 +127,7 @@ def test_nonsense_is_never_replaced_by_a_guess_and_ends_the_run(kites, babbled):
         "\x00{{7}}",
     )
     for said in nonsense:
-        answer = asked(kites, lambda request, said=said: said, rounds=4).answer
+        answer = asked(kites, lambda request, said=said: said, "vca", rounds=4).answer
         assert (answer.status, answer.text, answer.option, answer.evidence) == ("invalid", None, None, ()), said
         assert answer.ledger.invalid_replies == answer.ledger.calls and answer.senseless, said
     agents = {"videoseek": 4, "videoagent2": 4, "longvideoagent": 4, "eea": 1, "vca": 1, "uniform": 1}
@@ -184,12 +185,12 @@ def test_requests_that_stand_apart_are_asked_side_by_side_and_none_outlives_an_e
                     raise
             return await super().ask(request)
 
-    run = asked(kites, Meeting(explorer), rounds=2, settings={"form": "paper"})
+    run = asked(kites, Meeting(explorer), rounds=2)
     assert (run.answer.option, len(run.asked(ProposeQueries))) == (0, 1)
     broken = Meeting(explorer)
     broken.breaks = True
     with pytest.raises(ModelUnreachable, match="nobody answers"):
-        asked(kites, broken, settings={"form": "paper"})
+        asked(kites, broken)
     assert broken.cancelled
 
 
@@ -207,8 +208,8 @@ def test_evidence_is_what_was_shown_and_cited_or_all_that_was_shown(kites):
 def test_roles_choose_the_model(kites):
     policy, reward, rest = (ScriptedModel(explorer) for _ in range(3))
     asked(kites, {"policy": policy, "reward": reward, "default": rest}, rounds=1)
-    assert {type(request) for request in reward.requests} == {ScoreSegments}
-    assert {type(request) for request in policy.requests} == {DiscoverQueries, Decide}
+    assert {type(request) for request in reward.requests} == {RewardSegments}
+    assert {type(request) for request in policy.requests} == {DiscoverQueries, SelectSegment}
     assert rest.requests == []
     with pytest.raises(BadSettings, match="no model for the role 'reward'"):
         asked(kites, {"policy": policy})

@@ -55,14 +55,15 @@ def test_the_last_digits_of_scores_make_no_difference(kites, recorded, tmp_path)
 
 def test_exchanges_hold_prompt_reply_usage_and_no_picture(recorded):
     exchanges = [each for each in read_trace(recorded[0]) if each["event"] == "Exchanged"]
-    scoring = next(each for each in exchanges if each["request"] == "ScoreSegments")
+    scoring = next(each for each in exchanges if each["request"] == "RewardSegments")
     assert "Segment 1:" in scoring["prompt"]
-    assert scoring["inputs"]["frames"][0].keys() == {"video_id", "frame_no", "time_s", "jpeg", "detail", "label"}
+    assert scoring["inputs"]["frames"][0].keys() == {"video_id", "frame_no", "time_s", "jpeg", "label"}
     assert len(scoring["inputs"]["frames"][0]["jpeg"]) == 16
     assert scoring["reply"]["segments"][0]["score"] == 50
     usage = {"input_tokens": 900, "output_tokens": 90, "cached_tokens": 10, "cost": 0.25}
     assert {name: figure for name, figure in scoring["usage"].items() if figure} == usage
-    assert [each["invalid"] is None for each in exchanges if each["request"] == "Decide"] == [True, True, False, True]
+    decisions = [each for each in exchanges if each["request"] == "SelectSegment"]
+    assert [each["invalid"] is None for each in decisions] == [True, True, False, True]
 
 
 def test_an_interrupted_run_leaves_a_readable_trace_and_a_refused_one_that_of_another(kites, recorded, tmp_path):

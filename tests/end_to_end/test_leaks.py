@@ -32,9 +32,10 @@ from kinodex.agent.protocol.request import Request
 from kinodex.agent.protocol.request_key import request_key
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Guess
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
-from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
 from kinodex.agent.requests.verify import Verify
 from kinodex.agent.session import Session
+from kinodex.agent.variants.eea.requests import ProposeQueries
 from kinodex.agent.variants.longvideoagent import requests as longvideoagent
 from kinodex.agent.variants.vca.frame_choice import ChooseFrames
 from kinodex.agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
@@ -258,7 +259,7 @@ EVERYONE = parse_contenders(SPECS)
 SOME = parse_contenders(["uniform", "eea"])
 """Where a form of questions is read, for all agents get the same of it; everyone answers `ASKED_BY_ALL`."""
 ASKED_BY_ALL = {"own", "mlvu-open"}
-VERIFIED = parse_contenders(["eea:form=paper", "videoagent2:rounds=2,segment_s=15"])
+VERIFIED = parse_contenders(["eea:memory=4", "videoagent2:rounds=2,segment_s=15"])
 VERIFYING = AnswerRules(verify=True)
 
 NOT_OF_A_RUN = {

@@ -1,29 +1,47 @@
-"""The request of EEA that scores segments and proposes queries from the same frames, in one reply."""
+"""Requests of EEA: the reward model's, the policy's, and the query update (Tables 7, 8, 9 and 11).
+
+The query discovery of Table 10 is `DiscoverQueries`, by which other agents choose among several videos.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
+from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.question import Question
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.replies.schema import Bounds
-from kinodex.agent.requests.tree import MAX_QUERIES, ScoresAndQueries, ScoreSegments, SegmentScores, check_queries
+from kinodex.agent.requests.tree import MAX_QUERIES, Decide, Queries, ScoreSegments, check_queries
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreAndPropose(ScoreSegments):
-    """Score `segments`, and name texts to search for that are seen in the frames at their borders and not yet `known`.
+class RewardSegments(ScoreSegments):
+    """Explain and score each child of the segment that was opened, in view of all scores so far (Tables 7 and 8)."""
 
-    The paper asks for both at once, in two calls of the same frames (EEA, Algorithm 1, lines 12 and 22).
-    """
+    template: ClassVar[str] = "eea_reward"
 
-    Reply = ScoresAndQueries
-    template: ClassVar[str] = "score_and_propose"
-    known: tuple[str, ...] = ()
+
+@dataclass(frozen=True, kw_only=True)
+class SelectSegment(Decide):
+    """Answer, or select a segment by the fused scores and the frames in the memory (Table 9)."""
+
+    template: ClassVar[str] = "eea_select"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposeQueries(Request[Queries]):
+    """Name further texts to search for, seen in `frames` and not yet `known` (section 3.1, Table 11)."""
+
+    Reply = Queries
+    template: ClassVar[str] = "eea_propose"
+    role: ClassVar[str] = "policy"
+    question: Question
+    known: tuple[str, ...]
+    frames: tuple[ShownFrame, ...]
 
     def bounds(self) -> Bounds:
-        return {**super().bounds(), "queries": {"maxItems": MAX_QUERIES}}
+        return {"queries": {"maxItems": MAX_QUERIES}}
 
-    def check(self, reply: SegmentScores) -> None:
-        super().check(reply)
-        if isinstance(reply, ScoresAndQueries):
-            check_queries(reply.queries)
+    def check(self, reply: Queries) -> None:
+        check_queries(reply.queries)

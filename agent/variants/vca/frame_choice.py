@@ -50,7 +50,7 @@ class ChooseFrames(RunRequest[FrameChoice]):
     """
 
     Reply = FrameChoice
-    template: ClassVar[str] = "choose_frames"
+    template: ClassVar[str] = "vca_choose_frames"
     frames: tuple[ShownFrame, ...]
     seen: tuple[tuple[str, float], ...]
     count: int

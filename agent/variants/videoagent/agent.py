@@ -20,7 +20,6 @@ from kinodex.agent.attempts import ATTEMPTS
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.requests.answer import AnswerNotes, Conclusion, chosen_option
-from kinodex.agent.search.chapters import show_chapters
 from kinodex.agent.search.video_choice import choose_videos
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import FrameTime, caption_frames, in_order
@@ -55,8 +54,6 @@ class VideoAgentParameters:
     """Times that it is asked at most."""
     anchors_from: AnchorsFrom = "all"
     """Where descriptions find frames: in pictures, in words (speech, text on screen, captions), or in both."""
-    chapters: bool = False
-    """Prompts list the titles and times of the library's scenes or chapters."""
 
     def __post_init__(self) -> None:
         check_at_least(self, first_frames=1, retrieved=1, sure=1, videos=1, rounds=1)
@@ -109,8 +106,6 @@ class _Rounds:
     async def _first_frames(self) -> list[FrameTime]:
         """Equally spaced frames, and those that earlier answers of a conversation rest on."""
         await choose_videos(self.session, self.parameters.videos, self.parameters.anchors_from)
-        if self.parameters.chapters:
-            show_chapters(self.session, summaries=False)
         spaced = uniform_times(self.session.environment, self.parameters.first_frames)
         known = [(frame.video_id, frame.time_s) for frame in self.session.prior_frames]
         return [(video_id, time_s) for video_id, times_s in spaced.items() for time_s in times_s] + known
@@ -136,7 +131,6 @@ class _Rounds:
                 videos=self.session.environment.videos,
                 notes=self.notes,
                 answer=predicted.answer or "" if option is None else ". ".join(question.lettered[option]),
-                chapters=self.session.chapters,
             )
         )
         if reflection is None:
@@ -161,7 +155,6 @@ class _Rounds:
                 segments=tuple(segments.values()),
                 most=self.parameters.retrieved,
                 doubt=doubt,
-                chapters=self.session.chapters,
             )
         )
         if missing is None:
@@ -207,8 +200,7 @@ class _Rounds:
 
     def _answering(self) -> AnswerNotes:
         session = self.session
-        videos, chapters = session.environment.videos, session.chapters
-        return AnswerNotes(question=session.question, videos=videos, notes=self.notes, chapters=chapters)
+        return AnswerNotes(question=session.question, videos=session.environment.videos, notes=self.notes)
 
     def _answer(self, predicted: Conclusion) -> Answer:
         return self.session.accept(predicted, self.notes, sufficient=predicted.action == "answer")

@@ -142,6 +142,7 @@ class BankRequest(RunRequest[R]):
     summaries: tuple[Note, ...]
     notes: tuple[Note, ...]
     bank: int = 0
+    chapters: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +152,7 @@ class AnswerBank(AnswerNotes):
     template: ClassVar[str] = "videoagent2_answer"
     summaries: tuple[Note, ...]
     bank: int = 0
+    chapters: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,13 +18,11 @@ from kinodex.agent.errors import BadSettings
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.answer import AnswerNotes
-from kinodex.agent.search.chapters import show_chapters
 from kinodex.agent.search.video_choice import choose_videos
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import FrameTime, caption_frames, in_order
 from kinodex.agent.traces.events import Acted
 from kinodex.agent.variants.base import Variant, check_at_least
-from kinodex.agent.variants.videotree.chapter_clusters import chapter_clusters, halve
 from kinodex.agent.variants.videotree.k_means import Cluster, k_means
 from kinodex.agent.variants.videotree.requests import HIGHLY_RELEVANT, JudgeRelevance
 from kinodex.agent.variants.words import counted_frames
@@ -53,8 +51,6 @@ class VideoTreeParameters:
     """8, 16 and 32 clusters, then the depth."""
     anchors_from: AnchorsFrom = "all"
     """By what videos are chosen from many: pictures, words (speech, text on screen, captions), or both."""
-    chapters: bool = False
-    """Scenes or chapters of the library are the first clusters, and prompts list their summaries."""
 
     def __post_init__(self) -> None:
         check_at_least(self, breadth=1, highly_relevant=1, depth=1, branches=2, videos=1, rounds=1)
@@ -75,7 +71,6 @@ class _Tree:
         self.frames: list[FrameTime] = []
         self.units = np.empty((0, 0), np.float32)
         self.captions: dict[FrameTime, Note] = {}
-        self.by_chapters = False
         session.last_resort = lambda: self._answering(self.captions.values()) if self.captions else None
 
     async def run(self) -> Answer:
@@ -94,8 +89,6 @@ class _Tree:
 
     async def _begin(self) -> None:
         await choose_videos(self.session, self.parameters.videos, self.parameters.anchors_from)
-        if self.parameters.chapters:
-            show_chapters(self.session, summaries=True)
         environment = self.session.environment
         videos = [environment.source.in_memory(video.video_id) for video in environment.videos]
         for video, memory in zip(environment.videos, videos, strict=True):
@@ -104,34 +97,17 @@ class _Tree:
 
     async def _broaden(self) -> tuple[list[Cluster], dict[int, int]]:
         """Adaptive breadth (3.1): clusters, ever more until enough are highly relevant; and their relevances."""
-        count, clusters = self.parameters.breadth, list[Cluster]()
+        count = self.parameters.breadth
         while True:
             self.session.account.begin_round()
-            before, clusters = clusters, await self._clusters(count, clusters)
+            clusters = await self.session.compute(k_means, self.units, count, self.parameters.seed)
             await self._read([cluster.middle for cluster in clusters], "broaden")
             relevances = await self._relevances(clusters)
             high = sum(level == HIGHLY_RELEVANT for level in relevances.values())
-            all_apart = len(clusters) == len(before) if self.by_chapters else len(clusters) < count
-            broad = high >= self.parameters.highly_relevant or all_apart
+            broad = high >= self.parameters.highly_relevant or len(clusters) < count
             count = 2 * len(clusters)
             if broad or count > self.parameters.max_breadth or self.session.over():
                 return clusters, relevances
-
-    async def _clusters(self, count: int, before: list[Cluster]) -> list[Cluster]:
-        """Cluster the frames for a round after one with the clusters `before`: by the library's parts if it has some.
-
-        Computed aside, since the frames of many hours take seconds, in which other questions are to be answered.
-        """
-        session, limits = self.session, self.parameters
-        if limits.chapters and not before:
-            breadths = limits.max_breadth, limits.breadth
-            first = chapter_clusters(session.environment, self.units, *breadths, limits.seed)
-            self.by_chapters = bool(first)
-            if first:
-                return first
-        if self.by_chapters:
-            return await session.compute(halve, before, self.units, limits.seed)
-        return await session.compute(k_means, self.units, count, limits.seed)
 
     async def _relevances(self, clusters: list[Cluster]) -> dict[int, int]:
         """Return the relevance of each cluster, 1 to 3, by the frame in its middle."""
@@ -144,7 +120,6 @@ class _Tree:
                 question=self.session.question,
                 videos=self.session.environment.videos,
                 notes=tuple(self.captions[self.frames[at]] for at in read),
-                chapters=self.session.chapters,
             )
         )
         return {read[each.cluster - 1]: each.relevance for each in reply.clusters} if reply else {}
@@ -184,8 +159,7 @@ class _Tree:
     def _answering(self, captions: Iterable[Note]) -> AnswerNotes:
         """Make the request for the answer from the captions in the order of time, each once (section 3.3)."""
         session, notes = self.session, in_order([*captions, *self.session.prior_notes])
-        videos, chapters = session.environment.videos, session.chapters
-        return AnswerNotes(question=session.question, videos=videos, notes=notes, chapters=chapters)
+        return AnswerNotes(question=session.question, videos=session.environment.videos, notes=notes)
 
 
 def _assumed(request: Request[Any]) -> Mapping[str, Any] | None:

@@ -23,7 +23,7 @@ from kinodex.agent.models.roles import Role
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.reply import Reply
 from kinodex.agent.protocol.request import Turn
-from kinodex.agent.requests.tree import ScoreSegments
+from kinodex.agent.variants.eea.requests import RewardSegments
 from kinodex.jobs.models import REPLY_SETTINGS
 from tests.support.servers.chat_server import Behaviour, ChatServer, calling, failing, hanging, in_turn, refusing
 from tests.support.servers.wire import (
@@ -92,7 +92,7 @@ def test_an_invalid_reply_is_asked_for_again_and_the_good_one_kept_or_replaced(t
 
 def again(**differs: object) -> Any:
     """The request that `score` gives, with the same words, of a class that differs."""
-    kind: Any = type("Again", (ScoreSegments,), differs)
+    kind: Any = type("Again", (RewardSegments,), differs)
     asked = score()
     return kind(question=asked.question, videos=asked.videos, segments=asked.segments, frames=asked.frames)
 

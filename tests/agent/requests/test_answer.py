@@ -17,7 +17,7 @@ from kinodex.agent.protocol.videos import Video
 from kinodex.agent.requests.answer import AnswerNotes, Conclusion, Guess, chosen_option
 from kinodex.agent.requests.judge_answer import Verdict
 from kinodex.agent.requests.refusals import check_not_refused
-from kinodex.agent.requests.tree import Decide
+from kinodex.agent.variants.kino.requests import ChooseStep
 from kinodex.agent.variants.longvideoagent.requests import ChooseAction
 from kinodex.agent.variants.videoseek.step_requests import Act, Limits
 
@@ -126,7 +126,7 @@ def test_an_option_is_named_by_its_letter_or_its_words() -> None:
 
 def test_a_reply_in_words_counts_where_it_names_an_option_and_json_goes_before_it() -> None:
     choose = AnswerNotes(question=Question("What colour?", COLOURS), videos=(), notes=())
-    explore = Decide(question=choose.question, videos=(), candidates=(), frames=())
+    explore = ChooseStep(question=choose.question, videos=(), candidates=(), frames=())
     asked: list[Request[Any]] = [choose, explore, replace(explore, must_answer=True)]
     for text in ("The kite is seen in frame 2.\n**Answer:** B", "B", "dark blue"):
         for request in asked:

@@ -21,7 +21,7 @@ from kinodex.agent.protocol.exchange import Exchange, Usage
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.request import Request
-from kinodex.agent.protocol.videos import LISTED, ScoredSegment, Segment, Video
+from kinodex.agent.protocol.videos import ScoredSegment, Segment, Video
 from kinodex.agent.requests.answer import chosen_option
 from kinodex.agent.requests.tree import (
     Decide,
@@ -31,7 +31,8 @@ from kinodex.agent.requests.tree import (
     SegmentScores,
 )
 from kinodex.agent.session import Session
-from kinodex.agent.variants.eea.requests import ScoreAndPropose
+from kinodex.agent.variants.eea.requests import RewardSegments, SelectSegment
+from kinodex.agent.variants.kino.requests import MOST_LISTED, ChooseStep, RateSegments
 from kinodex.agent.variants.videoagent2.requests import CaptionFrames
 from kinodex.agent.variants.videoseek.look_requests import OverviewVideo, SkimRange
 from kinodex.agent.variants.videotree.requests import JudgeRelevance
@@ -47,7 +48,7 @@ FRAME = ShownFrame(VIDEO.video_id, 50, 50.0, 8, 8, b"picture")
 
 
 def scoring() -> ScoreSegments:
-    return ScoreSegments(question=COLOURS, videos=(VIDEO,), segments=PARTS, frames=(FRAME,))
+    return RewardSegments(question=COLOURS, videos=(VIDEO,), segments=PARTS, frames=(FRAME,))
 
 
 def test_scores_are_read_in_the_shape_of_the_paper_and_impossible_ones_refused() -> None:
@@ -65,11 +66,11 @@ def test_scores_are_read_in_the_shape_of_the_paper_and_impossible_ones_refused()
             scoring().check(SegmentScores.model_validate(scores))
 
 
-def deciding(**more: Any) -> Decide:
+def deciding(kind: type[Decide] = SelectSegment, **more: Any) -> Decide:
     """A decision between a segment that can be explored and one that cannot."""
     candidates = (ScoredSegment(PARTS[0], 0.5), ScoredSegment(PARTS[1], 0.4, explorable=False))
     given = {"question": COLOURS, "videos": (VIDEO,), "candidates": candidates, "frames": (FRAME,), **more}
-    return Decide(**given)
+    return kind(**given)
 
 
 def test_decisions_are_read_in_the_shape_of_the_paper_and_impossible_ones_refused() -> None:
@@ -91,15 +92,15 @@ def test_decisions_are_read_in_the_shape_of_the_paper_and_impossible_ones_refuse
     for decision, must_answer, said in wrong:
         with pytest.raises(InvalidReply, match=said):
             deciding(must_answer=must_answer).check(Decision.model_validate(decision))
-    for scores in ("fused", "none"):
+    for scores in ("reward", "none"):
         numbers, score = range(40), None if scores == "none" else 0.5
         many = tuple(ScoredSegment(Segment(at, VIDEO.video_id, at, at + 1.0), score and at / 100) for at in numbers)
-        request = deciding(candidates=many, scores=scores)
+        request = deciding(ChooseStep, candidates=many, scores=scores)
         shown = [int(number) for number in re.findall(r"^- Segment (\d+):", render(request), re.MULTILINE)]
         with pytest.raises(InvalidReply) as complaint:
             request.check(Decision.model_validate({"Segment": 77}))
         assert str(complaint.value) == f"segment 77 cannot be explored; choose one of {shown}, or answer"
-        assert len(shown) == LISTED, "those that were listed"
+        assert len(shown) == MOST_LISTED, "those that were listed"
 
 
 def test_a_score_is_on_one_scale_or_is_asked_for_again() -> None:
@@ -139,8 +140,8 @@ def written(*scores: float, first: int = 1) -> str:
 
 WHOLE = 7
 LISTS: dict[type[Request[Any]], tuple[str, str]] = {
-    ScoreSegments: ("segments", "segment"),
-    ScoreAndPropose: ("segments", "segment"),
+    RewardSegments: ("segments", "segment"),
+    RateSegments: ("segments", "segment"),
     JudgeRelevance: ("clusters", "cluster"),
     OverviewVideo: ("frames", "frame"),
     SkimRange: ("frames", "frame"),
@@ -201,6 +202,6 @@ def test_what_is_there_is_used_if_the_rest_is_never_given_or_not_affordable(
     assert len(ask(lazy, request).clusters) == len(lazy.requests) == 2, "one of each of two replies"
     stubborn = Sluggish({WHOLE: one, WHOLE - 1: none})
     assert (len(ask(stubborn, request).clusters), len(stubborn.requests)) == (1, 3), "without any part it is invalid"
-    model, scores = Sluggish({WHOLE: slice(0, 3)}), of_full_size(ScoreSegments)
+    model, scores = Sluggish({WHOLE: slice(0, 3)}), of_full_size(RewardSegments)
     reply = ask(model, scores, tokens=estimate_request(scores) + 300)
     assert (len(model.requests), len(reply.segments)) == (1, 3)

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +14,14 @@ import pytest
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
 from kinodex.agent.limits.budget import Budget
+from kinodex.agent.prompts.rendering import render
+from kinodex.agent.protocol.frames import citation_numbers
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.tree import Decide, ScoreSegments
 from kinodex.agent.traces.events import Event, Expanded
-from kinodex.agent.variants.kino import PlanSearch
+from kinodex.agent.variants.kino.agent import MOST_QUOTED
+from kinodex.agent.variants.kino.requests import ChooseStep, PlanSearch, RateSegments
 from kinodex.agent.videos.environment import Environment
 from kinodex.index.rows import SpeechRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
@@ -63,7 +67,7 @@ def rating(rates: Callable[[float, float], float]) -> Callable[[Request[Any]], A
         if not isinstance(request, ScoreSegments):
             return explorer(request)
         scored = [(each.number, rates(each.start_s, each.end_s)) for each in request.segments]
-        return {"segments": [{"segment": number, "score": score} for number, score in scored], "queries": []}
+        return {"segments": [{"segment": number, "score": score} for number, score in scored]}
 
     return script
 
@@ -124,3 +128,96 @@ def test_without_any_frame_left_the_best_answer_so_far_is_given(environment: Env
         answer, expanded, _ = run(environment, explorer, budget=Budget(frames=frames))
         assert answer.ledger.frames == frames == sum(len(each.frames) for each in expanded)
         assert (answer.option, answer.status) == (0, "budget_exhausted")
+
+
+def test_a_short_video_is_seen_whole_and_answered_in_one_call(tmp_path: Path) -> None:
+    short = environment_of(make_library(tmp_path / "short", {"short": film(5, 9)}))
+    answer, _, model = run(short, explorer, memory=16)
+    assert (answer.status, answer.ledger.calls, answer.ledger.frames) == ("answered", 1, 9)
+    assert [frame.frame_no for frame in model.requests[0].frames] == list(range(9))
+
+
+def test_what_was_found_is_kept_in_words_and_its_frame_in_the_memory(tmp_path: Path) -> None:
+    """A segment that was fully seen left with its explanation, and frames that decide left the memory."""
+    moment = make_library(tmp_path / "moment", {"film": film(6, 600, {300: ("red kite desert", 4)})})
+    video_id = moment.video("film").video_id
+    moment.writer.add_speech({video_id: [SpeechRow(video_id, 301.0, 302.5, "look at the kite", "sidecar")]})
+
+    def finding(request: Request[Any]) -> Any:
+        reply = explorer(request)
+        if isinstance(request, RateSegments):
+            beside = [note.text for note in request.notes]
+            found = {"frame": request.new_frames[0].label, "seen": f"it is red {beside}", "supports": ["B"]}
+            never = {"frame": 999, "seen": "not shown"}
+            reply |= {"findings": [found, never, "no finding"]} if request.log == () else {}
+        return reply
+
+    given: dict[str, Any] = {"memory": 8, "frames": 4, "first": 4, "anchor_frames": 4, "least_share": 0.0}
+    _, expanded, model = run(environment_of(moment), finding, budget=Budget(rounds=6), **given)
+    steps, ratings = model.asked(ChooseStep), model.asked(RateSegments)
+    first = expanded[0].frames[0]
+    assert [entry.frame for entry in steps[0].log] == [first.label]
+    assert all(later.log[: len(earlier.log)] == earlier.log for earlier, later in pairwise(steps)), "it only grows"
+    asked = [*ratings[1:], *steps]
+    assert all(first.frame_no in [each.frame_no for each in request.frames] for request in asked), "it is cited"
+    assert all("it is red" in render(request) and "; supports B" in render(request) for request in asked)
+    last = steps[-1]
+    assert last.must_answer and [each.time_s for each in last.frames] == sorted(each.time_s for each in last.frames)
+    assert [each.detail for each in last.frames].count("auto") == 1, "what is cited in full"
+    assert "speaks for it and what against it" in render(last)
+
+
+def test_pictures_are_small_unless_they_are_to_be_large(environment: Environment) -> None:
+    for pictures, new, all_ in (
+        ("small", {"low"}, {"low"}),
+        ("new large", {"auto"}, {"low", "auto"}),
+        ("large", {"auto"}, {"auto"}),
+    ):
+        _, _, model = run(environment, explorer, pictures=pictures, least_share=0.0)
+        rating_two = model.asked(RateSegments)[1]
+        assert {each.detail for each in rating_two.new_frames} == new, pictures
+        assert {each.detail for each in rating_two.frames} == all_, pictures
+
+
+def test_lines_stand_beside_the_frames_in_every_request_that_judges_them(tmp_path: Path) -> None:
+    library = make_library(tmp_path / "library", {"film": film(5, 400)})
+    video_id = library.video("film").video_id
+    rows = [
+        SpeechRow(video_id, float(at), at + 1.0, f"the captain hides a compass {at}", "sidecar") for at in range(400)
+    ]
+    library.writer.add_speech({video_id: rows})
+    for quotes in (True, False):
+        _, _, model = run(environment_of(library), explorer, quotes=quotes)
+        judging = [*model.asked(RateSegments), *model.asked(ChooseStep)]
+        assert judging and all(bool(request.notes) is quotes for request in judging)
+        assert all(("captain" in render(request)) is quotes for request in judging)
+        assert all(len(request.notes) <= MOST_QUOTED for request in judging)
+
+
+def test_a_line_that_words_found_is_cited_and_is_evidence(tmp_path: Path) -> None:
+    library = make_library(tmp_path / "library", {"film": film(5, 400)})
+    video_id = library.video("film").video_id
+    lines = sorted(
+        [
+            *((6.0 * at, f"we went on to the next house {at}") for at in range(60)),
+            (200.0, "the captain hides a compass"),
+        ]
+    )
+    library.writer.add_speech(
+        {video_id: [SpeechRow(video_id, at_s, at_s + 3.0, text, "sidecar") for at_s, text in lines]}
+    )
+
+    def script(request: Request[Any]) -> Any:
+        if isinstance(request, PlanSearch):
+            return {"queries": ["captain hides compass"]}
+        if isinstance(request, ChooseStep):
+            numbers = citation_numbers(request.frames, request.notes)[1]
+            found = [at for at, note in zip(numbers, request.notes, strict=True) if "captain" in note.text]
+            if found:
+                return {"action": "answer", "option": "A", "answer": "a compass", "evidence": found}
+        return explorer(request)
+
+    hiding = Question("What does she hide?", ("a compass", "a map"))
+    for given, found in (({}, True), ({"anchors_from": "frames"}, False), ({"quotes": False}, False)):
+        answer, _, _ = run(environment_of(library), script, hiding, rounds=1, first=4, **given)
+        assert ([(part.start_s, part.end_s) for part in answer.evidence] == [(200.0, 203.0)]) is found, given

@@ -37,10 +37,10 @@ def test_agents_refuse_at_once_a_model_without_words_or_a_video_without_pictures
 
 
 def test_defaults_are_those_of_the_papers() -> None:
-    long = {"eea": {"frames": 6, "anchor_frames": 3, "memory": 16, "slack": 20, "pooling": "mean"}}
-    long |= {"vca": {"frames": 6, "memory": 16, "slack": 14}, "videoagent": {"first_frames": 15}}
-    short = {"eea": {"frames": 4, "anchor_frames": 3, "memory": 8, "slack": 6}}
-    short |= {"vca": {"frames": 4, "memory": 8, "slack": 6}, "videoagent": {"first_frames": 5}}
+    long = {"eea": {"frames": 6, "anchor_frames": 3, "memory": 16}}
+    long |= {"vca": {"frames": 6, "memory": 16}, "videoagent": {"first_frames": 15}}
+    short = {"eea": {"frames": 4, "anchor_frames": 3, "memory": 8}}
+    short |= {"vca": {"frames": 4, "memory": 8}, "videoagent": {"first_frames": 5}}
     for duration_s, expected in ((3600.0, long), (300.0, long), (299.0, short)):
         for name, values in expected.items():
             parameters = asdict(find_variant(name).parameters(duration_s))
@@ -77,7 +77,7 @@ def test_parameters_are_described_by_the_docstrings_under_them():
 
 
 WRONG: dict[str, list[dict[str, Any]]] = {
-    "eea": [{"frames": 0}, {"anchor_frames": 7}, {"memory": 0}, {"query_temperature": 0.0}],
+    "eea": [{"frames": 0}, {"anchor_frames": 7}, {"memory": 0}, {"clip_s": 0.0}],
     "kino": [{"first": 0}, {"whole": 0}, {"sharpness": -1.0}],
     "vca": [{"frames": 0}, {"memory": 0}, {"rounds": 0}],
     "longvideoagent": [{"window": 4}, {"window": 0}, {"rounds": 0}, {"frames": 0}, {"clips": 0}, {"clip_s": -1.0}],
@@ -139,8 +139,8 @@ STEPS = [
         "looked again at the evidence alone, which led to the answer",
     ),
     ("eea", acted("verify", "it does not", answer="x"), "which did not lead to the answer"),
-    ("vca", acted("chapters", parts=4, listed=4), "read the list of scenes and chapters"),
-    ("vca", acted("chapters", "of 'a' and of 1 more", parts=0, listed=0), "found no scenes or chapters to read"),
+    ("kino", acted("chapters", parts=4, listed=4), "read the list of scenes and chapters"),
+    ("kino", acted("chapters", "of 'a' and of 1 more", parts=0, listed=0), "found no scenes or chapters to read"),
     ("mine", acted("read_map", place="x"), "took the step “read map”"),
     ("mine", {**acted("read_map", place="x"), "words": "read the map of x"}, "read the map of x"),
 ]

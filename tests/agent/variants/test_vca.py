@@ -15,6 +15,7 @@ from kinodex.agent.protocol.videos import Video
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
 from kinodex.agent.traces.events import Expanded, Ranked, Remembered, Scored
 from kinodex.agent.variants.vca.frame_choice import ChooseFrames, FrameChoice
+from kinodex.agent.variants.vca.requests import ExploreSegment, RewardSegments
 from tests.support.libraries.agent_library import environment_of, explorer, film, make_library
 from tests.support.runs.kite_runs import QUESTION, asked
 
@@ -55,7 +56,7 @@ def test_a_video_alone_is_no_candidate_but_explored_segments_stay_and_show_their
     assert [each.segment.number for each in second.candidates] == list(range(1, 15))
     assert [each.segment.number for each in second.candidates if each.divided] == [5]
     assert second.candidates[4].explorable
-    assert ["overlap with their own parts" in render(each) for each in (first, second)] == [False, True]
+    assert ["overlaps with its parts" in render(each) for each in (first, second)] == [False, True]
     _, once, again = found.of(Expanded)
     assert once.parent == again.parent == second.candidates[4].segment
     seen_s = sorted(frame.time_s for event in (once, again) for frame in event.frames)
@@ -92,14 +93,14 @@ def numbers(frames):
 
 
 def test_without_reward_nothing_is_scored_and_the_image_reward_is_the_similarity_of_the_borders(library):
-    found = run(library, going_to(3), 2, reward="none", memory=6, slack=0)
-    assert [type(request) for request in found.model.requests] == [Decide, Decide]
+    found = run(library, going_to(3), 2, reward="none", memory=6)
+    assert [type(request) for request in found.model.requests] == [ExploreSegment, ExploreSegment]
     scores = {(request.scores, each.score) for request in found.model.requests for each in request.candidates}
     assert scores == {("none", None)} and found.of(Scored) == []
     last = found.model.requests[1].frames
     assert numbers(last) == numbers(found.of(Expanded)[1].frames), "the oldest frames leave"
     found = run(library, rounds=2, reward="image")
-    assert [type(request) for request in found.model.requests] == [Decide, Decide]
+    assert [type(request) for request in found.model.requests] == [ExploreSegment, ExploreSegment]
     environment = environment_of(library)
     similar = environment.deviations([QUESTION.text], environment.videos[0].video_id)[:, 0]
     expected = np.maximum(similar, 0) / (np.maximum(similar, 0) + 6)
@@ -113,7 +114,7 @@ def test_without_reward_nothing_is_scored_and_the_image_reward_is_the_similarity
 
 def test_several_videos_are_ranked_and_stay_candidates(two_films):
     found = run(two_films, rounds=2)
-    assert [type(request) for request in found.model.requests][:3] == [DiscoverQueries, ScoreSegments, Decide]
+    assert [type(request) for request in found.model.requests][:3] == [DiscoverQueries, RewardSegments, ExploreSegment]
     (ranked,) = found.of(Ranked)
     titles = {video.video_id: video.title for video in environment_of(two_films).videos}
     assert [titles[segment.video_id] for segment in ranked.segments] == ["second", "first"]
@@ -121,7 +122,6 @@ def test_several_videos_are_ranked_and_stay_candidates(two_films):
     begun, other = found.asked(Decide)[0].candidates[:2]
     assert (begun.segment, begun.divided, begun.score) == (ranked.segments[0], True, None)
     assert (other.segment, other.divided, other.score) == (ranked.segments[1], False, None)
-    assert other.explanation.endswith(f"is {ranked.similarities[1]:.2f} of 1")
 
 
 def choosing(said):
@@ -130,7 +130,7 @@ def choosing(said):
 
 def test_without_tree_search_the_policy_names_the_frames(library):
     found = run(library, choosing({"times_s": (425.3, 425.3, 90), "video": None}), tree_search=False)
-    assert [type(request) for request in found.model.requests] == [ChooseFrames, ChooseFrames, Decide]
+    assert [type(request) for request in found.model.requests] == [ChooseFrames, ChooseFrames, ExploreSegment]
     assert [[frame.time_s for frame in each.added] for each in found.of(Remembered)] == [
         [100.0, 200.0, 300.0, 400.0, 500.0, 600.0],
         [90.0, 425.0, 426.0],
@@ -144,7 +144,7 @@ def test_without_tree_search_the_policy_names_the_frames(library):
     for said in ({"times_s": [-5]}, "?"):
         found = run(library, choosing(said), tree_search=False)
         assert (found.answer.status, found.answer.option, found.answer.rounds) == ("answered", 0, 1), said
-        assert [type(each) for each in found.model.requests] == [ChooseFrames, ChooseFrames, Decide], said
+        assert [type(each) for each in found.model.requests] == [ChooseFrames, ChooseFrames, ExploreSegment], said
     found = run(library, choosing({"action": "insufficient_evidence"}), 2, tree_search=False)
     ended = found.answer.status, found.answer.rounds, found.answer.ledger.declined
     assert ended == ("budget_exhausted", 2, 2)
@@ -152,17 +152,24 @@ def test_without_tree_search_the_policy_names_the_frames(library):
     assert len(first.added) == len(then.added) and not {*first.added} & {*then.added}, "it is shown the rest"
 
 
-def test_a_short_video_is_seen_whole_and_then_answered(tmp_path):
+def test_the_policy_is_shown_the_conversation_so_far(library):
+    first, second, third = run(library, going_to(5, 8)).asked(Decide)
+    assert first.dialogue == () and "The conversation so far" not in render(first)
+    assert [(len(each.segments), each.chosen) for each in third.dialogue] == [(7, 5), (7, 8)]
+    text = render(third)
+    assert text.index("Round 1: Segment 1: 0 s to 100 s, score 50; Segment 2:") < text.index(
+        "You: Segment 5\nRound 2: "
+    )
+    assert "You: Segment 8\n" in text and "You: Segment 8" not in render(second)
+
+
+def test_a_short_video_is_divided_until_all_of_it_was_seen(tmp_path):
     short = make_library(tmp_path / "short", {"short": film(5, 9)})
-    for reward in ("model", "image", "none"):
-        found = run(short, rounds=None, reward=reward, memory=16)
-        assert [type(request) for request in found.model.requests] == [Decide], reward
-        assert numbers(found.model.requests[0].frames) == list(range(9)) and found.answer.status == "answered"
+    found = run(short, rounds=None)
+    assert sorted(frame.frame_no for event in found.of(Expanded) for frame in event.frames) == list(range(9))
     found = run(short, choosing({"times_s": (0, 1, 2), "video": None}), None, tree_search=False)
     assert (found.answer.status, found.answer.ledger.frames) == ("answered", 9)
     assert isinstance(found.model.requests[-1], Decide)
-    found = asked(environment_of(short), explorer, "kino", settings={"memory": 16})
-    assert (found.answer.status, found.answer.ledger.calls, found.answer.ledger.frames) == ("answered", 1, 9)
 
 
 LONG_FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)

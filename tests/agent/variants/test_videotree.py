@@ -5,19 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinodex.agent.errors import InvalidReply
 from kinodex.agent.limits.budget import Budget
-from kinodex.agent.protocol.notes import Note
-from kinodex.agent.protocol.videos import Video
 from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.requests.describe import DescribeSegment
 from kinodex.agent.requests.tree import DiscoverQueries
-from kinodex.agent.variants.videotree.chapter_clusters import chapter_clusters, halve
 from kinodex.agent.variants.videotree.k_means import k_means
-from kinodex.agent.variants.videotree.requests import JudgeRelevance, Relevances
-from kinodex.index.rows import ChapterRow
+from kinodex.agent.variants.videotree.requests import JudgeRelevance
 from tests.support.libraries.agent_library import environment_of, film, make_library
-from tests.support.runs.kite_runs import QUESTION, asked
+from tests.support.runs.kite_runs import asked
 
 CAPTIONS = film(1, 600)
 
@@ -125,27 +120,6 @@ def test_several_videos_are_one_tree(two_films):
     assert [video.title for video in asking.videos] == ["second"] and len({note.video_id for note in asking.notes}) == 1
 
 
-PLACES = ["red boat sea"] * 50 + ["white dog snow"] * 20 + ["green tree forest"] * 30
-
-
-@pytest.fixture(scope="module")
-def places(tmp_path_factory):
-    made = make_library(tmp_path_factory.mktemp("clusters"), {"places": PLACES, "bare": film(2, 60)})
-    video_id = made.video("places").video_id
-    spans = [(0.0, 49.5), (49.5, 70.0), (70.0, 100.0)]
-    rows = [ChapterRow(video_id, "scene", at, *span, at, 1, f"scene {at}", "", "m") for at, span in enumerate(spans)]
-    made.additions.discard_leftovers("chapters", "m")
-    made.chapters.add({video_id: rows})
-    made.additions.complete("chapters", "m", {video_id: 3}, {})
-    return made
-
-
-def clusters_of(places, *titles, most=32, breadth=8):
-    environment = environment_of(places, *titles)
-    units = np.concatenate([environment.source.in_memory(video.video_id).units for video in environment.videos])
-    return chapter_clusters(environment, units, most, breadth, 0), units
-
-
 def unit(vectors):
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
@@ -170,55 +144,3 @@ def test_k_means_finds_groups_that_are_apart():
     alike = unit(np.repeat(np.random.default_rng(2).normal(size=(2, 16)), 10, axis=0))
     assert sorted(len(each.members) for each in k_means(alike, 8)) == [10, 10], "as many as there are different vectors"
     assert len(k_means(alike[:1], 8)) == 1
-
-
-def test_each_part_is_a_cluster_joined_or_halved_to_the_breadth(places):
-    clusters, units = clusters_of(places, "places")
-
-    def ranges(clusters):
-        return [(int(each.members[0]), int(each.members[-1]) + 1) for each in clusters]
-
-    assert ranges(clusters) == [(0, 50), (50, 70), (70, 100)]
-    assert ranges(clusters_of(places, "places", most=2)[0]) == [(0, 50), (50, 100)]
-    halves = halve(clusters, units, 0)
-    assert 3 < len(halves) <= 6
-    assert sorted(at for each in halves for at in each.members) == list(range(100))
-    assert all(any(set(half.members) <= set(each.members) for each in clusters) for half in halves)
-    assert all(each.middle in each.members for each in (*clusters, *halves))
-    clusters, _ = clusters_of(places, "places", "bare", breadth=4)
-    assert sorted(at for each in clusters for at in each.members) == list(range(160)) and len(clusters) == 3 + 4
-    assert clusters_of(places, "bare")[0] == [], "a video without parts is clustered as usual"
-
-
-@pytest.mark.slow
-def test_what_cannot_be_read_deepens_nothing_and_is_no_guess(library):
-    usual = script()
-    found = run(library, lambda each: {"9": 3} if isinstance(each, JudgeRelevance) else usual(each), max_breadth=8)
-    assert (found.answer.status, found.answer.ledger.invalid_replies, deepened_s(found)) == ("answered", 2, [])
-    answer = run(library, lambda each: {"option": "Q"} if isinstance(each, AnswerNotes) else usual(each)).answer
-    assert (answer.status, answer.text) == ("invalid", None)
-    late = run(
-        library,
-        lambda each: "?" if isinstance(each, DescribeSegment) and each.frames[0].time_s > 300 else usual(each),
-        max_breadth=8,
-    )
-    times_s = [note.start_s for note in late.asked(AnswerNotes)[-1].notes]
-    assert 0 < len(times_s) < 8 and max(times_s) <= 300, "frames without a caption are not judged"
-
-
-def test_relevances_are_of_the_clusters_and_on_the_scale():
-    film = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
-    notes = tuple(Note(film.video_id, at_s, at_s + 1, "captions", "A kite.", 0.8) for at_s in (20.0, 50.0))
-    judging = JudgeRelevance(question=QUESTION, videos=(film,), notes=notes)
-    for relevances, wrong in (
-        ({}, "no cluster is there; give one for each of 1, 2"),
-        ({"0": 3}, "there is no cluster 0"),
-        ({"3": 3}, "there is no cluster 3; the numbers are 1, 2"),
-        ([{"cluster": 1, "relevance": 3}] * 2, "cluster is there twice"),
-    ):
-        with pytest.raises(InvalidReply, match=wrong):
-            judging.check(Relevances.model_validate(relevances))
-    for level in (0, 4, "high"):
-        with pytest.raises(ValueError, match="relevance"):
-            Relevances.model_validate({"1": level})
-    assert Relevances.model_validate({"Cluster 2": "3"}).clusters[0].cluster == 2

@@ -19,7 +19,8 @@ from pydantic import ValidationError
 from kinodex.agent.protocol.exchange import Exchange, Usage
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.answer import AnswerFrames
-from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
+from kinodex.agent.variants.eea.requests import ProposeQueries
 from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
 from kinodex.index.spaces.fingerprint import Fingerprint

@@ -20,7 +20,7 @@ class Gate:
         self.open, self.reached = threading.Event(), threading.Event()
 
     def __call__(self, body: dict) -> Any:
-        if self._rules is None or '"Decision"' in json.dumps(body.get("response_format", {})):
+        if self._rules is None or 'Decision"' in json.dumps(body.get("response_format", {})):
             self.reached.set()
             self.open.wait(MOST_S)
         return "{}" if self._rules is None else self._rules(body)

@@ -17,7 +17,6 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 from PIL import Image
 
@@ -39,8 +38,9 @@ RULES: Mapping[str, Rule] = {
     "Queries": plain.queries,
     "SearchPlan": plain.queries,
     "SegmentScores": plain.score_segments,
-    "ScoresAndQueries": plain.score_and_propose,
+    "SegmentRatings": plain.score_segments,
     "Decision": plain.decide,
+    "StepDecision": plain.decide,
     "FrameChoice": plain.choose_frames,
     "Description": plain.describe,
     "Summary": plain.summarize,

@@ -173,11 +173,6 @@ def score_segments(sight: Eyes, asked: Asked) -> Reply:
     return {"segments": scores}
 
 
-def score_and_propose(sight: Eyes, asked: Asked) -> Reply:
-    """Score segments, and query for nothing: frames add nothing to what the question names."""
-    return {**score_segments(sight, asked), "queries": []}
-
-
 def decide(sight: Eyes, asked: Asked) -> Reply:
     """Answer when it is settled, or when exploring is over; else go beside the moment asked about, else by score."""
     question, view = asked.question, frames_view(sight, asked.frames)

@@ -23,6 +23,8 @@ from kinodex.agent.protocol.reply import Reply
 from kinodex.agent.protocol.request import Request, Turn
 from kinodex.agent.protocol.videos import Segment, Video
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
+from kinodex.agent.variants.eea.requests import RewardSegments
+from kinodex.agent.variants.kino.requests import ChooseStep
 from tests.support.servers.chat_server import ChatServer
 
 QUESTION = Question("What colour is the kite?", ("red", "blue"))
@@ -48,11 +50,11 @@ def score(frames: Sequence[ShownFrame] = ()) -> ScoreSegments:
     """A request to score the segments 1, 2 and 3."""
     segments = tuple(Segment(number, VIDEO.video_id, 20.0 * number - 20, 20.0 * number) for number in (1, 2, 3))
     shown = tuple(frames) or (frame(20), frame(40))
-    return ScoreSegments(question=QUESTION, videos=(VIDEO,), segments=segments, frames=shown)
+    return RewardSegments(question=QUESTION, videos=(VIDEO,), segments=segments, frames=shown)
 
 
 def decide() -> Decide:
-    return Decide(question=QUESTION, videos=(VIDEO,), candidates=(), frames=(frame(12),), must_answer=True)
+    return ChooseStep(question=QUESTION, videos=(VIDEO,), candidates=(), frames=(frame(12),), must_answer=True)
 
 
 def role(server: ChatServer, **settings: object) -> Role:

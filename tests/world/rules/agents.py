@@ -8,8 +8,8 @@ from typing import Any
 
 from kinodex.agent.errors import NeedsLanguage
 from kinodex.agent.similarity.replies import look_between
-from kinodex.agent.variants.eea.requests import ScoreAndPropose
-from kinodex.agent.variants.kino import PlanSearch
+from kinodex.agent.variants.eea.requests import ProposeQueries
+from kinodex.agent.variants.kino.requests import PlanSearch
 from kinodex.agent.variants.longvideoagent.requests import LocateClips, ReadFrames
 from kinodex.agent.variants.vca.frame_choice import ChooseFrames
 from kinodex.agent.variants.videoagent.requests import SURE, FindMissing, ReflectOnAnswer
@@ -17,12 +17,11 @@ from kinodex.agent.variants.videoagent2.requests import CaptionFrames
 from kinodex.agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
 from kinodex.agent.variants.videotree.requests import JudgeRelevance
 from kinodex.agent.videos.environment import Environment
-from tests.world.rules.chapters import promise
 from tests.world.rules.descriptions import clauses, describe, describe_each
 from tests.world.rules.frames import frames_settle, judge_frames
 from tests.world.rules.notes import MIN_BEARING, find_moments, is_relevant, is_settled, judge, relevances, word_share
 from tests.world.rules.quoted_lines import is_talk
-from tests.world.rules.rules import new_statements, rule, score
+from tests.world.rules.rules import new_statements, rule
 from tests.world.rules.statements import cloze_statements, to_reply
 
 
@@ -101,8 +100,7 @@ def _find_by_rule(request: FindMissing, environment: Environment) -> dict[str, A
     """Look for the statements in turn, each in another of the longest segments; or for all beside the moment."""
     statements = cloze_statements(request.question)
     texts = statements.queries or (request.question.text,)
-    promises = {each.number: promise(request.question, request.chapters, each) for each in request.segments}
-    segments = sorted(request.segments, key=lambda each: (-promises[each.number], each.start_s - each.end_s))
+    segments = sorted(request.segments, key=lambda each: each.start_s - each.end_s)
     then = find_moments(statements.moment, request.notes) if statements.moment else []
     beside = [
         segment
@@ -118,9 +116,9 @@ def _find_by_rule(request: FindMissing, environment: Environment) -> dict[str, A
     return {"frames": [{"segment": segment.number, "description": text} for segment, text in wanted]}
 
 
-@rule.register(ScoreAndPropose)
-def _score_by_rule(request: ScoreAndPropose, environment: Environment) -> dict[str, Any]:
-    return {**score(request, environment), "queries": new_statements(request.question, request.known)}
+@rule.register(ProposeQueries)
+def _propose_by_rule(request: ProposeQueries, environment: Environment) -> dict[str, Any]:
+    return {"queries": new_statements(request.question, request.known)}
 
 
 @rule.register(PlanSearch)

@@ -16,7 +16,7 @@ from kinodex.agent.protocol.request import Request
 from kinodex.agent.protocol.videos import ScoredSegment
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Recall
 from kinodex.agent.requests.describe import DescribeSegment
-from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
 from kinodex.agent.requests.verify import Verify
 from kinodex.agent.videos.environment import Environment
 from kinodex.agent.videos.scale import calibrate
@@ -51,11 +51,6 @@ def _discover(request: DiscoverQueries, environment: Environment) -> dict[str, A
     return {"queries": texts[:MAX_QUERIES] or (request.question.text,)}
 
 
-@rule.register(ProposeQueries)
-def _propose(request: ProposeQueries, environment: Environment) -> dict[str, Any]:
-    return {"queries": new_statements(request.question, request.known)}
-
-
 def new_statements(question: Question, known: Sequence[str]) -> list[str]:
     folded = {query.casefold() for query in known}
     statements = cloze_statements(question)
@@ -80,7 +75,7 @@ def score(request: ScoreSegments, environment: Environment) -> dict[str, Any]:
         at, text = max(pairs, key=lambda pair: float(matches[pair]))
         score = round(100 * float(calibrate(matches[at, text])))
         explanation = f"{queries[text]!r}, perhaps" if score else ""
-        if (told := round(100 * promise(request.question, request.chapters, part))) > score:
+        if (told := round(100 * promise(request.question, getattr(request, "chapters", ()), part))) > score:
             score, explanation = told, "its summary speaks of it"
         scores.append({"segment": part.number, "reasoning": explanation, "score": score})
     return {"segments": scores}
@@ -90,7 +85,7 @@ def score(request: ScoreSegments, environment: Environment) -> dict[str, Any]:
 def _decide(request: Decide, environment: Environment) -> dict[str, Any]:
     verdict = judge_frames(environment, request.question, request.frames)
     open_ones = [each for each in request.candidates if each.explorable]
-    clear = _recall(request, environment) if request.notes else {}
+    clear = _recall(request, environment) if getattr(request, "notes", ()) else {}
     if clear.get("action") == "answer":
         return clear
     if frames_settle(verdict) or request.must_answer or not open_ones:
@@ -136,7 +131,7 @@ def _answer_notes(request: AnswerNotes, environment: Environment) -> dict[str, A
 @rule.register(Verify)
 def _recall(request: Recall | Verify | AnswerFrames | Decide, environment: Environment) -> dict[str, Any]:
     """Answer what text on screen, frames or notes show clearly; for a follow-up, those of earlier questions."""
-    question, frames, notes = request.question, request.frames, request.notes
+    question, frames, notes = request.question, request.frames, getattr(request, "notes", ())
     if (written := screen_reply(question, notes, len(frames))) is not None:
         return written
     verdict = judge_frames(environment, question, frames)

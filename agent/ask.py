@@ -56,7 +56,8 @@ async def ask(
 
     `agent` is a name, a `Variant`, or a spec as `find_variant` takes it; `parameters` are of its own class,
     or a mapping of those that are not the default. `question` without options may be a text.
-    `rules` say whether, and when, a model may find the evidence insufficient, and if answers have to be verified.
+    `rules` say whether, and when, a model may find the evidence insufficient, and if answers have to be verified;
+    where they leave it open the agent's paper does.
     A follow-up question, one with evidence `seen` before, is first tried on that alone.
     `stop` ends it from any thread, as a spent budget does.
 
@@ -79,6 +80,7 @@ async def ask(
     question = Question(question) if isinstance(question, str) else question
     question = question if seen is None else replace(question, earlier=seen.earlier)
     on_event = _in_words(chosen, on_event)
+    rules = rules.of_agent(chooses=chosen.chooses and bool(question.options))
     session = Session(question, environment, models, budget, on_event, rules, stop)
     if seen is not None and chosen.sees_video:
         session.prior_frames, session.prior_notes = seen.frames, seen.notes

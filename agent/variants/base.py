@@ -43,6 +43,8 @@ class Variant:
     """True if it cannot work with words about a video alone."""
     needs_vectors: bool = False
     """True if it cannot work without the vectors of frames, in a library without a space."""
+    chooses: bool = False
+    """True if it always names one of a question's options, as its paper's evaluation does."""
     sees_video: bool = True
     """False for an agent that never receives anything of the video."""
     plain: str = ""

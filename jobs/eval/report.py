@@ -317,12 +317,17 @@ def _facts(plan: RunPlan) -> dict[str, str]:
     }
 
 
+WHEN_ACCEPTED = "accepted when nothing was left to look at or a budget ended the search"
+
+
 def _in_words(rules: AnswerRules) -> str:
     if rules.force_choice:
         return "never accepted: an answer had to be chosen (--force-choice)"
     if rules.early_insufficient:
         return "accepted at any time (--early-insufficient)"
-    return "accepted when nothing was left to look at or a budget ended the search"
+    if rules.force_choice is None:
+        return f"never accepted from agents of papers; from others {WHEN_ACCEPTED}"
+    return WHEN_ACCEPTED
 
 
 def _score(each: ScoredResult) -> float:

@@ -63,7 +63,7 @@ def run(kites: Environment, name: str, script: Any, rounds: int = 3, **rules: bo
 
 def test_giving_up_ends_a_search_when_a_budget_does_or_at_once_if_it_may(kites: Environment) -> None:
     for name in SEARCHING:
-        found = run(kites, name, gives_up)
+        found = run(kites, name, gives_up, force_choice=False)
         answer = found.answer
         assert (answer.status, answer.reason, answer.rounds) == ("insufficient_evidence", "rounds", 3), name
         assert answer.ledger.declined >= 2, name
@@ -114,7 +114,7 @@ def test_a_stubborn_model_is_led_by_the_scores(kites: Environment) -> None:
 
 
 def test_nothing_left_to_look_at_is_no_evidence(tmp_path: Any) -> None:
-    answer = asked(environment_of(make_library(tmp_path, {"short": film(5, 3)})), gives_up).answer
+    answer = asked(environment_of(make_library(tmp_path, {"short": film(5, 3)})), gives_up, "kino").answer
     assert (answer.status, answer.reason, answer.ledger.declined) == ("insufficient_evidence", "", 0)
 
 

@@ -7,6 +7,7 @@ from itertools import product
 
 import pytest
 
+from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.errors import NeedsLanguage
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.question import Question
@@ -44,7 +45,8 @@ def environment(tmp_path_factory):
 
 
 def answered(environment, text, options=()):
-    return asked(environment, RuleBasedModel(environment), question=Question(text, options)).answer
+    rules = AnswerRules(force_choice=False)
+    return asked(environment, RuleBasedModel(environment), question=Question(text, options), rules=rules).answer
 
 
 def notes(*texts: str) -> tuple[Note, ...]:

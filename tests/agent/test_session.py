@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.errors import BadSettings, ModelUnreachable
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.protocol.exchange import Usage
@@ -89,7 +90,7 @@ def test_no_two_attempts_at_a_step_are_the_same_request(kites):
         said = "nonsense" if request.attempt in (0, 2) else {"action": "insufficient_evidence"}
         return said if isinstance(request, Decide) and not request.must_answer else explorer(request)
 
-    run = asked(kites, script, "vca", rounds=2)
+    run = asked(kites, script, "vca", rounds=2, rules=AnswerRules(force_choice=False))
     steps = [request for request in run.asked(Decide) if not request.must_answer]
     assert [request.attempt for request in steps] == [0, 1, 2, 3]
     assert len({request_key(request) for request in steps}) == 4

@@ -203,6 +203,7 @@ EEA = Variant(
     eea,
     EEAParameters.for_duration,
     roles=("policy", "reward"),
+    chooses=True,
     ablations={
         "no semantic-guided expansion": {"semantic_guided_expansion": False},
         "no reward fusion": {"uncertainty_aware_fusion": False},

@@ -128,6 +128,7 @@ VCA = Variant(
     vca,
     VCAParameters.for_duration,
     roles=("policy", "reward"),
+    chooses=True,
     ablations={
         "no reward": {"reward": "none"},
         "no tree search": {"tree_search": False},

@@ -225,6 +225,7 @@ VIDEOAGENT = Variant(
     videoagent,
     VideoAgentParameters.for_duration,
     roles=("policy", "captioner"),
+    chooses=True,
     needs_language=True,
     uses=LINE_KINDS,
     ablations={

@@ -177,6 +177,7 @@ VIDEOTREE = Variant(
     videotree,
     lambda longest_s: VideoTreeParameters(),
     roles=("policy", "captioner"),
+    chooses=True,
     needs_language=True,
     needs_vectors=True,
     ablations={"no adaptive breadth": {"max_breadth": 8}, "no depth": {"depth": 1}},

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.prompts.rendering import render
 from kinodex.agent.protocol.question import Question
@@ -24,7 +25,8 @@ TWO_FILMS = {"first": film(2, 400), "second": film(3, 400, {300: ("red kite dese
 
 
 def run(library, script=explorer, rounds=3, **settings):
-    return asked(environment_of(library), script, "vca", rounds=rounds, settings=settings)
+    rules = AnswerRules(force_choice=False)
+    return asked(environment_of(library), script, "vca", rounds=rounds, settings=settings, rules=rules)
 
 
 @pytest.fixture(scope="module")

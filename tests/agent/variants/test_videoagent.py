@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.protocol.notes import Note
@@ -57,7 +58,8 @@ def script(confidence=1, segment=0, description="red kite desert"):
 
 
 def run(library, reply, agent="videoagent", budget=None, **settings):
-    return asked(environment_of(library).without_shared_captions(), reply, agent, budget=budget, settings=settings)
+    environment, rules = environment_of(library).without_shared_captions(), AnswerRules(force_choice=False)
+    return asked(environment, reply, agent, budget=budget, settings=settings, rules=rules)
 
 
 def shown_s(found):

@@ -34,9 +34,11 @@ def test_the_report_is_printed_as_a_table_and_kept(kinodex: Kinodex, tmp_path: P
     assert not (run / "report.html").exists()
 
 
+WHEN = "accepted when nothing was left to look at or a budget ended the search"
 RULES = (
     (AnswerRules(early_insufficient=True), "accepted at any time (--early-insufficient)"),
-    (AnswerRules(), "accepted when nothing was left to look at or a budget ended the search"),
+    (AnswerRules(), f"never accepted from agents of papers; from others {WHEN}"),
+    (AnswerRules(force_choice=False), WHEN),
     (AnswerRules(force_choice=True), "never accepted: an answer had to be chosen (--force-choice)"),
 )
 

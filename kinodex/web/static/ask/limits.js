@@ -48,5 +48,5 @@ export function readLimits({ elements }) {
   const budget = Object.fromEntries(
     Object.keys(FIELDS).map((name) => [name, elements[name].value === "" ? null : Number(elements[name].value)]),
   );
-  return { budget, rules: { force_choice: elements.force_choice.checked, verify: elements.verify.checked } };
+  return { budget, rules: { force_choice: elements.force_choice.checked || null, verify: elements.verify.checked } };
 }

@@ -20,8 +20,8 @@ class Answer:
 
     `option` is the index of the chosen option. `budget_exhausted` marks the best answer so far when a
     budget (named in `reason`) ended the search; text and option are None if no budget was left to
-    ask for one. An `answered` one with a `reason` is the best so far too: the model could not
-    decide how to go on.
+    ask for one. An `answered` one with a `reason` is the best so far too, where the model could not
+    decide how to go on, or rests on words that were read in the place of pictures.
     """
 
     status: Status

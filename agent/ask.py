@@ -87,8 +87,11 @@ async def ask(
     library = environment.videos, environment.space, environment.index_frames
     on_event(RunStarted(question, chosen.name, asdict(parameters), budget, *library, _names(models), rules))
     try:
-        if chosen.needs_pictures:
-            await session.account.clock.count(_check_sight(session.account, chosen, models))
+        if chosen.needs_pictures or chosen.prefers_pictures:
+            problem = await session.account.clock.count(_find_blindness(session.account, chosen, models))
+            session.sees = problem is None
+            if problem is not None and chosen.needs_pictures:
+                raise _no_pictures(problem, chosen)
         answer = await session.account.clock.count(_answered(session, chosen, parameters))
         answer = validate_answer(answer, question, environment)
     except Exception as error:
@@ -111,8 +114,8 @@ def _in_words(chosen: Variant, on_event: Callable[[Event], None]) -> Callable[[E
     return emit
 
 
-async def _check_sight(account: Account, chosen: Variant, models: Models) -> None:
-    """Refuse an agent that looks at frames before its first call, if none of its models takes pictures."""
+async def _find_blindness(account: Account, chosen: Variant, models: Models) -> TakesNoPictures | None:
+    """Find out before the first call if none of an agent's models takes pictures; return what one says of them."""
     problem = None
     for model in {id(each): each for role in chosen.roles if (each := model_for(models, role))}.values():
         check = getattr(model, "check_sight", None)
@@ -121,14 +124,17 @@ async def _check_sight(account: Account, chosen: Variant, models: Models) -> Non
         if usage is not None:
             account.charge(usage, cached=False, invalid=False, seconds=time.perf_counter() - began)
         if problem is None:
-            return
-    if problem is not None:
-        captioned = [each.name for each in VARIANTS if {*each.roles} == {"policy", "captioner"}]
-        raise TakesNoPictures(
-            f"{problem.what}, and the agent {chosen.name} looks at frames",
-            "name a model with vision (or set images for its role, if it does see), or choose an agent that works from "
-            f"captions, of which only the captioner has to see: {', '.join(captioned)}",
-        )
+            return None
+    return problem
+
+
+def _no_pictures(problem: TakesNoPictures, chosen: Variant) -> TakesNoPictures:
+    captioned = [each.name for each in VARIANTS if {*each.roles} == {"policy", "captioner"}]
+    return TakesNoPictures(
+        f"{problem.what}, and the agent {chosen.name} looks at frames",
+        "name a model with vision (or set images for its role, if it does see), or choose kino, which reads words in "
+        f"their place, or one that works from captions, of which only the captioner has to see: {', '.join(captioned)}",
+    )
 
 
 def spent_until(error: BaseException) -> Ledger:

@@ -58,6 +58,7 @@ REPLY_TOKENS = 256
 """Of a reply that is expected, where tokens are limited: reasons in three sentences and what they are for."""
 NO_DECISION = "the model gave no valid decision in two attempts; this is its best answer so far"
 NO_ANSWER = "no valid answer in two attempts"
+READ = "words of {moments} moments were read in the place of pictures"
 DOCTOR = "`kinodex doctor --base-url URL` finds out what the endpoint can do"
 
 
@@ -99,6 +100,8 @@ class Session:
         """The gate, for a search that could go on; set by `kinodex.agent.gate`."""
         self.last_resort: Callable[[], LastWord | None] = lambda: None
         """The request for the best answer so far, should a budget end the run; None while nothing was seen."""
+        self.sees = True
+        """False if no model of the agent's roles takes pictures."""
 
     async def ask(self, request: Request[R], *, final: bool = False) -> R | None:
         """Ask for a checked reply, twice at most; None if both were invalid. What a reply leaves out is asked for too.
@@ -266,6 +269,8 @@ class Session:
         evidence = () if reply is None else evidence_ranges(self.environment, shown, reply.evidence)
         is_cited = reply is not None and any(number in reply.evidence for number in shown_numbers(shown))
         bill = (self.account.rounds, self.account.ledger)
+        if (moments := self.account.ledger.read_moments) and not reason:
+            reason = READ.format(moments=moments)
         return Answer(status, text, option, evidence, *bill, reason, evidence_cited=is_cited)
 
     async def exchange(self, request: Request[R], *, final: bool = False) -> Exchange[R]:

@@ -79,6 +79,10 @@ class Account:
         """Count the scenes and chapters that prompts list, and the videos of which there are none to list."""
         self._spent = replace(self._spent, chapters=len(notes), videos_without_chapters=without)
 
+    def count_read(self, moments: int) -> None:
+        """Count moments of which words are read in the place of a picture."""
+        self._spent = replace(self._spent, read_moments=self._spent.read_moments + moments)
+
     def count_declined(self) -> None:
         self._spent = replace(self._spent, declined=self._spent.declined + 1)
 

@@ -19,6 +19,7 @@ class Ledger:
     counts them too. `sheets` are contact sheets that stood for several frames, and `left_out_frames` found no place on
     one: counted among `frames` all the same. `screen_lines` are the different lines of text on screen that were quoted,
     `chapters` the scenes and chapters whose titles were, and `videos_without_chapters` the videos that lack them.
+    `read_moments` are moments of which words were read in the place of a picture.
     """
 
     frames: int = 0
@@ -42,6 +43,7 @@ class Ledger:
     screen_lines: int = 0
     chapters: int = 0
     videos_without_chapters: int = 0
+    read_moments: int = 0
 
     @property
     def tokens(self) -> int:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kinodex.agent.errors import ModelRejected, ModelUnknown
+from kinodex.agent.errors import ModelRejected, ModelUnknown, TakesNoPictures
 from kinodex.agent.local.generator import Generator
 from kinodex.agent.local.grammar import reply_grammar
 from kinodex.agent.local.tokens import conversation_tokens
@@ -50,6 +50,10 @@ class LocalModel:
         self.generator = generator
         self.temperature = temperature
         self.constrained = constrained
+
+    async def check_sight(self) -> tuple[TakesNoPictures, None]:
+        """Say that it takes no pictures, as `OpenAIModel.check_sight` does."""
+        return TakesNoPictures(f"{self.name} reads text only", "give the roles that see a model of their own"), None
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
         if request.frames:

@@ -45,7 +45,8 @@ def by_kind(notes: Sequence[Note]) -> list[tuple[Kind, list[Note]]]:
 class LogEntry:
     """Finding of a model in a frame, in one line, once it had seen `after` frames; it stays when the frame leaves.
 
-    `supports` and `excludes` are letters of options. An entry is never changed, and its place is after those frames,
+    `frame` is the number of the frame, 0 for a line that was read. `supports` and `excludes` are letters of options.
+    An entry is never changed, and its place is after those frames,
     so that a prompt with it only grows.
     """
 
@@ -64,4 +65,5 @@ class LogEntry:
     def line(self) -> str:
         sides = (("supports", self.supports), ("excludes", self.excludes))
         said = "".join(f"; {side} {', '.join(letters)}" for side, letters in sides if letters)
-        return f"log: frame {self.frame} at {self.time_s:.2f} s: {self.text}{said}"
+        what = f"frame {self.frame} " if self.frame else ""
+        return f"log: {what}at {self.time_s:.2f} s: {self.text}{said}"

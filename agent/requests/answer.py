@@ -163,7 +163,7 @@ def weighed(question: Question) -> Bounds:
 
 
 def cited_frames() -> Mapping[str, object]:
-    return {"description": "numbers of the frames that show the answer"}
+    return {"description": "numbers of the frames or lines that show the answer"}
 
 
 def check_answer(question: Question, reply: Answered) -> None:

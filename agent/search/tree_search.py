@@ -43,12 +43,16 @@ class TreeSearch:
         """Return the times of the frames in a segment that were not shown yet."""
         return unseen_times(self.tree, self.environment, self.account, segment)
 
+    def frames_at(self, video_id: str, times_s: Times) -> tuple[ShownFrame, ...]:
+        """Return the frames of a video at some times."""
+        return self.environment.frames(video_id, times_s)
+
     def divide(
         self, number: int, times_s: Times, anchors_s: Sequence[float] = (), *, keep: bool = False
     ) -> tuple[tuple[ShownFrame, ...], list[Candidate]]:
         """Divide a segment at the frames of these times, of which some are anchors; or `keep` it beside its parts."""
         segment = self.tree.candidates[number].segment
-        frames = self.session.label(self.environment.frames(segment.video_id, times_s))
+        frames = self.session.label(self.frames_at(segment.video_id, times_s))
         parts = self.tree.divide(number, frames, keep=keep)
         anchored = tuple(frame.frame_no for frame in frames if frame.time_s in anchors_s)
         children = tuple(part.segment for part in parts)

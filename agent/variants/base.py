@@ -41,6 +41,8 @@ class Variant:
     """True if it reasons in words, so that `similarity` cannot be its policy."""
     needs_pictures: bool = False
     """True if it cannot work with words about a video alone."""
+    prefers_pictures: bool = False
+    """True if it looks at pictures where it can, and reads words of the same moments where it cannot."""
     needs_vectors: bool = False
     """True if it cannot work without the vectors of frames, in a library without a space."""
     chooses: bool = False

@@ -26,7 +26,7 @@ from kinodex.agent.protocol.videos import EXACT_S, Anchor, Video, named_video
 from kinodex.agent.videos.library_videos import AnchorsFrom, EmbedText, FrameTimes, LibraryVideos
 from kinodex.agent.videos.line_matches import frame_deviations
 from kinodex.agent.videos.scale import NO_MATCH, Floats, calibrate, robust_deviations
-from kinodex.index.kinds import QUOTED_KINDS, KindName
+from kinodex.index.kinds import LINE_KINDS, QUOTED_KINDS, KindName
 
 if TYPE_CHECKING:
     from kinodex.index.library import LibraryReader
@@ -270,6 +270,26 @@ class Environment:
         stored = self.frame_times(video_id)
         nearest = {int(np.argmin(np.abs(stored.time_s - time_s))) for time_s in times_s}
         return self.frames_numbered(video_id, [int(stored.frame_no[at]) for at in sorted(nearest)])
+
+    def moments(self, video_id: str, times_s: Sequence[float] | Floats) -> tuple[ShownFrame, ...]:
+        """Return the stored frames nearest to some times, as `frames` does, without their pictures.
+
+        Of a video without frames they are the times of its words. They stand in a search for what is read there.
+        """
+        stored = self.frame_times(video_id)
+        nearest = sorted({int(np.argmin(np.abs(stored.time_s - time_s))) for time_s in times_s})
+        return tuple(
+            ShownFrame(video_id, int(stored.frame_no[at]), float(stored.time_s[at]), 0, 0, b"") for at in nearest
+        )
+
+    def words_of(self, moment: ShownFrame, around_s: float) -> tuple[Note, ...]:
+        """Quote all lines of a moment, and of `around_s` before and after it, and name what was detected then."""
+        start_s, end_s = self.shown_range(moment)
+        lines = self.lines(moment.video_id, LINE_KINDS, start_s - around_s, end_s + around_s)
+        labels = dict.fromkeys(row.label for row in self.detections(moment.video_id, start_s, end_s))
+        if not labels:
+            return lines
+        return (*lines, Note(moment.video_id, start_s, end_s, "detections", ", ".join(labels)))
 
     def frames_between(self, video_id: str, start_s: float, end_s: float, count: int) -> tuple[ShownFrame, ...]:
         """Return the frame on screen in the middle of each of `count` equal parts of [start_s, end_s), each once.

@@ -25,6 +25,7 @@ from typing import Literal
 import numpy as np
 
 from kinodex.agent.answer import Answer
+from kinodex.agent.errors import NeedsPictures
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.notes import LogEntry, Note
 from kinodex.agent.protocol.videos import Anchor, ScoredSegment, Segment
@@ -58,6 +59,8 @@ MOST_QUOTED = 60
 """Lines beside the frames of a request; of more, those said while a frame is on screen, of the latest ones first."""
 AROUND_S = 5.0
 """Lines so long before and after a frame stand beside it too: what is said of a moment is seldom said in its second."""
+MOST_READ = 120
+"""Lines in the place of pictures: those of the latest moments stay where there are more."""
 Pictures = Literal["small", "new large", "large"]
 
 
@@ -150,7 +153,9 @@ class _Search(TreeSearch):
         if self.session.prior_frames or environment.index_frames > most:
             return None
         times_s = {video.video_id: environment.times(video.video_id) for video in environment.videos}
-        whole = self.session.label([frame for each in times_s.items() for frame in environment.frames(*each)])
+        if sum(map(len, times_s.values())) > most:
+            return None
+        whole = self.session.label([frame for each in times_s.items() for frame in self.frames_at(*each)])
         self.account.begin_round()
         self.remember(whole, [None] * len(whole))
         return await self.session.conclude(self.step(must_answer=True))
@@ -168,6 +173,13 @@ class _Search(TreeSearch):
         self.route = "moment" if where == "whole film" and len(self.environment.videos) > 1 else where
         self.session.emit(Acted(self.account.rounds, "plan", {"where": self.route}))
         limit_videos(self.session, queries, self.parameters.videos, self.parameters.anchors_from)
+        if not self.session.sees and not any(
+            self.environment.lines(video.video_id, LINE_KINDS) for video in self.environment.videos
+        ):
+            raise NeedsPictures(
+                "no model takes pictures, and the library holds no words to read in their place; name a model with "
+                "vision, or add words: kinodex add captions LIBRARY, add speech, add screen-text"
+            )
         if self.parameters.chapters:
             show_chapters(self.session, summaries=True)
         self._match(queries)
@@ -224,56 +236,76 @@ class _Search(TreeSearch):
             await self._rate(frames, parts)
         self.remember(frames, border_rewards(frames, parts), evicted)
 
+    def frames_at(self, video_id: str, times_s: Times) -> tuple[ShownFrame, ...]:
+        """Return frames, or moments without a picture where the model or the library has none for them."""
+        if self.session.sees and self.environment.pictured(video_id):
+            return super().frames_at(video_id, times_s)
+        moments = self.environment.moments(video_id, times_s)
+        self.account.count_read(len(moments))
+        return moments
+
     async def _rate(self, frames: Sequence[ShownFrame], parts: Sequence[Candidate]) -> None:
         """Ask for ratings of the segments in which something is left to see, and for new entries of the log."""
-        shown = self._at_detail((*self.memory.frames, *frames), len(frames))
+        held = (*self.memory.frames, *frames)
+        shown = self._at_detail(held, len(frames))
         rated = tuple(part.segment for part in parts if len(self.unseen_s(part.segment)))
         if not rated:
             return
+        notes = self._quotes(held)
         reply = await self.session.ask(
             RateSegments(
                 question=self.question,
                 videos=self.environment.videos,
                 segments=rated,
                 frames=shown,
-                notes=self._quotes(shown),
+                notes=notes,
                 history=self._open_history(),
                 chapters=self.session.chapters,
                 log=self.log,
-                fresh=len(frames),
+                fresh=sum(bool(frame.jpeg) for frame in frames),
             )
         )
         self.keep_rewards(parts, reply)
         self.emit_rewards()
         if self.log is not None and isinstance(reply, SegmentRatings):
-            entries = new_entries(reply.findings, shown, self.log)
+            after = max((frame.label for frame in held), default=0)
+            entries = new_entries(reply.findings, shown, notes, self.log, after)
             self.log += entries
-            cited = {entry.frame for entry in entries}
+            cited = {entry.frame for entry in entries} - {0}
             self.session.cited |= {(frame.video_id, frame.frame_no) for frame in shown if frame.label in cited}
 
     def _open_history(self) -> tuple[ScoredSegment, ...]:
         return tuple(each for each in self.history if each.segment.number in self.tree.candidates)
 
     def _at_detail(self, frames: Sequence[ShownFrame], new: int) -> tuple[ShownFrame, ...]:
-        """Return frames at the detail of their pictures; the last `new` are of this round."""
+        """Return the frames that have a picture, at its detail; the last `new` are of this round."""
+        new = sum(bool(frame.jpeg) for frame in frames[len(frames) - new :])
+        frames = [frame for frame in frames if frame.jpeg]
         if self.parameters.pictures == "large":
             return tuple(frames)
         older = len(frames) - (new if self.parameters.pictures == "new large" else 0)
         return (*(replace(frame, detail="low") for frame in frames[:older]), *frames[older:])
 
     def _quotes(self, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
-        """Return the lines that are said or shown beside some frames, as notes by video and time, each once."""
+        """Return the lines beside some frames, and all words of moments, as notes by video and time, each once."""
+        moments = [frame for frame in reversed(frames) if not frame.jpeg]
+        read = [line for moment in moments for line in self.environment.words_of(moment, AROUND_S)]
+        kept = dict.fromkeys(read[:MOST_READ])
+        kept |= dict.fromkeys(self._lines_beside([frame for frame in frames if frame.jpeg]))
+        self.account.count_screen_text(kept)
+        return tuple(sorted(kept, key=lambda note: (note.video_id, note.start_s, note.end_s, note.text)))
+
+    def _lines_beside(self, frames: Sequence[ShownFrame]) -> list[Note]:
+        """Return the lines that are said or shown while frames are on screen, then those around them."""
         if not self.parameters.quotes:
-            return ()
+            return []
         ranges_s = [(frame.video_id, *self.environment.shown_range(frame)) for frame in reversed(frames)]
         beside = [
             self.environment.quoted(video_id, start_s - around_s, end_s + around_s)
             for around_s in (0.0, AROUND_S)
             for video_id, start_s, end_s in ranges_s
         ]
-        lines = list(dict.fromkeys(line for each in beside for line in each))[:MOST_QUOTED]
-        self.account.count_screen_text(lines)
-        return tuple(sorted(lines, key=lambda note: (note.video_id, note.start_s, note.end_s, note.text)))
+        return list(dict.fromkeys(line for each in beside for line in each))[:MOST_QUOTED]
 
     def step(self, *, must_answer: bool = False) -> ChooseStep:
         frames = self._at_detail(self.memory.frames, 0 if must_answer else self.new)
@@ -283,7 +315,7 @@ class _Search(TreeSearch):
             candidates=self.scored(reward_of),
             frames=frames,
             must_answer=must_answer,
-            notes=self._quotes(frames),
+            notes=self._quotes(self.memory.frames),
             log=self.log,
             chapters=self.session.chapters,
         )
@@ -325,7 +357,7 @@ KINO = Variant(
         "no words": {"anchors_from": "frames"},
     },
     uses=LINE_KINDS,
-    needs_pictures=True,
+    prefers_pictures=True,
     plain=(
         "Decides by your question where to look: in what is said, at one moment, or all over the film. Spends its "
         "pictures on several promising parts at once."

@@ -44,7 +44,7 @@ class SearchPlan(Queries):
 class Finding(Reply):
     """Word of one frame, or of a line beside it, about the question: an entry of the log of a search."""
 
-    frame: WholeNumber = Field(description="number of the frame that shows it")
+    frame: WholeNumber = Field(description="number of the frame or line that shows it")
     seen: str = Field(description="what is seen or said there that bears on the question, in one short line")
     supports: list[str] = Field(default=[], description="letters of the options that it supports")
     excludes: list[str] = Field(default=[], description="letters of the options that it excludes")
@@ -67,7 +67,7 @@ class SegmentRatings(SegmentScores):
 
     beside: ClassVar[tuple[str, ...]] = (*REASONING_NAMES, "findings")
     findings: Annotated[list[Finding], BeforeValidator(_read_findings)] = Field(
-        default=[], description="what the new frames show that bears on the question, for the log"
+        default=[], description="what is new and bears on the question, for the log"
     )
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
+from kinodex.agent.errors import NeedsPictures, TakesNoPictures
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.prompts.rendering import render
 from kinodex.agent.protocol.frames import citation_numbers
@@ -23,8 +24,11 @@ from kinodex.agent.traces.events import Event, Expanded
 from kinodex.agent.variants.kino.agent import MOST_QUOTED
 from kinodex.agent.variants.kino.requests import ChooseStep, PlanSearch, RateSegments
 from kinodex.agent.videos.environment import Environment
+from kinodex.index.library import Library
 from kinodex.index.rows import SpeechRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+from tests.support.libraries.random_library import add_stage, detection
+from tests.support.libraries.text_library import text_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 LINE_S = 2000.0
@@ -221,3 +225,91 @@ def test_a_line_that_words_found_is_cited_and_is_evidence(tmp_path: Path) -> Non
     for given, found in (({}, True), ({"anchors_from": "frames"}, False), ({"quotes": False}, False)):
         answer, _, _ = run(environment_of(library), script, hiding, rounds=1, first=4, **given)
         assert ([(part.start_s, part.end_s) for part in answer.evidence] == [(200.0, 203.0)]) is found, given
+
+
+class Blind(ScriptedModel):
+    """A model that takes no pictures, and says so when it is asked."""
+
+    async def check_sight(self) -> tuple[TakesNoPictures, None]:
+        return TakesNoPictures("'blind' takes no pictures", "name a model with vision"), None
+
+
+SAID_OF_KITE = "She says: my kite is red."
+
+
+@pytest.fixture(scope="module")
+def read_films(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """An hour with frames, speech and detections; and one of which the library holds only captions."""
+    library = make_library(tmp_path_factory.mktemp("read"), {"hour": film(1, 3600, {1234: ("red kite desert", 12)})})
+    video_id = library.video("hour").video_id
+    lines = sorted([(1236.0, SAID_OF_KITE), *((50.0 * at, f"It rained for {at} days.") for at in range(72))])
+    library.writer.add_speech(
+        {video_id: [SpeechRow(video_id, at_s, at_s + 3, text, "sidecar") for at_s, text in lines]}
+    )
+    add_stage(library, "detections", "m", {video_id: [detection(at, "kite", 0.9) for at in range(1230, 1246)]})
+    return library
+
+
+def reader(request: Request[Any]) -> Any:
+    """Looks for the kite, and answers from the line that speaks of it."""
+    if isinstance(request, PlanSearch):
+        return {"queries": ["my kite is red"]}
+    if isinstance(request, ChooseStep):
+        assert request.frames == ()
+        told = [at for at, note in enumerate(request.notes, start=1) if "my kite" in note.text]
+        if told:
+            return {"action": "answer", "option": "B", "evidence": told}
+    return explorer(request)
+
+
+def test_a_model_without_sight_reads_the_words_of_the_same_moments(read_films: Library) -> None:
+    answer, events, model = asked_of(Blind(reader), environment_of(read_films))
+    assert (answer.status, answer.option, answer.ledger.frames) == ("answered", 1, 0)
+    assert [(part.start_s, part.end_s) for part in answer.evidence] == [(1236.0, 1239.0)]
+    seen = sum(len(event.frames) for event in events)
+    assert answer.ledger.read_moments == seen > 0
+    assert answer.reason == f"words of {seen} moments were read in the place of pictures"
+    prompt = render(model.asked(ChooseStep)[-1])
+    assert SAID_OF_KITE in prompt and "No picture can be shown" in prompt and "(detection): kite" in prompt
+
+
+def test_a_film_without_pictures_is_searched_by_its_words(tmp_path: Path) -> None:
+    lines = [(10.0 * at, 10.0 * at + 10, f"Somebody walks through house {at}.") for at in range(300)]
+    lines[222] = (2220.0, 2230.0, "A boy says: my kite is red.")
+    environment = environment_of(text_library(tmp_path / "text", {"told": lines}))
+    answer, events, _ = asked_of(ScriptedModel(reader), environment)
+    assert (answer.status, answer.option) == ("answered", 1)
+    assert [(part.start_s, part.end_s) for part in answer.evidence] == [(2220.0, 2230.0)]
+    assert 0 < answer.ledger.read_moments < 30 and len(events) >= 1, "a few of its 300 captions"
+    few = environment_of(text_library(tmp_path / "few", {"short": lines[220:230]}))
+    answer, _, model = asked_of(ScriptedModel(reader), few)
+    assert (answer.option, len(model.requests), answer.ledger.read_moments) == (1, 1, 10), "read whole, in one call"
+
+
+def test_it_refuses_only_where_there_are_neither_pictures_for_the_model_nor_words(
+    environment: Environment, tmp_path: Path
+) -> None:
+    silent = environment_of(make_library(tmp_path / "silent", {"film": film(5, 400)}))
+    with pytest.raises(NeedsPictures, match="no words to read in their place; name a model with vision, or add words"):
+        asked_of(Blind(explorer), silent)
+
+
+def test_what_was_read_is_kept_in_the_log(read_films: Library) -> None:
+    def finding(request: Request[Any]) -> Any:
+        if isinstance(request, RateSegments) and request.log == ():
+            return explorer(request) | {"findings": [{"frame": 1, "seen": "it rained", "supports": ["A"]}]}
+        return explorer(request)
+
+    _, _, model = asked_of(Blind(finding), environment_of(read_films), rounds=3)
+    [entry] = model.asked(ChooseStep)[0].log
+    assert (entry.frame, entry.supports) == (0, "A")
+    assert f"log: at {entry.time_s:.2f} s: it rained; supports A" in render(model.asked(ChooseStep)[-1])
+
+
+def asked_of(
+    model: ScriptedModel, environment: Environment, rounds: int = 4
+) -> tuple[Answer, list[Expanded], ScriptedModel]:
+    events = list[Event]()
+    given: dict[str, Any] = {"budget": Budget(rounds=rounds), "on_event": events.append}
+    answer = asyncio.run(ask(QUESTION, environment, model, agent="kino", **given))
+    return answer, [each for each in events if isinstance(each, Expanded)], model

@@ -22,7 +22,7 @@ from tests.support.runs.kite_runs import asked
 
 def test_agents_refuse_at_once_a_model_without_words_or_a_video_without_pictures(kites, words_library):
     looking = [each for each in VARIANTS if each.needs_pictures]
-    assert {each.name for each in looking} == {"eea", "kino", "vca", "videoseek"}
+    assert {each.name for each in looking} == {"eea", "vca", "videoseek"}
     told = environment_of(words_library, "told")
     for variant in looking:
         with pytest.raises(NeedsPictures, match=f"the agent {variant.name} looks at frames.*'told'.*videotree"):

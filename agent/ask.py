@@ -87,7 +87,7 @@ async def ask(
     library = environment.videos, environment.space, environment.index_frames
     on_event(RunStarted(question, chosen.name, asdict(parameters), budget, *library, _names(models), rules))
     try:
-        if chosen.needs_pictures or chosen.prefers_pictures:
+        if chosen.asks_for_sight:
             problem = await session.account.clock.count(_find_blindness(session.account, chosen, models))
             session.sees = problem is None
             if problem is not None and chosen.needs_pictures:

@@ -64,7 +64,7 @@ def forecast_question(
     check_fit(variant, has_language=choice.has_language, unpictured=unpictured, without_vectors=without)
     dry = DryRun(variant.name, variant, settings, endpoint_roles(choice), budget, rules, prior)
     forecast = forecast_tasks(dry, [(question, ())], lambda video_ids: environment)
-    return replace(forecast, tries=sight_tries(choice, variant.needs_pictures))
+    return replace(forecast, tries=sight_tries(choice, variant.asks_for_sight))
 
 
 def forecast_tasks(

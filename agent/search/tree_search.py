@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.request import Request
 from kinodex.agent.protocol.videos import ScoredSegment, Segment
 from kinodex.agent.requests.tree import Decide, SegmentScores
 from kinodex.agent.search.coverage import Times
@@ -16,6 +17,8 @@ from kinodex.agent.traces.events import CandidateScore, Expanded, Remembered, Sc
 from kinodex.agent.videos.environment import Environment
 
 Form = Literal["ours", "paper"]
+WHOLE_ROUND_S = 10.0
+"""A segment as long as this has frames for a round, at a frame a second."""
 
 
 class TreeSearch:
@@ -100,6 +103,18 @@ class TreeSearch:
             for each in self.tree.candidates.values()
         )
         self.session.emit(Scored(self.account.rounds, None, tuple(scores)))
+
+
+def longest_search(request: Request[Any]) -> Mapping[str, Any] | None:
+    """Assume for a dry run the search that costs most: of segments with frames for a whole round the shortest.
+
+    Where there is none, the shortest of all: so a search of a short video takes most rounds.
+    """
+    if not isinstance(request, Decide) or request.must_answer or not request.listed:
+        return None
+    lengths_s = {each.segment.number: each.segment.end_s - each.segment.start_s for each in request.listed}
+    chosen = min(lengths_s, key=lambda number: (lengths_s[number] < WHOLE_ROUND_S, lengths_s[number]))
+    return {**request.example(), "action": "explore", "segment": chosen}
 
 
 def reward_of(candidate: Candidate) -> float | None:

@@ -58,6 +58,11 @@ class Variant:
     """What a dry run takes for the reply to one of its requests, so that the agent goes on as long as it may. None: the
     request's own example."""
 
+    @property
+    def asks_for_sight(self) -> bool:
+        """True if its models are first asked whether they see, since it shows them pictures or reads words instead."""
+        return self.needs_pictures or self.prefers_pictures
+
 
 def check_at_least(parameters: Any, **least: float) -> None:
     """Raise `BadSettings` for the first of these parameters that is below its minimum."""

@@ -47,5 +47,5 @@ def forecast_run(request: RunRequest, context: RunContext, out: Path) -> list[Fo
             settings = {**settings, "frames": min(max(1, frames), MAX_FRAMES)}
         dry = DryRun(system.name, system.find_variant(), settings, roles, context.budget, context.rules)
         forecasts[system.name] = forecast_tasks(dry, tasks, environment_of)
-    tries = {each.name: sight_tries(context.choice, each.find_variant().needs_pictures) for each in plan.contenders}
+    tries = {each.name: sight_tries(context.choice, each.find_variant().asks_for_sight) for each in plan.contenders}
     return [replace(forecasts[name], tries=count) for name, count in tries.items()]

@@ -104,7 +104,7 @@ def test_nothing_is_sent_and_nothing_written(sketches: SketchLibrary) -> None:
         assert server.most_at_once == 0
     assert tree.questions == 1 and tree.calls > 3 and tree.cost > 0
     assert environment.source.clips(video.video_id, MODEL) == []
-    assert (search.calls, search.basis) == (16, "at most"), "after the queries rounds of two calls see all of 45 s"
+    assert (search.calls, search.basis) == (55, "at most"), "after the queries rounds of three calls see all of 45 s"
     short = forecast_question(*asked, find_variant("eea"), {}, Budget(rounds=2), AnswerRules())
     seen = forecast_question(*asked, find_variant("eea"), {}, Budget(frames=6), AnswerRules())
     checked = forecast_question(*asked, find_variant("eea"), {}, Budget(), AnswerRules(verify=True))

@@ -25,7 +25,7 @@ from kinodex.agent.requests.tree import Queries, SegmentScores
 from kinodex.agent.search.anchors import anchors, chains, find_matches, per_video
 from kinodex.agent.search.coverage import Times, cover, spread
 from kinodex.agent.search.tree import Candidate, affordable, border_rewards
-from kinodex.agent.search.tree_search import TreeSearch
+from kinodex.agent.search.tree_search import TreeSearch, longest_search
 from kinodex.agent.search.video_choice import add_video_roots, discover_queries, limit_videos, new_queries
 from kinodex.agent.session import Session
 from kinodex.agent.traces.events import CandidateScore, QueriesAdded, Scored
@@ -204,6 +204,7 @@ EEA = Variant(
     EEAParameters.for_duration,
     roles=("policy", "reward"),
     chooses=True,
+    assumes=longest_search,
     ablations={
         "no semantic-guided expansion": {"semantic_guided_expansion": False},
         "no reward fusion": {"uncertainty_aware_fusion": False},

@@ -15,7 +15,7 @@ from kinodex.agent.protocol.videos import ScoredSegment
 from kinodex.agent.requests.tree import SegmentScores
 from kinodex.agent.search.coverage import cover, spread
 from kinodex.agent.search.tree import Candidate, affordable, border_rewards
-from kinodex.agent.search.tree_search import TreeSearch, reward_of
+from kinodex.agent.search.tree_search import TreeSearch, longest_search, reward_of
 from kinodex.agent.search.video_choice import start_multi_video
 from kinodex.agent.session import Session
 from kinodex.agent.variants.base import Variant
@@ -129,6 +129,7 @@ VCA = Variant(
     VCAParameters.for_duration,
     roles=("policy", "reward"),
     chooses=True,
+    assumes=longest_search,
     ablations={
         "no reward": {"reward": "none"},
         "no tree search": {"tree_search": False},

@@ -30,8 +30,8 @@ from tests.support.servers.rule_server import MODEL, Rules
 
 STATUSES = {"answered", "insufficient_evidence", "evidence_only", "budget_exhausted"}
 SEEING = [variant for variant in VARIANTS if variant.sees_video]
-READING = {"eea": {"quotes": True}, "longvideoagent": {}, "videoseek": {}}
-"""Settings under which agents find lines and read them; others use what is said to find frames."""
+READING = {"kino": {}, "longvideoagent": {}, "videoseek": {}}
+"""Agents that find lines and read them, with settings; others use what is said to find frames."""
 ABLATIONS = [(variant, name) for variant in VARIANTS for name in variant.ablations]
 TOGETHER = 4
 LABEL = re.compile(r"frame (\d+) at ([\d.]+) s(?: of video (\S+))?")

@@ -113,8 +113,8 @@ def test_a_full_disk_is_one_line(kinodex: Kinodex, library: Path) -> None:
 
 
 def test_a_model_that_reads_text_alone_is_refused_before_it_is_loaded(kinodex: Kinodex, library: Path) -> None:
-    says = "got --model constrained:nowhere, which reads only text, and the agent kino shows it frames; give --agent"
-    bad(kinodex, "ask", library, "What is it?", "--model", "constrained:nowhere", code=2, says=says)
+    says = "got --model constrained:nowhere, which reads only text, and the agent eea shows it frames; give --agent"
+    bad(kinodex, "ask", library, "What is it?", "--agent", "eea", "--model", "constrained:nowhere", code=2, says=says)
 
 
 def test_bad_models(kinodex: Kinodex, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

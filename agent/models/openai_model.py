@@ -194,7 +194,7 @@ class OpenAIModel:
             request.schema(reasoning=reasoning),
             request.tool_choice,
             request.Reply.__name__,
-            request.frame_tokens * len(request.frames),
+            request.reply_tokens + request.frame_tokens * len(request.frames),
             request.stop,
             reply_tokens,
         )

@@ -4,11 +4,10 @@ What a request says in our words, its question and its frames stay as they are. 
 this is shortened, in this order, each only when nothing is left of the ones before it:
 
 1. titles and summaries of scenes and chapters (`chapters`);
-2. captions that fill the gaps of a transcript, and text on screen (`clips.seen`, `clips.written`);
-3. the words of clips (`clips.text`);
-4. subtitles and text on screen beside frames (`subtitles`);
-5. notes, the bank of captions among them (`notes`, `known`);
-6. what was found earlier in the conversation (`turns` to the model).
+2. the subtitles of clips (`clips.text`);
+3. subtitles and text on screen beside frames (`subtitles`);
+4. notes, the bank of captions among them (`notes`, `known`);
+5. what was found earlier in the conversation (`turns` to the model).
 
 Of several texts the longest lose first: all are cut to one length, and those below it stay whole. A text that is cut
 keeps its beginning and its end, at borders of words, or of characters where no space is near. Last of all, every
@@ -32,7 +31,7 @@ from kinodex.index.text import beginning, end
 Q = TypeVar("Q", bound=Request[Any])
 """A class of requests."""
 QUOTED = (
-    *(("chapters", "text"), ("clips", "seen"), ("clips", "written"), ("clips", "text"), ("subtitles", "text")),
+    *(("chapters", "text"), ("clips", "text"), ("subtitles", "text")),
     *(("notes", "text"), ("known", "text"), ("turns", "text")),
 )
 """Fields of requests and the attribute of their items that is quoted, what is shortened first first."""

@@ -87,4 +87,14 @@ class Reasoned(Reply):
     _read_reasoning = read_as(with_reasoning)
 
 
+STEP_BY_STEP_TOKENS = 2048
+"""`Request.reply_tokens` of a reply with such reasons."""
+
+
+class StepByStep(Reasoned):
+    """A reply whose reasons may be as long as they have to be, as papers ask for them."""
+
+    reasoning: str = Field(default="", description="your reasoning, step by step")
+
+
 R = TypeVar("R", bound=Reply)

@@ -67,6 +67,8 @@ class Request(Attempt, Generic[R]):
     """A field of requests that may be answered by "insufficient_evidence"."""
     stop: ClassVar[tuple[str, ...]] = ()
     """Texts that end a reply of form "text": a model that is sampled in this process stops after one."""
+    reply_tokens: ClassVar[int] = 0
+    """Tokens that a reply may need, beside those for its frames: what a prompt asks to be reasoned step by step."""
     frame_tokens: ClassVar[int] = 0
     """Tokens that a reply may need for each frame; the role's `max_tokens` are raised to what all need."""
     is_kept: ClassVar[bool] = False

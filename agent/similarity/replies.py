@@ -28,6 +28,7 @@ from kinodex.agent.similarity.options import (
 from kinodex.agent.similarity.statements import queries, subject
 from kinodex.agent.similarity.words import STATED, shares, stems
 from kinodex.agent.variants.eea.requests import ProposeQueries
+from kinodex.agent.variants.longvideoagent.clips import best_matching_clips
 from kinodex.agent.variants.longvideoagent.requests import LocateClips, ReadFrames
 from kinodex.agent.variants.vca.frame_choice import ChooseFrames
 from kinodex.agent.videos.environment import Environment
@@ -112,15 +113,14 @@ def look_between(request: ChooseFrames) -> Values:
 
 @reply_to.register(LocateClips)
 def _locate(request: LocateClips, environment: Environment) -> Values:
-    """Locate the clip, of those not visited, whose words hold most of what is wished for; none if they hold little."""
-    wanted = stems(request.wish or subject(request.question))
-    held = {
-        clip.number: len(wanted & stems(f"{clip.text} {clip.seen} {clip.written}"))
-        for clip in request.clips
-        if clip.number not in request.visited
-    }
-    best = max(held, key=lambda number: held[number], default=None)
-    return {"clips": [best] if best is not None and held[best] >= STATED * max(1, len(wanted)) else []}
+    """Locate the clip whose words hold most of what is asked about; where they hold little, by its pictures."""
+    about = subject(request.question)
+    wanted = stems(about)
+    held = {clip.number: len(wanted & stems(clip.text)) for clip in request.clips}
+    best = max(held, key=lambda number: held[number])
+    told = held[best] >= STATED * max(1, len(wanted))
+    seen = [] if told else best_matching_clips(environment, request.clips, about, request.window)
+    return {"clips": [clip.number for clip in seen] or [best]}
 
 
 @reply_to.register(ReadFrames)

@@ -139,8 +139,6 @@ def variations(kind: type[Request[Any]]) -> Iterator[Any]:
         "confidence": [False],
         "reasoning": [False],
         "vision": [False],
-        "wish": ["the bench"],
-        "visited": [(3, 4)],
         "window": [1],
         "doubt": ["", "too small"],
         "plan": [(), ("find it", "zoom in")],

@@ -2,8 +2,16 @@
 
 A master that only reads takes one action a turn, K turns at most: it has a clip located, has frames of that clip
 looked at, or answers. An `Episode` carries out its actions; `jobs.train.rewards` has the rewards that train it. Three
-models: the roles "policy" (the master), "grounding" and "vision". `docs/papers.md` says what the paper leaves open,
-what was decided, and where the published code departs.
+models: the roles "policy" (the master), "grounding" and "vision". The paper leaves open, and here is decided:
+
+- Frames of a look (section 3.1 says "frames"): 15, as in the published code, spread evenly.
+- A visual query before a clip was located: frames of all of V, which line 15 has (of the video that matches best).
+- A request for grounding goes to the agent with the question and the subtitles alone (line 18), each time anew.
+- Where there are no subtitles, the clip whose pictures match the question best is located.
+- After K turns without an answer there is none (line 29). Where an option has to be chosen (`AnswerRules`), turn K is
+  the answer, as in the published evaluation; so is the only turn of the setting without agents (Table 4a).
+
+`docs/papers.md` has the places in the paper, and says where the published code departs.
 """
 
 from __future__ import annotations
@@ -15,12 +23,11 @@ from typing import Any
 from kinodex.agent.answer import Answer
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.session import Session
-from kinodex.agent.variants.base import PAPER_FORM, THOUGHT, Variant
+from kinodex.agent.variants.base import THOUGHT, Variant
 from kinodex.agent.variants.longvideoagent.episode import answer_now, begin_episode, next_action, take_step
 from kinodex.agent.variants.longvideoagent.parameters import LongVideoAgentParameters
 from kinodex.agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, LocateClips
 from kinodex.agent.variants.words import QUOTED, Step, for_query, joined, no_step, span
-from kinodex.index.kinds import LINE_KINDS
 
 
 async def longvideoagent(session: Session, parameters: LongVideoAgentParameters) -> Answer:
@@ -30,10 +37,12 @@ async def longvideoagent(session: Session, parameters: LongVideoAgentParameters)
     while True:  # line 3
         session.account.begin_round()
         over = session.over()
-        is_turn_k = episode.literal and over == "rounds" and not session.rules.force_choice
+        is_turn_k = over == "rounds" and episode.steps > 1 and not session.rules.force_choice
         if over and not is_turn_k:
             return await session.conclude(answer_now(episode), over)
         request = next_action(episode)
+        if is_turn_k:
+            request = replace(request, declining=session.rules.at_the_end)
         exchange = await session.exchange(request)  # lines 4 to 11
         if exchange.reply is not None and exchange.reply.declines and request.declining != "allowed":
             session.account.count_declined()
@@ -51,7 +60,7 @@ async def longvideoagent(session: Session, parameters: LongVideoAgentParameters)
 
 def _searched(step: Step) -> str:
     found = joined([span(note) for note in step["notes"][:QUOTED]])
-    return f"searched what is said and described{for_query(step)}" + (f", which led to {found}" if found else "")
+    return "searched what is said" + (f", which led to {found}" if found else "")
 
 
 def _assumed(request: Request[Any]) -> Mapping[str, Any] | str | None:
@@ -64,8 +73,7 @@ def _assumed(request: Request[Any]) -> Mapping[str, Any] | str | None:
         case AnswerNow():
             return f"<think>{THOUGHT}</think><answer>{'A' if request.question.options else THOUGHT}</answer>"
         case LocateClips():
-            left = [clip.number for clip in request.clips if clip.number not in request.visited]
-            return {**request.example(), "clips": left[:1]}
+            return {**request.example(), "clips": [request.clips[0].number]}
     return None
 
 
@@ -75,13 +83,10 @@ LONGVIDEOAGENT = Variant(
     longvideoagent,
     lambda longest_s: LongVideoAgentParameters(),
     roles=("policy", "grounding", "vision"),
-    uses=LINE_KINDS,
-    ablations={"no vision agent": {"vision": False}, "no agents": {"rounds": 1}, **PAPER_FORM},
+    uses=("speech",),
+    ablations={"no vision agent": {"vision": False}, "no agents": {"rounds": 1}},
     needs_language=True,
-    plain=(
-        "Reads what is said and described, and has the pictures looked at only where that helps. Good for films with "
-        "speech."
-    ),
+    plain=("Reads what is said, and has the pictures looked at only where that helps. Good for films with speech."),
     words={
         "request_grounding": _searched,
         "visual_query": lambda step: f"had the frames there searched{for_query(step)}",

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kinodex.agent.answer_rules import Declining
+from kinodex.agent.attempts import ATTEMPTS
 from kinodex.agent.protocol.exchange import Exchange
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.question import Question
@@ -34,13 +35,12 @@ from kinodex.agent.variants.longvideoagent.parameters import LongVideoAgentParam
 from kinodex.agent.variants.longvideoagent.requests import Action, AnswerNow, ChooseAction, LocateClips, ReadFrames
 from kinodex.agent.variants.longvideoagent.turns import thought, until_action
 
-TURN = "This is turn {turn} of {turns}."
-LAST_TURN = "This is your last turn: answer now, as <answer>...</answer>."
+LAST_TURN = "This is your last turn: answer now, between <answer> and </answer>."
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """The state of a master and a question; `current` are the clips located last, `visited` all so far."""
+    """The state of a master and a question; `current` are the clips located last, of `located` requests so far."""
 
     question: Question
     videos: tuple[Video, ...]
@@ -51,21 +51,19 @@ class Episode:
     declining: Declining
     turns: tuple[Turn, ...] = ()
     current: tuple[Clip, ...] = ()
-    visited: tuple[int, ...] = ()
+    located: int = 0
     notes: tuple[Note, ...] = ()
     chapters: tuple[Note, ...] = ()
 
     @property
-    def literal(self) -> bool:
-        return self.parameters.form == "paper"
-
-    @property
     def has_evidence(self) -> bool:
-        return bool(self.notes) or any(clip.has_words for clip in self.clips)
+        return bool(self.notes) or any(clip.text for clip in self.clips)
 
     @property
     def basis(self) -> tuple[Note, ...]:
         """Notes about the current clips: an answer that nothing forced rests on them."""
+        if not self.current:
+            return self.notes
         starts = {(clip.video_id, clip.start_s) for clip in self.current}
         return tuple(note for note in self.notes if (note.video_id, note.start_s) in starts)
 
@@ -83,17 +81,14 @@ def begin_episode(session: Session, parameters: LongVideoAgentParameters) -> Epi
     length_s = parameters.clip_s or CLIP_S
     clips_each = sum(max(1, round(video.duration_s / length_s)) for video in everything) / len(everything)
     count = max(parameters.videos, int(parameters.clips / clips_each))
-    best = [session.question.text], count, session.known_videos, parameters.anchors_from
-    session.environment = environment = session.environment.nearest(*best)
-    literal = parameters.form == "paper"
-    for video in environment.videos if not literal else ():
-        session.account.count_screen_text(environment.quoted(video.video_id, video.start_s, video.end_s))
+    environment = session.environment.nearest([session.question.text], count, session.known_videos)
+    session.environment = environment
     if parameters.chapters:
         show_chapters(session, summaries=False)
     return Episode(
         session.question,
         environment.videos,
-        tuple(tagged_clips(environment, parameters.clip_s, subtitles_alone=literal)),
+        tuple(tagged_clips(environment, parameters.clip_s)),
         parameters,
         steps=session.account.budget.rounds or parameters.rounds,
         vision=parameters.vision and any(video.has_pictures for video in environment.videos),
@@ -110,8 +105,7 @@ def answer_now(episode: Episode) -> AnswerNow:
     """Return the request for the master's last turn; its answer does not say on which of the visited clips it rests."""
     turns = episode.turns
     if turns:
-        said = turns[-1].text.rpartition("\n\n")[0] or turns[-1].text  # without the number of the turn
-        turns = (*turns[:-1], Turn("user", f"{said}\n\n{LAST_TURN}"))
+        turns = (*turns[:-1], Turn("user", f"{turns[-1].text}\n\n{LAST_TURN}"))
     return AnswerNow(**_known(episode), notes=episode.notes, turns=turns)
 
 
@@ -119,11 +113,10 @@ def _known(episode: Episode) -> dict[str, Any]:
     return {
         "question": episode.question,
         "videos": episode.videos,
-        "clips": tuple(clip for clip in episode.clips if clip.has_words),
+        "clips": tuple(clip for clip in episode.clips if clip.text),
         "steps": episode.steps,
         "vision": episode.vision,
         "chapters": episode.chapters,
-        "counted": not episode.literal,
     }
 
 
@@ -145,65 +138,60 @@ async def take_step(session: Session, episode: Episode, exchange: Exchange[Actio
         said = f"That was not a correct action: {invalid}. Think again, and take one action."  # line 25
         outcome = _Outcome(said, problem=invalid)
     else:
-        do = _look if action.action == "visual_query" else _ground
-        turn, outcome = until_action(exchange.raw), await do(session, episode, action.query)
+        looks = action.action == "visual_query"
+        turn = until_action(exchange.raw)
+        outcome = await (_look(session, episode, action.query) if looks else _ground(session, episode))
     name, arguments = (action.action, {"query": action.query}) if action else ("malformed", {})
     thoughts = thought(exchange.raw)
     session.emit(Acted(session.account.rounds, name, arguments, thoughts, outcome.notes, outcome.problem))
-    due = "" if episode.literal else f"\n\n{TURN.format(turn=len(episode.turns) // 2 + 2, turns=episode.steps)}"
     return replace(
         episode,
-        turns=(*episode.turns, Turn("assistant", turn), Turn("user", f"{outcome.reply}{due}")),
+        turns=(*episode.turns, Turn("assistant", turn), Turn("user", outcome.reply)),
         current=outcome.located or episode.current,
-        visited=tuple(dict.fromkeys((*episode.visited, *(clip.number for clip in outcome.located)))),
+        located=episode.located + (action is not None and action.action == "request_grounding"),
         notes=(*episode.notes, *outcome.notes),
     )
 
 
 async def _look(session: Session, episode: Episode, query: str) -> _Outcome:
-    """Have frames of the current clips read for the master's query: VISIONAGENT(q_vis, V), line 15."""
+    """Have frames read for the master's query, of the current clips, else of all of V (line 15)."""
+    environment = session.environment
     if not episode.current:
-        return _failed("No clip has been located yet, so nothing can be looked at; use <request_grounding> first.")
-    first, last = episode.current[0], episode.current[-1]
-    if not session.environment.pictured(first.video_id):
-        return _failed("There are no frames of this clip, so nothing can be looked at; only its words are known.")
+        environment = environment.nearest([episode.question.text], 1)
+    parts = episode.current or environment.videos
+    video_id, start_s, end_s = parts[0].video_id, parts[0].start_s, parts[-1].end_s
+    if not environment.pictured(video_id):
+        return _failed("There are no frames to look at; only words are known.")
     left = session.account.frames_left
     most = episode.parameters.frames
-    count = most if left is None else min(most, left)
-    frames = session.environment.frames_between(first.video_id, first.start_s, last.end_s, count)
-    reply = await session.ask(ReadFrames(query=query, clips=episode.current, frames=frames))
+    frames = environment.frames_between(video_id, start_s, end_s, most if left is None else min(most, left))
+    reply = await session.ask(ReadFrames(query=query, start_s=start_s, end_s=end_s, frames=frames))
     if reply is None:
         return _failed("The assistant who looks gave no reply that can be used.")
-    note = Note(first.video_id, first.start_s, last.end_s, "vision", reply.observation.strip())
-    return _Outcome(f"Looked at {_tags(episode, episode.current)}: {note.text}", (note,))
+    note = Note(video_id, start_s, end_s, "vision", reply.observation.strip())
+    where = _tags(episode, episode.current) if episode.current else "the whole video"
+    return _Outcome(f"Looked at {where}: {note.text}", (note,))
 
 
-async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
-    """Locate clips by the words of all, else by their pictures: GROUNDINGAGENT(q, S), line 18.
-
-    By the paper it knows neither the master's `wish` nor what was located before.
-    """
-    located: Sequence[Clip] = ()
-    wish, visited = ("", ()) if episode.literal else (wish, episode.visited)
-    if any(clip.has_words for clip in episode.clips):
+async def _ground(session: Session, episode: Episode) -> _Outcome:
+    """Locate clips by the question and the subtitles: GROUNDINGAGENT(q, S), line 18; without subtitles by pictures."""
+    window = episode.parameters.window
+    if any(clip.text for clip in episode.clips):
         request = LocateClips(
             question=episode.question,
             videos=episode.videos,
             clips=episode.clips,
-            window=episode.parameters.window,
-            wish=wish,
-            visited=visited,
+            window=window,
+            attempt=ATTEMPTS * episode.located,  # no cache answers it with the reply to the one before
         )
         reply = await session.ask(request)
         if reply is None:
             return _failed("The assistant who locates clips gave no reply that can be used.")
         located = [episode.clips[number - 1] for number in reply.clips]
+    else:
+        located = best_matching_clips(session.environment, episode.clips, episode.question.text, window)
     if not located:
-        text = wish or episode.question.text
-        limits = visited, episode.parameters.window, episode.parameters.anchors_from
-        located = best_matching_clips(session.environment, episode.clips, text, *limits)
-    if not located:
-        return _failed("Every clip has been located before; there is no other one.")
+        return _failed("No clip can be located: nothing is known of any.")
     notes = tuple(Note(clip.video_id, clip.start_s, clip.end_s, "grounding", clip.words) for clip in located)
     text = "\n".join(f"{_tags(episode, [clip])}: {clip.words}" for clip in located)
     return _Outcome(f"Located:\n{text}", notes, tuple(located))

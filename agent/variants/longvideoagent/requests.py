@@ -13,7 +13,7 @@ from kinodex.agent.answer_rules import Declining
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.question import Question
-from kinodex.agent.protocol.reply import Reasoned, Reply, described, read_alone, read_as
+from kinodex.agent.protocol.reply import STEP_BY_STEP_TOKENS, Reply, StepByStep, described, read_alone, read_as
 from kinodex.agent.protocol.request import Request, Turn
 from kinodex.agent.protocol.videos import Video
 from kinodex.agent.replies.schema import Bounds
@@ -34,7 +34,7 @@ class _Text(Reply):
             raise InvalidReply(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
 
 
-class _Turn(Reasoned):
+class _Turn(StepByStep):
     action: Literal["visual_query", "request_grounding", "answer", "insufficient_evidence"]
     query: str
 
@@ -70,6 +70,7 @@ class ChooseAction(RunRequest[Action]):
     temperature: ClassVar[float] = 0.6
     form: ClassVar[Literal["json", "text", "tools"]] = "text"
     stop: ClassVar[tuple[str, ...]] = ENDS
+    reply_tokens: ClassVar[int] = STEP_BY_STEP_TOKENS
     clips: tuple[Clip, ...]
     steps: int
     """Turns in all: K."""
@@ -77,8 +78,6 @@ class ChooseAction(RunRequest[Action]):
     """True if there is a vision agent (Table 4a)."""
     turns: tuple[Turn, ...] = ()
     declining: Declining = "allowed"
-    counted: bool = True
-    """The number of each turn is said."""
 
     @property
     def instead(self) -> str:
@@ -106,11 +105,11 @@ class AnswerNow(AnswerNotes):
     temperature: ClassVar[float] = 0.6
     form: ClassVar[Literal["json", "text", "tools"]] = "text"
     stop: ClassVar[tuple[str, ...]] = ENDS
+    reply_tokens: ClassVar[int] = STEP_BY_STEP_TOKENS
     clips: tuple[Clip, ...]
     steps: int
     vision: bool = True
     turns: tuple[Turn, ...] = ()
-    counted: bool = True
 
     def pattern(self) -> str:
         return turn_pattern(self.question, ())
@@ -123,12 +122,12 @@ def turn_pattern(question: Question, looks: Sequence[str]) -> str:
     """Return a regular expression of a turn: its thoughts, then one of the actions `looks`, or an answer."""
     letters = string.ascii_uppercase[: len(question.options)]
     answer = f"[{letters}]" if letters else "[^<>]{1,160}"
-    actions = [*(f"<{name}>[^<>]{{1,160}}</{name}>" for name in looks), f"<answer>{answer}</answer>"]
-    return rf"<think>[^<>]{{1,240}}</think>\n?({'|'.join(actions)})"
+    actions = [*(f"<{name}>[^<>]{{0,160}}</{name}>" for name in looks), f"<answer>{answer}</answer>"]
+    return rf"<think>[^<>]{{1,2000}}</think>\n?({'|'.join(actions)})"
 
 
-class Located(Reasoned):
-    """The clips that a question is about, in order; none if the words do not tell."""
+class Located(StepByStep):
+    """The clips that a question is about, in order."""
 
     clips: Numbers = Field(description="numbers of the chosen clips")
     _accept = read_alone("clips")
@@ -136,26 +135,24 @@ class Located(Reasoned):
 
 @dataclass(frozen=True, kw_only=True)
 class LocateClips(Request[Located]):
-    """Locate the clips that the question is about: at most `window` consecutive ones of `clips`, by their words.
-
-    `wish` is what the master asked for; `visited` are the numbers of clips located before.
-    """
+    """Locate the clips that the question is about: at most `window` consecutive ones of `clips`, by their subtitles."""
 
     Reply = Located
     template: ClassVar[str] = "locate_clips"
     role: ClassVar[str] = "grounding"
     temperature: ClassVar[float] = 0.6
+    reply_tokens: ClassVar[int] = STEP_BY_STEP_TOKENS
     question: Question
     videos: tuple[Video, ...]
     clips: tuple[Clip, ...]
     window: int
-    wish: str = ""
-    visited: tuple[int, ...] = ()
 
     def bounds(self) -> Bounds:
-        return {"clips": {"maxItems": self.window}}
+        return {"clips": {"minItems": 1, "maxItems": self.window}}
 
     def check(self, reply: Located) -> None:
+        if not reply.clips:
+            raise InvalidReply("no clip is chosen; give the one that the question is most likely about")
         known = {clip.number: clip.video_id for clip in self.clips}
         for number in reply.clips:
             if number not in known:
@@ -178,14 +175,15 @@ class Observation(Reply):
 
 @dataclass(frozen=True, kw_only=True)
 class ReadFrames(Request[Observation]):
-    """Describe what the master looks for in `frames` of consecutive `clips`."""
+    """Describe what the master looks for in `frames` of [start_s, end_s) of a video."""
 
     Reply = Observation
     template: ClassVar[str] = "read_frames"
     role: ClassVar[str] = "vision"
     temperature: ClassVar[float] = 0.0
     query: str
-    clips: tuple[Clip, ...]
+    start_s: float
+    end_s: float
     frames: tuple[ShownFrame, ...]
 
     def check(self, reply: Observation) -> None:

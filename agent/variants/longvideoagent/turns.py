@@ -33,8 +33,7 @@ ACTIONS = {
 ENDS = ("</visual_query>", "</request_grounding>", "</answer>")
 AROUND = " \t\r\n.,;:!?\"'"
 NOT_ONE = (
-    "it does not hold exactly one action; write one <visual_query>...</visual_query>, "
-    "<request_grounding>...</request_grounding> or <answer>...</answer>"
+    "it does not hold exactly one action; take one, which ends with </visual_query>, </request_grounding> or </answer>"
 )
 
 _OPENING = re.compile(r"<(visual_query|watch|search|request_grounding|answer)\s*/?>", re.IGNORECASE)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.ask import ask
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.limits.budget import Budget
@@ -38,7 +39,6 @@ from tests.support.libraries.agent_library import ScriptedModel, environment_of,
 from tests.support.libraries.random_library import caption
 from tests.support.libraries.text_library import text_library
 from tests.support.runs.kite_runs import asked
-from tests.support.screen_text.lines import Line, add_screen_text
 from tests.support.servers.chat_server import ChatServer, in_turn
 from tests.support.servers.wire import frame, role
 
@@ -91,9 +91,9 @@ def saying(*turns, clips=(4,), seen="The kite is red."):
     return script
 
 
-def run(environment, script, question=QUESTION, **parameters):
+def run(environment, script, question=QUESTION, rules=USUAL, **parameters):
     settings = LongVideoAgentParameters(**{"clip_s": 0.0, **parameters})
-    return asked(environment, script, "longvideoagent", question, settings=settings)
+    return asked(environment, script, "longvideoagent", question, settings=settings, rules=rules)
 
 
 def read(request, text):
@@ -120,9 +120,9 @@ def test_locate_look_answer(spoken):
     assert turns[0] == () and turns[2][:2] == turns[1]
     assert [(turn.speaker, turn.text) for turn in turns[2]] == [
         ("assistant", f"<think>Where?</think>{LOCATE}"),
-        ("user", 'Located:\n<clip_4> (30.0 s to 40.0 s): said: "Look at my kite! It flies."\n\nThis is turn 2 of 5.'),
+        ("user", 'Located:\n<clip_4> (30.0 s to 40.0 s): said: "Look at my kite! It flies."'),
         ("assistant", LOOK),
-        ("user", "Looked at <clip_4> (30.0 s to 40.0 s): The kite is red.\n\nThis is turn 3 of 5."),
+        ("user", "Looked at <clip_4> (30.0 s to 40.0 s): The kite is red."),
     ]
 
 
@@ -133,8 +133,15 @@ def test_a_master_ends_in_every_way(spoken):
     gives_up = run(spoken, saying(LOCATE, "<answer>insufficient evidence</answer>"), Question("Who?"))
     assert (gives_up.answer.status, gives_up.spans) == ("insufficient_evidence", [])
     looking_for_ever = run(spoken, saying(LOCATE, LOOK))
-    assert (looking_for_ever.answer.status, looking_for_ever.answer.option) == ("invalid", None)
-    assert [request.attempt for request in looking_for_ever.asked(AnswerNow)] == [0, 1]
+    assert (looking_for_ever.answer.status, looking_for_ever.answer.option) == ("budget_exhausted", None)
+    assert (len(looking_for_ever.asked(ChooseAction)), looking_for_ever.asked(AnswerNow)) == (5, [])
+    forced = run(spoken, saying(LOCATE, LOOK), rules=AnswerRules(force_choice=True))
+    assert (forced.answer.status, forced.answer.option) == ("invalid", None)
+    assert [request.attempt for request in forced.asked(AnswerNow)] == [0, 1]
+    assert forced.asked(AnswerNow)[0].turns[-1].text.endswith("\n\nThis is your last turn: answer now, between "
+                                                              "<answer> and </answer>.")  # fmt: skip
+    alone = run(spoken, saying(ANSWER), rounds=1)
+    assert (alone.answer.option, alone.answer.status, alone.asked(ChooseAction)) == (1, "budget_exhausted", [])
     blind = run(spoken, saying(LOCATE, LOOK, ANSWER), vision=False)
     assert blind.answer.option == 1 and blind.asked(ReadFrames) == []
     assert [each.action for each in blind.acted()] == ["request_grounding", "malformed"]
@@ -142,7 +149,7 @@ def test_a_master_ends_in_every_way(spoken):
     assert made_up.asked(ChooseAction)[1].turns[0].text == LOCATE
 
 
-def test_an_endpoint_stops_at_the_end_of_an_action_and_the_turns_are_counted(spoken):
+def test_an_endpoint_stops_at_the_end_of_an_action(spoken):
     """It was sent no `stop`, and paid for what came after the action, and for thoughts where none are wanted."""
 
     async def asked(server, reasoning):
@@ -158,17 +165,16 @@ def test_an_endpoint_stops_at_the_end_of_an_action_and_the_turns_are_counted(spo
         assert first.body["stop"] == ["</visual_query>", "</request_grounding>", "</answer>"]
         assert "stop" not in locating.body
         assert second.body["messages"][1]["content"] == LOCATE, "with the tag at which it was stopped"
-        assert second.body["messages"][-1]["content"].endswith("This is turn 2 of 5.")
+        assert second.body["messages"][-1]["content"].endswith('"Look at my kite! It flies."')
         assert [("<think>" in each.text, '"reasoning"' in each.text) for each in (first, locating)] == [
             (reasoning, False), (False, reasoning)
         ]  # fmt: skip
 
 
 def test_malformed_turns_count_and_three_on_end_end_the_search(spoken):
-    spent = ("budget_exhausted", "rounds", 5, 1)
     lost = ("answered", "no reply could be used in 3 rounds; this is the best answer so far", 4, 1)
     for turns, ended, requests in (
-        (("hm", "hm", LOCATE, "hm", ANSWER), spent, [4, 1]),
+        (("hm", "hm", LOCATE, "hm", ANSWER), ("answered", "", 5, 1), [5, 0]),
         (("hm", "hm", "hm", ANSWER), lost, [3, 1]),
     ):
         found = run(spoken, saying(*turns))
@@ -187,10 +193,10 @@ def test_a_window_is_a_short_run_of_clips_of_one_video(several, spoken, silent):
         assert len(found.asked(LocateClips)) == 2, clips
     found = run(spoken, saying(LOCATE, LOOK, ANSWER, clips=((4, 5),)), window=2, frames=4)
     (looking,) = found.asked(ReadFrames)
-    assert [clip.number for clip in looking.clips] == [4, 5]
+    assert (looking.start_s, looking.end_s) == (30.0, 50.0)
     assert [frame.time_s for frame in looking.frames] == [32.0, 37.0, 42.0, 47.0]
     assert found.spans == [(30.0, 50.0)]
-    found = run(silent, saying("<request_grounding>white cat city</request_grounding>", ANSWER), window=3)
+    found = run(silent, saying(LOCATE, ANSWER), Question("Where is the white cat of the city?"), window=3)
     starts_s = [note.start_s for note in found.acted()[0].notes]
     assert starts_s == [30.0, 40.0, 50.0], "around the best picture, in its video"
 
@@ -222,34 +228,35 @@ def test_training_steps_the_same_world(spoken):
         assert (episode.current, episode.notes) == ((), ())
 
 
-def test_the_grounding_agent_reads_every_clip_the_wish_and_what_was_visited(spoken):
+def test_the_grounding_agent_reads_the_question_and_every_clip_anew_each_time(spoken):
     found = run(spoken, saying(LOCATE, "<request_grounding>", LOOK, ANSWER, clips=(1, 4)))
     first, second = found.asked(LocateClips)
     assert [clip.number for clip in first.clips] == [1, 2, 3, 4, 5, 6]
     assert first.clips[0].text == "Ann: Good morning."
-    assert [(each.wish, each.visited) for each in (first, second)] == [("the kite", ()), ("", (1,))]
+    assert render(first) == render(second) and first.attempt != second.attempt, "no cache answers the second"
     assert found.spans == [(30.0, 40.0)]
 
 
-def test_without_words_the_index_locates_and_never_twice_the_same(silent):
-    wish = "<request_grounding>red kite</request_grounding>"
-    found = run(silent, saying(wish, wish, LOOK, ANSWER))
+def test_without_subtitles_the_pictures_locate(silent):
+    asks = Question("Where is the red kite over the desert?")
+    found = run(silent, saying(LOCATE, LOOK, ANSWER), asks)
     assert found.asked(LocateClips) == []
     assert all(request.clips == () for request in found.asked(ChooseAction))
-    first, second = (each.notes[0].start_s for each in found.acted("request_grounding"))
-    assert first == 40.0 != second and found.spans == [(second, second + 10)]
-    found = run(silent, saying(*[LOCATE] * 7, ANSWER), rounds=9)
-    assert [bool(each.problem) for each in found.acted()] == [False] * 6 + [True]
-    assert "no other one" in found.asked(ChooseAction)[-1].turns[-1].text
-    assert found.answer.status == "answered"
+    assert found.spans == [(40.0, 50.0)]
 
 
-def test_a_master_is_told_that_nothing_was_located_or_not_understood(spoken):
-    found = run(spoken, saying(LOOK, LOCATE, LOOK, ANSWER))
-    problem = found.acted()[0].problem
-    assert "No clip has been located yet" in problem
-    assert found.asked(ChooseAction)[1].turns[-1].text == f"{problem}\n\nThis is turn 2 of 5."
-    assert (found.answer.status, len(found.asked(ReadFrames))) == ("answered", 1)
+def test_a_look_before_any_clip_is_at_the_whole_video(spoken):
+    """Algorithm 1, line 15: the vision agent has V."""
+    found = run(spoken, saying(LOOK, LOCATE, LOOK, ANSWER), frames=4)
+    whole, clip = found.asked(ReadFrames)
+    assert [frame.time_s for frame in whole.frames] == [7.0, 22.0, 37.0, 52.0]
+    assert (whole.start_s, whole.end_s, clip.start_s, clip.end_s) == (0.0, 60.0, 30.0, 40.0)
+    assert found.asked(ChooseAction)[1].turns[-1].text == "Looked at the whole video: The kite is red."
+    assert found.spans == [(30.0, 40.0)]
+    assert run(spoken, saying(LOOK, ANSWER)).spans == [(0.0, 60.0)]
+
+
+def test_a_master_is_told_that_nothing_was_located(spoken):
     found = run(spoken, saying(LOCATE, LOCATE, LOOK, ANSWER, clips=(4, 77)))
     assert "there is no <clip_77>; the clips are <clip_1> to <clip_6>" in found.asked(LocateClips)[2].complaint
     assert [bool(each.problem) for each in found.acted()] == [False, True, False]
@@ -294,59 +301,38 @@ def shots(tmp_path_factory):
     return environment_of(library)
 
 
-def test_clips_of_several_videos_are_numbered_through_and_captions_stand_in(several):
+def test_clips_of_several_videos_are_numbered_through_and_hold_what_is_said(several):
     clips = list(tagged_clips(several, 0.0))
     assert [clip.number for clip in clips] == list(range(1, 19))
     film, other, third = (several.videos[at].video_id for at in range(3))
     assert [clip.video_id for clip in clips] == [film] * 6 + [other] * 6 + [third] * 6
-    assert {clip.words for clip in clips[:6]} == {"no words are known of it"}
-    assert (clips[9].words, clips[13].words) == ('said: "Look at my kite! It flies."', "seen: scene 1")
+    assert {clip.words for clip in (*clips[:6], *clips[12:])} == {"nothing is said"}
+    assert clips[9].words == 'said: "Look at my kite! It flies."'
     located = run(several, saying(LOCATE, LOOK, ANSWER, clips=(10,)))
     assert [(each.video_id, each.start_s) for each in located.answer.evidence] == [(other, 30.0)]
     assert f"of video {other[:12]}" in located.asked(ChooseAction)[1].turns[-1].text
 
 
-def test_text_on_screen_is_among_the_words_of_a_clip_and_makes_a_silent_one_known(tmp_path):
-    library = make_library(tmp_path / "library", {"film": film(5, 240)})
-    video_id = library.video("film").video_id
-    library.writer.add_speech({video_id: [SpeechRow(video_id, 5.0, 8.0, "good morning", "sidecar")]})
-    add_screen_text(library, video_id, [Line(2.0, 4.0, "MAPLE"), Line(9.0, 50.0, "EXIT 4"), Line(70.0, 90.0, "ECHO")])
-    environment = environment_of(library)
-    clips = list(tagged_clips(environment))
-    assert [clip.words for clip in clips[:3]] == [
-        'said: "good morning" on screen: "MAPLE / EXIT 4"',
-        'on screen: "ECHO"',
-        "no words are known of it",
-    ]
-    assert [clip.has_words for clip in clips] == [True, True, False, False]
-    found = run(environment, saying(ANSWER))
-    (whole,) = found.asked(ChooseAction)[0].clips  # without segments the film is one clip
-    assert whole.words == 'said: "good morning" on screen: "MAPLE / EXIT 4 / ECHO"'
-    assert found.answer.ledger.screen_lines == 3
-
-
-def test_clips_end_with_segments_or_are_cut_and_captions_fill_gaps_of_a_transcript(shots, tmp_path):
+def test_clips_end_with_segments_or_are_cut(shots, tmp_path):
     first, second, third, last = clips = list(tagged_clips(shots))
     assert [(clip.start_s, clip.end_s) for clip in clips] == [(0, 58), (58, 128), (128, 170), (170, 240)]
-    assert (first.source, first.seen) == ("speech", "")
-    assert (second.source, second.text) == ("captions", "shot 3 shot 4 shot 5")
-    assert (third.source, third.text) == ("captions", "shot 6")
-    assert last.words == 'said: "the end" seen: shot 7 shot 8'
+    assert first.text.endswith("line 11") and (second.text, third.text, last.text) == ("", "", "the end")
     assert [clip.start_s for clip in tagged_clips(shots, 0.0)] == list(SHOTS_S)
     one_shot = environment_of(make_library(tmp_path / "library", {"lecture": film(5, 300)}))
     assert [(clip.start_s, clip.end_s) for clip in tagged_clips(one_shot, 90.0)] == [(0, 100), (100, 200), (200, 300)]
 
 
-def test_a_clip_in_which_nobody_speaks_is_never_the_best_match(tmp_path):
+def test_a_video_of_which_nothing_is_stored_is_never_the_best_match(tmp_path):
     lines = {f"clip_{n}": [(0.0, 30.0, text)] for n, text in enumerate(("a red kite", "a blue boat"))}
     library = text_library(tmp_path / "library", {}, lines)
     silent = replace(library.videos()[0], video_id="f" * 32, title="clip_2", uri="imported:clip_2")
     assert library.writer.complete([silent]) == ()
     environment = environment_of(library)
     clips = list(tagged_clips(environment))
-    (best,) = best_matching_clips(environment, clips, "red kite", (), 1)
+    (best,) = best_matching_clips(environment, clips, "red kite", 1)
     assert best.text == "a red kite"
-    assert best_matching_clips(environment, clips, "red kite", [clip.number for clip in clips if clip.text], 1) == []
+    nothing = [clip for clip in clips if clip.video_id == silent.video_id]
+    assert best_matching_clips(environment, nothing, "red kite", 1) == []
 
 
 # Turns in the forms of the paper, of its code, and of JSON.
@@ -406,7 +392,7 @@ def test_turns_are_read_in_every_form_and_refused_where_they_are_not_one_action(
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
 SITTING = Question("Where does he sit?", ("the mall", "a bus stop"))
-CLIPS = (Clip(1, FILM.video_id, 1.5, 20.0, "Ann: Sit down.", "speech"),)
+CLIPS = (Clip(1, FILM.video_id, 1.5, 20.0, "Ann: Sit down."),)
 
 
 def test_the_last_turn_opens_as_every_other_one():
@@ -414,7 +400,7 @@ def test_the_last_turn_opens_as_every_other_one():
     turns = (Turn("assistant", "<answer>"), Turn("user", "This is your last turn."))
     last = AnswerNow(question=SITTING, videos=(FILM,), clips=CLIPS, steps=5, notes=(), turns=turns)
     assert render(last) == render(choosing)
-    assert render(replace(last, turns=())).endswith("turn only: answer now, as <answer>...</answer>.")
+    assert render(replace(last, turns=())).endswith("turn only: answer now, between <answer> and </answer>.")
 
 
 # Rewards of training, and rollouts of traces.

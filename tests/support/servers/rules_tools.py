@@ -26,8 +26,9 @@ from tests.support.servers.rules_replies import PARTLY, conclusion, likeness, no
 from tests.support.servers.rules_sight import Eyes
 
 Reply = dict[str, Any]
-_WRITTEN = re.compile(r'on screen: "(.*?)"(?: seen: |$)')
-_CLIP = re.compile(r'^<clip_(\d+)> (?:video (\S+), )?([\d.]+) s to ([\d.]+) s: (?:said: "|seen: )?(.*)$', re.MULTILINE)
+_CLIP = re.compile(
+    r'^<clip_(\d+)> (?:video (\S+), )?([\d.]+) s to ([\d.]+) s: (?:said: "|nothing is said)(.*)$', re.MULTILINE
+)
 
 
 def query_of(question: Question) -> str:
@@ -221,28 +222,22 @@ def clips(asked: Asked) -> list[Part]:
     found = []
     for each in _CLIP.finditer(asked.text):
         place = int(each[1]), float(each[3]), float(each[4]), each[2] or ""
-        source = "speech" if 'said: "' in each[0] else ""
-        found.append(Part(*place, each[5].strip('"'), source))
-        if written := _WRITTEN.search(each[0]):
-            found += [Part(*place, text, "screen_text") for text in written[1].split(" / ")]
+        found.append(Part(*place, each[5].strip('"'), "speech" if 'said: "' in each[0] else ""))
     return found
 
 
 def master(sight: Eyes, asked: Asked) -> str:
-    """Ground, look, and answer when an observation says it; ground again when it says nothing."""
+    """Ground, look, and answer when an observation says it; ground once more when it says nothing."""
     question = asked.question
     told = [_observation(number, text) for number, text in enumerate(asked.texts[1:], start=1)]
     verdict = read_notes(question, [*clips(asked), *told])
-    over = "answer now" in asked.texts[-1].casefold()
+    grounded = sum("<request_grounding>" in said for said in asked.said)
+    looks = "<visual_query>" in asked.text and asked.said and "<request_grounding>" in asked.said[-1]
+    over = "answer now" in asked.texts[-1].casefold() or (grounded > 1 and not looks)
     if verdict.settled or over:
         said = conclusion(question, verdict, asked.text)
         return _tag("answer", said["option"] or said["answer"] or "insufficient_evidence")
-    grounded = sum("<request_grounding>" in said for said in asked.said)
-    if "<visual_query>" in asked.text and asked.said and "<request_grounding>" in asked.said[-1]:
-        return _tag("visual_query", query_of(question))
-    asks = wanted(question)
-    texts = (asks.moment,) if asks.moment and not grounded else (asks.subject,) if asks.subject else asks.options
-    return _tag("request_grounding", texts[grounded % len(texts)] or question.text)
+    return _tag("visual_query", query_of(question)) if looks else _tag("request_grounding", "")
 
 
 def _observation(number: int, text: str) -> Part:
@@ -257,13 +252,9 @@ def _tag(name: str, text: str) -> str:
 
 
 def locate(sight: Eyes, asked: Asked) -> Reply:
-    """The clip whose words match best and that was not located before, if any does."""
-    before = re.findall(r"<clip_(\d+)>", asked.text.partition("Located before:")[2].partition(".")[0])
-    rest = [part for part in clips(asked) if str(part.number) not in before]
-    matches = likeness(asked.question, rest)
-    if not rest or matches.max() < PARTLY:
-        return {"clips": [], "reasoning": "no words give a hint"}
-    return {"clips": [rest[int(matches.argmax())].number], "reasoning": "its words match"}
+    """The clip whose words match best."""
+    there = clips(asked)
+    return {"clips": [there[int(likeness(asked.question, there).argmax())].number], "reasoning": "its words match best"}
 
 
 def observe(sight: Eyes, asked: Asked) -> Reply:

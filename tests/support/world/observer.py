@@ -459,22 +459,24 @@ def _ranged(tool: str, part: Part, start_s: float, end_s: float, query: str) -> 
 
 
 def master(view: View) -> str:
-    """Have a clip located, have it looked at, and answer when it is settled or the turns are used up."""
+    """Have a clip located, have it looked at, once more, and answer when it is settled or the turns are used up."""
     found = view.settled()
-    if found or "answer now" in view.asked.texts[-1].casefold():
+    grounded = sum("<request_grounding>" in said for said in view.asked.said)
+    looks = view.asked.said and "<request_grounding>" in view.asked.said[-1]
+    if found or "answer now" in view.asked.texts[-1].casefold() or (grounded > 1 and not looks):
         said = conclude(view, found)
         return f"<think>so it is</think><answer>{said['option'] or 'insufficient_evidence'}</answer>"
     wish = ", ".join(sorted(view.wanted.named)) or view.wanted.question.text
-    tag = "visual_query" if view.asked.said and "<request_grounding>" in view.asked.said[-1] else "request_grounding"
+    tag = "visual_query" if looks else "request_grounding"
     return f"<think>not yet</think><{tag}>{wish}</{tag}>"
 
 
 def locate(view: View) -> Reply:
-    """The clip whose words say what the question needs, and that was not located before, if any does."""
-    before = re.findall(r"<clip_(\d+)>", view.asked.text.partition("Located before:")[2].partition(".")[0])
+    """The clip whose words say what the question needs, if any do, else the first one."""
     needed = {line.number for line, _ in view.wanted.telling(view.lines)}
-    left = [part.number for part in clips(view.asked) if str(part.number) not in before and part.number in needed]
-    return {"reasoning": "a line that is needed" if left else "no words tell", "clips": left[:1]}
+    there = [part.number for part in clips(view.asked)]
+    told = [number for number in there if number in needed]
+    return {"reasoning": "a line that is needed" if told else "no words tell", "clips": (told or there)[:1]}
 
 
 RULES: Mapping[str, Callable[[View], Reply]] = {

@@ -19,7 +19,7 @@ from kinodex.agent.variants.videotree.requests import JudgeRelevance
 from kinodex.agent.videos.environment import Environment
 from tests.world.rules.descriptions import clauses, describe, describe_each
 from tests.world.rules.frames import frames_settle, judge_frames
-from tests.world.rules.notes import MIN_BEARING, find_moments, is_relevant, is_settled, judge, relevances, word_share
+from tests.world.rules.notes import find_moments, is_relevant, is_settled, judge, relevances, word_share
 from tests.world.rules.quoted_lines import is_talk
 from tests.world.rules.rules import new_statements, rule
 from tests.world.rules.statements import cloze_statements, to_reply
@@ -27,13 +27,12 @@ from tests.world.rules.statements import cloze_statements, to_reply
 
 @rule.register(LocateClips)
 def _locate_by_rule(request: LocateClips, environment: Environment) -> dict[str, Any]:
-    """Find the unvisited clip whose words hold most of the wish or question; none if they hold too little."""
-    queries = [request.wish] if request.wish else list(cloze_statements(request.question).queries)
-    left = [clip for clip in request.clips if clip.number not in request.visited]
-    words = {clip.number: f"{clip.text} {clip.seen} {clip.written}" for clip in left}
+    """Find the clip whose words hold most of the question."""
+    queries = list(cloze_statements(request.question).queries)
+    words = {clip.number: clip.text for clip in request.clips}
     shares = [(max((word_share(text, words[at]) for text in queries), default=0.0), -at) for at in words]
-    best, number = max(shares, default=(0.0, 0))
-    return {"clips": [-number] if best >= MIN_BEARING else []}
+    _, number = max(shares)
+    return {"clips": [-number]}
 
 
 @rule.register(ReadFrames)

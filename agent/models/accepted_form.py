@@ -116,7 +116,7 @@ class AcceptedForm:
             "stop": [*request.stop] or None,
         }
         if self._offers_tools(request):
-            parameters |= tool_parameters(request.tools, request.tool_choice)
+            parameters |= tool_parameters(request.tools, request.tool_choice, reasoning=role.reasoning)
         elif request.form != "text":
             name = request.schema_name or request.reply.__name__
             parameters["response_format"] = response_format(self.rung, name, request.reply_schema)

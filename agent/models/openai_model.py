@@ -232,7 +232,9 @@ class OpenAIModel:
         content: dict[str, object] = {"messages": messages, "schema": wire_request.reply_schema}
         content |= {"temperature": wire_request.temperature, "form": wire_request.form}
         if wire_request.tools:
-            content["tools"] = tool_parameters(wire_request.tools, wire_request.tool_choice)
+            content["tools"] = tool_parameters(
+                wire_request.tools, wire_request.tool_choice, reasoning=self.role.reasoning
+            )
         return cache_key({**settings, **content, "attempt": attempt, "sample": self._sample})
 
     def _parse(self, completion: Completion, request: Request[R]) -> tuple[R | None, str | None]:

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from kinodex.agent.prompts.messages import Message
 from kinodex.agent.protocol.reply import R
 from kinodex.agent.protocol.request import Request
-from kinodex.agent.replies.schema import Schema, strict_schema
+from kinodex.agent.replies.schema import Schema, strict_schema, without_reasoning
 
 Rung = Literal["json_schema", "json_object", "text"]
 NEXT_RUNG: dict[Rung, Rung] = {"json_schema": "json_object", "json_object": "text"}
@@ -30,20 +30,25 @@ def response_format(rung: Rung, name: str, schema: Schema) -> dict[str, object] 
     return {"type": "json_object"} if rung == "json_object" else None
 
 
-def tool_parameters(tools: Sequence[type[BaseModel]], choice: str = "required") -> dict[str, object]:
-    """Return the parameters of a request that offer some tools; `choice` is that of `Request.tool_choice`."""
+def tool_parameters(
+    tools: Sequence[type[BaseModel]], choice: str = "required", *, reasoning: bool = True
+) -> dict[str, object]:
+    """Return the parameters of a request that offer some tools; `choice` is that of `Request.tool_choice`.
+
+    Without `reasoning` the model is not to write down its reasons in a call.
+    """
     named = {"type": "function", "function": {"name": choice}}
     return {
-        "tools": [_function_schema(tool) for tool in tools],
+        "tools": [_function_schema(tool, reasoning) for tool in tools],
         "tool_choice": choice if choice in ("required", "none") else named,
         "parallel_tool_calls": False,
     }
 
 
-def _function_schema(tool: type[BaseModel]) -> dict[str, object]:
+def _function_schema(tool: type[BaseModel], reasoning: bool) -> dict[str, object]:
     """Return a tool as a function: its name is the value of its field `tool`, its description the class's docstring."""
     [name] = get_args(tool.model_fields["tool"].annotation)
-    schema = strict_schema(tool)
+    schema = strict_schema(tool) if reasoning else without_reasoning(strict_schema(tool))
     properties = {field: each for field, each in schema["properties"].items() if field != "tool"}
     parameters = {**schema, "properties": properties, "required": list(properties)}
     parameters.pop("description", None)

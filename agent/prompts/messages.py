@@ -59,14 +59,10 @@ def without_calls(messages: Sequence[Message]) -> list[Message]:
 
 
 def join_turns(messages: Sequence[Message]) -> list[Message]:
-    """Join neighbouring messages of one speaker: many chat templates refuse two in a row.
-
-    What is said to a model right after the result of a tool stands at its end: some refuse another message there too.
-    """
+    """Join neighbouring messages of one speaker: many chat templates refuse two in a row."""
     joined: list[Message] = []
     for message in messages:
-        before = joined[-1]["role"] if joined else ""
-        if "tool_calls" not in message and message["role"] in (before, "user" if before == "tool" else ""):
+        if "tool_calls" not in message and joined and message["role"] == joined[-1]["role"]:
             joined[-1] = append_text(joined[-1], str(message["content"]))
         else:
             joined.append(message)

@@ -18,7 +18,7 @@ from kinodex.agent.variants.longvideoagent.requests import AnswerNow as LastTurn
 from kinodex.agent.variants.longvideoagent.requests import ChooseAction, LocateClips
 from kinodex.agent.variants.vca.frame_choice import ChooseFrames
 from kinodex.agent.variants.videoagent2.requests import Assess
-from kinodex.agent.variants.videoseek.step_requests import Act, Think
+from kinodex.agent.variants.videoseek.step_requests import Act
 from kinodex.agent.variants.videoseek.step_requests import AnswerNow as LastStep
 from kinodex.agent.videos.environment import Environment
 from tests.support.libraries.agent_library import environment_of, explorer, film, make_library
@@ -39,8 +39,6 @@ SEARCHING: dict[str, tuple[str, dict[str, Any]]] = {
 def gives_up(request: Request[Any]) -> Any:
     """A policy that finds the evidence insufficient whatever it is asked."""
     match request:
-        case Think():
-            return {"text": "I see no kite."}
         case Act() | LastStep():
             return {"tool": "answer", "sufficient": False}
         case ChooseAction() | LastTurn():
@@ -99,7 +97,7 @@ def test_force_choice_leaves_giving_up_out_of_every_request(kites: Environment) 
 
 def test_a_last_word_that_does_not_choose_is_invalid_at_once(kites: Environment) -> None:
     """A model that insisted had ten rounds, two requests for each decision, and ended as if that were an answer."""
-    for name, rounds, calls in (("eea", 10, 31), ("vca", 3, 7), ("videoseek", 3, 6), ("longvideoagent", 3, 4)):
+    for name, rounds, calls in (("eea", 10, 31), ("vca", 3, 7), ("videoseek", 3, 4), ("longvideoagent", 3, 4)):
         found = run(kites, name, gives_up, rounds, force_choice=True)
         answer, requests = found.answer, found.model.requests
         assert (answer.status, answer.option, answer.ledger.invalid_replies) == ("invalid", None, 2), name

@@ -42,7 +42,7 @@ from kinodex.agent.variants.longvideoagent.requests import ChooseAction
 from kinodex.agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
 from kinodex.agent.variants.videoagent2.requests import Assess
 from kinodex.agent.variants.videoseek.look_requests import OverviewVideo
-from kinodex.agent.variants.videoseek.step_requests import Act, Think
+from kinodex.agent.variants.videoseek.step_requests import Act
 from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
 from kinodex.index.rows import ChapterRow
@@ -207,7 +207,7 @@ def test_every_request_that_has_them_lists_them() -> None:
 def test_agents_that_plan_or_call_tools_read_the_list_first(library: Library) -> None:
     for agent, kind in (
         ("longvideoagent", ChooseAction),
-        ("videoseek", Think),
+        ("videoseek", Act),
         ("videoagent2", Assess),
     ):
         run = by_parts(library, "scenes", agent=agent, script=by_example)
@@ -338,8 +338,6 @@ def test_the_other_agents_in_doubt_go_on_as_they_search_and_are_told_why(kite_fi
                 return {"reasoning": "", "confidence": 3}
             case FindMissing():
                 return [{"segment": request.segments[-1].number, "description": "red kite desert"}]
-            case Think():
-                return {"text": "let me see"}
             case Act():
                 return calls.pop(0)
             case OverviewVideo():

@@ -19,7 +19,6 @@ from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
 from kinodex.agent.usable_replies import UsableReplies
 from kinodex.agent.variants.eea.requests import ProposeQueries, RewardSegments, SelectSegment
 from kinodex.agent.variants.videoagent2.requests import CreatePlan
-from kinodex.agent.variants.videoseek.step_requests import Think
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 from tests.support.runs.kite_runs import asked, but
 
@@ -102,8 +101,6 @@ BABBLE = "Lorem ipsum dolor sit amet."
 def babbles(request):
     """Thoughts, captions and summaries are any text; all other replies are unreadable."""
     match request:
-        case Think():
-            return {"text": BABBLE}
         case DescribeSegment():
             return {"caption": BABBLE, "confidence": 50}
         case Summarize():

@@ -48,7 +48,7 @@ from kinodex.agent.variants.videoagent2.requests import (
     CreatePlan,
 )
 from kinodex.agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
-from kinodex.agent.variants.videoseek.step_requests import Act, Think
+from kinodex.agent.variants.videoseek.step_requests import Act
 from kinodex.agent.variants.videotree.requests import JudgeRelevance
 from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
@@ -126,10 +126,8 @@ def leading_by_words(request: Request[Any]) -> Any:
             return {"thought": "", "confidence": 1}
         case FindMissing():
             return {"frames": [{"segment": request.segments[0].number, "description": "a kite"}]}
-        case Think():
-            return {"text": "A kite, perhaps."}
         case Act():
-            return {"video": request.videos[0].video_id, **SEEKING[said_before(request) // 2]}
+            return {"video": request.videos[0].video_id, **SEEKING[said_before(request)]}
         case OverviewVideo() | SkimRange():
             return {"frames": frames}
         case FocusClip():

@@ -51,7 +51,8 @@ async def longvideoagent(session: Session, parameters: LongVideoAgentParameters)
             sufficient = exchange.reply.action == "answer"
             doubt = await session.doubt(exchange.reply, episode.basis) if sufficient else ""
             if not doubt:
-                return session.accept(exchange.reply, episode.basis, sufficient=sufficient)
+                reason = "" if sufficient else over or ""
+                return session.accept(exchange.reply, episode.basis, sufficient=sufficient, reason=reason)
             exchange = replace(exchange, reply=None, invalid=doubt)
         episode = await take_step(session, episode, exchange)  # lines 12 to 19, 24 to 27
         if is_turn_k:  # line 29

@@ -1,6 +1,15 @@
 """VideoSeek (arXiv 2603.20185; supplement, A.2, A.4 and Figures 4 to 8): think, call one tool, read what it found.
 
-`docs/papers.md` says what the supplement leaves open, what was decided, and where the published code departs from it.
+A step is one request: the instruction of Figure 5 on the user's side, and a reply with the thought and the call. The
+supplement leaves open, and here is decided:
+
+- alpha follows a benchmark (A.2): it is 4 for a video of more than an hour, as LVBench's are, else 2.
+- The steps have no number: 20, as in the published code. The last one can only be the answer, although the rules
+  forbid to choose the best of several options: then the evidence is insufficient, unless one has to be chosen.
+- A call that breaks a tool's limits, or that cannot be read twice, costs the step.
+- Of several videos a call names one; of one video whatever it names is that one.
+
+`docs/papers.md` has the places in the supplement, and says where the published code departs.
 """
 
 from __future__ import annotations
@@ -14,30 +23,25 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.request import Request, Turn
+from kinodex.agent.replies.schema import REASONING
 from kinodex.agent.search.chapters import show_chapters
-from kinodex.agent.search.tree_search import Form
 from kinodex.agent.search.video_choice import limit_videos
 from kinodex.agent.session import LastWord, Session
 from kinodex.agent.traces.events import Acted
-from kinodex.agent.variants.base import PAPER_FORM, THOUGHT, Variant, check_at_least
+from kinodex.agent.variants.base import THOUGHT, Variant, check_at_least
 from kinodex.agent.variants.videoseek.step_requests import (
-    ACT,
     LAST,
     OR_NOTHING,
     STEP,
-    THINK,
     Act,
     Action,
     AnswerNow,
     Limits,
-    Think,
     arguments,
     numbered,
 )
 from kinodex.agent.variants.videoseek.tools import Tools
 from kinodex.agent.variants.words import for_query, no_step, span
-from kinodex.agent.videos.library_videos import AnchorsFrom
-from kinodex.index.kinds import QUOTED_KINDS
 
 LONG_VIDEO_S = 3600.0
 
@@ -49,17 +53,13 @@ class VideoSeekParameters:
     alpha: int = 2
     """The scale of the tools: 16 alpha frames of all, 4 alpha of 4 alpha seconds or more, 4 alpha seconds or less."""
     subtitles: bool = True
-    """The tools give the lines that are spoken in a part, too."""
+    """The thinker reads the lines that are spoken, and the tools those of a part."""
     videos: int = 16
     """How many videos are offered at most."""
     rounds: int = 20
     """Steps, the last of which is the answer."""
-    anchors_from: AnchorsFrom = "all"
-    """By what videos are chosen from many: pictures, words (speech, text on screen, captions), or both."""
     chapters: bool = False
     """Prompts list the titles and times of the library's scenes or chapters."""
-    form: Form = "ours"
-    """"paper": the paper's rules where ours differ: what is quoted are subtitles, and no text on screen."""
 
     def __post_init__(self) -> None:
         check_at_least(self, alpha=1, videos=1, rounds=1)
@@ -78,16 +78,15 @@ class _Seeker:
     """The trajectory: the conversation, and the notes that the tools took."""
 
     def __init__(self, session: Session, parameters: VideoSeekParameters) -> None:
-        limit_videos(session, [session.question.text], parameters.videos, parameters.anchors_from)
+        limit_videos(session, [session.question.text], parameters.videos)
         if parameters.chapters:
             show_chapters(session, summaries=False)
         self.session, self.account = session, session.account
         self.videos = session.environment.videos
         limits = Limits(parameters.alpha)
-        kinds = QUOTED_KINDS if parameters.form == "ours" else ("speech",)
-        self.tools = Tools(session, limits, [kind for kind in kinds if parameters.subtitles or kind != "speech"])
+        self.tools = Tools(session, limits, subtitles=parameters.subtitles)
         single = self.videos if len(self.videos) == 1 else ()
-        lines = [line for each in single for line in self.tools.quoted(each.video_id, each.start_s, each.end_s)]
+        lines = [line for each in single for line in self.tools.said(each.video_id, each.start_s, each.end_s)]
         self.notes: list[Note] = list(dict.fromkeys([*session.prior_notes, *lines]))
         self.turns: list[Turn] = []
         self.task: dict[str, Any] = {
@@ -107,36 +106,26 @@ class _Seeker:
             over = self.session.over()
             if over:
                 return await self.session.conclude(self._last_word(), over)
-            thought = await self._think(step)
-            action = await self._act()
+            action = await self._act(step)
             doubt = ""
             gives_up_early = action is not None and action.declines and self.task["declining"] != "allowed"
             if action is not None and action.tool == "answer" and not gives_up_early:
                 doubt = "" if action.declines else await self.session.doubt(action, self.notes)
                 if not doubt:
-                    return self._answer(action, thought)
-            await self._observe(action, thought, doubt)
+                    return self._answer(action)
+            await self._observe(action, doubt)
 
-    async def _think(self, step: int) -> str:
-        """Return the thought before a call; "" if there is none, or the model is not to write its reasons."""
-        begins = STEP.format(step=step, steps=self.task["steps"])
-        asked = Turn("user", begins + THINK)
-        reply = await self.session.ask(Think(**self.task, turns=(*self.turns, asked)))
-        if reply is None or not reply.text:
-            self.turns.append(Turn("user", begins))
-            return ""
-        self.turns += [asked, Turn("assistant", reply.text)]
-        return reply.text
-
-    async def _act(self) -> Action | None:
-        self.turns.append(Turn("user", ACT))
+    async def _act(self, step: int) -> Action | None:
+        """Return the thought and the call of a step; None if there was none that could be read."""
+        self.turns.append(Turn("user", STEP.format(step=step, steps=self.task["steps"])))
         action = await self.session.ask_to_search(Act(**self.task, turns=tuple(self.turns)))
         if action is not None:
-            call = json.dumps({"tool": action.tool, **arguments(action)}, ensure_ascii=False)
-            self.turns.append(Turn("assistant", call, action.tool))
+            thought = {REASONING: action.reasoning} if action.reasoning else {}
+            call = {"tool": action.tool, **thought, **arguments(action)}
+            self.turns.append(Turn("assistant", json.dumps(call, ensure_ascii=False), action.tool))
         return action
 
-    async def _observe(self, action: Action | None, thought: str, doubt: str) -> None:
+    async def _observe(self, action: Action | None, doubt: str) -> None:
         """Run the tool, and add its findings, or why it failed, to the trajectory."""
         found: tuple[Note, ...] = ()
         problem = "" if action else "there was no call that could be read"
@@ -153,10 +142,11 @@ class _Seeker:
         result = f"Not done: {problem}." if problem else numbered(found, first, self.videos)
         self.turns.append(Turn("user", result, action.tool if action else ""))
         name, action_arguments = ("none", {}) if action is None else (action.tool, arguments(action))
+        thought = action.reasoning if action else ""
         self.session.emit(Acted(self.account.rounds, name, action_arguments, thought, found, problem))
 
-    def _answer(self, action: Action, thought: str) -> Answer:
-        self.session.emit(Acted(self.account.rounds, action.tool, arguments(action), thought))
+    def _answer(self, action: Action) -> Answer:
+        self.session.emit(Acted(self.account.rounds, action.tool, arguments(action), action.reasoning))
         return self.session.accept(action, self.notes, sufficient=action.sufficient)
 
     def _last_word(self) -> LastWord:
@@ -168,21 +158,19 @@ class _Seeker:
 
 def _assumed(request: Request[Any]) -> Mapping[str, Any] | str | None:
     """Overview first, then parts of the first video one after the other, looked at closely and skimmed in turn."""
-    if isinstance(request, Think):
-        return THOUGHT
     if not isinstance(request, Act):
         return None
     step = sum(turn.speaker == "assistant" and bool(turn.tool) for turn in request.turns)
     video, limits = request.videos[0], request.limits
     named = {"video": video.video_id if len(request.videos) > 1 else None}
     if step == 0:
-        return {"tool": "overview", **named}
+        return {"tool": "overview", "reasoning": THOUGHT, **named}
     is_close = step % 2 == 1
     length_s = limits.focus_most_s if is_close else max(limits.skim_least_s, video.duration_s / 2)
     start_s = video.start_s + video.duration_s * (step - 1) / request.steps
     start_s = max(video.start_s, min(start_s, video.end_s - length_s))
     part = {"start_s": start_s, "end_s": min(video.end_s, start_s + length_s)}
-    return {"tool": "focus" if is_close else "skim", **named, **part, "query": THOUGHT}
+    return {"tool": "focus" if is_close else "skim", "reasoning": THOUGHT, **named, **part, "query": THOUGHT}
 
 
 VIDEOSEEK = Variant(
@@ -191,8 +179,8 @@ VIDEOSEEK = Variant(
     videoseek,
     VideoSeekParameters.for_duration,
     roles=("policy", "vision"),
-    uses=QUOTED_KINDS,
-    ablations={"no subtitles": {"subtitles": False}, **PAPER_FORM},
+    uses=("speech",),
+    ablations={"no subtitles": {"subtitles": False}},
     needs_language=True,
     needs_pictures=True,
     plain="Thinks before each step: looks over everything, skims a long stretch, or watches a short one closely.",

@@ -11,7 +11,7 @@ from pydantic import Field
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol.frames import ShownFrame, citation_numbers
 from kinodex.agent.protocol.notes import Note
-from kinodex.agent.protocol.reply import Reasoned, Reply, described, read_as
+from kinodex.agent.protocol.reply import STEP_BY_STEP_TOKENS, Reply, StepByStep, described, read_as
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.protocol.videos import Segment, Video
 from kinodex.agent.replies.values import Numbers, WholeNumber, is_blank
@@ -55,11 +55,11 @@ class SkimmedFrames(Reply):
     frames: list[SkimmedFrame] = Field(description="one for each frame")
 
 
-class Finding(Reasoned):
+class Finding(StepByStep):
     """The answer to the query that a clip gives, and the numbers of the frames that show it."""
 
     found: bool = Field(description="true if the clip shows it")
-    answer: str = Field(description="the answer in few words, else empty")
+    answer: str = Field(description="the answer, else empty")
     frames: Numbers = Field(description="numbers of the frames that show it")
     _complete = read_as(lambda value: {"answer": "", "frames": [], **value} if isinstance(value, Mapping) else value)
 
@@ -115,6 +115,7 @@ class FocusClip(Request[Finding]):
     role: ClassVar[str] = "vision"
     full_size: ClassVar[bool] = True
     temperature: ClassVar[float] = 1.0
+    reply_tokens: ClassVar[int] = STEP_BY_STEP_TOKENS
     videos: tuple[Video, ...]
     segment: Segment
     query: str

@@ -1,29 +1,28 @@
-"""Requests of the steps: a thought, a call of one tool, and one for each tool (supplement, Figures 4 to 8)."""
+"""Requests of the steps: a thought and the call of one tool, in one reply (supplement, Figures 4, 5, 7 and 8)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self, get_args
+from typing import ClassVar, Literal, get_args
 
-from pydantic import BaseModel, TypeAdapter, model_validator
+from pydantic import BaseModel, Field, TypeAdapter, model_validator
 
 from kinodex.agent.answer_rules import Declining
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol.notes import Note
-from kinodex.agent.protocol.reply import R, Reply, after_thought, described
+from kinodex.agent.protocol.reply import STEP_BY_STEP_TOKENS, StepByStep
 from kinodex.agent.protocol.request import Turn
 from kinodex.agent.protocol.videos import VIDEO_ID_LENGTH, Video
-from kinodex.agent.replies.schema import Bounds, Schema, bound_schema, strict_schema
+from kinodex.agent.replies.schema import REASONING, Bounds, Schema, bound_schema, strict_schema, without_reasoning
 from kinodex.agent.replies.values import Numbers, Seconds, says_nothing
 from kinodex.agent.requests.answer import Answered, AnswerNotes, Conclusion, check_answer, letters
 from kinodex.agent.requests.run_request import RunRequest
 
-STEP = "Step {step} of {steps}."
-THINK = " Think, in plain words: what do the notes show, is it enough, and if not, what next?"
-ACT = (
-    "Call exactly one tool now. If you have no tools that you can call, write the call as JSON only: "
-    '{"tool": <its name>, <its arguments>}'
+STEP = (
+    "Step {step} of {steps}. Go over what is known so far, plan the next action, and call the one tool for it; do not "
+    "write what it will find. If you have no tools that you can call, write the call as JSON only: "
+    '{{"tool": <its name>, <its arguments>}}'
 )
 LAST = "The search is over, this is the last step. Call the tool answer now, with what the notes support"
 OR_NOTHING = "; if they show nothing that bears on the question, the evidence is not sufficient"
@@ -55,14 +54,20 @@ class Limits:
     """One frame a second: as many seconds as frames."""
 
 
-class Overview(BaseModel):
+class Call(BaseModel):
+    """Call of a tool, after the reasoning that leads to it."""
+
+    reasoning: str = Field(description="the evidence so far with its times, whether it is enough, what is missing")
+
+
+class Overview(Call):
     """Look at the whole video coarsely: frames spread over all of it, each described. For a first impression."""
 
     tool: Literal["overview"]
     video: str | None
 
 
-class Skim(BaseModel):
+class Skim(Call):
     """Scan a long range of the video for what the query names. To find the moments that matter."""
 
     tool: Literal["skim"]
@@ -72,7 +77,7 @@ class Skim(BaseModel):
     query: str
 
 
-class Focus(BaseModel):
+class Focus(Call):
     """Inspect a short clip, frame by frame and in full size, to answer the query. To verify details."""
 
     tool: Literal["focus"]
@@ -82,7 +87,7 @@ class Focus(BaseModel):
     query: str
 
 
-class Finish(BaseModel):
+class Finish(Call):
     """Give the final answer and the numbers of the notes it rests on, or say that the evidence is not sufficient."""
 
     tool: Literal["answer"]
@@ -93,22 +98,10 @@ class Finish(BaseModel):
 
 
 TOOLS = (Overview, Skim, Focus, Finish)
-"""Offered with every request of the conversation, also where none or only `answer` is to be called."""
+"""Offered with every request of the conversation, also where only `answer` is to be called."""
 
 
-class Thought(Reply):
-    """The reasoning of the agent before it acts, in its own words."""
-
-    model_config = described("What the agent thinks before it acts, in its own words.")
-
-    text: str
-
-    @classmethod
-    def from_text(cls, text: str) -> Self:
-        return cls(text=after_thought(text))
-
-
-class _Call(Reply):
+class _Call(StepByStep):
     tool: Literal["overview", "skim", "focus", "answer"]
     video: str | None
     start_s: Seconds | None
@@ -119,7 +112,7 @@ class _Call(Reply):
 
 
 class Action(Answered, _Call):
-    """A call of one of the four tools; what the tool does not take is null."""
+    """A call of one of the four tools, after its reasons; what the tool does not take is null."""
 
     @property
     def declines(self) -> bool:
@@ -150,33 +143,6 @@ class FinalAnswer(Conclusion):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeekRequest(RunRequest[R]):
-    """A request of the conversation, whose `turns` are the steps so far.
-
-    `known` is what is known at the beginning: the subtitles of the whole video (none if there are several videos).
-    """
-
-    tools: ClassVar[tuple[type[BaseModel], ...]] = TOOLS
-    temperature: ClassVar[float] = 1.0
-    known: tuple[Note, ...]
-    limits: Limits
-    steps: int
-    turns: tuple[Turn, ...] = ()
-    declining: Declining = "allowed"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Think(SeekRequest[Thought]):
-    """Think about the notes: is it enough, and if not, what next."""
-
-    Reply = Thought
-    template: ClassVar[str] = "videoseek"
-    form: ClassVar[Literal["json", "text", "tools"]] = "text"
-    tool_choice: ClassVar[str] = "none"
-    any_text: ClassVar[bool] = True
-
-
-@dataclass(frozen=True, kw_only=True)
 class AnswerNow(AnswerNotes):
     """The same conversation, ended by the answer; `notes` are all that were taken, and `evidence` counts them."""
 
@@ -186,6 +152,7 @@ class AnswerNow(AnswerNotes):
     tools: ClassVar[tuple[type[BaseModel], ...]] = TOOLS
     tool_choice: ClassVar[str] = "answer"
     temperature: ClassVar[float] = 1.0
+    reply_tokens: ClassVar[int] = STEP_BY_STEP_TOKENS
     known: tuple[Note, ...]
     limits: Limits
     steps: int
@@ -193,19 +160,29 @@ class AnswerNow(AnswerNotes):
 
     def schema(self, *, reasoning: bool = True) -> Schema:
         sufficient = {} if self.declining == "allowed" else {"sufficient": {"type": "boolean", "enum": [True]}}
-        return bound_schema(strict_schema(Finish), {**letters(self.question), **sufficient})
+        schema = bound_schema(strict_schema(Finish), {**letters(self.question), **sufficient})
+        return schema if reasoning else without_reasoning(schema)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Act(SeekRequest[Action]):
-    """The call of a tool that carries out the thought at the end of `turns`.
+class Act(RunRequest[Action]):
+    """The next step of the conversation, whose `turns` are the steps so far: a thought, and the call of a tool.
 
-    A range that the tool does not take is no invalid reply: the tool itself says so.
+    `known` is what is known at the beginning: the subtitles of the whole video (none if there are several videos). A
+    range that the tool does not take is no invalid reply: the tool itself says so.
     """
 
     Reply = Action
     template: ClassVar[str] = "videoseek"
     form: ClassVar[Literal["json", "text", "tools"]] = "tools"
+    tools: ClassVar[tuple[type[BaseModel], ...]] = TOOLS
+    temperature: ClassVar[float] = 1.0
+    reply_tokens: ClassVar[int] = STEP_BY_STEP_TOKENS
+    known: tuple[Note, ...]
+    limits: Limits
+    steps: int
+    turns: tuple[Turn, ...] = ()
+    declining: Declining = "allowed"
 
     @property
     def instead(self) -> str:
@@ -226,7 +203,7 @@ class Act(SeekRequest[Action]):
 
 def arguments(action: Action) -> dict[str, object]:
     [tool] = [each for each in Act.tools if get_args(each.model_fields["tool"].annotation) == (action.tool,)]
-    return {name: getattr(action, name) for name in tool.model_fields if name != "tool"}
+    return {name: getattr(action, name) for name in tool.model_fields if name not in ("tool", REASONING)}
 
 
 def numbered(notes: Sequence[Note], first: int, videos: Sequence[Video]) -> str:

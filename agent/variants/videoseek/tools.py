@@ -14,36 +14,34 @@ from kinodex.agent.protocol.videos import Segment, Video
 from kinodex.agent.session import Session
 from kinodex.agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
 from kinodex.agent.variants.videoseek.step_requests import Action, Limits
-from kinodex.index.kinds import KindName
 
 MOMENT_S = 1.0
 """Of a clip that a call gives as one time."""
 
 
 class Tools:
-    """The tools within their limits; each reads the lines of its range that are of some `kinds`.
+    """The tools within their limits; each reads what is said in its range, unless without `subtitles`.
 
     The replies of the model behind a tool become notes: of overview and skim one a frame, of focus one for all cited.
     """
 
-    def __init__(self, session: Session, limits: Limits, kinds: Sequence[KindName]) -> None:
+    def __init__(self, session: Session, limits: Limits, *, subtitles: bool = True) -> None:
         self.session, self.environment, self.account = session, session.environment, session.account
         self.limits = limits
-        self._kinds = tuple(kinds)
+        self._kinds = ("speech",) if subtitles else ()
 
     async def use(self, action: Action) -> tuple[Note, ...]:
         """Run the tool of a call. Raises `InvalidReply` for a call that it does not take, or if it finds nothing."""
-        video = self.environment.video(action.video)
+        videos = self.environment.videos
+        video = videos[0] if len(videos) == 1 else self.environment.video(action.video)
         if action.tool == "overview":
             return await self._overview(video)
         part, query = self._part(video, action), (action.query or "").strip()
         return await (self._skim(part, query) if action.tool == "skim" else self._focus(part, query))
 
-    def quoted(self, video_id: str, start_s: float, end_s: float) -> tuple[Note, ...]:
-        """Quote the lines of [start_s, end_s) of a video."""
-        lines = self.environment.lines(video_id, self._kinds, start_s, end_s)
-        self.account.count_screen_text(lines)
-        return lines
+    def said(self, video_id: str, start_s: float, end_s: float) -> tuple[Note, ...]:
+        """Quote the subtitles of [start_s, end_s) of a video."""
+        return self.environment.lines(video_id, self._kinds, start_s, end_s)
 
     def _part(self, video: Video, action: Action) -> Segment:
         """Return the range that a call names, inside its video; raises `InvalidReply` if the tool does not take it."""
@@ -91,7 +89,7 @@ class Tools:
         return {
             "videos": (self.environment.video(part.video_id),),
             "segment": part,
-            "subtitles": self.quoted(part.video_id, part.start_s, part.end_s),
+            "subtitles": self.said(part.video_id, part.start_s, part.end_s),
             "frames": self.environment.frames_between(part.video_id, part.start_s, part.end_s, count),
         }
 

@@ -15,7 +15,7 @@ from kinodex.agent.traces.events import Acted
 from kinodex.agent.traces.trace import trace_to
 from kinodex.agent.variants.longvideoagent.requests import AnswerNow, ChooseAction
 from kinodex.agent.variants.videoagent2.requests import Assess
-from kinodex.agent.variants.videoseek.step_requests import Act, Think
+from kinodex.agent.variants.videoseek.step_requests import Act
 from kinodex.index.rows import SpeechRow
 from tests.support.every_request import stored_frame
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
@@ -85,8 +85,6 @@ def by_example(request):
     match request:
         case ChooseAction() | AnswerNow():
             return "<answer>A</answer>"
-        case Think():
-            return {"text": "enough"}
         case Act():
             return {"tool": "answer", "option": "A", "evidence": []}
         case Assess():

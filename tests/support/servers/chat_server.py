@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from tests.support.loopback import NOT_FOUND, Answer, Call, Server
@@ -129,6 +130,10 @@ def callable_tools(body: dict) -> frozenset[str]:
     return frozenset(tool["function"]["name"] for tool in body["tools"]) if choice != "none" else frozenset()
 
 
+USER_AFTER_TOOL = "user after tool"
+"""What Mistral's servers refuse: a message of the user right after the result of a tool."""
+
+
 class ChatServer(Server):
     """Serves `{base_url}/chat/completions` and `{base_url}/models` from threads, until the `with` ends."""
 
@@ -141,7 +146,7 @@ class ChatServer(Server):
         rejects: Iterable[str] = (),
         port: int = 0,
     ) -> None:
-        """`rejects` names what gets a 400: parameters, or "json_schema" and "json_object"."""
+        """`rejects` names what gets a 400: parameters, "json_schema", "json_object", or `USER_AFTER_TOOL`."""
         self.reply, self.models, self.key, self.rejects, self.port = reply, tuple(models), key, tuple(rejects), port
         self.model_facts: dict[str, object] = {}
         """What the list of models says of each besides its name, as servers do that know its context's length."""
@@ -196,7 +201,10 @@ class ChatServer(Server):
             return failing(401, "Incorrect API key provided.", code="invalid_api_key")
         if body.get("model") not in self.models:
             return failing(404, f"The model `{body.get('model')}` does not exist.", code="model_not_found")
+        roles = [message["role"] for message in body["messages"]]
         for name in self.rejects:
+            if name == USER_AFTER_TOOL and ("tool", "user") in pairwise(roles):
+                return failing(400, "Unexpected role 'user' after role 'tool'", type="invalid_request_message_order")
             if name in body:
                 return failing(400, f"Unsupported parameter: '{name}'.", param=name, code="unsupported_parameter")
             if body.get("response_format", {}).get("type") == name:
@@ -229,19 +237,17 @@ def check_request(body: dict) -> tuple[list[SentFrame], list[str]]:
 
 
 def _call_problems(messages: Iterable[dict]) -> list[str]:
-    """Return what servers refuse in a history of calls: each is followed by its result, and that by the model."""
-    problems, called, before = [], "", ""
+    """Return what servers refuse in a history of calls: each is followed by its result."""
+    problems, called = [], ""
     for message in messages:
         said = "tool" if message["role"] == "tool" else "call" if "tool_calls" in message else message["role"]
         if (called and message.get("tool_call_id") != called) or (said == "tool") != bool(called):
             problems.append(
                 f"the call {called!r} and the result {message.get('tool_call_id')!r} do not belong together"
             )
-        if before == "tool" and said not in ("assistant", "call"):
-            problems.append(f"{said!r} after the result of a tool")
         for call in message.get("tool_calls", ()):
             json.loads(call["function"]["arguments"])
-        called, before = (message["tool_calls"][0]["id"] if said == "call" else ""), said
+        called = message["tool_calls"][0]["id"] if said == "call" else ""
     return [*problems, *([f"the call {called!r} has no result"] if called else [])]
 
 

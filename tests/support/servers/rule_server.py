@@ -104,7 +104,7 @@ class Rules:
         if any(word in asked.text for word in DOCTOR):
             return _examined(self.sight, asked)
         if asked.tools:
-            return calling(tools.seek(self.sight, asked))
+            return calling({"reasoning": tools.think(self.sight, asked), **tools.seek(self.sight, asked)})
         return self.rule(asked)(self.sight, asked)
 
     def rule(self, asked: Asked) -> Rule:
@@ -112,7 +112,7 @@ class Rules:
         if asked.reply == "Action":
             return tools.tool_call if "action" in asked.fields else tools.seek
         if not asked.reply:
-            return tools.master if "<request_grounding>" in asked.text else tools.think
+            return tools.master
         return RULES.get(asked.reply) or unknown
 
 

@@ -199,7 +199,7 @@ class Observer:
         if asked.tools:
             return calling(seek(view))
         if not asked.reply:
-            return master(view) if "<request_grounding>" in asked.text else think(view)
+            return master(view)
         return RULES["ToolCall" if asked.reply == "Action" else asked.reply](view)
 
     def view(self, asked: Asked) -> View:
@@ -426,11 +426,6 @@ def tool_call(view: View) -> Reply:
     start_s, end_s = gap.start_s, min(gap.end_s, gap.start_s + 30.0)
     blank = {"video": gap.video or None, "box": None, "label": None}
     return {"action": {"tool": "caption", "start_s": start_s, "end_s": end_s, **blank}}
-
-
-def think(view: View) -> str:
-    """Words that carry nothing: what to do is worked out when it is asked for."""
-    return f"There are {len(view.asked.notes)} notes, and nothing more to say."
 
 
 def seek(view: View) -> Reply:

@@ -10,7 +10,7 @@ from pydantic import Field
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.notes import Note
-from kinodex.agent.protocol.reply import Reply, described
+from kinodex.agent.protocol.reply import STEP_BY_STEP_TOKENS, Reply, StepByStep, described
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.protocol.videos import Segment, Video
 from kinodex.agent.replies.values import Score
@@ -53,12 +53,12 @@ class DescribeSegment(Request[Description]):
         check_not_refused(reply.caption)
 
 
-class Summary(Reply):
-    """A summary of a whole video."""
+class Summary(StepByStep):
+    """A summary of a whole video, after the reasoning that relates its parts."""
 
     model_config = described("What a video shows as a whole.")
 
-    summary: str = Field(description="the sentences")
+    summary: str = Field(description="the description of the whole video")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +70,7 @@ class Summarize(Request[Summary]):
     is_kept: ClassVar[bool] = True
     role: ClassVar[str] = "policy"
     temperature: ClassVar[float] = 0.0
+    reply_tokens: ClassVar[int] = STEP_BY_STEP_TOKENS
     videos: tuple[Video, ...]
     notes: tuple[Note, ...]
 

@@ -136,7 +136,7 @@ CACHED = {
     "RewardSegments vca_reward": "6128d4d39956 4cd98d55",
     "SelectSegment eea_select": "a9d1473f27a8 b98ea0cf",
     "SkimRange videoseek_skim": "1a91e607ef82 90854416",
-    "Summarize summarize": "a2e6fcf15f70 c8b84657",
+    "Summarize summarize": "052cfb53c0f4 ce6e8cc7",
     "SummarizePart summarize_part": "ea8088354d1f b754c350",
     "Think videoseek": "d927b1b231b6 45519bc8",
     "Verify verify": "0a7973d10083 c5c83161",

@@ -1,8 +1,16 @@
 """VideoAgent2 (arXiv 2504.04471): Algorithm 1, sections 3.1 to 3.4, appendices A and B.
 
 The model reads; it sees no frame itself. The bank B_t holds captions C of consecutive parts, a summary S of each video
-and what the tools returned; every clause and every thing in it carries its confidence (section 3.4). `docs/papers.md`
-says what the paper leaves open and what was decided.
+and what the tools returned; every clause and every thing in it carries its confidence (section 3.4). The paper leaves
+open, and here is decided:
+
+- A confidence is 0 where there is no answer (section 3.2 has 0 to 5, the prompt 1 to 5).
+- The answer is that of the last assessment (line 17), also if that is none; where an option has to be chosen
+  (`AnswerRules`), the surest one before it, else one last request for it.
+- A tool looks at a frame a second of its range, 8 at most (a tracker 32, spread evenly); times stand for frame numbers.
+- LaViLa's marks #C and #O are explained where captions have them: beside the captions, which all requests begin with.
+
+`docs/papers.md` has the places in the paper.
 
 Table 4's settings build on each other, as there. (1) `tool_confidence` off: no tool, nor the captioner, says how sure
 it is. (2) `adjust_plan` off: the first plan is carried out step by step; the model only words the calls. The answer is
@@ -23,12 +31,11 @@ from kinodex.agent.limits.parallel_calls import gather_all
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.search.chapters import show_chapters
-from kinodex.agent.search.tree_search import Form
 from kinodex.agent.search.video_choice import limit_videos
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import CLIP_S, caption_clips, summarize_video
 from kinodex.agent.traces.events import Acted, Assessed
-from kinodex.agent.variants.base import PAPER_FORM, Variant, check_at_least
+from kinodex.agent.variants.base import Variant, check_at_least
 from kinodex.agent.variants.videoagent2.requests import (
     MOST_CONFIDENT,
     AdjustPlan,
@@ -43,7 +50,6 @@ from kinodex.agent.variants.videoagent2.requests import (
 )
 from kinodex.agent.variants.videoagent2.tools import run_tool
 from kinodex.agent.variants.words import Step, no_step, quoted, span
-from kinodex.agent.videos.library_videos import AnchorsFrom
 
 MOST_LABELS = 100
 """Labels of the library's detections that a plan may name."""
@@ -75,12 +81,8 @@ class VideoAgent2Parameters:
     """Tools look at the video; else the answer is made of the captions alone."""
     rounds: int = 5
     """Assessments: T."""
-    anchors_from: AnchorsFrom = "all"
-    """By what videos are chosen from many: pictures, words (speech, text on screen, captions), or both."""
     chapters: bool = False
     """Prompts list the titles and times of the library's scenes or chapters."""
-    form: Form = "ours"
-    """"paper": the paper's rules where ours differ: the answer is that of the last assessment, also if that is none."""
 
     def __post_init__(self) -> None:
         check_at_least(self, enough=1, frames=1, track_frames=1, captions=1, videos=1, rounds=1)
@@ -130,7 +132,7 @@ class _Search:
         """Caption the consecutive parts of the videos and summarise each video (section 3.1)."""
         question, session = self.session.question, self.session
         limits = self.parameters
-        limit_videos(session, (question.text, *question.options), limits.videos, limits.anchors_from)
+        limit_videos(session, (question.text, *question.options), limits.videos)
         if limits.chapters:
             show_chapters(session, summaries=False)
         videos = session.environment.videos
@@ -148,7 +150,7 @@ class _Search:
 
     async def _assess(self, number: int) -> Assessment | None:
         """Return the answer A_t and its confidence cf_t (section 3.2); None if the model gave no valid one."""
-        settings: dict[str, Any] = {"most": self.rounds, "reasoning": self.parameters.plan, "doubt": self.doubt}
+        settings: dict[str, Any] = {"reasoning": self.parameters.plan, "doubt": self.doubt}
         reply = await self.session.ask(Assess(**self._bank(), number=number, **settings))
         if reply is not None:
             if reply.confidence and (self.best is None or reply.confidence >= self.best.confidence):
@@ -185,14 +187,11 @@ class _Search:
         self.notes += found
 
     async def _answer(self, assessment: Assessment | None, over: str) -> Answer:
-        """Return the answer of the last assessment.
-
-        If it gave none, the best one before it, else one that the bank gives.
-
-        By the paper there then is none, unless one has to be chosen.
+        """Return the answer of the last assessment; if one has to be chosen and it gave none, the best before it, or
+        one that the bank gives.
         """
         if assessment is None or assessment.confidence == 0:
-            if self.parameters.form == "paper" and not self.session.rules.force_choice:
+            if not self.session.rules.force_choice and over in ("", "rounds"):
                 return self.session.answer(None, self.notes, "insufficient_evidence", over)
             assessment = self.best
         if assessment is None:
@@ -248,7 +247,6 @@ VIDEOAGENT2 = Variant(
         "no plan adjusting": NO_ADJUSTING,
         "no plan": NO_PLAN,
         "no tools": {**NO_PLAN, "tools": False},
-        **PAPER_FORM,
     },
     needs_language=True,
     plain="Puts the whole video into words, makes a plan, and checks details until it is sure.",

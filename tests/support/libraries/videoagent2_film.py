@@ -14,6 +14,7 @@ import numpy as np
 from PIL import Image
 
 from kinodex.agent.answer import Answer
+from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.ask import ask, default_parameters
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.protocol.exchange import Usage
@@ -113,6 +114,7 @@ def run(
     on_event: Callable[[Event], None] | None = None,
     seen: PriorEvidence | None = None,
     question: Question = QUESTION,
+    rules: AnswerRules = USUAL,
     **settings: Any,
 ) -> tuple[Answer, list[Event], ScriptedModel]:
     environment, model, events = environment_of(library, detector), ScriptedModel(script, usage), list[Event]()
@@ -132,6 +134,7 @@ def run(
         budget=budget or Budget(),
         seen=seen,
         on_event=note,
+        rules=rules,
     )
     return asyncio.run(asked), events, model
 

@@ -125,6 +125,10 @@ class ClipVectors:
     """[n, dim], unit length"""
 
 
+CLIP = "clip "
+"""Beginning of the kind of a segment that is a clip with a name, as an episode of LongTVQA has them."""
+
+
 @dataclass(frozen=True, slots=True)
 class SegmentRow:
     """The half-open range `[start_s, end_s)` of a video; the caption is missing until a model wrote one.
@@ -143,6 +147,11 @@ class SegmentRow:
     caption_model: str | None = None
     fade_start_s: float | None = None
     fade_end_s: float | None = None
+
+    @property
+    def clip_name(self) -> str:
+        """The name of an episode's clip; "" of any other segment."""
+        return self.kind.removeprefix(CLIP) if self.kind.startswith(CLIP) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,14 @@ class Target:
     """The true answer: the index of the right option, or a text where there are no options; None if not published.
 
     `evidence` are half-open ranges in seconds, in the time of `clip`, the one video of several that the benchmark
-    names, else of the item's video.
+    names, else of the item's video. `clip_s` is the range of the true clip where that is a part of `clip`, an episode.
     """
 
     option: int | None = None
     text: str | None = None
     evidence: tuple[tuple[float, float], ...] = ()
     clip: str | None = None
+    clip_s: tuple[float, float] | None = None
 
     @property
     def known(self) -> bool:

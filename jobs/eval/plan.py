@@ -89,7 +89,7 @@ def make_plan(request: RunRequest, context: RunContext) -> tuple[folder.RunPlan,
         )
     video_ids = {each.item_id: matches.videos[each.video] for each in items}
     videos = [rows[each] for each in dict.fromkeys(each for ids in video_ids.values() for each in ids)]
-    completed, problems = complete_items(items, video_ids, rows, id_map)
+    completed, problems = complete_items(items, video_ids, rows, id_map, library.segments)
     space = library.space() if context.space is None else find_filled_space(library, context.space, videos)
     captions = library.additions.counts("captions")
     for contender in request.contenders:

@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from kinodex.index.rows import VideoRow
+from kinodex.index.rows import SegmentRow, VideoRow
 from kinodex.index.text import composed
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.items import Item, Problem
+from kinodex.jobs.eval.items import Item, Problem, Target
 from kinodex.jobs.eval.row_files import csv_table, json_file
 from kinodex.pipeline.sources import VIDEO_SUFFIXES
 
@@ -148,19 +148,25 @@ def complete_items(
     video_ids: Mapping[str, Sequence[str]],
     rows: Mapping[str, VideoRow],
     id_map: Mapping[str, str] | None,
+    segments: Callable[[str], Sequence[SegmentRow]],
 ) -> tuple[tuple[Item, ...], tuple[Problem, ...]]:
     """Complete items with the library's lengths and ids of clips, and note the evidence that lies outside of its video.
 
-    `video_ids` are the library's videos of each item, `rows` all of its videos by id.
+    `video_ids` are the library's videos of each item, `rows` all of its videos by id, `segments` gives those of one.
     """
     clips = [replace(each, video=each.truth.clip) for each in items if each.truth.clip is not None]
     found = match_videos(clips, list(rows.values()), id_map, episodes=False).videos
     ids = {name: matched[0] for name, matched in found.items()}
+    named = {video for item in clips for video in video_ids[item.item_id]}
+    places = {(video, row.clip_name): row for video in named for row in segments(video) if row.clip_name}
     completed: list[Item] = []
     problems: list[Problem] = []
     for item in items:
         videos = [rows[each] for each in video_ids[item.item_id]]
         truth = replace(item.truth, clip=ids.get(item.truth.clip or "", item.truth.clip))
+        for video in videos:
+            if (place := places.get((video.video_id, item.truth.clip or ""))) is not None:
+                truth = _on_time_line(item.truth, place)
         # The evidence is of the clip, or of the only video; else the benchmark does not tell, or the library lacks it.
         shown = [each for each in videos if each.video_id == truth.clip or (truth.clip is None and len(videos) == 1)]
         problems += [
@@ -176,3 +182,9 @@ def complete_items(
         duration_s = item.duration_s or sum(each.duration_s for each in videos)
         completed.append(replace(item, duration_s=duration_s, truth=truth))
     return tuple(completed), tuple(problems)
+
+
+def _on_time_line(truth: Target, clip: SegmentRow) -> Target:
+    """Return a truth about a clip in the time of its episode."""
+    evidence = tuple((start_s + clip.start_s, end_s + clip.start_s) for start_s, end_s in truth.evidence)
+    return replace(truth, evidence=evidence, clip=clip.video_id, clip_s=(clip.start_s, clip.end_s))

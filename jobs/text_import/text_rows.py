@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from kinodex.index.library import Library
-from kinodex.index.rows import VideoRow
+from kinodex.index.rows import CLIP, VideoRow
 from kinodex.jobs.library import batched
 from kinodex.jobs.text_import.addition import Kind
 from kinodex.jobs.text_import.video_text import VideoText
@@ -72,7 +72,10 @@ def length_s(text: VideoText) -> float:
 
 
 def parts(text: VideoText, by_line: bool) -> list[Part]:
-    """Make the segments of a video without frames: one a caption, or fixed windows of a transcript."""
+    """Make the segments of a video without frames: one a caption, an episode's clips, or windows of a transcript."""
+    if text.clips:
+        clip_s = text.window_s
+        return [Part(n * clip_s, (n + 1) * clip_s, f"{CLIP}{clip.name}") for n, clip in enumerate(text.clips)]
     if by_line:
         return [Part(line.start_s, line.end_s, "caption") for line in text.lines]
     end_s = length_s(text)

@@ -37,6 +37,8 @@ class VideoText:
     problem: str | None = None
     whole_name: str = ""
     """The name with what was read as a language: it is the video's if the library has one of that name."""
+    clips: tuple[VideoText, ...] = ()
+    """Of an episode: its clips, `window_s` seconds long each, with names and times of their own."""
 
 
 @dataclass(frozen=True, slots=True)

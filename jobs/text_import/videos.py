@@ -6,6 +6,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import PurePosixPath
 
 from kinodex.index.rows import VideoRow
@@ -21,7 +22,7 @@ def match_texts(
     names = known_names(videos)
     texts: dict[str, VideoText] = {}
     unread: list[ReadFailure] = []
-    for each in read:
+    for each in chain.from_iterable(_apart(each, names) for each in read):
         if isinstance(each, ReadFailure):
             unread.append(each)
             continue
@@ -39,6 +40,13 @@ def match_texts(
         else:
             texts[ids[0]] = each
     return texts, unread
+
+
+def _apart(text: ReadResult, names: Mapping[str, set[str]]) -> Sequence[ReadResult]:
+    """Return an episode's clips instead of it where the library holds clips, each as a video, and not the episode."""
+    if not isinstance(text, VideoText) or composed(text.name) in names:
+        return (text,)
+    return text.clips if any(composed(clip.name) in names for clip in text.clips) else (text,)
 
 
 def known_names(videos: Iterable[VideoRow]) -> Mapping[str, set[str]]:

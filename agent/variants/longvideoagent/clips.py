@@ -42,7 +42,7 @@ def tagged_clips(environment: Environment, clip_s: float = CLIP_S) -> Iterator[C
 
 def _spans(environment: Environment, video: Video, clip_s: float) -> list[tuple[float, float]]:
     segments = environment.segments(video.video_id)
-    if segments and (all(row.kind == "clip" for row in segments) or (not clip_s and video.has_pictures)):
+    if segments and (all(row.clip_name for row in segments) or (not clip_s and video.has_pictures)):
         return [(row.start_s, row.end_s) for row in segments]
     rows: Sequence[SegmentRow | Note] = segments
     if not rows and not video.has_pictures:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kinodex.agent.evidence import Evidence
@@ -99,10 +99,16 @@ def score(item: Item, record: ItemResult, videos: Sequence[str], score: float | 
         hit=None if given is None else given.hit,
         cited=NOTHING_CITED if given is not None and not record.evidence_cited else given,
         shown=score_evidence((*record.visited, *record.evidence), among, ranges) if known else None,
-        visited=any(each.video_id in among for each in record.visited) if has_clip else None,
+        visited=any(_lies_in(each, among, item.truth.clip_s) for each in record.visited) if has_clip else None,
         chosen_s=_distances([each.chosen for each in chosen], among, ranges),
         best_s=_distances([each.best for each in chosen], among, ranges),
     )
+
+
+def _lies_in(place: Evidence, among: Collection[str], clip_s: tuple[float, float] | None) -> bool:
+    """Return True if a place touches the true clip: one of the videos `among`, or a part of it."""
+    inside = clip_s is None or (place.start_s < clip_s[1] and clip_s[0] < place.end_s)
+    return place.video_id in among and inside
 
 
 def option_score(item: Item, record: ItemResult) -> tuple[float | None, bool]:

@@ -33,6 +33,8 @@ from kinodex.agent.variants.longvideoagent.requests import (
     ReadFrames,
 )
 from kinodex.index.rows import SegmentRow, SpeechRow
+from kinodex.jobs.text_import.longtvqa import read_clips
+from kinodex.jobs.text_import.run import import_text
 from kinodex.jobs.train.rewards import ALPHA, answer_correctness, rewards, structural_validity
 from tests.support.command import bad
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
@@ -320,6 +322,23 @@ def test_clips_end_with_segments_or_are_cut(shots, tmp_path):
     assert [clip.start_s for clip in tagged_clips(shots, 0.0)] == list(SHOTS_S)
     one_shot = environment_of(make_library(tmp_path / "library", {"lecture": film(5, 300)}))
     assert [(clip.start_s, clip.end_s) for clip in tagged_clips(one_shot, 90.0)] == [(0, 100), (100, 200), (200, 300)]
+
+
+def test_an_imported_episode_is_read_clip_by_clip_and_grounded_in_windows(tmp_path):
+    """Table 4c: windows of 2 and 3 clips, which follow each other in the one video of an episode."""
+    said = {f"s05e06_seg02_clip_{number}": f"Amy : line {number} <eos>" for number in range(12, 18)}
+    library = make_library(tmp_path / "library", {})
+    import_text(library, "speech", "subtitles", "here", read_clips("here", said, 90.0), {})
+    environment = environment_of(library)
+    clips = list(tagged_clips(environment))
+    assert [(clip.start_s, clip.end_s) for clip in clips] == [(90.0 * at, 90.0 * at + 90) for at in range(6)]
+    assert [clip.text for clip in clips] == [f"Amy: line {number}" for number in range(12, 18)]
+    for window in (1, 2, 3):
+        settings = LongVideoAgentParameters(window=window)
+        script = saying(LOCATE, ANSWER, clips=(tuple(range(2, 2 + window)),))
+        found = asked(environment, script, "longvideoagent", QUESTION, settings=settings)
+        assert found.acted()[0].problem == "" and len(found.acted()[0].notes) == window
+        assert found.asked(ChooseAction)[1].turns[-1].text.count("<clip_") == window
 
 
 def test_a_video_of_which_nothing_is_stored_is_never_the_best_match(tmp_path):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import tracemalloc
 import zipfile
+from dataclasses import replace
 
 import pytest
 
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.text_import.run import import_text
 from kinodex.jobs.text_import.video_text import ReadFailure, TextLine, VideoText
 from tests.support.command import bad
+from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.libraries.text_files import captions, names, spans, transcripts, written
 
 
@@ -161,24 +164,37 @@ def test_bad_rows_are_told_by_number_and_the_others_read(tmp_path):
     assert "and 1 more" in bad.message
 
 
-def test_clips_and_episodes_of_longtvqa_become_the_same_videos(tmp_path):
+def test_clips_and_episodes_of_longtvqa_become_the_same_episode_on_one_time_line(tmp_path):
     said = "Sheldon : So . <eos> ( UNKNAME : ) No . <eos> ( Penny : ) Oh : my . <eos> sighs <eos>"
-    clips = written(tmp_path / "clips.json", {"s05e06_seg02_clip_15": said, "s05e06_seg02_clip_16": " "})
-    episodes = {"s05e06": f"<seg02_clip_15> {said} <seg02_clip_16> "}
-    first, silent = transcripts(clips, clip_s=40.0)
-    assert transcripts(written(tmp_path / "episodes.jsonl", episodes), clip_s=40.0) == [first, silent]
-    assert first == VideoText(
-        "s05e06_seg02_clip_15",
-        (
-            TextLine(0.0, 10.0, "So .", speaker="Sheldon"),
-            TextLine(10.0, 20.0, "No ."),
-            TextLine(20.0, 30.0, "Oh : my .", speaker="Penny"),
-            TextLine(30.0, 40.0, "sighs"),
-        ),
-        duration_s=40.0,
-        window_s=40.0,
+    clips = {"s05e06_seg02_clip_15": said, "s05e06_seg02_clip_9": " ", "s05e07_seg01_clip_00": "Hm ."}
+    episodes = {"s05e06": f"<seg02_clip_9> <seg02_clip_15> {said}", "s05e07": "<seg01_clip_00> Hm ."}
+    first, second = transcripts(written(tmp_path / "clips.json", clips), clip_s=40.0)
+    assert isinstance(second, VideoText)
+    assert transcripts(written(tmp_path / "episodes.jsonl", episodes), clip_s=40.0) == [first, second]
+    lines = (
+        TextLine(0.0, 10.0, "So .", speaker="Sheldon"),
+        TextLine(10.0, 20.0, "No ."),
+        TextLine(20.0, 30.0, "Oh : my .", speaker="Penny"),
+        TextLine(30.0, 40.0, "sighs"),
     )
-    assert silent == VideoText("s05e06_seg02_clip_16", (), 40.0, 40.0)
+    there = (VideoText("s05e06_seg02_clip_9", (), 40.0, 40.0), VideoText("s05e06_seg02_clip_15", lines, 40.0, 40.0))
+    later = tuple(replace(line, start_s=line.start_s + 40.0, end_s=line.end_s + 40.0) for line in lines)
+    assert first == VideoText("s05e06", later, duration_s=80.0, window_s=40.0, clips=there)
+    assert (second.name, [clip.name for clip in second.clips]) == ("s05e07", ["s05e07_seg01_clip_00"])
+
+
+def test_an_episode_is_one_video_with_its_clips_as_segments_or_its_clips_where_those_are_the_videos(tmp_path):
+    source = written(tmp_path / "clips.json", {f"s05e06_seg02_clip_{n:02d}": f"Amy : line {n} <eos>" for n in (2, 3)})
+    library = make_library(tmp_path / "library", {"film": film(1, 20)})
+    read = transcripts(source, clip_s=30.0)
+    assert import_text(library, "speech", "subtitles", "here", read, {}).made == 1
+    (episode,) = [row for row in library.videos() if row.title == "s05e06"]
+    parts = [(row.start_s, row.end_s, row.clip_name) for row in library.segments(episode.video_id)]
+    assert parts == [(0.0, 30.0, "s05e06_seg02_clip_02"), (30.0, 60.0, "s05e06_seg02_clip_03")]
+    clips = make_library(tmp_path / "clips", {"s05e06_seg02_clip_02": film(1, 20), "s05e06_seg02_clip_03": film(2, 20)})
+    assert import_text(clips, "speech", "subtitles", "here", read, {}).made == 0
+    said = [note.text for row in clips.videos() for note in environment_of(clips).lines(row.video_id, ["speech"])]
+    assert said == ["Amy: line 2", "Amy: line 3"]
 
 
 def test_subtitles_are_named_after_their_videos(tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kinodex.agent.evidence import Evidence
 from kinodex.agent.protocol.question import Question
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.errors import UsageError
@@ -17,10 +18,15 @@ from kinodex.jobs.eval.folder import read_items, read_plan
 from kinodex.jobs.eval.item_choice import draw_items, parse_subset, select_items
 from kinodex.jobs.eval.items import BadRow, Item, Target
 from kinodex.jobs.eval.row_files import csv_rows
-from kinodex.jobs.eval.video_names import match_videos
+from kinodex.jobs.eval.scoring.answers import score
+from kinodex.jobs.eval.video_names import complete_items, match_videos
+from kinodex.jobs.text_import.run import import_text
 from tests.support.command import Kinodex, bad
 from tests.support.libraries import benchmark_files as kit
+from tests.support.libraries.agent_library import film, make_library
+from tests.support.libraries.text_files import transcripts, written
 from tests.support.runs.eval_runs import FILMS, caption_library
+from tests.support.runs.solved_runs import answer
 from tests.world.benchmark import SKETCHES
 
 KINDS = ("kite", "lamp")
@@ -189,6 +195,24 @@ def test_an_episode_is_all_its_clips_in_order_and_no_clip_of_another() -> None:
     assert found("s05e06", [*rows, row("whole", "/x/s05e06.mkv")], episodes=True) == ("whole",)
     folders = [row("one", "/tvqa/s05e08/clip_00.mp4"), row("two", "/tvqa/s05e08/clip_01.mp4")]
     assert found("s05e08", folders, episodes=True) == ("one", "two")
+
+
+def test_an_imported_episode_has_its_clips_on_its_time_line(tmp_path: Path) -> None:
+    """A question's clip and seconds are re-indexed (LongVideoAgent, section 4.1); other clips are no grounding."""
+    said = {f"s05e06_seg02_clip_{number}": f"Amy : line {number} <eos>" for number in (14, 15, 16)}
+    library = make_library(tmp_path / "library", {"film": film(1, 20)})
+    read = transcripts(written(tmp_path / "clips.json", said), clip_s=60.0)
+    assert import_text(library, "speech", "subtitles", "here", read, {}).made == 1
+    items = read_benchmark("longtvqa", kit.published(tmp_path, "longtvqa")).items
+    videos = library.videos()
+    (episode,) = matched = match_videos(items, videos, None, episodes=True).videos["s05e06"]
+    by_id = {each.video_id: each for each in videos}
+    (item,), problems = complete_items(items, {items[0].item_id: matched}, by_id, None, library.segments)
+    assert (item.truth.clip, item.truth.clip_s, problems) == (episode, (60.0, 120.0), ())
+    assert item.truth.evidence[0] == pytest.approx((72.3, 80.11))
+    for start_s, visited in ((0.0, False), (60.0, True), (120.0, False)):
+        record = answer(item.item_id, visited=(Evidence(episode, start_s, start_s + 60.0),))
+        assert score(item, record, matched, 1.0, valid=True).visited == visited, start_s
 
 
 # Files of rows: what cannot be one is noted or refused, and swallows no other.

@@ -258,7 +258,7 @@ SOME = parse_contenders(["uniform", "eea"])
 """Where a form of questions is read, for all agents get the same of it; everyone answers `ASKED_BY_ALL`."""
 ASKED_BY_ALL = {"own", "mlvu-open"}
 VERIFIED = parse_contenders(["eea:memory=4", "videoagent2:rounds=2,segment_s=15"])
-VERIFYING = AnswerRules(verify=True)
+VERIFYING = AnswerRules(verify=True, force_choice=True)
 
 NOT_OF_A_RUN = {
     *("Recall", "JudgeAnswer", "SummarizePart", "JudgeMoments", "ExtractRows"),

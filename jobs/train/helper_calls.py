@@ -25,7 +25,8 @@ def describe_helper_calls(
     choice: ModelChoice,
 ) -> str:
     """Say in one line how many calls, tokens and money the frozen models cost at most in a whole training."""
-    dry = DryRun("longvideoagent", "longvideoagent", {}, endpoint_roles(choice), Budget())
+    agent = settings.agent
+    dry = DryRun("longvideoagent", "longvideoagent", agent, endpoint_roles(choice), Budget(), settings.rules)
     some: list[Task] = [(each.question, (each.film,)) for each in spread(known, EPISODES)]
     bills = [asyncio.run(run_dry(dry, task, lambda films: environments[films[0]]))[0] for task in some]
     costs = [bill.costs(lambda kind: kind.__name__ not in MASTER_REQUESTS) for bill in bills]

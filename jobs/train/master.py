@@ -17,7 +17,7 @@ Decisions where the paper leaves something open (grpo.toml has the numbers):
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -26,9 +26,9 @@ from typing import Any
 
 from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
-from kinodex.index.rows import VideoRow
-from kinodex.index.text import composed
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.benchmarks import read_benchmark
+from kinodex.jobs.eval.video_names import match_names, match_videos
 from kinodex.jobs.known_answers import KnownQuestion
 from kinodex.jobs.models import ModelChoice, chosen_models
 from kinodex.jobs.open import find_filled_space
@@ -40,6 +40,8 @@ from kinodex.jobs.train.trainer import Report, expected_warnings, make_trainer, 
 FINISHED = "master"
 """The folder of the trained model, beside the checkpoints."""
 ROLLOUTS = "rollouts.jsonl"
+NOWHERE = 0.0, 0.0
+"""The range of a question whose range is not known."""
 
 
 def train_master(
@@ -76,27 +78,34 @@ def train_master(
     return out / FINISHED
 
 
+def benchmark_questions(place: str, benchmark: str, annotations: Path) -> list[KnownQuestion]:
+    """Read the questions of a benchmark whose options are known and whose videos a library holds.
+
+    An episode of LongTVQA is the video that `kinodex import speech` made of it, or all of its clips.
+    """
+    read = read_benchmark(benchmark, annotations)
+    there = match_videos(read.items, Library.open(place).videos(), None, read.episodes).videos
+    known = [
+        KnownQuestion(item.video, benchmark, item.question, option, *next(iter(item.truth.evidence), NOWHERE))
+        for item in read.items
+        if (option := item.truth.option) is not None and item.video in there
+    ]
+    if not known:
+        raise UsageError(f"{place} holds no video that a question of {annotations} with a known option is about")
+    return known
+
+
 def film_environments(place: str, films: Collection[str], space: str | None = None) -> dict[str, Environment]:
-    """Open an environment for each of these films of a library, in its own space or another that it holds."""
+    """Open an environment for each of these films, or episodes, of a library, in its own space or another it holds."""
     library = Library.open(place)
-    held: dict[str, list[VideoRow]] = defaultdict(list)
-    for row in library.videos():
-        held[composed(Path(row.uri).name)].append(row)
-    chosen = {film: _only_row(place, film, held[composed(film)]) for film in sorted(set(films))}
-    find_filled_space(library, space, list(chosen.values()))
+    rows = {row.video_id: row for row in library.videos()}
+    matches = match_names(Counter(films), list(rows.values()), None, episodes=True)
+    for each in matches.missing:
+        raise UsageError(f"{place} holds no film {each.video} that a question is about: {each.why}; leave it out")
+    chosen = {film: [rows[each] for each in matches.videos[film]] for film in sorted(set(films))}
+    find_filled_space(library, space, [row for some in chosen.values() for row in some])
     embed_text = library.text_embedder(space)
-    return {film: Environment.of(library, [row], embed_text, space=space) for film, row in chosen.items()}
-
-
-def _only_row(place: str, film: str, rows: Sequence[VideoRow]) -> VideoRow:
-    if not rows:
-        raise UsageError(f"{place} holds no film {film}, which a question is about; ingest it, or leave it out")
-    if len(rows) > 1:
-        uris = ", ".join(row.uri for row in rows[:3])
-        raise UsageError(
-            f"{place} holds {len(rows)} films {film}, and questions are about one: {uris}; remove the rest"
-        )
-    return rows[0]
+    return {film: Environment.of(library, some, embed_text, space=space) for film, some in chosen.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Rollouts of a master in training: the agent itself runs, and its policy is the model in training.
 
-Nothing of the agent is imitated here. `ask_many` runs longvideoagent on the library with the frozen models in all
-roles but the master's; the master's turns are sampled from the model in its present state, and their tokens are kept
-as sampled. The messages to the master (the prompt, clips, observations) are in the sequence, too, but masked: no loss
-is computed from them.
+Nothing of the agent is imitated here. `ask_many` runs longvideoagent, with the parameters and rules of its evaluation,
+on the library with the frozen models in all roles but the master's; the master's turns are sampled from the model in
+its present state, and their tokens are kept as sampled. The messages to the master (the prompt, clips, observations)
+are in the sequence, too, but masked: no loss is computed from them.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ async def sample_rollouts(
         environment = context.environments[known.film]
         frozen = context.frozen(environment)
         models = {**(frozen if isinstance(frozen, Mapping) else {"default": frozen}), "policy": master}
-        tasks.append(Task(known.question, environment, models, AGENT, on_event=_recorder(recorded)))
+        asked = known.question, environment, models, AGENT, settings.parameters
+        tasks.append(Task(*asked, rules=settings.rules, on_event=_recorder(recorded)))
     await ask_many(tasks, together=len(tasks))
     rollouts, thinking_open = [], opens_thinking(generator.tokenizer)
     for number, master, recorded in zip(numbers, masters, records, strict=True):

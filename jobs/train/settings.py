@@ -17,6 +17,9 @@ from pydantic import (
     ValidationError,
 )
 
+from kinodex.agent.answer_rules import AnswerRules
+from kinodex.agent.variants.longvideoagent.parameters import LongVideoAgentParameters
+from kinodex.agent.variants.settings import with_settings
 from kinodex.index.named_files import read_toml
 from kinodex.jobs.errors import UsageError
 
@@ -51,6 +54,10 @@ class MasterSettings(BaseModel):
     """The share of the GPU's memory that a colocated vLLM takes."""
     save_every: PositiveInt
     seed: int = Field(ge=0)
+    force_choice: bool
+    """An option has to be named, and turn K can only be one, as in the evaluation with --force-choice."""
+    agent: dict[str, str | bool | int | float]
+    """Parameters of longvideoagent, as the evaluation sets them."""
 
     @classmethod
     def read(cls, path: Path | None = None, **changes: Any) -> Self:
@@ -60,6 +67,15 @@ class MasterSettings(BaseModel):
             return cls.model_validate(_values(PAPER) | (_values(path) if path else {}) | overrides)
         except ValidationError as error:
             raise UsageError(f"{path or 'the settings'}: {_misfit(error)}") from error
+
+    @property
+    def parameters(self) -> LongVideoAgentParameters:
+        """The parameters of the agent that is trained; raises `BadSettings` for one that it has not."""
+        return with_settings(LongVideoAgentParameters(), self.agent)
+
+    @property
+    def rules(self) -> AnswerRules:
+        return AnswerRules(force_choice=self.force_choice)
 
 
 def _values(path: Path) -> dict[str, Any]:

@@ -48,16 +48,19 @@ def master(
     base_url: BaseUrlOption = None,
     models: Annotated[Path | None, typer.Option(help="TOML file with a model for each role but the policy.")] = None,
     space: SpaceOption = None,
+    benchmark: Annotated[
+        str | None, typer.Option(help="Benchmark whose annotations --questions are: longtvqa or longtvqa-plus, say.")
+    ] = None,
 ) -> None:
     """Train a LongVideoAgent master with GRPO on questions about a library; run it again to continue."""
     from kinodex.jobs.known_answers import read_known
     from kinodex.jobs.models import ModelChoice
     from kinodex.jobs.train.helper_calls import describe_helper_calls
-    from kinodex.jobs.train.master import film_environments, train_master
+    from kinodex.jobs.train.master import benchmark_questions, film_environments, train_master
     from kinodex.jobs.train.settings import MasterSettings
 
     settings = MasterSettings.read(config, steps=steps, lora_rank=lora, vllm=vllm, scale_rewards=scale_rewards)
-    known = read_known(questions)
+    known = benchmark_questions(library, benchmark, questions) if benchmark else read_known(questions)
     environments = film_environments(library, {each.film for each in known}, space)
     choice = ModelChoice(frozen, base_url, models)
     tell(describe_helper_calls(settings, known, environments, choice))

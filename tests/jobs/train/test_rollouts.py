@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kinodex.agent.answer_rules import USUAL
+from kinodex.agent.ask import ask
 from kinodex.agent.local.model import load_local_model
 from kinodex.agent.local.tokens import first_tokens
+from kinodex.agent.prompts.rendering import render
 from kinodex.agent.protocol.question import Question
+from kinodex.agent.variants.settings import with_settings
 from kinodex.agent.videos.environment import Environment
 from kinodex.index.spaces.load import load_text_tower
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.contenders import parse_contenders
 from kinodex.jobs.known_answers import KnownQuestion, read_known
 from kinodex.jobs.models import ModelChoice, chosen_models
-from kinodex.jobs.train.master import film_environments
+from kinodex.jobs.train.master import benchmark_questions, film_environments
 from kinodex.jobs.train.memory import static_memory
 from kinodex.jobs.train.rewards import ALPHA
 from kinodex.jobs.train.sampling import RolloutContext, sample_rollouts
 from kinodex.jobs.train.settings import MasterSettings
+from kinodex.jobs.train.trainer import expected_warnings, trainer_config
+from tests.support.command import Kinodex
+from tests.support.libraries import benchmark_files as kit
+from tests.support.libraries.agent_library import ScriptedModel
+from tests.support.libraries.text_files import written
 from tests.support.libraries.text_library import text_library
-from tests.support.models.training_model import ACTIONS
+from tests.support.models.training_model import ACTIONS, tiny_master, words_tokenizer
 from tests.world.drawn_space import DRAWN
 
 
@@ -68,6 +79,40 @@ def test_long_transcripts_are_shortened_to_the_context_of_the_master(home, tmp_p
         assert 2_000 < len(run.prompt) <= 4096 * 3 // 4
         assert len(run.prompt) + len(run.completion) <= 4096
         assert sum(run.own)
+
+
+def test_the_trained_agent_is_the_evaluated_one(kinodex: Kinodex, tmp_path: Path) -> None:
+    """An episode of LongTVQA as it is imported; the same parameters and rules, and so the same prompt and turns."""
+    said = {f"s05e06_seg02_clip_{number}": f"Amy : I hold line {number} <eos>" for number in (14, 15, 16)}
+    place, source = str(tmp_path / "library"), written(tmp_path / "clips.json", said)
+    assert kinodex("import", "speech", source, place, "--space", DRAWN, "--clip-seconds", "60").code == 0
+    rows = [kit.longtvqa_row(), kit.longtvqa_row(8, episode_name="s05e07", occur_clip="s05e07_seg01_clip_00")]
+    known = benchmark_questions(place, "longtvqa", kit.published(tmp_path, "longtvqa", *rows))
+    assert [(each.film, each.answer) for each in known] == [("s05e06", 4)], "the library lacks the other episode"
+    environments = film_environments(place, {each.film for each in known})
+    changes = tmp_path / "changes.toml"
+    changes.write_text("entropy = 0.01\n[agent]\nwindow = 2\nrounds = 3\n")
+    settings = MasterSettings.read(changes, turn_tokens=4)
+    tiny_master(tmp_path / "model", words_tokenizer([known[0].question.text], words=6))
+    model = load_local_model(str(tmp_path / "model"), max_new_tokens=4)
+
+    async def sampled():
+        async with chosen_models(ModelChoice()) as frozen:
+            return await sample_rollouts([0], RolloutContext(known, environments, frozen), settings, model.generator)
+
+    (run,) = asyncio.run(sampled())
+    (contender,) = parse_contenders(["longvideoagent:window=2,rounds=3"], controls=False)
+    evaluated = with_settings(contender.find_variant().parameters(180.0), contender.settings)
+    assert settings.parameters == evaluated and settings.rules.force_choice
+    master = ScriptedModel(lambda request: "<answer>E</answer>")
+    asked: dict[str, Any] = {"agent": "longvideoagent", "parameters": evaluated}
+    for options, same in ((settings.rules, True), (USUAL, False)):
+        asyncio.run(ask(known[0].question, environments["s05e06"], master, **asked, rules=options))
+        assert (render(master.requests[-1]) == run.rollout.messages[0].text) == same
+    assert "insufficient" not in run.rollout.messages[0].text
+    assert len([each for each in run.rollout.messages if each.speaker == "assistant"]) <= 3
+    with expected_warnings():
+        assert trainer_config(tmp_path, settings).entropy_coef == 0.01
 
 
 def test_settings_are_the_papers_then_a_files_then_options(tmp_path: Path) -> None:

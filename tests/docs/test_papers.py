@@ -65,8 +65,14 @@ def test_each_departure_names_the_setting_that_restores_the_paper(variant):
     assert written == {name: (paper[name], ours[name]) for name in ours if name != "form" and paper[name] != ours[name]}
 
 
-def test_the_agents_of_papers_that_are_no_baselines_have_a_form():
-    assert {variant.name for variant in WITH_FORMS} == {"eea", "vca", "longvideoagent", "videoseek", "videoagent2"}
+def test_each_mechanism_names_the_code_that_has_it():
+    tables = [table(text, "mechanism") for text in sections().values() if "| mechanism |" in text]
+    code = [path for folder in ("agent", "jobs/train") for path in (PAGE.parents[1] / folder).rglob("*.*")]
+    assert len(tables) >= 3
+    for row in [row for rows in tables for row in rows]:
+        file, _, name = row["here"].strip("`").partition(":")
+        (path,) = (each for each in code if each.as_posix().endswith(f"/{file}"))
+        assert not name or re.search(rf"(def|class) {name}\b", path.read_text()), row
 
 
 @pytest.mark.parametrize("variant", AFTER_PAPERS, ids=lambda variant: variant.name)

@@ -86,7 +86,9 @@ def compare(found: Conversation, turns: Sequence[Turn]) -> None:
             says_nothing_of(sent.prompt, "I wish", "located before", "A beach", "none: the list")
         else:
             query, span = given
-            assert list(sent.frames_s) == middles(*span, FRAMES), "frames of the localized segment, of V before"
+            assert list(sent.frames_s) == middles(span[0], span[1], FRAMES), (
+                "frames of the localized segment, of V before"
+            )
             says(sent.prompt, query.rstrip("?"), "text that can be read", "only what is visible")
             says_nothing_of(sent.prompt, "blue")
 

@@ -120,7 +120,12 @@ def described(request: Any) -> Any:
 def run(told: Environment, **settings: Any) -> Conversation:
     acts = [{**call, "reasoning": thought} for thought, call, _ in TRAJECTORY]
     found = {"found": True, "answer": "It is red.", "frames": [1]}
-    replies = {"Act": acts, "OverviewVideo": [described], "SkimRange": [described], "FocusClip": [found]}
+    replies: dict[str, list[Any]] = {
+        "Act": acts,
+        "OverviewVideo": [described],
+        "SkimRange": [described],
+        "FocusClip": [found],
+    }
     return converse(told, "videoseek", QUESTION, replies, **settings)
 
 

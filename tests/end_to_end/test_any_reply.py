@@ -171,7 +171,7 @@ def _tagged(request: Request[Any], random: Random) -> str:
 
 
 SEED = 13
-REPLIES_A_KIND = 76
+REPLIES_A_KIND = 80
 RUNS_AN_AGENT = 5
 BUDGET = Budget(rounds=5, tokens=60_000)
 KINDS = kinds()

@@ -77,6 +77,10 @@ def _as_text(thoughts: object) -> str:
     return thoughts if isinstance(thoughts, str) else json.dumps(thoughts, ensure_ascii=False)
 
 
+STEP_BY_STEP_TOKENS = 2048
+"""`Request.reply_tokens` of a reply with reasons that are as long as they have to be."""
+
+
 class Reasoned(Reply):
     """A reply that begins with its reasons: a model that writes its choice first has not thought about it.
 
@@ -85,16 +89,6 @@ class Reasoned(Reply):
 
     reasoning: str = Field(default="", description="your reasoning, step by step")
     _read_reasoning = read_as(with_reasoning)
-
-
-STEP_BY_STEP_TOKENS = 2048
-"""`Request.reply_tokens` of a reply with such reasons."""
-
-
-class StepByStep(Reasoned):
-    """A reply whose reasons may be as long as they have to be, as papers ask for them."""
-
-    reasoning: str = Field(default="", description="your reasoning, step by step")
 
 
 R = TypeVar("R", bound=Reply)

@@ -116,7 +116,6 @@ class AnswerNotes(AnswerRequest):
     template: ClassVar[str] = "answer_notes"
     role: ClassVar[str] = "policy"
     notes: tuple[Note, ...]
-    chapters: tuple[Note, ...] = ()
 
     def bounds(self) -> Bounds:
         return {**super().bounds(), **weighed(self.question)}

@@ -10,7 +10,7 @@ from pydantic import Field
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.notes import Note
-from kinodex.agent.protocol.reply import STEP_BY_STEP_TOKENS, Reply, StepByStep, described
+from kinodex.agent.protocol.reply import STEP_BY_STEP_TOKENS, Reasoned, Reply, described
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.protocol.videos import Segment, Video
 from kinodex.agent.replies.values import Score
@@ -53,7 +53,7 @@ class DescribeSegment(Request[Description]):
         check_not_refused(reply.caption)
 
 
-class Summary(StepByStep):
+class Summary(Reasoned):
     """A summary of a whole video, after the reasoning that relates its parts."""
 
     model_config = described("What a video shows as a whole.")

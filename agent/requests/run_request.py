@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.reply import R
 from kinodex.agent.protocol.request import Request
@@ -19,4 +18,3 @@ class RunRequest(Request[R]):
     role: ClassVar[str] = "policy"
     question: Question
     videos: tuple[Video, ...]
-    chapters: tuple[Note, ...] = ()

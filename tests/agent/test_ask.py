@@ -38,7 +38,6 @@ from kinodex.agent.session import Session
 from kinodex.agent.traces.events import Expanded, RunStarted
 from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.baselines.uniform import UNIFORM, UniformParameters
-from kinodex.agent.variants.longvideoagent.requests import ChooseAction
 from kinodex.agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
 from kinodex.agent.variants.videoagent2.requests import Assess
 from kinodex.agent.variants.videoseek.look_requests import OverviewVideo
@@ -49,7 +48,7 @@ from kinodex.index.rows import ChapterRow
 from tests.support.every_request import field_names, kinds, of_full_size
 from tests.support.libraries.agent_library import environment_of, explorer, film, make_library
 from tests.support.libraries.videoagent2_film import SURE, Script, kite_library
-from tests.support.runs.kite_runs import Run, asked, by_example
+from tests.support.runs.kite_runs import Run, asked
 
 ANSWER = {"action": "answer", "option": "A", "answer": "red", "evidence": [1]}
 
@@ -202,20 +201,6 @@ def test_every_request_that_has_them_lists_them() -> None:
         before, _, after = listed.partition("Parts of the video, as a table of contents.")
         assert f"{before}{after.partition(line)[2]}".split() == usual.split(), kind
         assert request_fields(request)["chapters"] == [], kind
-
-
-def test_agents_that_plan_or_call_tools_read_the_list_first(library: Library) -> None:
-    for agent, kind in (
-        ("longvideoagent", ChooseAction),
-        ("videoseek", Act),
-        ("videoagent2", Assess),
-    ):
-        run = by_parts(library, "scenes", agent=agent, script=by_example)
-        line = "- 50.0 s to 100.0 s (0:50 to 1:40) (scene): scene 1"
-        assert f"{line}\n" in render(run.asked(kind)[0]), agent
-        assert (run.answer.ledger.chapters, len(run.acted("chapters"))) == (4, 1), agent
-        usual = by_parts(library, "scenes", agent=agent, script=by_example, chapters=False)
-        assert "table of contents" not in "".join(map(render, usual.model.requests)), agent
 
 
 # The gate: a second look at the evidence alone, in every agent; what its doubt does, and what it costs.

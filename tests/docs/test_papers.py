@@ -18,7 +18,6 @@ SECTION = re.compile(r"^## .*\(`(\w+)`\)$", re.MULTILINE)
 SECONDS = {"here": 3600.0, "under 5 minutes": 299.0, "over an hour": 3601.0}
 OTHER_LENGTHS = (60.0, 299.0, 301.0, 3600.0, 3601.0, 20_000.0)
 AFTER_PAPERS = [variant for variant in VARIANTS if variant.name not in CONTROLS]
-WITH_FORMS = [variant for variant in AFTER_PAPERS if "form" in asdict(variant.parameters(3600.0))]
 
 
 def sections() -> dict[str, str]:
@@ -52,17 +51,6 @@ def test_parameters_are_those_of_the_agent(variant):
         assert written == shown(variant, SECONDS[column]), column
     told = [shown(variant, SECONDS[column]) for column in lengths]
     assert all(shown(variant, seconds) in told for seconds in OTHER_LENGTHS)
-
-
-@pytest.mark.parametrize("variant", WITH_FORMS, ids=lambda variant: variant.name)
-def test_each_departure_names_the_setting_that_restores_the_paper(variant):
-    rows = table(sections()[variant.name], "departure")
-    ours, paper = shown(variant, 3600.0), shown(variant, 3600.0, form="paper")
-    assert {row["setting"].strip("`") for row in rows} <= ours.keys()
-    written = {row["setting"].strip("`"): (row["in the paper"], row["here"]) for row in rows}
-    by_words = written.pop("form")
-    assert all(by_words) and "`" not in "".join(by_words), "a rule has no setting of its own"
-    assert written == {name: (paper[name], ours[name]) for name in ours if name != "form" and paper[name] != ours[name]}
 
 
 def test_each_mechanism_names_the_code_that_has_it():

@@ -8,8 +8,8 @@ models: the roles "policy" (the master), "grounding" and "vision". The paper lea
 - A visual query before a clip was located: frames of all of V, which line 15 has (of the video that matches best).
 - A request for grounding goes to the agent with the question and the subtitles alone (line 18), each time anew.
 - Where there are no subtitles, the clip whose pictures match the question best is located.
-- After K turns without an answer there is none (line 29). Where an option has to be chosen (`AnswerRules`), turn K is
-  the answer, as in the published evaluation; so is the only turn of the setting without agents (Table 4a).
+- After K turns without an answer there is none (line 29). Of a question with options one is chosen, as in the published
+  evaluation (`AnswerRules`): turn K is the answer. So is the only turn of the setting without agents (Table 4a).
 
 `docs/papers.md` has the places in the paper, and says where the published code departs.
 """
@@ -84,6 +84,7 @@ LONGVIDEOAGENT = Variant(
     longvideoagent,
     lambda longest_s: LongVideoAgentParameters(),
     roles=("policy", "grounding", "vision"),
+    chooses=True,
     uses=("speech",),
     ablations={"no vision agent": {"vision": False}, "no agents": {"rounds": 1}},
     needs_language=True,

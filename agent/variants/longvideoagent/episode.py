@@ -27,7 +27,6 @@ from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.request import Turn
 from kinodex.agent.protocol.videos import VIDEO_ID_LENGTH, Video
-from kinodex.agent.search.chapters import show_chapters
 from kinodex.agent.session import Session
 from kinodex.agent.traces.events import Acted
 from kinodex.agent.variants.longvideoagent.clips import CLIP_S, Clip, best_matching_clips, tagged_clips
@@ -53,7 +52,6 @@ class Episode:
     current: tuple[Clip, ...] = ()
     located: int = 0
     notes: tuple[Note, ...] = ()
-    chapters: tuple[Note, ...] = ()
 
     @property
     def has_evidence(self) -> bool:
@@ -83,8 +81,6 @@ def begin_episode(session: Session, parameters: LongVideoAgentParameters) -> Epi
     count = max(parameters.videos, int(parameters.clips / clips_each))
     environment = session.environment.nearest([session.question.text], count, session.known_videos)
     session.environment = environment
-    if parameters.chapters:
-        show_chapters(session, summaries=False)
     return Episode(
         session.question,
         environment.videos,
@@ -93,7 +89,6 @@ def begin_episode(session: Session, parameters: LongVideoAgentParameters) -> Epi
         steps=session.account.budget.rounds or parameters.rounds,
         vision=parameters.vision and any(video.has_pictures for video in environment.videos),
         declining=session.rules.while_searching,
-        chapters=session.chapters,
     )
 
 
@@ -116,7 +111,6 @@ def _known(episode: Episode) -> dict[str, Any]:
         "clips": tuple(clip for clip in episode.clips if clip.text),
         "steps": episode.steps,
         "vision": episode.vision,
-        "chapters": episode.chapters,
     }
 
 

@@ -29,8 +29,6 @@ class LongVideoAgentParameters:
     """So many videos are read even if they have more clips."""
     vision: bool = True
     """The master may have clips looked at; else it reads only subtitles."""
-    chapters: bool = False
-    """Prompts list the titles and times of the library's scenes or chapters."""
 
     def __post_init__(self) -> None:
         check_at_least(self, rounds=1, window=1, frames=1, videos=1, clips=1, clip_s=0)

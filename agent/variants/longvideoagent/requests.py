@@ -13,7 +13,7 @@ from kinodex.agent.answer_rules import Declining
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.question import Question
-from kinodex.agent.protocol.reply import STEP_BY_STEP_TOKENS, Reply, StepByStep, described, read_alone, read_as
+from kinodex.agent.protocol.reply import STEP_BY_STEP_TOKENS, Reasoned, Reply, described, read_alone, read_as
 from kinodex.agent.protocol.request import Request, Turn
 from kinodex.agent.protocol.videos import Video
 from kinodex.agent.replies.schema import Bounds
@@ -34,7 +34,7 @@ class _Text(Reply):
             raise InvalidReply(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
 
 
-class _Turn(StepByStep):
+class _Turn(Reasoned):
     action: Literal["visual_query", "request_grounding", "answer", "insufficient_evidence"]
     query: str
 
@@ -126,7 +126,7 @@ def turn_pattern(question: Question, looks: Sequence[str]) -> str:
     return rf"<think>[^<>]{{1,2000}}</think>\n?({'|'.join(actions)})"
 
 
-class Located(StepByStep):
+class Located(Reasoned):
     """The clips that a question is about, in order."""
 
     clips: Numbers = Field(description="numbers of the chosen clips")

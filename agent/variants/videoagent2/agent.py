@@ -5,8 +5,8 @@ and what the tools returned; every clause and every thing in it carries its conf
 open, and here is decided:
 
 - A confidence is 0 where there is no answer (section 3.2 has 0 to 5, the prompt 1 to 5).
-- The answer is that of the last assessment (line 17), also if that is none; where an option has to be chosen
-  (`AnswerRules`), the surest one before it, else one last request for it.
+- The answer is that of the last assessment (line 17). If that is none, one of a question's options is chosen all the
+  same, unless `AnswerRules` let it decline: the surest answer before it, else one last request for it.
 - A tool looks at a frame a second of its range, 8 at most (a tracker 32, spread evenly); times stand for frame numbers.
 - LaViLa's marks #C and #O are explained where captions have them: beside the captions, which all requests begin with.
 
@@ -30,7 +30,6 @@ from kinodex.agent.errors import BadSettings
 from kinodex.agent.limits.parallel_calls import gather_all
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.request import Request
-from kinodex.agent.search.chapters import show_chapters
 from kinodex.agent.search.video_choice import limit_videos
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import CLIP_S, caption_clips, summarize_video
@@ -81,8 +80,6 @@ class VideoAgent2Parameters:
     """Tools look at the video; else the answer is made of the captions alone."""
     rounds: int = 5
     """Assessments: T."""
-    chapters: bool = False
-    """Prompts list the titles and times of the library's scenes or chapters."""
 
     def __post_init__(self) -> None:
         check_at_least(self, enough=1, frames=1, track_frames=1, captions=1, videos=1, rounds=1)
@@ -133,8 +130,6 @@ class _Search:
         question, session = self.session.question, self.session
         limits = self.parameters
         limit_videos(session, (question.text, *question.options), limits.videos)
-        if limits.chapters:
-            show_chapters(session, summaries=False)
         videos = session.environment.videos
         parts = sum(video.duration_s for video in videos) / self.parameters.segment_s
         segment_s = self.parameters.segment_s * max(1, math.ceil(parts / self.parameters.captions))
@@ -205,7 +200,7 @@ class _Search:
 
     def _bank(self) -> dict[str, Any]:
         question, videos = self.session.question, self.session.environment.videos
-        bank = {"summaries": self.summaries, "notes": self.notes, "bank": self.bank, "chapters": self.session.chapters}
+        bank = {"summaries": self.summaries, "notes": self.notes, "bank": self.bank}
         return {"question": question, "videos": videos, **bank}
 
     def _toolbox(self, number: int) -> Toolbox:
@@ -241,6 +236,7 @@ VIDEOAGENT2 = Variant(
     videoagent2,
     lambda longest_s: VideoAgent2Parameters(),
     roles=("policy", "captioner", "vision"),
+    chooses=True,
     uses=("captions", "detections"),
     ablations={
         "no tool confidence": NO_CONFIDENCE,

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.notes import Note
-from kinodex.agent.protocol.reply import STEP_BY_STEP_TOKENS, R, Reply, StepByStep, described, read_alone, read_as
+from kinodex.agent.protocol.reply import STEP_BY_STEP_TOKENS, R, Reasoned, Reply, described, read_alone, read_as
 from kinodex.agent.protocol.videos import Video, named_video
 from kinodex.agent.replies.calls import flat_call
 from kinodex.agent.replies.schema import NULL, Bounds, Schema, one_of, without_reasoning
@@ -44,7 +44,7 @@ def _listed(value: object) -> object:
         return value
 
 
-class Assessment(Answered, StepByStep):
+class Assessment(Answered, Reasoned):
     """The answer A_t that the bank gives, and its confidence cf_t from 1 to 5; 0: the bank does not hold enough."""
 
     confidence: Annotated[float, Field(ge=0, le=MOST_CONFIDENT, allow_inf_nan=False), BeforeValidator(_level)] = Field(
@@ -74,7 +74,7 @@ class ToolCall(Reply):
         return _given(said, {"video": None, "end_s": None, "box": None, "label": None})
 
 
-class Plan(StepByStep):
+class Plan(Reasoned):
     """The steps P_t, in words, and the tool call of the first one."""
 
     steps: list[str] = Field(description="what to find out and how, one tool call a step")
@@ -82,7 +82,7 @@ class Plan(StepByStep):
     _accept = read_as(lambda value: _given(value))
 
 
-class Action(StepByStep):
+class Action(Reasoned):
     """A tool call without a plan of its own."""
 
     action: ToolCall = Field(description="the tool call")
@@ -142,7 +142,6 @@ class BankRequest(RunRequest[R]):
     summaries: tuple[Note, ...]
     notes: tuple[Note, ...]
     bank: int = 0
-    chapters: tuple[Note, ...] = ()
     reply_tokens: ClassVar[int] = STEP_BY_STEP_TOKENS
 
 
@@ -153,7 +152,6 @@ class AnswerBank(AnswerNotes):
     template: ClassVar[str] = "videoagent2_answer"
     summaries: tuple[Note, ...]
     bank: int = 0
-    chapters: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ supplement leaves open, and here is decided:
 
 - alpha follows a benchmark (A.2): it is 4 for a video of more than an hour, as LVBench's are, else 2.
 - The steps have no number: 20, as in the published code. The last one can only be the answer, although the rules
-  forbid to choose the best of several options: then the evidence is insufficient, unless one has to be chosen.
+  forbid to choose the best of several options: one is chosen, unless `AnswerRules` let the evidence be insufficient.
 - A call that breaks a tool's limits, or that cannot be read twice, costs the step.
 - Of several videos a call names one; of one video whatever it names is that one.
 
@@ -24,7 +24,6 @@ from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.request import Request, Turn
 from kinodex.agent.replies.schema import REASONING
-from kinodex.agent.search.chapters import show_chapters
 from kinodex.agent.search.video_choice import limit_videos
 from kinodex.agent.session import LastWord, Session
 from kinodex.agent.traces.events import Acted
@@ -58,8 +57,6 @@ class VideoSeekParameters:
     """How many videos are offered at most."""
     rounds: int = 20
     """Steps, the last of which is the answer."""
-    chapters: bool = False
-    """Prompts list the titles and times of the library's scenes or chapters."""
 
     def __post_init__(self) -> None:
         check_at_least(self, alpha=1, videos=1, rounds=1)
@@ -79,8 +76,6 @@ class _Seeker:
 
     def __init__(self, session: Session, parameters: VideoSeekParameters) -> None:
         limit_videos(session, [session.question.text], parameters.videos)
-        if parameters.chapters:
-            show_chapters(session, summaries=False)
         self.session, self.account = session, session.account
         self.videos = session.environment.videos
         limits = Limits(parameters.alpha)
@@ -93,7 +88,6 @@ class _Seeker:
             "question": session.question,
             "videos": self.videos,
             "known": tuple(self.notes),
-            "chapters": session.chapters,
             "limits": limits,
             "steps": self.account.budget.rounds or parameters.rounds,
             "declining": session.rules.while_searching,
@@ -179,6 +173,7 @@ VIDEOSEEK = Variant(
     videoseek,
     VideoSeekParameters.for_duration,
     roles=("policy", "vision"),
+    chooses=True,
     uses=("speech",),
     ablations={"no subtitles": {"subtitles": False}},
     needs_language=True,

@@ -11,7 +11,7 @@ from pydantic import Field
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol.frames import ShownFrame, citation_numbers
 from kinodex.agent.protocol.notes import Note
-from kinodex.agent.protocol.reply import STEP_BY_STEP_TOKENS, Reply, StepByStep, described, read_as
+from kinodex.agent.protocol.reply import STEP_BY_STEP_TOKENS, Reasoned, Reply, described, read_as
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.protocol.videos import Segment, Video
 from kinodex.agent.replies.values import Numbers, WholeNumber, is_blank
@@ -55,7 +55,7 @@ class SkimmedFrames(Reply):
     frames: list[SkimmedFrame] = Field(description="one for each frame")
 
 
-class Finding(StepByStep):
+class Finding(Reasoned):
     """The answer to the query that a clip gives, and the numbers of the frames that show it."""
 
     found: bool = Field(description="true if the clip shows it")

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, TypeAdapter, model_validator
 from kinodex.agent.answer_rules import Declining
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol.notes import Note
-from kinodex.agent.protocol.reply import STEP_BY_STEP_TOKENS, StepByStep
+from kinodex.agent.protocol.reply import STEP_BY_STEP_TOKENS, Reasoned
 from kinodex.agent.protocol.request import Turn
 from kinodex.agent.protocol.videos import VIDEO_ID_LENGTH, Video
 from kinodex.agent.replies.schema import REASONING, Bounds, Schema, bound_schema, strict_schema, without_reasoning
@@ -101,7 +101,7 @@ TOOLS = (Overview, Skim, Focus, Finish)
 """Offered with every request of the conversation, also where only `answer` is to be called."""
 
 
-class _Call(StepByStep):
+class _Call(Reasoned):
     tool: Literal["overview", "skim", "focus", "answer"]
     video: str | None
     start_s: Seconds | None

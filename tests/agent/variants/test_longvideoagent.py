@@ -45,6 +45,7 @@ from tests.support.servers.chat_server import ChatServer, in_turn
 from tests.support.servers.wire import frame, role
 
 QUESTION = Question("What colour is the kite that she speaks of?", ("blue", "red"))
+MAY_DECLINE = AnswerRules(force_choice=False)
 LOCATE = "<request_grounding>the kite</request_grounding>"
 LOOK = "<visual_query>colour of the kite</visual_query>"
 ANSWER = "<think>it was red</think><answer>B. red</answer>"
@@ -93,7 +94,7 @@ def saying(*turns, clips=(4,), seen="The kite is red."):
     return script
 
 
-def run(environment, script, question=QUESTION, rules=USUAL, **parameters):
+def run(environment, script, question=QUESTION, rules=MAY_DECLINE, **parameters):
     settings = LongVideoAgentParameters(**{"clip_s": 0.0, **parameters})
     return asked(environment, script, "longvideoagent", question, settings=settings, rules=rules)
 
@@ -137,7 +138,7 @@ def test_a_master_ends_in_every_way(spoken):
     looking_for_ever = run(spoken, saying(LOCATE, LOOK))
     assert (looking_for_ever.answer.status, looking_for_ever.answer.option) == ("budget_exhausted", None)
     assert (len(looking_for_ever.asked(ChooseAction)), looking_for_ever.asked(AnswerNow)) == (5, [])
-    forced = run(spoken, saying(LOCATE, LOOK), rules=AnswerRules(force_choice=True))
+    forced = run(spoken, saying(LOCATE, LOOK), rules=USUAL)
     assert (forced.answer.status, forced.answer.option) == ("invalid", None)
     assert [request.attempt for request in forced.asked(AnswerNow)] == [0, 1]
     assert forced.asked(AnswerNow)[0].turns[-1].text.endswith("\n\nThis is your last turn: answer now, between "

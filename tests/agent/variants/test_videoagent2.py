@@ -122,10 +122,10 @@ def test_a_plan_that_cannot_be_carried_out_is_asked_for_again_and_then_costs_the
 
 
 def test_runs_that_end_early_give_the_surest_answer_so_far(library: Library) -> None:
-    answer, _, _ = run(library, Script([UNSURE, UNKNOWN]), Budget(rounds=2))
+    declines = AnswerRules(force_choice=False)
+    answer, _, _ = run(library, Script([UNSURE, UNKNOWN]), Budget(rounds=2), rules=declines)
     assert (answer.status, answer.reason, answer.letter) == ("insufficient_evidence", "rounds", None), "line 17"
-    chooses: dict[str, Any] = {"rules": AnswerRules(force_choice=True)}
-    answer, _, model = run(library, Script([UNKNOWN]), Budget(rounds=2), **chooses)
+    answer, _, model = run(library, Script([UNKNOWN]), Budget(rounds=2))
     assert (answer.status, answer.reason, answer.letter) == ("budget_exhausted", "rounds", "A")
     assert len(model.asked(AnswerNotes)[0].notes) == 15 + 1
     better, surer = {**UNSURE, "option": "A", "confidence": 3}, {**UNSURE, "confidence": 4}
@@ -133,7 +133,7 @@ def test_runs_that_end_early_give_the_surest_answer_so_far(library: Library) -> 
         (Script([UNSURE, better, UNSURE, UNKNOWN]), Budget(rounds=4), "rounds", "A"),
         (Script([surer, UNKNOWN], ["no plan"]), Budget(tokens=10_000), "tokens", "B"),
     ):
-        answer, _, model = run(library, script, limits, Usage(input_tokens=900, output_tokens=100), **chooses)
+        answer, _, model = run(library, script, limits, Usage(input_tokens=900, output_tokens=100))
         assert (answer.status, answer.reason, answer.letter) == ("budget_exhausted", reason, letter)
         assert model.asked(AnswerNotes) == [], "nothing is known now that the assessment did not know"
     answer, _, model = run(library, Script([UNSURE]), Budget(tokens=4500), Usage(input_tokens=900, output_tokens=100))

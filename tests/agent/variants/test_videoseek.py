@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 from pydantic import ValidationError
 
+from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.ask import ask
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.limits.budget import Budget
@@ -98,11 +99,18 @@ def seeker(*calls: dict | str | Behaviour) -> Callable[[dict], dict | str | Beha
     return reply
 
 
-def run(server: ChatServer, environment: Environment, rounds: int | None = None, **settings: object) -> Run:
+def run(
+    server: ChatServer,
+    environment: Environment,
+    rounds: int | None = None,
+    rules: AnswerRules = USUAL,
+    **settings: object,
+) -> Run:
     async def model() -> Run:
         async with OpenAIModel(role(server, **settings)) as model:
             events: list[Event] = []
             asking: Any = {"agent": "videoseek", "budget": Budget(rounds=rounds), "on_event": events.append}
+            asking["rules"] = rules
             return Run(await ask(QUESTION, environment, model, **asking), events, model)
 
     return asyncio.run(model())
@@ -225,7 +233,7 @@ def test_a_call_that_cannot_be_used_is_repaired_once_then_costs_the_step(one: En
 def test_blind_tools_and_no_answer_are_told_apart(one: Environment) -> None:
     declining = seeker(FOCUS, {**ANSWER, "sufficient": False})
     with ChatServer(lambda body: "{}" if "Finding" in str(body.get("response_format")) else declining(body)) as server:
-        found = run(server, one)
+        found = run(server, one, rules=AnswerRules(force_choice=False))
     assert found.acted()[0].problem == "the tool gave nothing that could be read"
     assert (found.answer.status, found.answer.text, found.answer.evidence) == ("insufficient_evidence", None, ())
     always = seeker(FOCUS)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.answer_rules import USUAL, AnswerRules
+from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.models.reply_parser import parse_reply
 from kinodex.agent.prompts.rendering import render
 from kinodex.agent.protocol.exchange import Exchange
@@ -23,6 +23,8 @@ from kinodex.agent.protocol.request import Request
 from kinodex.agent.videos.environment import Environment
 from tests.support.runs.kite_runs import asked
 
+TO_THE_LETTER = AnswerRules(force_choice=False)
+"""A run ends as the algorithm does, also without an answer."""
 Replies = Mapping[str, Sequence[Any]]
 """The replies to each kind of request, in order."""
 CURTAILED = (
@@ -93,7 +95,7 @@ def converse(
     agent: str,
     question: Question,
     replies: Replies,
-    rules: AnswerRules = USUAL,
+    rules: AnswerRules = TO_THE_LETTER,
     **settings: Any,
 ) -> Conversation:
     """Run an agent whose models reply from a table."""

@@ -16,6 +16,7 @@ from kinodex.agent.protocol.question import Question
 from kinodex.agent.videos.environment import Environment
 from tests.agent.variants.papers.conftest import SPOKEN, WRITTEN
 from tests.agent.variants.papers.sent import (
+    TO_THE_LETTER,
     Conversation,
     Mutation,
     converse,
@@ -118,7 +119,7 @@ def replies(turns: Sequence[Turn]) -> dict[str, list[Any]]:
     }
 
 
-def run(told: Environment, turns: Sequence[Turn], rules: AnswerRules = USUAL, **settings: Any) -> Conversation:
+def run(told: Environment, turns: Sequence[Turn], rules: AnswerRules = TO_THE_LETTER, **settings: Any) -> Conversation:
     return converse(told, "longvideoagent", QUESTION, replies([*turns, *turns]), rules, **settings)
 
 
@@ -131,8 +132,8 @@ def test_it_is_algorithm_1(told: Environment) -> None:
     assert (unanswered.answer.option, unanswered.answer.reason) == (None, "rounds"), "line 29"
 
 
-def test_where_an_option_has_to_be_chosen_turn_k_is_the_answer(told: Environment) -> None:
-    chosen = run(told, UNANSWERED, AnswerRules(force_choice=True))
+def test_an_option_has_to_be_chosen_as_in_the_evaluation_so_turn_k_is_the_answer(told: Environment) -> None:
+    chosen = run(told, UNANSWERED, USUAL)
     assert [each.kind for each in chosen.sent][-2:] == ["ReadFrames", "AnswerNow"]
     assert (chosen.answer.option, len(chosen.of("ChooseAction"))) == (1, K - 1)
     says_nothing_of(chosen.sent[0].prompt, "insufficient")

@@ -17,6 +17,7 @@ from kinodex.agent.videos.environment import Environment
 from kinodex.jobs.unwritten_library import without_writing
 from tests.agent.variants.papers.conftest import SPOKEN, WRITTEN
 from tests.agent.variants.papers.sent import (
+    TO_THE_LETTER,
     Conversation,
     Mutation,
     converse,
@@ -116,7 +117,9 @@ def plan_prompt(prompt: str) -> None:
     says_nothing_of(prompt, r"\d times? more")
 
 
-def run(told: Environment, confidences: Sequence[int], rules: AnswerRules = USUAL, **settings: Any) -> Conversation:
+def run(
+    told: Environment, confidences: Sequence[int], rules: AnswerRules = TO_THE_LETTER, **settings: Any
+) -> Conversation:
     def assessed(sure: int) -> dict[str, Any]:
         return {"reasoning": "so", "option": "AB"[sure % 2] if sure else None, "confidence": sure}
 
@@ -149,8 +152,8 @@ def test_it_is_algorithm_1(told: Environment, confidences: Sequence[int]) -> Non
     assert found.answer.option == ("AB".index("AB"[last % 2]) if last else None)
 
 
-def test_where_an_option_has_to_be_chosen_the_surest_answer_before_counts(told: Environment) -> None:
-    assert run(told, (2, 3, 1, 2, 0), AnswerRules(force_choice=True)).answer.option == 1
+def test_an_option_has_to_be_chosen_as_in_the_evaluation_so_the_surest_answer_before_counts(told: Environment) -> None:
+    assert run(told, (2, 3, 1, 2, 0), USUAL).answer.option == 1
 
 
 USED = (2, 3, 1, 2, 4)

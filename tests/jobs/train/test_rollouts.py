@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kinodex.agent.answer_rules import USUAL
+from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.ask import ask
 from kinodex.agent.local.model import load_local_model
 from kinodex.agent.local.tokens import first_tokens
@@ -106,7 +106,7 @@ def test_the_trained_agent_is_the_evaluated_one(kinodex: Kinodex, tmp_path: Path
     assert settings.parameters == evaluated and settings.rules.force_choice
     master = ScriptedModel(lambda request: "<answer>E</answer>")
     asked: dict[str, Any] = {"agent": "longvideoagent", "parameters": evaluated}
-    for options, same in ((settings.rules, True), (USUAL, False)):
+    for options, same in ((settings.rules, True), (USUAL, True), (AnswerRules(force_choice=False), False)):
         asyncio.run(ask(known[0].question, environments["s05e06"], master, **asked, rules=options))
         assert (render(master.requests[-1]) == run.rollout.messages[0].text) == same
     assert "insufficient" not in run.rollout.messages[0].text

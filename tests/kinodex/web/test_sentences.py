@@ -39,8 +39,8 @@ def test_a_tree_search_says_what_it_opened_and_why(recorded):
     assert sentences(recorded, "eea") == [
         "At first it searched for “brown keys in the meadow”.",
         "Round 1: it opened the whole video, looked at 4 frames, and judged 2 of 5 parts likely to hold the answer.",
-        "Round 2: it opened 0:14.0 to 0:24.0 because it looked most promising, looked at 4 frames, "
-        "judged 3 of 3 parts likely to hold the answer, and found enough to answer.",
+        "Round 2: it opened 0:14.0 to 0:26.0 because its model chose it, looked at 4 frames, "
+        "judged 3 of 5 parts likely to hold the answer, and found enough to answer.",
         "It answered after 2 rounds.",
     ]
     assert sentences(recorded, "vca")[1].startswith(
@@ -54,8 +54,8 @@ def test_agents_with_tools_say_what_they_did(recorded):
     )
     assert sentences(recorded, "videoseek")[0] == "Round 1: it looked over the whole video and looked at 30 frames."
     assert sentences(recorded, "videoagent")[2:] == [
-        "Round 3: it put 5 frames into words and found too little to answer.",
-        "It ended after 3 rounds without an answer: what it saw did not suffice, and no further round was allowed.",
+        "Round 3: it put 5 frames into words and had to answer with what it had.",
+        "It ended after 3 rounds, because no further round was allowed: this is its best answer so far.",
     ]
     assert sentences(recorded, "videoagent2")[1] == (
         "Round 1: it did not know yet (confidence 0 of 5), had 0:17.0 to 0:21.0 put into words, and looked at 4 frames."

@@ -30,7 +30,7 @@ from tests.support.servers.rule_server import MODEL, Rules
 
 STATUSES = {"answered", "insufficient_evidence", "evidence_only", "budget_exhausted"}
 SEEING = [variant for variant in VARIANTS if variant.sees_video]
-READING = {"kino": {}, "longvideoagent": {}, "videoseek": {}}
+READING: dict[str, dict[str, Any]] = {"kino": {}, "longvideoagent": {}, "videoseek": {}}
 """Agents that find lines and read them, with settings; others use what is said to find frames."""
 ABLATIONS = [(variant, name) for variant in VARIANTS for name in variant.ablations]
 TOGETHER = 4

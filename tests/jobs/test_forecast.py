@@ -89,7 +89,8 @@ def test_no_agent_takes_more_than_its_forecast(sketches: SketchLibrary, server: 
         ledgers = asyncio.run(bill(variant.name))
         for name in ("calls", "frames", "input_tokens"):
             real = sum(getattr(each, name) for each in ledgers)
-            assert real <= getattr(expected, name) <= max(8 * real, 8), (variant.name, name, expected, real)
+            most = 10 if variant.name == "videoseek" else 8  # of its twenty steps these rules take two
+            assert real <= getattr(expected, name) <= max(most * real, 8), (variant.name, name, expected, real)
 
 
 @pytest.mark.slow

@@ -98,14 +98,14 @@ def test_complaints_and_frames_arrive_each_frame_after_its_time_and_no_larger_th
 
 
 CACHED = {
-    "Act videoseek": "21d8570834e7 d33b3178",
+    "Act videoseek": "4e3fa8951a81 9e8a94c5",
     "AdjustPlan videoagent2_adjust_plan": "afc0388ceffd 89b99119",
     "AnswerBank videoagent2_answer": "12904fb15d67 9b1dc189",
     "AnswerFrames answer_frames": "d55eb4e92bd4 912e205c",
     "AnswerFromRows answer_from_rows": "3efa7a0b6088 b99cae9f",
     "AnswerNotes answer_notes": "344979e725a0 3bb2b857",
     "AnswerNow choose_action": "c50657674a8c 7f469d20",
-    "AnswerNow videoseek": "e10281801de2 d33b3178",
+    "AnswerNow videoseek": "3f94a877e66a 9e8a94c5",
     "Assess videoagent2_assess": "4a737e10c7b3 f590877f",
     "CallTool videoagent2_call_tool": "d0889f54bc87 f9cbbc3e",
     "CaptionFrames videoagent2_caption": "449b41c1df18 cc753666",

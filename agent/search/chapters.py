@@ -41,13 +41,13 @@ def coarse_parts(environment: Environment, video_id: str) -> list[ChapterRow]:
     return parts if len(parts) > 1 else []
 
 
-def show_chapters(session: Session, *, summaries: bool) -> None:
-    """Have the prompts of a run list the first level of its videos: times and titles, or `chapters` too.
+def show_chapters(session: Session) -> None:
+    """Have the prompts of a run list the first level of its videos: times, titles and summaries.
 
     Called once the videos are chosen. Emits one event, which says of which videos there is none.
     """
     parts = {video.video_id: coarse_parts(session.environment, video.video_id) for video in session.environment.videos}
-    notes = tuple(_note(part, summaries) for each in parts.values() for part in each if part.title)
+    notes = tuple(_note(part) for each in parts.values() for part in each if part.title)
     session.chapters = notes[:MOST_LINES]
     without = [video.title for video in session.environment.videos if not parts[video.video_id]]
     session.account.count_chapters(session.chapters, without=len(without))
@@ -90,8 +90,8 @@ def first_level_cuts_s(environment: Environment, video_id: str, most: int) -> li
     return cuts_s if len(cuts_s) > 2 else []
 
 
-def _note(part: ChapterRow, summaries: bool) -> Note:
-    text = f"{part.title}: {part.text}" if summaries and part.text else part.title
+def _note(part: ChapterRow) -> Note:
+    text = f"{part.title}: {part.text}" if part.text else part.title
     return Note(part.video_id, part.start_s, part.end_s, part.level, text)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.request import Request
@@ -16,7 +16,6 @@ from kinodex.agent.session import Session
 from kinodex.agent.traces.events import CandidateScore, Expanded, Remembered, Scored
 from kinodex.agent.videos.environment import Environment
 
-Form = Literal["ours", "paper"]
 WHOLE_ROUND_S = 10.0
 """A segment as long as this has frames for a round, at a frame a second."""
 

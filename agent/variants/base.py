@@ -14,8 +14,6 @@ from kinodex.agent.session import Session
 from kinodex.agent.variants.words import Step
 from kinodex.index.kinds import KindName
 
-PAPER_FORM: Mapping[str, Mapping[str, Any]] = {"the paper's form": {"form": "paper"}}
-"""An ablation of all that is ours at once: so tables have a row of it."""
 THOUGHT = "Nothing that is known so far shows it clearly; a closer look at the next part may."
 """A thought of usual length, for `Variant.assumes`."""
 
@@ -69,9 +67,3 @@ def check_at_least(parameters: Any, **least: float) -> None:
     for name, low in least.items():
         if getattr(parameters, name) < low:
             raise BadSettings(f"got {name}={getattr(parameters, name)}; it is at least {low}")
-
-
-def restore_paper(parameters: Any, settings: Mapping[str, object]) -> None:
-    """Give parameters of `form=paper` the values that the paper says, whatever else was set."""
-    for name, value in settings.items() if parameters.form == "paper" else ():
-        object.__setattr__(parameters, name, value)

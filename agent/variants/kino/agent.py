@@ -181,7 +181,7 @@ class _Search(TreeSearch):
                 "vision, or add words: kinodex add captions LIBRARY, add speech, add screen-text"
             )
         if self.parameters.chapters:
-            show_chapters(self.session, summaries=True)
+            show_chapters(self.session)
         self._match(queries)
         return add_video_roots(self.session, self.tree, anchors(self.clusters, self._seen()))
 
@@ -356,7 +356,7 @@ KINO = Variant(
         "no log": {"log": False},
         "no words": {"anchors_from": "frames"},
     },
-    uses=LINE_KINDS,
+    uses=(*LINE_KINDS, "detections"),
     prefers_pictures=True,
     plain=(
         "Decides by your question where to look: in what is said, at one moment, or all over the film. Spends its "

@@ -9,15 +9,21 @@ import pytest
 
 from kinodex.agent.catalogue import VARIANTS, find_variant
 from kinodex.agent.errors import BadSettings, NeedsLanguage, NeedsPictures, UnknownAgent
+from kinodex.agent.prompts.rendering import render
 from kinodex.agent.similarity.model import SimilarityModel
 from kinodex.agent.traces.trace import Record
 from kinodex.agent.variants.baselines.uniform import UNIFORM
 from kinodex.agent.variants.eea.agent import EEAParameters
 from kinodex.agent.variants.settings import describe_parameters, list_choices, with_settings
+from kinodex.agent.variants.videoagent2.requests import Assess
 from kinodex.agent.variants.words import joined, quoted, span
+from kinodex.index.rows import SegmentRow, SpeechRow
 from kinodex.web.step_words import action_words, step_words
-from tests.support.libraries.agent_library import environment_of
-from tests.support.runs.kite_runs import asked
+from tests.agent.variants.test_kino import Blind
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
+from tests.support.libraries.random_library import add_stage, caption, detection
+from tests.support.runs.kite_runs import asked, by_example
+from tests.support.screen_text.lines import Line, add_screen_text
 
 
 def test_agents_refuse_at_once_a_model_without_words_or_a_video_without_pictures(kites, words_library):
@@ -45,6 +51,39 @@ def test_defaults_are_those_of_the_papers() -> None:
         for name, values in expected.items():
             parameters = asdict(find_variant(name).parameters(duration_s))
             assert parameters == parameters | values, (name, duration_s)
+
+
+MARKS = {"speech": "marzipan", "screen_text": "velvet", "captions": "granite", "detections": "walrus"}
+"""By the kind of a line a word that no other line of the film holds."""
+
+
+@pytest.mark.parametrize("variant", [each for each in VARIANTS if each.roles], ids=lambda each: each.name)
+def test_an_agent_reads_the_kinds_of_lines_that_it_names_and_no_others(variant, tmp_path):
+    library = make_library(tmp_path / "marked", {"film": film(1, 200)})
+    video_id = library.video("film").video_id
+    library.writer.add_speech({video_id: [SpeechRow(video_id, 0.0, 200.0, MARKS["speech"], "sidecar")]})
+    add_screen_text(library, video_id, [Line(0.0, 200.0, MARKS["screen_text"])])
+    spans = [SegmentRow(video_id, 0, 0.0, 200.0, "shot")]
+    library.writer.add_segments({video_id: spans})
+    add_stage(library, "captions", "m", {video_id: [caption(0, MARKS["captions"])]})
+    add_stage(library, "detections", "m", {video_id: [detection(at, MARKS["detections"], 0.9) for at in range(200)]})
+    sighted = reads(variant.name, library, ScriptedModel(unsure))
+    blind = reads(variant.name, library, Blind(unsure)) if variant.prefers_pictures else set()
+    found = {"videoagent": {"speech", "screen_text", "captions"}}.get(variant.name, set())  # they only lead to frames
+    assert sighted | blind | found == {*variant.uses}
+
+
+def unsure(request):
+    """As by example, but VideoAgent2 is not sure, and plans."""
+    return {**by_example(request), "confidence": 2} if isinstance(request, Assess) else by_example(request)
+
+
+def reads(name, library, model):
+    """The kinds of lines of which a word is in a request."""
+    found = asked(environment_of(library), model, name, rounds=3)
+    requests = found.model.requests
+    texts = [text for each in requests for text in (render(each), *(turn.text for turn in each.turns))]
+    return {kind for kind, word in MARKS.items() if any(word in text for text in texts)}
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pytest
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
-from kinodex.agent.errors import NeedsPictures, TakesNoPictures
+from kinodex.agent.errors import NeedsPictures
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.prompts.rendering import render
 from kinodex.agent.protocol.frames import citation_numbers
@@ -26,7 +26,7 @@ from kinodex.agent.variants.kino.requests import ChooseStep, PlanSearch, RateSeg
 from kinodex.agent.videos.environment import Environment
 from kinodex.index.library import Library
 from kinodex.index.rows import SpeechRow
-from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+from tests.support.libraries.agent_library import Blind, ScriptedModel, environment_of, explorer, film, make_library
 from tests.support.libraries.random_library import add_stage, detection
 from tests.support.libraries.text_library import text_library
 
@@ -225,13 +225,6 @@ def test_a_line_that_words_found_is_cited_and_is_evidence(tmp_path: Path) -> Non
     for given, found in (({}, True), ({"anchors_from": "frames"}, False), ({"quotes": False}, False)):
         answer, _, _ = run(environment_of(library), script, hiding, rounds=1, first=4, **given)
         assert ([(part.start_s, part.end_s) for part in answer.evidence] == [(200.0, 203.0)]) is found, given
-
-
-class Blind(ScriptedModel):
-    """A model that takes no pictures, and says so when it is asked."""
-
-    async def check_sight(self) -> tuple[TakesNoPictures, None]:
-        return TakesNoPictures("'blind' takes no pictures", "name a model with vision"), None
 
 
 SAID_OF_KITE = "She says: my kite is red."

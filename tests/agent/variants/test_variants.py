@@ -19,8 +19,7 @@ from kinodex.agent.variants.videoagent2.requests import Assess
 from kinodex.agent.variants.words import joined, quoted, span
 from kinodex.index.rows import SegmentRow, SpeechRow
 from kinodex.web.step_words import action_words, step_words
-from tests.agent.variants.test_kino import Blind
-from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
+from tests.support.libraries.agent_library import Blind, ScriptedModel, environment_of, film, make_library
 from tests.support.libraries.random_library import add_stage, caption, detection
 from tests.support.runs.kite_runs import asked, by_example
 from tests.support.screen_text.lines import Line, add_screen_text

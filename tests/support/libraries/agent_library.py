@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
+from kinodex.agent.errors import TakesNoPictures
 from kinodex.agent.protocol.exchange import Exchange, Usage
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.answer import AnswerFrames
@@ -126,6 +127,13 @@ class ScriptedModel:
 
     def asked(self, kind: type) -> list[Any]:
         return [request for request in self.requests if isinstance(request, kind)]
+
+
+class Blind(ScriptedModel):
+    """A model that takes no pictures, and says so when it is asked."""
+
+    async def check_sight(self) -> tuple[TakesNoPictures, None]:
+        return TakesNoPictures("'blind' takes no pictures", "name a model with vision"), None
 
 
 def explorer(request: Request[Any]) -> Any:

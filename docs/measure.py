@@ -133,6 +133,18 @@ MEASUREMENTS = {
         print kinodex eval nextqa library --annotations "$BENCHMARKS/nextqa/val.csv" --seed 1 \\
             --out run --agent uniform:frames=180 --agent uniform
     """,
+    "similarity-egoschema-meaning": """
+        kinodex import captions "$BENCHMARKS/egoschema/lavila_subset.json" library --model lavila --space none
+        kinodex add sentences library --model "$SENTENCES"
+        print kinodex eval egoschema library --annotations "$BENCHMARKS/egoschema/subset_anno.json" --seed 1 \\
+            --out run --agent uniform:frames=180 --agent uniform
+    """,
+    "similarity-nextqa-meaning": """
+        kinodex import captions "$BENCHMARKS/nextqa/nextqa_allcaps_1fps.zip" library --model captions --space none
+        kinodex add sentences library --model "$SENTENCES"
+        print kinodex eval nextqa library --annotations "$BENCHMARKS/nextqa/val.csv" --seed 1 \\
+            --out run --agent uniform:frames=180 --agent uniform
+    """,
     "drawn-space": """
         print python -m tests.sketch.score_story
     """,

@@ -8,8 +8,8 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from kinodex.index.library import Library
-from kinodex.index.spaces.checked_copy import TOKENIZER, WEIGHTS
-from kinodex.index.spaces.model_names import DEFAULT_REPO, DEFAULT_SPACE, PHOTO_SPACE
+from kinodex.index.spaces.default_model import parts_not_cached
+from kinodex.index.spaces.model_names import DEFAULT_SPACE, PHOTO_SPACE
 from kinodex.index.spaces.quick_hub import hub_answers
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ def why_not_here() -> str:
     """Say why the model of the default space cannot be had here; "" if it is in the hub's cache or the hub answers."""
     if missing := [name for name in PACKAGES if find_spec(name) is None]:
         return f"it needs {' and '.join(missing)} (pip install 'kinodex[ingest,hf]')"
-    from huggingface_hub import constants, try_to_load_from_cache
+    from huggingface_hub import constants
 
-    if all(isinstance(try_to_load_from_cache(DEFAULT_REPO, file), str) for file in (WEIGHTS, TOKENIZER)):
+    if not parts_not_cached():
         return ""
     if constants.HF_HUB_OFFLINE:
         return "it is not in the hub's cache, and HF_HUB_OFFLINE is set"

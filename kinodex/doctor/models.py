@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from kinodex.doctor.check_result import CheckResult
 from kinodex.doctor.machine import gigabytes
 from kinodex.errors import KinodexError
+from kinodex.index.spaces.default_model import parts_not_cached
 from kinodex.index.spaces.model_names import DEFAULT_REPO, DEFAULT_SPACE, PHOTO_SPACE
 from kinodex.index.spaces.towers import SHIPPED, read_towers
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 of_models = partial(CheckResult, "models")
 MODELS_LISTED = 12
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth")
-TOKENIZERS = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
 
 
 def check_models() -> list[CheckResult]:
@@ -32,8 +32,7 @@ def check_models() -> list[CheckResult]:
             *shipped,
             of_models("default space", "missing", "open_clip is not installed", "pip install 'kinodex[clip]'"),
         ]
-    cached = _cached_models()
-    return [*shipped, _check_hub(), *list_cached(cached), check_default_space(cached)]
+    return [*shipped, _check_hub(), *list_cached(_cached_models()), check_default_space()]
 
 
 def _check_shipped(name: str) -> CheckResult:
@@ -110,14 +109,14 @@ def _architecture(config: Path) -> str:
     return str((settings.get("architectures") or [settings.get("model_type", "unknown")])[0])
 
 
-def check_default_space(cached: Iterable[CachedRepoInfo]) -> CheckResult:
+def check_default_space() -> CheckResult:
     """Check that its weights are cached, which an ingest needs, and its tokenizer, which a search by words needs."""
-    held = {name for each in cached if each.repo_id == DEFAULT_REPO for name in _files(each)}
-    if not any(name.endswith(WEIGHTS) for name in held):
+    missing = parts_not_cached()
+    if "weights" in missing:
         todo = f"the first ingest fetches it from the hub ({DEFAULT_REPO}); offline it takes {PHOTO_SPACE}"
         return of_models("default space", "missing", f"{DEFAULT_SPACE} is not cached", todo)
-    if not held.intersection(TOKENIZERS):
+    if missing:
         message = f"{DEFAULT_SPACE}: its weights are cached, its tokenizer is not; a search by words needs it"
-        todo = f"the next ingest fetches it from the hub ({DEFAULT_REPO})"
+        todo = f"the next ingest fetches it from the hub ({DEFAULT_REPO}); offline it takes {PHOTO_SPACE}"
         return of_models("default space", "missing", message, todo)
     return of_models("default space", "ok", f"{DEFAULT_SPACE}, cached ({DEFAULT_REPO})")

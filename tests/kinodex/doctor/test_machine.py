@@ -21,9 +21,11 @@ from kinodex.doctor.page import failed_needs
 from kinodex.doctor.tasks import check_tasks
 from kinodex.index.library import Library
 from kinodex.index.spaces.model_names import DEFAULT_REPO
+from kinodex.jobs.default_space import why_not_here
 from kinodex.jobs.errors import UsageError
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.runs.check_results import by_name, cached_model, states
+from tests.support.servers.model_hub import NOBODY_THERE, hub_at
 
 SECRET = "sk-this-must-not-be-seen"
 
@@ -181,12 +183,26 @@ def test_a_long_list_ends_in_a_count(tmp_path: Path) -> None:
     assert [each.state for each in list_cached(())] == ["missing"]
 
 
-def test_the_default_space(tmp_path: Path) -> None:
-    weights = {"open_clip_config.json": "{}", "open_clip_model.safetensors": "w"}
-    assert "is not cached" in check_default_space(()).said
-    cached_model(tmp_path / "half", DEFAULT_REPO, weights)
-    found = check_default_space(cached(tmp_path / "half"))
-    assert (found.state, "its weights are cached, its tokenizer is not" in found.said) == ("missing", True)
-    assert found.todo == f"the next ingest fetches it from the hub ({DEFAULT_REPO})"
-    cached_model(tmp_path / "whole", DEFAULT_REPO, weights | {"tokenizer.json": "{}"})
-    assert check_default_space(cached(tmp_path / "whole")).state == "ok"
+WEIGHTS = {"open_clip_config.json": "{}", "open_clip_model.safetensors": "w"}
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "is not cached"),
+        (WEIGHTS, "its weights are cached, its tokenizer is not"),
+        (WEIGHTS | {"vocab.txt": "a"}, "its weights are cached, its tokenizer is not"),
+        ({"open_clip_model.bin": "w", "tokenizer.json": "{}"}, "is not cached"),
+        (WEIGHTS | {"tokenizer.json": "{}"}, f"cached ({DEFAULT_REPO})"),
+    ],
+)
+def test_the_default_space_is_there_for_a_doctor_where_an_ingest_takes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], said: str
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    if files:
+        cached_model(tmp_path, DEFAULT_REPO, files)
+    found = check_default_space()
+    assert said in found.said and bool(found.todo) == (found.state == "missing")
+    with hub_at(NOBODY_THERE):
+        assert bool(why_not_here()) == (found.state == "missing")

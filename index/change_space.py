@@ -156,8 +156,8 @@ def _embed_captions(library: Library) -> None:
             for first in range(0, len(texts), CAPTIONS_AT_ONCE)
             if embed is not None
         ]
-        flat = np.concatenate(parts).ravel() if parts else np.empty(0, np.float16)
-        vectors = pa.FixedSizeListArray.from_arrays(pa.array(flat), space.dim)
+        made = np.concatenate([np.empty((0, space.dim), np.float16), *parts])
+        vectors = pa.FixedSizeListArray.from_arrays(pa.array(made.ravel()), space.dim, mask=pa.array(~made.any(axis=1)))
         return rows.drop_columns(["vector"]).append_column("vector", vectors).select(schema.names).cast(schema)
 
     tables.rewrite("captions", embedded)

@@ -65,6 +65,15 @@ class NoVectors(QueryError):
         return cls(f"{wanted} needs vectors, and {uri} has none; `{vectors_command(uri)}` makes them")
 
 
+class UnknownWords(QueryError):
+    """Pictures are to be compared with a text of which the space knows no word: the one line of all faces."""
+
+    @classmethod
+    def of(cls, space: str, text: str) -> UnknownWords:
+        """Say which space knows no word of which text."""
+        return cls(f"{space} is a table of English words and knows none in {text[:60]!r}")
+
+
 class MetadataConflict(LibraryError):
     """A column of metadata that cannot be: its name, a value, or values of two types."""
 

@@ -339,6 +339,13 @@ class LibraryReader:
         """The text tower of the library's own space, loaded once; raises as `load_space` does."""
         return self.load_space(None, "text")
 
+    def query_vector(self, text: str) -> NDArray[np.float32] | None:
+        """Embed a text in the library's own space; None in a library without one, or of a text without a known word."""
+        if not self.fingerprint.has_vectors:
+            return None
+        vector: NDArray[np.float32] = self.text_tower.embed_text([text])[0]
+        return vector if vector.any() else None
+
     def vectors(self, video_id: str, space: str | None = None) -> FrameVectors:
         """Read a video's frame vectors in time order, in a space by name or digest; raises DamagedRows."""
         video = self.video(video_id)

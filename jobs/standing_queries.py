@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from kinodex.agent.errors import ModelError
-from kinodex.index.errors import NoVectors
+from kinodex.index.errors import NoVectors, UnknownWords
 from kinodex.index.library import Library
 from kinodex.index.metadata import Row, shown_at
 from kinodex.index.rows import Basis, FrameVectors, Hit, VideoRow
@@ -54,7 +54,7 @@ class StandingQueries:
 def check_queries(library: Library, asked: StandingQueries) -> None:
     """Raise UsageError for queries that cannot be decided in the library's space, or for no address to notify.
 
-    Raise NoVectors in a library without a space.
+    Raise NoVectors in a library without a space, UnknownWords for a text of which the space knows no word.
     """
     if not library.fingerprint.has_vectors:
         raise NoVectors.of(library.uri, "a standing query")
@@ -65,6 +65,8 @@ def check_queries(library: Library, asked: StandingQueries) -> None:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError(f"got --notify {redact_uri(asked.notify)!r}; give http://HOST:PORT/PATH")
     for text in asked.texts:
+        if library.query_vector(text) is None:
+            raise UnknownWords.of(library.space_name, text)
         if asked.threshold is None and library.sigmoid(library.fingerprint, text) is None:
             raise UsageError(
                 f"got the query {text!r} in the space {library.space_name}, which has no probability for it; give "
@@ -104,9 +106,7 @@ class Standing:
 
     @cached_property
     def _vectors(self) -> NDArray[Any]:
-        from kinodex.jobs.open import load_text_tower
-
-        return np.asarray(load_text_tower(self.library, None).embed_text(list(self.asked.texts)), np.float64)
+        return np.asarray(self.library.text_tower.embed_text(list(self.asked.texts)), np.float64)
 
     def _moments(
         self, text: str, vector: NDArray[Any], video: VideoRow, columns: Row, new: FrameVectors

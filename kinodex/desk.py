@@ -156,6 +156,8 @@ class Desk:
     def _notes(self, request: Find, hits: Sequence[Hit]) -> Iterator[str]:
         if request.rerank and hits and all(hit.reranked is None for hit in hits):
             yield "no hit has words for the reranker to compare: their order is as before"
+        if (unknown := self.finder.unsearched(request)) is not None:
+            yield f"pictures are not compared with the words: {unknown}"
         if self.finder.clips_missing:
             yield f"clips are not searched: {self.finder.clips_missing}"
         if self.library.sentences.missing:

@@ -27,7 +27,7 @@ except ModuleNotFoundError as error:
     ) from error
 from lancedb.db import DBConnection
 
-from kinodex.index.errors import WeightsMissing
+from kinodex.index.errors import UnknownWords, WeightsMissing
 from kinodex.index.library import Library
 from kinodex.index.spaces.text_tower import TextTower
 from kinodex.index.spaces.tower_cache import cached_place, is_whole
@@ -124,4 +124,8 @@ class ModelOfTable(EmbeddingFunction):
                 f"the model {self.space} of this table is not known here; name the library that has it: "
                 "kinodex.open(LIBRARY).lancedb(), or kinodex.lancedb.register(LIBRARY)"
             )
-        return TextTower.open(folder).embed_text([words])[0]
+        tower = TextTower.open(folder)
+        vector = tower.embed_text([words])[0]
+        if not vector.any():
+            raise UnknownWords.of(tower.name, words)
+        return vector

@@ -184,14 +184,16 @@ class Library:
         of a hit are the hits it is made of. Hits of one video are at least `min_gap_s` apart.
 
         `rerank` is the address of a reranker, which then orders the hits. The first `verify` of them are looked at by
-        a vision-language model, named as for `ask`: it says of each if it is `present`, for what `reason`.
+        a vision-language model, named as for `ask`: it says of each if it is `present`, for what `reason`. The `notes`
+        of the hits say what was not searched.
         """
         from kinodex.notebook import Hits
         from kinodex.requests import Find
 
         words, seen = (query, picture) if isinstance(query, str) else ("", query)
         request = _request(Find, locals(), query=words)
-        return Hits(self._reader, self._desk(model, base_url, cache=cache).find(request, seen).hits)
+        found = self._desk(model, base_url, cache=cache).find(request, seen)
+        return Hits(self._reader, found.hits, found.notes)
 
     def embed(self, query: str | Image | NDArray[Any]) -> NDArray[np.floating[Any]]:
         """Give the unit vector `[dim]` of a text or picture in the space that is searched; a vector is normalised."""

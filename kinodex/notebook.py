@@ -30,15 +30,20 @@ SHOWN = 24
 
 
 class Hits(list[Hit]):
-    """The hits of a search, best first: a list that a notebook shows with pictures."""
+    """The hits of a search, best first: a list that a notebook shows with pictures.
 
-    def __init__(self, library: LibraryReader, hits: Iterable[Hit]) -> None:
+    Its `notes` say what was not searched or not compared, and why.
+    """
+
+    def __init__(self, library: LibraryReader, hits: Iterable[Hit], notes: Iterable[str] = ()) -> None:
         super().__init__(hits)
         self.library = library
+        self.notes = tuple(notes)
 
     def _repr_html_(self) -> str:
         cards = [_card(self.library, hit.video_id, hit.time_s, hit.end_s, _found(hit)) for hit in self[:SHOWN]]
-        return str(_page().cards(cards, len(self) - SHOWN, "" if self else "no hits"))
+        said = "; ".join(self.notes or ([] if self else ["no hits"]))
+        return str(_page().cards(cards, len(self) - SHOWN, said))
 
 
 class Extracted:

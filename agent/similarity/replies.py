@@ -33,6 +33,7 @@ from kinodex.agent.variants.longvideoagent.requests import LocateClips, ReadFram
 from kinodex.agent.variants.vca.frame_choice import ChooseFrames
 from kinodex.agent.videos.environment import Environment
 from kinodex.agent.videos.scale import calibrate
+from kinodex.index.errors import UnknownWords
 
 Values = dict[str, Any]
 """A reply as JSON values; frames and notes are cited by their places, from 1."""
@@ -161,7 +162,22 @@ def _conclude(request: Any, environment: Environment, choice: Choice | None) -> 
     if choice is not None and (choice.differs or request.declining == "never"):
         letter, text = question.lettered[choice.option]
         return {"action": "answer", "option": letter, "answer": text, "evidence": choice.evidence}
-    return {"action": INSUFFICIENT, "evidence": _nearest(environment, question, request.frames, _notes(request))}
+    return {
+        "reasoning": _not_compared(environment, question, request.frames),
+        "action": INSUFFICIENT,
+        "evidence": _nearest(environment, question, request.frames, _notes(request)),
+    }
+
+
+def _not_compared(environment: Environment, question: Question, frames: Sequence[ShownFrame]) -> str:
+    """Say that frames were compared with nothing, as the space knows no word of the options, else of the question.
+
+    Return "" where it does.
+    """
+    texts = question.options or (subject(question),)
+    if not frames or not environment.has_vectors or any(map(environment.source.knows, texts)):
+        return ""
+    return str(UnknownWords.of(environment.source.space.name, ", ".join(question.options) or question.text))
 
 
 def _nearest(
@@ -171,8 +187,9 @@ def _nearest(
     about = [subject(question)]
     words = shares(about, notes)[:, 0]
     compared = frames if environment.has_vectors or not words.any() else ()
+    known = not compared or environment.source.knows(*about)
     pictures = cosines_of_frames(environment, about, compared)[:, 0]
-    best = [int(at) for at in np.argsort(-pictures, kind="stable")[:MOST_EVIDENCE]]
+    best = [int(at) for at in np.argsort(-pictures, kind="stable")[:MOST_EVIDENCE]] if known else []
     lines = [int(at) for at in np.argsort(-words, kind="stable")[:MOST_EVIDENCE] if words[at] > 0]
     return [at + 1 for at in sorted(best)] + [len(frames) + at + 1 for at in sorted(lines)]
 

@@ -91,7 +91,7 @@ def _deviations(environment: Environment, text: str, labels: Sequence[str]) -> N
     vector = source.embed_texts([text])[0]
     unrelated = source.embed_texts(EVERYDAY) @ vector
     deviations: NDArray[np.float32] = (source.embed_texts(labels) @ vector - unrelated.mean()) / unrelated.std()
-    return deviations
+    return deviations if source.knows(text) else np.zeros(len(labels), np.float32)
 
 
 def _singular(text: str) -> tuple[str, ...]:

@@ -182,14 +182,22 @@ class LibraryVideos:
             self._text_vectors.update(zip(new, self._embed_text(new), strict=True))
         return np.stack([self._text_vectors[text] for text in texts])
 
+    def knows(self, text: str) -> bool:
+        """Return False for a text of which the space knows no word: its cosines say nothing."""
+        return bool(self.embed_texts([text])[0].any())
+
     def cosines(self, text: str, video_id: str) -> Floats:
         key = (text, video_id)
         if key not in self._cosines:
             if len(self._cosines) >= COSINES_CACHED:
                 self._cosines.pop(next(iter(self._cosines)))
-            vector = self.embed_texts([text])[0]
-            self._cosines[key] = self.in_memory(video_id).cosines(vector).astype(np.float64)
+            self._cosines[key] = self._compared(self.embed_texts([text])[0], video_id)
         return self._cosines[key]
+
+    def _compared(self, vector: NDArray[np.float32], video_id: str) -> Floats:
+        """Cosine of every frame of a video with a vector; 0 with that of a text of which the space knows no word."""
+        held = self.in_memory(video_id)
+        return held.cosines(vector).astype(np.float64) if vector.any() else np.zeros(len(held.units))
 
     def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]:
         return self._library.frames(video_id, frame_nos)
@@ -244,7 +252,8 @@ class LibraryVideos:
         frames: list[Hit] = []
         if anchors_from == "frames" or (self.has_vectors and (anchors_from == "all" or not words)):
             vector = self.embed_texts([text])[0]
-            frames = self._known(self._library.search.frames(vector, self._scope, k, MIN_GAP_S, self._other_space))
+            if vector.any():  # else the space knows no word of the text
+                frames = self._known(self._library.search.frames(vector, self._scope, k, MIN_GAP_S, self._other_space))
         if not words:
             yield from ((hit.video_id, hit.score) for hit in frames)
         for hits in (words, frames) if words else ():

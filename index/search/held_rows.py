@@ -80,9 +80,11 @@ def _read_held(tables: Tables, name: str, video_ids: frozenset[str] | None) -> H
 
 
 def unit_vectors(vectors: NDArray[np.float16]) -> NDArray[np.float32]:
-    """Convert vectors `[n, dim]` to float32 of unit length."""
+    """Convert vectors `[n, dim]` to float32 of unit length; zeros, of a text of unknown words, stay as they are."""
     wide = vectors.astype(np.float32)
-    units: NDArray[np.float32] = wide / np.linalg.norm(wide, axis=1, keepdims=True)
+    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
+    lengths[lengths == 0] = 1
+    units: NDArray[np.float32] = wide / lengths
     return units
 
 

@@ -32,7 +32,7 @@ class TextEmbedder(InSpace, Protocol):
     """Embeds texts in a space."""
 
     def embed_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts as unit vectors float32 [n, dim]."""
+        """Embed texts as unit vectors float32 [n, dim], or zeros for a text of which no word is known."""
 
 
 class ImageEmbedder(InSpace, Protocol):

@@ -30,6 +30,8 @@ WORDS, PART = "words", "part.{}"
 IDS, ROWS, VECTORS = "ids", "rows", "vectors"
 """Names of values: token ids int64 [n, length], their rows of the table, and unit vectors float32 [n, dim]."""
 TEXT_BATCH = 16
+SPELLING = 2
+"""Letters of pieces that tell nothing of their word: "xqzjv" is made of x, q, z, j and v."""
 KEPT_BYTES = 256 << 20
 """Most bytes of weights of graphs that stay in memory, where they take twice as many."""
 
@@ -43,6 +45,8 @@ class TextSettings:
     """The names of the values that each graph takes."""
     trims: bool
     """The padding that a batch of texts has in common may be left out."""
+    is_table: bool = False
+    """A text's vector is the mean of its words' rows: without a word that is known it says nothing of the text."""
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> TextSettings:
@@ -85,20 +89,22 @@ class TextTower:
         return cls(folder, space, settings)
 
     def embed_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts as unit vectors float32 [n, dim].
+        """Embed texts as unit vectors float32 [n, dim]; as zeros those of which a table of words knows no word.
 
         From the second batch on the graphs stay in memory: who asks once, as a command does, need not hold them.
         """
         vectors = np.empty((len(texts), self.dim), np.float32)
         if not texts:
             return vectors
-        ids = self._tokenizer(texts)
+        ids, tokens = self._tokenizer.encode(texts)
         shortest_first = np.argsort(_lengths(ids), kind="stable")  # so that a batch is as short as it can
         self._calls += 1
         keeps = self._may_keep and (self._calls > 1 or len(texts) > TEXT_BATCH)
         for first in range(0, len(texts), TEXT_BATCH):
             rows = shortest_first[first : first + TEXT_BATCH]
             vectors[rows] = self._computed(ids[rows], self._sessions() if keeps else [])
+        if self.settings.is_table:
+            vectors[[not any(map(_is_known, self._tokenizer.words(row))) for row in tokens]] = 0
         return vectors
 
     def _computed(self, ids: NDArray[np.int64], sessions: Sequence[Any]) -> NDArray[np.float32]:
@@ -137,6 +143,11 @@ def _lengths(ids: NDArray[np.int64]) -> NDArray[np.intp]:
     """Count the tokens of each text with one of its padding, if it has any."""
     differs = ids != ids[:, -1:]
     return np.where(differs.any(axis=1), ids.shape[1] - differs[:, ::-1].argmax(axis=1) + 1, 1).clip(max=ids.shape[1])
+
+
+def _is_known(pieces: Sequence[str]) -> bool:
+    """Return True for a word that a table holds whole, or by a piece that is more than spelling."""
+    return len(pieces) == 1 or max(map(len, pieces)) > SPELLING
 
 
 def _run(session: Any, values: Mapping[str, NDArray[Any]], folder: Path) -> dict[str, NDArray[Any]]:

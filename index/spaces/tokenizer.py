@@ -66,26 +66,45 @@ class Tokenizer:
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Make token ids [n, context length] of texts."""
+        return self.encode(texts)[0]
+
+    def encode(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], list[list[str]]]:
+        """Make token ids [n, context length] of texts, and give the tokens that they stand for."""
+        tokens, numbers = self._encoded(texts)
+        unknown = numbers.get(self.settings.unknown, -1)
+        found = [[numbers.get(token, unknown) for token in row] for row in tokens]
+        if any(len(row) != self.settings.context_length or not row for row in found):
+            raise BadCheckpoint(
+                f"got {len(found[0])} tokens of a text of {self.settings.context_length}; make the text tower again"
+            )
+        ids = np.array(found, np.int64).reshape(len(texts), self.settings.context_length)
+        return np.where(ids == self.settings.dropped_id, 0, ids) if self.settings.dropped_id >= 0 else ids, tokens
+
+    def words(self, tokens: Sequence[str]) -> list[list[str]]:
+        """Group the tokens of a text by words, in a model of word pieces; those that are always needed are left out."""
+        mark = self._frame["model"]["continuing_subword_prefix"]
+        words: list[list[str]] = []
+        for token in tokens:
+            if token.startswith(mark) and words:
+                words[-1].append(token.removeprefix(mark))
+            elif token not in self.settings.always:
+                words.append([token])
+        return words
+
+    def _encoded(self, texts: Sequence[str]) -> tuple[list[list[str]], dict[str, int]]:
+        """Split texts into tokens, and return the number of each token that is known."""
         import tokenizers
 
         cleaned = [clean(text, self.settings.cleaning) for text in texts]
         words = self._words(cleaned)
         numbers = {word.text: word.number for word in words} | self._added
-        unknown = numbers.get(self.settings.unknown, -1)
         model = self._frame["model"] | small_model(self._frame["model"]["type"], words, self.settings.unknown)
         compiled = self._without_words  # its expressions are compiled once: that takes longer than all the rest
         filled = tokenizers.Tokenizer.from_str(json.dumps(self._frame | UNSPLIT | {"model": model}))
         for part in UNSPLIT:
             if (held := getattr(compiled, part)) is not None:
                 setattr(filled, part, held)
-        encoded = filled.encode_batch(cleaned)
-        found = [[numbers.get(token, unknown) for token in each.tokens] for each in encoded]
-        if any(len(row) != self.settings.context_length or not row for row in found):
-            raise BadCheckpoint(
-                f"got {len(found[0])} tokens of a text of {self.settings.context_length}; make the text tower again"
-            )
-        ids = np.array(found, np.int64).reshape(len(texts), self.settings.context_length)
-        return np.where(ids == self.settings.dropped_id, 0, ids) if self.settings.dropped_id >= 0 else ids
+        return [each.tokens for each in filled.encode_batch(cleaned)], numbers
 
     def _words(self, texts: Iterable[str]) -> list[Word]:
         """Find all words that the tokens of these texts can be."""

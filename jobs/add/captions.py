@@ -106,9 +106,13 @@ class CaptionWriter(Writer[Captions]):
 
 
 def text_vectors(library: Library, texts: Sequence[str]) -> Sequence[NDArray[np.float16] | None]:
-    """Embed texts in the library's own space, so that a caption is found by meaning as a frame is; None without one."""
+    """Embed texts in the library's own space, so that a caption is found by meaning as a frame is.
+
+    None stands for those of unknown words, and for all in a library without a space.
+    """
     if not library.fingerprint.has_vectors:
         return [None] * len(texts)
     with EMBEDDING:
         embed = library.text_tower.embed_text
-        return [vector.astype(np.float16) for batch in batched(texts, TEXTS_A_BATCH) for vector in embed(batch)]
+        vectors = [vector for batch in batched(texts, TEXTS_A_BATCH) for vector in embed(batch)]
+    return [vector.astype(np.float16) if vector.any() else None for vector in vectors]

@@ -34,7 +34,7 @@ def equal_windows(video: VideoRow, seconds: float) -> list[Part]:
 def parts_by_search(library: LibraryReader, video: VideoRow, text: str, hits: int) -> list[Part]:
     """Moments that a search in one video finds, in order of time."""
     with EMBEDDING:
-        vector = library.text_tower.embed_text([text])[0] if library.fingerprint.has_vectors else None
+        vector = library.query_vector(text)
     found = library.search.hybrid(text, vector, Scope((video.video_id,)), hits, AROUND_S)
     parts: list[Part] = []
     for hit in sorted(found, key=lambda each: each.time_s):

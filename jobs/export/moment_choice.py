@@ -16,7 +16,6 @@ from kinodex.jobs.export.library_moments import ROWS
 from kinodex.jobs.export.moment_rule import AS_FOUND, PLAYED, MomentRule, arranged
 from kinodex.jobs.export.moments import Moment
 from kinodex.jobs.export.range_files import ranges_of_sql, read_ranges
-from kinodex.jobs.open import load_text_tower
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +114,7 @@ def _among(moments: Sequence[Moment], videos: Sequence[VideoRow] | None) -> list
 
 def _search(library: Library, choice: MomentChoice) -> Iterator[Moment]:
     words, ids = choice.search or "", library.ids_named(choice.videos)
-    vector = load_text_tower(library, None).embed_text([words])[0] if library.fingerprint.has_vectors else None
-    scope = Scope(ids, choice.start_s, choice.end_s)
+    scope, vector = Scope(ids, choice.start_s, choice.end_s), library.query_vector(words)
     meaning = library.sentences.meaning(words)
     for hit in library.search.hybrid(words, vector, scope, k=choice.hits, meaning=meaning):
         score = hit.bm25 if hit.cosine is None else hit.cosine  # what both are fused into means nothing elsewhere

@@ -51,7 +51,8 @@ class Grounding:
     def claim(self) -> str:
         """One line that says what the basis allows."""
         if self.by == BY_SEARCH:
-            return claim(self.candidates) if self.candidates else self.reason
+            said = [claim(self.candidates)] if self.candidates else []
+            return "; ".join(filter(None, [*said, self.reason]))
         verdict = {True: "present", False: "absent", None: "no verdict"}[self.present]
         return f"{verdict}, by {self.by}" + (f": {self.reason}" if self.reason else "")
 

@@ -10,7 +10,7 @@ import numpy as np
 from kinodex.agent.videos.environment import Environment
 from kinodex.agent.videos.library_videos import AnchorsFrom
 from kinodex.agent.videos.scale import calibrate
-from kinodex.index.errors import NoVectors
+from kinodex.index.errors import NoVectors, UnknownWords
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import VideoRow
 from kinodex.index.spaces.towers import Sigmoid
@@ -71,6 +71,8 @@ def ground(
     best, reason = (found[0].deviation, "") if found else (0.0, NOTHING_FITS)
     if reason and in_ == "all" and unsearched:
         reason = f"{NO_LINE_FITS}; {NoVectors.of(library.uri)}"
+    if not unsearched and not environment.source.knows(text):
+        reason = f"pictures are not compared: {UnknownWords.of(environment.source.space.name, text)}"
     return Grounding(text, candidates, None, BY_SEARCH, basis_of(candidates), best, reason)
 
 

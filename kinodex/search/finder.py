@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinodex.errors import KinodexError
-from kinodex.index.errors import TimeOutside
+from kinodex.index.errors import NoVectors, TimeOutside, UnknownWords
 from kinodex.index.kinds import ALL, KINDS, LINE_KINDS
 from kinodex.index.rows import Hit, Scope
 from kinodex.index.search.fusion import fuse, suppress_neighbours
@@ -93,8 +93,13 @@ class Finder:
             _ = self._text_tower
 
     def embed(self, words: str = "", picture: Picture | None = None) -> Floats:
-        """Return the unit vector `[dim]` of words, of a picture, or of both, which count a half each."""
+        """Return the unit vector `[dim]` of words, of a picture, or of both, which count a half each.
+
+        Raises UnknownWords for words alone of which the space knows none.
+        """
         if picture is None:
+            if (unknown := self._unknown(words)) is not None:
+                raise unknown
             return self._embed_words(words)
         seen = self._embed_picture(picture)
         if not words.strip():
@@ -103,9 +108,20 @@ class Finder:
         vector: Floats = (both / np.linalg.norm(both)).astype(np.float32)
         return vector
 
+    def unsearched(self, request: Find) -> UnknownWords | None:
+        """Say that the last search of pictures for these words was none, as the space knows no word of them."""
+        in_own = request.in_ == "captions" and self._in_own_space
+        embeds = request.like is None and (request.in_ in (ALL, "frames") or in_own) and self._searched.has_vectors
+        return self._unknown(request.query) if embeds and request.query.strip() else None
+
+    def _unknown(self, words: str) -> UnknownWords | None:
+        return None if self._embed_words(words).any() else UnknownWords.of(self._searched.name, words)
+
     def _query(self, words: str, picture: Picture | None = None) -> Floats | None:
         """Return the vector of a query; None for words in a library without a space, where lines alone are found."""
-        return None if picture is None and not self._searched.has_vectors else self.embed(words, picture)
+        if picture is None and (not self._searched.has_vectors or self._unknown(words)):
+            return None
+        return self.embed(words, picture)
 
     def embed_texts(self, texts: Sequence[str]) -> Floats:
         """Return the unit vectors `[n, dim]` of texts; the tower embeds those that are not kept together."""
@@ -134,7 +150,10 @@ class Finder:
         limits, words, search = (scope, request.k, request.min_gap_s), request.query, among.search
         match place:
             case "frames":
-                return search.frames(self.embed(words, picture), *limits, self.space)
+                if not self._searched.has_vectors:
+                    raise NoVectors.of(self.library.uri)
+                vector = self._query(words, picture)
+                return [] if vector is None else search.frames(vector, *limits, self.space)
             case "clips":
                 query = self._clip_query(words, picture)
                 return [] if query is None else search.clips(query[0], query[1], *limits)

@@ -127,7 +127,7 @@ def write_text(table: dict[str, NDArray[Any]], words: Sequence[str], out: Path) 
     scales = np.concatenate([np.zeros(len(specials), np.float32), table["scales"]])
     write_arrays(out / WEIGHTS, {WORDS: rows})
     write_arrays(out / GRAPHS, {PART.format(0): np.frombuffer(text_graph(scales, table["bias"]), np.uint8)})
-    return TextSettings(settings, ((IDS, ROWS),), trims=True)
+    return TextSettings(settings, ((IDS, ROWS),), trims=True, is_table=True)
 
 
 def _tokenizer(vocabulary: dict[str, int]) -> tokenizers.Tokenizer:

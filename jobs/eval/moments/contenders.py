@@ -69,14 +69,16 @@ def _search_with(name: str, bench: Bench, case: Case) -> Result:
         hits = search.words(text, *limits, bench.library.sentences.meaning(text))
     elif name == "captions":
         in_own = bench.space is None and bench.environment.has_vectors
-        hits = search.captions(text, bench.environment.embed_text(text) if in_own else None, *limits)
+        known = in_own and bench.environment.source.knows(text)
+        hits = search.captions(text, bench.environment.embed_text(text) if known else None, *limits)
     else:
         vector = query_vector(case.query, bench.environment.embed_text, bench.embed_picture)
+        compared = vector if vector.any() else None
         if name == "frames" or not text:
-            hits = search.frames(vector, *limits, bench.space)
+            hits = [] if compared is None else search.frames(compared, *limits, bench.space)
         else:
             meaning = bench.library.sentences.meaning(text)
-            hits = search.hybrid(text, vector, *limits, bench.space, meaning)
+            hits = search.hybrid(text, compared, *limits, bench.space, meaning)
     # A hit is the moment at which it begins: a caption of a long segment is no longer find than a frame.
     found = tuple((bench.library.video(hit.video_id).video_id, hit.time_s, hit.time_s) for hit in hits)
     return Result(case.case_id, name, found)

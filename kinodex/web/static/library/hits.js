@@ -19,11 +19,13 @@ export const searchAddress = (key, fields) =>
  * the model that can look at them, and `redraw()` is called once it has.
  */
 export function hitGroups(key, found, text, fields, looks, redraw) {
-  const { count, claim, groups } = found;
-  if (!count) return [el("p", {}, "Nothing found."), el("p", { class: "quiet" }, advice(fields))];
+  const { count, claim, groups, notes } = found;
+  const noted = notes.map((each) => el("p", { class: "quiet", dir: "auto" }, `${each}.`));
+  if (!count) return [el("p", {}, "Nothing found."), noted, el("p", { class: "quiet" }, advice(fields))];
   const several = groups.length > 1 ? ` in ${plural(groups.length, "video")}` : "";
   return [
     el("p", { class: "claim", dir: "auto" }, `${plural(count, "hit")}${several}: ${claim}.`),
+    noted,
     lookButton(key, looks, text, bestFirst(groups), (said) => redraw(Object.assign(found, { claim: said }))),
     groups.map((group) => section(key, group, text, fields, groups.length === 1 ? ALONE_AT_FIRST : AT_FIRST)),
   ];

@@ -245,8 +245,8 @@ class Session:
         if reply is None:
             return self._answer_without_reply(over, reason)
         sufficient = reply.action == "answer"
-        if not sufficient and not policy_has_language(self._models):
-            reason = reason or reply.reasoning  # which is no thought: it says what was not compared
+        if not sufficient and reply.reasoning and not policy_has_language(self._models):
+            over, reason = "", reply.reasoning  # which is no thought: it says what was not compared
         return self.accept(reply, shown, sufficient=sufficient, over=over, forced=forced, reason=reason)
 
     def accept(

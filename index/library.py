@@ -46,6 +46,7 @@ from kinodex.index.errors import (
     SpaceMismatch,
     TimeOutside,
     UnknownVideo,
+    UnknownWords,
 )
 from kinodex.index.extracts import Extracts
 from kinodex.index.metadata import Metadata
@@ -345,6 +346,12 @@ class LibraryReader:
             return None
         vector: NDArray[np.float32] = self.text_tower.embed_text([text])[0]
         return vector if vector.any() else None
+
+    def incomparable(self, text: str) -> QueryError | None:
+        """Say why a text cannot be compared with pictures (NoVectors, UnknownWords); None where it can."""
+        if not self.fingerprint.has_vectors:
+            return NoVectors.of(self.uri)
+        return None if self.query_vector(text) is not None else UnknownWords.of(self.space_name, text)
 
     def vectors(self, video_id: str, space: str | None = None) -> FrameVectors:
         """Read a video's frame vectors in time order, in a space by name or digest; raises DamagedRows."""

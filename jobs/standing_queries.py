@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from kinodex.agent.errors import ModelError
-from kinodex.index.errors import NoVectors, UnknownWords
+from kinodex.index.errors import NoVectors
 from kinodex.index.library import Library
 from kinodex.index.metadata import Row, shown_at
 from kinodex.index.rows import Basis, FrameVectors, Hit, VideoRow
@@ -65,8 +65,8 @@ def check_queries(library: Library, asked: StandingQueries) -> None:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError(f"got --notify {redact_uri(asked.notify)!r}; give http://HOST:PORT/PATH")
     for text in asked.texts:
-        if library.query_vector(text) is None:
-            raise UnknownWords.of(library.space_name, text)
+        if (unknown := library.incomparable(text)) is not None:
+            raise unknown
         if asked.threshold is None and library.sigmoid(library.fingerprint, text) is None:
             raise UsageError(
                 f"got the query {text!r} in the space {library.space_name}, which has no probability for it; give "

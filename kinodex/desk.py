@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from kinodex.agent.limits.budget import UNLIMITED
 from kinodex.all_films import collection_request, library_to_fill
 from kinodex.environments import Environments
-from kinodex.index.kinds import KINDS
+from kinodex.index.errors import NoVectors
+from kinodex.index.kinds import ALL, KINDS
 from kinodex.index.rows import Hit
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice, check_sight, chosen_models
@@ -158,6 +159,8 @@ class Desk:
             yield "no hit has words for the reranker to compare: their order is as before"
         if (unknown := self.finder.unsearched(request)) is not None:
             yield f"pictures are not compared with the words: {unknown}"
+        if not hits and request.in_ == ALL and not self.finder.fingerprint.has_vectors:
+            yield str(NoVectors.of(self.library.uri))
         if self.finder.clips_missing:
             yield f"clips are not searched: {self.finder.clips_missing}"
         if self.library.sentences.missing:

@@ -47,17 +47,14 @@ def choose_option(
 ) -> Choice | None:
     """Choose an option of a question; None if nothing is shown. Places count the frames first, then the notes.
 
-    Raises NoVectors where frames have none, and no line tells.
+    Frames without vectors are not compared: None if no line is shown beside them.
     """
     if (stated := stated_option(question, notes)) is not None:
         option, at = stated
         return Choice(option, (len(frames) + at + 1,), differs=True, is_clear=True)
     if frames and environment.has_vectors:
         return _by_frames(environment, question, frames)
-    said = _by_words(environment, question, notes, len(frames)) if notes else None
-    if frames and (said is None or not said.differs):
-        return _by_frames(environment, question, frames)
-    return said
+    return _by_words(environment, question, notes, len(frames)) if notes else None
 
 
 def _by_frames(environment: Environment, question: Question, frames: Sequence[ShownFrame]) -> Choice:

@@ -33,7 +33,7 @@ from kinodex.agent.variants.longvideoagent.requests import LocateClips, ReadFram
 from kinodex.agent.variants.vca.frame_choice import ChooseFrames
 from kinodex.agent.videos.environment import Environment
 from kinodex.agent.videos.scale import calibrate
-from kinodex.index.errors import UnknownWords
+from kinodex.index.errors import NoVectors, UnknownWords
 
 Values = dict[str, Any]
 """A reply as JSON values; frames and notes are cited by their places, from 1."""
@@ -170,12 +170,13 @@ def _conclude(request: Any, environment: Environment, choice: Choice | None) -> 
 
 
 def _not_compared(environment: Environment, question: Question, frames: Sequence[ShownFrame]) -> str:
-    """Say that frames were compared with nothing, as the space knows no word of the options, else of the question.
-
-    Return "" where it does.
-    """
+    """Say why frames were compared with nothing: there are no vectors, or the space knows no word; "" if they were."""
+    if not frames:
+        return ""
+    if not environment.has_vectors:
+        return str(NoVectors.of(environment.source.uri))
     texts = question.options or (subject(question),)
-    if not frames or not environment.has_vectors or any(map(environment.source.knows, texts)):
+    if any(map(environment.source.knows, texts)):
         return ""
     return str(UnknownWords.of(environment.source.space.name, ", ".join(question.options) or question.text))
 
@@ -186,10 +187,9 @@ def _nearest(
     """Return the places of the frames and notes that fit what a question is about best, in order."""
     about = [subject(question)]
     words = shares(about, notes)[:, 0]
-    compared = frames if environment.has_vectors or not words.any() else ()
-    known = not compared or environment.source.knows(*about)
+    compared = frames if environment.has_vectors and environment.source.knows(*about) else ()
     pictures = cosines_of_frames(environment, about, compared)[:, 0]
-    best = [int(at) for at in np.argsort(-pictures, kind="stable")[:MOST_EVIDENCE]] if known else []
+    best = [int(at) for at in np.argsort(-pictures, kind="stable")[:MOST_EVIDENCE]]
     lines = [int(at) for at in np.argsort(-words, kind="stable")[:MOST_EVIDENCE] if words[at] > 0]
     return [at + 1 for at in sorted(best)] + [len(frames) + at + 1 for at in sorted(lines)]
 

@@ -7,6 +7,7 @@ library.extracts.rows("goals")
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
@@ -39,6 +40,8 @@ from kinodex.jobs.add.writer import Writer
 from kinodex.jobs.library import shown_between
 from kinodex.jobs.models import open_local, run_now
 
+log = logging.getLogger(__name__)
+
 ARROW = {"string": pa.string(), "integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
 NOTHING_KNOWN: Outcome[Any] = Outcome(None)
 """Of a part that no frame and no line is known of."""
@@ -55,6 +58,8 @@ class ExtractWriter(Writer[Extracts]):
         name, _, digest = self.stage.key.partition("@")
         version = ExtractVersion(name, digest, made_now(), json.loads(json.dumps(dict(self.stage.settings))))
         self.library.extracts.make(version, arrow_columns(self.schema))
+        if self.stage.part == SEARCH and (why := self.library.incomparable(self.stage.search or "")) is not None:
+            log.warning("note: moments are found by words alone: %s", why)
 
     def again(self) -> Collection[str]:
         """Ids of the videos with parts of which no reply could be used."""

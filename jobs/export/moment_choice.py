@@ -57,7 +57,9 @@ def choose_moments(
     found = arranged(list(_found(library, choice, usual_rows)), choice.rule(is_watched), library.segments)
     limited = [cut for moment in found if (cut := moment.within(choice.start_s, choice.end_s))]
     if not limited:
-        raise UsageError("nothing was found to export: no such moment lies in these videos and times")
+        unsearched = None if choice.search is None else library.incomparable(choice.search)
+        why = "" if unsearched is None else f"; {unsearched}"
+        raise UsageError(f"nothing was found to export: no such moment lies in these videos and times{why}")
     return limited
 
 

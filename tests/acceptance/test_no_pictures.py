@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -114,7 +115,41 @@ def test_without_a_model_a_line_answers_or_nothing_does(kinodex: Kinodex, made: 
     asked = ("ask", made, "What is the code word?", "--option", "summer", "--option", "lantern")
     assert json_of(kinodex, *asked, "--video", "film-01")["letter"] == "B"
     ask = ("ask", made, TENTS.question, *(part for each in TENTS.options for part in ("--option", each)))
-    bad(kinodex, *ask, "--video", "film-02", "--agent", "uniform", code=2, says=makes_vectors(made))
+    for agent in ("uniform", "kino", "eea", "vca"):
+        answer = json_of(kinodex, *ask, "--video", "film-02", "--agent", agent)
+        assert (answer["status"], answer["evidence"]) == ("insufficient_evidence", []), agent
+        assert answer["reason"].endswith(makes_vectors(made)), agent
+
+
+def test_what_finds_nothing_says_that_pictures_were_not_compared(kinodex: Kinodex, words: Path, tmp_path: Path) -> None:
+    nothing = "a boat in a storm"
+    hits = package.open(words).search(nothing)
+    assert (list(hits), [each.endswith(makes_vectors(words)) for each in hits.notes]) == ([], [True])
+    assert package.open(words).search(WORDS).notes == ()
+    bad(kinodex, "export", "csv", words, "-", "--search", nothing, code=2, says=makes_vectors(words))
+    (tmp_path / "row.json").write_text('{"type": "object", "properties": {"seen": {"type": "string"}}}')
+    with ChatServer(lambda body: {"seen": "a word", "evidence": [1]}) as server:
+        asked = ("--schema", tmp_path / "row.json", "--model", "tester", "--base-url", server.base_url)
+        for text, rows in ((WORDS, 1), (nothing, 0)):
+            ran = kinodex("extract", words, *asked, "--into", f"rows_{rows}", "--search", text)
+            assert f"added {rows} extract" in ran.out + ran.err and makes_vectors(words) in ran.err
+
+
+def test_a_question_that_no_line_answers_counts_as_unanswered_not_as_a_fault(
+    kinodex: Kinodex, made: Path, tmp_path: Path
+) -> None:
+    asked = [
+        {"id": "said", "video": "film-01", "question": "What is the code word?", "options": ["summer", "lantern"]},
+        {"id": "seen", "video": TENTS.film, "question": TENTS.question, "options": TENTS.options},
+    ]
+    rows = [json.dumps(each | {"answer": "B"}) for each in asked]
+    (tmp_path / "questions.jsonl").write_text("\n".join(rows))
+    ran = ("eval", "own", made, "--annotations", tmp_path / "questions.jsonl", "--out", tmp_path / "run")
+    assert kinodex(*ran, "--agent", "uniform", "--agent", "eea").code == 0
+    report = json_of(kinodex, "eval", "report", tmp_path / "run")
+    for agent in ("uniform", "eea"):
+        (found,) = [each for each in report["standings"] if each["name"] == agent]
+        assert (found["unanswered"], found["errors"]) == (1, 0)
 
 
 def test_more_films_come_without_a_space_too_and_none_of_another(

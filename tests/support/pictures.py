@@ -1,27 +1,27 @@
 """The pictures of docs/pictures that show pages: `python -m tests.support.pictures docs/pictures`.
 
-The films are drawn, and the question is about one of them; the library whose videos and searches are shown is three
-times as long.
+The films are those of `kinodex demo`, made of photographs that may be shown (NOTICE.md beside them), and one of all
+their shots, about which questions are asked. `similarity` answers: no language model is needed.
 """
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+from kinodex.demo.films import SHOT_S, Shot, shots, write_films
 from tests.support.libraries.viewer_library import chromium, served
 from tests.support.servers.serve_server import Client, serving
-from tests.world.benchmark import SKETCHES
-from tests.world.drawn_space import DRAWN
 
-QUESTION = "What appears right after the red shoes in the city?"
-OPTIONS = ["a yellow robot", "a black bicycle", "a white drum", "an orange fish"]
-FILM = "film-03"
+ASKED, DIFFERENT = "pagoda", "fig"
+"""Photographs: the question about one is asked, that about the other only one of the agents gets right."""
+FILM = "a year"
 DESK, TALL = {"width": 1280, "height": 860}, {"width": 1280, "height": 1130}
-PHONE = {"width": 390, "height": 760}
+PHONE = {"width": 390, "height": 900}
 LOADED = """() => Promise.all([...document.images].filter((each) => each.getBoundingClientRect().top < innerHeight)
   .map((each) => { each.loading = "eager"; return each.decode(); }))"""
 """Waits for every picture that is in sight."""
@@ -33,24 +33,37 @@ PLAYED = """new Promise((shown) => {
 })"""
 """The evidence was played to its end: the picture is always of the same frame."""
 SEARCHES = {
-    "viewer-search": ("search/text%3Da%2520yellow%2520robot", ".hit img"),
-    "viewer-moments": ("moments/text%3Dyellow%2520dogs%2520in%2520a%2520forest%2520at%2520night", ".moment-card img"),
+    "viewer-search": ("search/text%3Da%2520flower", ".hit img"),
+    "viewer-moments": ("moments/text%3Da%2520sunset%2520over%2520hills", ".moment-card img"),
 }
 AGENTS = ("eea", "vca")
-DIFFERENT = 2
-"""Of the benchmark's questions, one that only one of the agents gets right."""
 
 
-def make_library(folder: Path, hours: float, seed: int) -> Path:
-    """Draw films into a folder, and make their library there."""
+def make_library(folder: Path) -> Path:
+    """Write the films into a folder, with the one of all their shots, and make their library there."""
     from kinodex.jobs.ingest.config import IngestConfig
     from kinodex.jobs.ingest.run import run_ingest
     from kinodex.pipeline.sources import list_sources
-    from tests.world.sketch.films import write_films
 
-    write_films(folder / "films", hours=hours, seed=seed)
-    run_ingest(IngestConfig(space=DRAWN), list_sources([str(folder / "films")]), str(folder / "library"))
+    paths = write_films(folder / "films")
+    (folder / "parts.txt").write_text("".join(f"file '{each}'\n" for each in paths))
+    joined = ["-f", "concat", "-safe", "0", "-i", folder / "parts.txt", "-c", "copy", folder / "films" / f"{FILM}.mp4"]
+    subprocess.run(["ffmpeg", "-v", "error", *map(str, joined)], check=True)
+    run_ingest(IngestConfig(space="photo"), list_sources([str(folder / "films")]), str(folder / "library"))
     return folder / "library"
+
+
+def write_questions(file: Path) -> None:
+    """Write the questions of all shots, about the one film of them, as `kinodex eval own` reads them."""
+    rows = [question(at, shot) for at, shot in enumerate(shots().values())]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def question(at: int, shot: Shot) -> dict[str, Any]:
+    """Return the question about the shot that comes at this place in the film."""
+    seen_s = [at * SHOT_S, (at + 1) * SHOT_S]
+    asked = {"id": shot.photograph, "video": FILM, "question": shot.question, "options": shot.options}
+    return {**asked, "answer": shot.answer, "evidence": [seen_s]}
 
 
 def take(
@@ -94,27 +107,28 @@ def take_library(client: Client, browser: Any, out: Path) -> None:
 
 def take_run(address: str, browser: Any, out: Path) -> None:
     """A run: its standings, two answers side by side, and a round of one."""
-    one, other = (f"r0-{agent}-{DIFFERENT}" for agent in range(len(AGENTS)))
+    one, other = (f"r0-{agent}-{[*shots()].index(DIFFERENT)}" for agent in range(len(AGENTS)))
     take(browser, f"{address}/#/run/0", "table", out / "viewer-run.png", size=TALL)
     take(browser, f"{address}/#/trace/{one},{other}/1,1", ".answer", out / "viewer-side-by-side.png", size=TALL)
     take(browser, f"{address}/#/trace/{one}/1", ".answer", out / "viewer-round.png", size=TALL, at=".round")
 
 
 def main(out: Path) -> None:
-    """Make the libraries and the run, and write all pictures."""
+    """Make the library and the run, and write all pictures."""
     with tempfile.TemporaryDirectory() as name:
-        short, long = Path(name) / "short", Path(name) / "long"
-        library, run = make_library(short, 0.1, 1), short / "run"
+        folder = Path(name)
+        library, run = make_library(folder), folder / "run"
+        write_questions(folder / "questions.jsonl")
         chosen = [word for agent in AGENTS for word in ("--agent", agent)]
-        given = [library, "--annotations", short / "films", "--out", run, "--traces", *chosen]
+        given = ["own", library, "--annotations", folder / "questions.jsonl", "--out", run, "--traces", *chosen]
         program = "from kinodex.cli.main import main; main()"
-        subprocess.run([sys.executable, "-c", program, "eval", "run", SKETCHES, *map(str, given)], check=True)
-        with serving([library], short / "traces") as client:
-            client.wait(client.ask(QUESTION, options=OPTIONS, videos=[FILM]))
+        subprocess.run([sys.executable, "-c", program, "eval", "run", *map(str, given)], check=True)
+        asked = shots()[ASKED]
+        with serving([library], folder / "traces") as client:
+            client.wait(client.ask(asked.question, options=asked.options, videos=[FILM], agent=AGENTS[0]))
             with chromium() as browser:
                 take_answers(client, browser, out)
-        with serving([make_library(long, 0.3, 3)], long / "traces") as client, chromium() as browser:
-            take_library(client, browser, out)
+                take_library(client, browser, out)
         with served(run, library) as address, chromium() as browser:
             take_run(address, browser, out)
 

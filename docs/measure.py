@@ -61,7 +61,7 @@ MEASUREMENTS = {
     "duplicates-photo": """
         python -m tests.support.duplicates.films films
         python -m tests.world.sample drawn --hours 0.06 --seed 3 --form independent
-        kinodex ingest films drawn --library library --space "local-dir:$PHOTO"
+        kinodex ingest films drawn --library library --space photo
         print python -m tests.support.duplicates.measure library films
     """,
     "chapters": """
@@ -93,7 +93,7 @@ MEASUREMENTS = {
     "extracts-language": """
         mkdir films
         cp "$CLIPS"/simpl__gbike* "$CLIPS"/simpl__tears* "$CLIPS"/pixeltable__bangkok* films
-        kinodex ingest films --library library --space "local-dir:$PHOTO"
+        kinodex ingest films --library library --space photo
         kinodex import captions "$ROOT/tests/data/apache_clip_captions.jsonl" library --model hand
         cp "$ROOT/tests/data/apache_clip_schema.json" schema.json
         kinodex extract library --schema schema.json --into shown --each video --model "constrained:$LANGUAGE"
@@ -149,7 +149,7 @@ MEASUREMENTS = {
         print python -m tests.sketch.score_story
     """,
     "sizes": """
-        kinodex ingest "$CLIPS" --library library --space "local-dir:$PHOTO" --fps 2
+        kinodex ingest "$CLIPS" --library library --space photo --fps 2
         kinodex maintain library --purge --keep-minutes 0
         print kinodex info library
         print du -sb library/*.lance

@@ -20,7 +20,7 @@ export const searchAddress = (key, fields) =>
  */
 export function hitGroups(key, found, text, fields, looks, redraw) {
   const { count, claim, groups, notes } = found;
-  const noted = notes.map((each) => el("p", { class: "quiet", dir: "auto" }, `${each}.`));
+  const noted = notes.map((each) => el("p", { class: "quiet", dir: "auto" }, `${each[0].toUpperCase()}${each.slice(1)}.`));
   if (!count) return [el("p", {}, "Nothing found."), noted, el("p", { class: "quiet" }, advice(fields))];
   const several = groups.length > 1 ? ` in ${plural(groups.length, "video")}` : "";
   return [

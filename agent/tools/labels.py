@@ -89,9 +89,11 @@ def _deviations(environment: Environment, text: str, labels: Sequence[str]) -> N
     source = environment.source
     source.embed_texts([text, *labels, *EVERYDAY])  # all at once, not one by one
     vector = source.embed_texts([text])[0]
+    if not source.knows(text):
+        return np.zeros(len(labels), np.float32)
     unrelated = source.embed_texts(EVERYDAY) @ vector
     deviations: NDArray[np.float32] = (source.embed_texts(labels) @ vector - unrelated.mean()) / unrelated.std()
-    return deviations if source.knows(text) else np.zeros(len(labels), np.float32)
+    return deviations
 
 
 def _singular(text: str) -> tuple[str, ...]:

@@ -109,12 +109,12 @@ class Finder:
         return vector
 
     def unsearched(self, request: Find) -> UnknownWords | None:
-        """Say that the last search of pictures for these words was none, as the space knows no word of them."""
-        in_own = request.in_ == "captions" and self._in_own_space
-        embeds = request.like is None and (request.in_ in (ALL, "frames") or in_own) and self._searched.has_vectors
-        return self._unknown(request.query) if embeds and request.query.strip() else None
+        """Say why the words of a request are compared with no picture, though there are vectors; None if they are."""
+        is_by_words = request.in_ in (ALL, "frames") and request.like is None and request.query.strip()
+        return self._unknown(request.query) if is_by_words and self._searched.has_vectors else None
 
     def _unknown(self, words: str) -> UnknownWords | None:
+        """Return the error of words of which the space knows none, else None."""
         return None if self._embed_words(words).any() else UnknownWords.of(self._searched.name, words)
 
     def _query(self, words: str, picture: Picture | None = None) -> Floats | None:

@@ -14,7 +14,7 @@ from mcp import Client
 import kinodex as package
 from tests.acceptance import CAPTIONS, FRAMES, IN_HTTP, IN_MCP
 from tests.acceptance.conftest import carry_out, running
-from tests.support.command import Kinodex, json_of
+from tests.support.command import Kinodex, bad, json_of
 from tests.support.libraries.photograph_library import photograph_library
 
 UNKNOWN = ("собака", "山", "xqzjv", "?!")
@@ -96,6 +96,25 @@ def test_no_range_and_no_answer_is_made_of_them(kinodex: Kinodex, library: Path,
 def test_options_that_are_known_are_told_apart_whatever_the_question(kinodex: Kinodex, library: Path) -> None:
     asked = ("ask", library, "何?", "--option", "a cat", "--option", "a red bus")
     assert json_of(kinodex, *asked)["letter"] == "A"
+
+
+def test_they_are_no_standing_query_and_nothing_to_export(kinodex: Kinodex, library: Path) -> None:
+    film, text = library.parent / "film.mp4", UNKNOWN[0]
+    bad(
+        kinodex,
+        "watch",
+        film,
+        "--live",
+        "--library",
+        library,
+        "--query",
+        text,
+        "--threshold",
+        0.3,
+        code=2,
+        says=said(text),
+    )
+    bad(kinodex, "export", "csv", library, "-", "--search", text, code=2, says=said(text))
 
 
 @pytest.mark.slow  # starts a server

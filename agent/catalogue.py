@@ -69,6 +69,8 @@ def check_fit(chosen: Variant, *, has_language: bool, unpictured: Sequence[str],
     """
     if chosen.needs_vectors and without_vectors:
         raise NoVectors.of(without_vectors, f"the agent {chosen.name}")
+    if without_vectors and not has_language and chosen.sees_video and not chosen.uses:
+        raise NoVectors.of(without_vectors, f"similarity in the agent {chosen.name}, which reads no words,")
     if chosen.needs_language and not has_language:
         raise NeedsLanguage(
             f"similarity has no language, and the agent {chosen.name} reasons in words: it needs a language "

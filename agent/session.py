@@ -245,9 +245,16 @@ class Session:
         if reply is None:
             return self._answer_without_reply(over, reason)
         sufficient = reply.action == "answer"
-        if not sufficient and reply.reasoning and not policy_has_language(self._models):
-            over, reason = "", reply.reasoning  # which is no thought: it says what was not compared
+        if why := self._nothing_compared(request, reply):
+            over, reason = over if sufficient else "", why
         return self.accept(reply, shown, sufficient=sufficient, over=over, forced=forced, reason=reason)
+
+    def _nothing_compared(self, request: LastWord, reply: Answered) -> str:
+        """Say why a reply of `similarity` rests on no comparison of pictures, nor on a line; "" if it does."""
+        lines = shown_numbers(_shown(request))[len(request.frames) :]
+        if policy_has_language(self._models) or any(number in reply.evidence for number in lines):
+            return ""
+        return self.environment.incomparable(self.question.options or (self.question.text,))
 
     def accept(
         self, reply: Answered, shown: Shown, *, sufficient: bool, over: str = "", forced: bool = False, reason: str = ""

@@ -33,7 +33,6 @@ from kinodex.agent.variants.longvideoagent.requests import LocateClips, ReadFram
 from kinodex.agent.variants.vca.frame_choice import ChooseFrames
 from kinodex.agent.videos.environment import Environment
 from kinodex.agent.videos.scale import calibrate
-from kinodex.index.errors import NoVectors, UnknownWords
 
 Values = dict[str, Any]
 """A reply as JSON values; frames and notes are cited by their places, from 1."""
@@ -162,23 +161,7 @@ def _conclude(request: Any, environment: Environment, choice: Choice | None) -> 
     if choice is not None and (choice.differs or request.declining == "never"):
         letter, text = question.lettered[choice.option]
         return {"action": "answer", "option": letter, "answer": text, "evidence": choice.evidence}
-    return {
-        "reasoning": _not_compared(environment, question, request.frames),
-        "action": INSUFFICIENT,
-        "evidence": _nearest(environment, question, request.frames, _notes(request)),
-    }
-
-
-def _not_compared(environment: Environment, question: Question, frames: Sequence[ShownFrame]) -> str:
-    """Say why frames were compared with nothing: there are no vectors, or the space knows no word; "" if they were."""
-    if not frames:
-        return ""
-    if not environment.has_vectors:
-        return str(NoVectors.of(environment.source.uri))
-    texts = question.options or (subject(question),)
-    if any(map(environment.source.knows, texts)):
-        return ""
-    return str(UnknownWords.of(environment.source.space.name, ", ".join(question.options) or question.text))
+    return {"action": INSUFFICIENT, "evidence": _nearest(environment, question, request.frames, _notes(request))}
 
 
 def _nearest(

@@ -136,6 +136,18 @@ class Environment:
         """False in a library without a space: words alone are searched there, and what needs more raises NoVectors."""
         return self.source.has_vectors
 
+    def incomparable(self, texts: Sequence[str]) -> str:
+        """Say why no picture can be compared with any of these texts; "" if one can, or if there is no picture."""
+        from kinodex.index.errors import NoVectors, UnknownWords
+
+        if not self.has_pictures:
+            return ""
+        if not self.has_vectors:
+            return str(NoVectors.of(self.source.uri))
+        if any(map(self.source.knows, texts)):
+            return ""
+        return str(UnknownWords.of(self.source.space.name, ", ".join(texts)))
+
     def vectors(self, video_id: str) -> FrameVectors:
         """Return all frame vectors of a video, in time order.
 

@@ -211,6 +211,7 @@ EEA = Variant(
         "no query update": {"query_update": False},
     },
     needs_pictures=True,
+    needs_vectors=True,
     plain=(
         "Finds the parts that fit your words, opens the most promising one, looks at a few pictures of it, and goes on "
         "from there until they show the answer."

@@ -463,6 +463,14 @@ def test_examples_are_what_is_seen_and_without_a_language_model_the_ways_to_one_
     assert hard_to_use(page) == []
 
 
+def test_words_that_the_space_does_not_know_are_said_to_be_unknown(opened, photographs: str):
+    for page_of in ("search", "moments"):
+        page = opened(f"{photographs}/#/library/0/{page_of}/text%3D%25E7%258C%25AB")
+        page.get_by_text("photo is a table of English words and knows none in '猫'").wait_for()
+        assert page.locator(".hit").count() == page.locator(".moment-card").count() == 0
+        assert hard_to_use(page) == []
+
+
 # Finding moments.
 
 

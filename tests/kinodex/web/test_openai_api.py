@@ -111,7 +111,7 @@ def test_a_question_with_options_in_its_text(chat, client):
     assert (choice.finish_reason, reply.object, reply.model) == ("stop", "chat.completion", "library")
     own = reply.kinodex
     assert (own["status"], own["letter"], own["trace"]) == ("answered", "B", f"/#/trace/{own['key']}")
-    assert [(each["title"], each["start_s"], each["end_s"]) for each in own["evidence"]] == [("film-01", 14.0, 16.0)]
+    assert [(each["title"], each["start_s"], each["end_s"]) for each in own["evidence"]] == [("film-01", 15.0, 16.0)]
     assert own["ledger"]["frames"] > 0
     assert reply.id == f"chatcmpl-{own['key']}"
     kept = client.get(f"/data/traces/{own['key']}").json["trace"]
@@ -141,7 +141,7 @@ def test_a_stream_says_each_round_then_the_answer(chat):
     assert len(said) == len(set(said)) > 2
     assert "".join(each.choices[0].delta.content or "" for each in chunks[:-1]) == "B. black"
     cited: Any = [getattr(each.choices[0].delta, "annotations", None) for each in chunks[:-1]][-2]
-    assert [each["url_citation"]["title"] for each in cited] == ["film-01 0:14.0 to 0:16.0"]
+    assert [each["url_citation"]["title"] for each in cited] == ["film-01 0:15.0 to 0:16.0"]
     assert [each.choices[0].finish_reason for each in chunks[:-1]] == [None] * (len(chunks) - 2) + ["stop"]
     assert chunks[-2].kinodex["letter"] == "B"
     assert (chunks[-1].choices, chunks[-1].usage.total_tokens) == ([], 0)
@@ -176,7 +176,7 @@ def test_responses_whole_as_events_and_followed(chat, client):
     thought, message = whole.output
     assert thought.summary[0].text.startswith("At first it ")
     (part,) = message.content
-    assert [(each.type, each.title) for each in part.annotations] == [("url_citation", "film-01 0:14.0 to 0:16.0")]
+    assert [(each.type, each.title) for each in part.annotations] == [("url_citation", "film-01 0:15.0 to 0:16.0")]
     events = list(respond([{"role": "user", "content": LISTED}], extra_body=film, stream=True))
     for number, each in enumerate(events):
         STREAM_EVENT.validate_python(each.model_dump(), strict=True)

@@ -6,20 +6,21 @@ import asyncio
 import json
 import math
 import os
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field, FiniteFloat, ValidationError, field_validator
 
-from kinodex.agent.limits.work_clock import held
 from kinodex.agent.models import provider_errors, refusal_causes
 from kinodex.agent.models.accepted_form import AcceptedForm, CompletionRequest
 from kinodex.agent.models.completion import Completion, input_tokens, parse_completion
 from kinodex.agent.models.contact_sheets import FittedMessages, count_pictures
 from kinodex.agent.models.retries import with_retries
 from kinodex.agent.models.roles import Role, api_key
+from kinodex.agent.models.slots import Slots, slots_at
 from kinodex.index.spaces.fingerprint import MOST_DIMENSIONS
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Endpoint:
 
     def __init__(self, role: Role, send: Send | None = None) -> None:
         self.role = role
-        self._send = send or self.post
+        self._send = send
         self.form = AcceptedForm(role)
         self._key = api_key(role)
         self._listed = False
@@ -103,8 +104,8 @@ class Endpoint:
         )
 
     @cached_property
-    def _slots(self) -> asyncio.Semaphore:
-        return asyncio.Semaphore(self.role.at_once)
+    def _slots(self) -> Slots:
+        return slots_at(self.role.place)
 
     def open(self) -> None:
         """Load the client now, which takes a second, not while a first question waits."""
@@ -122,9 +123,9 @@ class Endpoint:
 
         Raises `ModelUnreachable`, `ModelRejected`, `ModelUnknown`.
         """
-        async with held(self._slots):
+        async with self._slots.taken(self.role.at_once, self.role.timeout_s):
             completion = await self._complete(request)
-        if self._slots.locked():
+        if self._slots.is_full:
             # The next request goes out before this reply is worked on, which holds up the event loop.
             await asyncio.sleep(SEND_TIME_S)
         return completion
@@ -135,7 +136,8 @@ class Endpoint:
         while True:
             sent = Attempt(self.form.fit(request), self.form.parameters(request))
             try:
-                completion = await with_retries(self.role, partial(self._attempt, sent), partial(self._is_final, sent))
+                is_final, on_failure = partial(self._is_final, sent), partial(self._slow_down, time.monotonic())
+                completion = await with_retries(self.role, partial(self._attempt, sent), is_final, on_failure)
                 return replace(completion, sheets=sent.fitted.sheets, left_out=sent.fitted.left_out)
             except openai.APIStatusError as error:
                 lesson = self.form.lesson(error, sent.parameters, sent.fitted.messages)
@@ -145,17 +147,37 @@ class Endpoint:
             except openai.APIConnectionError as error:
                 raise provider_errors.connection_error(self.role, error) from error
 
-    async def post(self, body: dict[str, object]) -> object:
-        """Post the body of a request for a completion once; gives the answer as JSON values."""
+    def _slow_down(self, began_s: float, error: BaseException, limit_s: float) -> str:
+        """Send fewer requests at once after one that came to nothing for their number; say so once of time-outs."""
+        is_late = provider_errors.is_timeout(error)
+        if not is_late and not provider_errors.is_busy(error):
+            return ""
+        width = self._slots.narrow(began_s)
+        if not is_late or self._slots.said_slow:
+            return ""
+        self._slots.said_slow = True
+        together = "one request goes" if width == 1 else f"{width} requests go"
+        return (
+            f"gives no reply in {limit_s / 2:g} s; each such request is sent once more, with {limit_s:g} s, and "
+            f"{together} out at once: raise the role's timeout_s ({self.role.timeout_s:g}), lower its at_once "
+            f"({self.role.at_once}), or take a faster model"
+        )
+
+    async def post(self, body: dict[str, object], limit_s: float | None = None) -> object:
+        """Post the body of a request for a completion once; gives the answer as JSON values.
+
+        A reply may take `limit_s`; None: as long as the role says.
+        """
         # Not `chat.completions.create`, which checks every part of every message: that doubles the time.
-        answer: object = await self._client.post("/chat/completions", body=body, cast_to=object)
+        limit: Any = {"timeout": self.role.timeout_s if limit_s is None else limit_s}
+        answer: object = await self._client.post("/chat/completions", body=body, cast_to=object, options=limit)
         return answer
 
-    async def _attempt(self, sent: Attempt) -> Completion:
+    async def _attempt(self, sent: Attempt, limit_s: float) -> Completion:
         body = {"model": self.role.model, "messages": sent.fitted.messages, **sent.parameters}
         answer: object = None
         try:
-            answer = await self._send(body)
+            answer = await (self.post(body, limit_s) if self._send is None else self._send(body))
             return parse_completion(answer)  # it may be a page of text, or an error sent with status 200
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise provider_errors.no_completion(self.role, f"a broken text: {error}") from error
@@ -170,8 +192,9 @@ class Endpoint:
         """
         import openai
 
-        async def attempt() -> Embedded:
-            answer: object = await self._client.post("/embeddings", body=body, cast_to=object)
+        async def attempt(limit_s: float) -> Embedded:
+            limit: Any = {"timeout": limit_s}
+            answer: object = await self._client.post("/embeddings", body=body, cast_to=object, options=limit)
             try:
                 return Embedded.model_validate(answer)
             except ValidationError as error:
@@ -179,8 +202,9 @@ class Endpoint:
                 raise hidden or provider_errors.no_embedding(self.role, answer) from error
 
         try:
-            async with held(self._slots):
-                return await with_retries(self.role, attempt, self._is_absent)
+            async with self._slots.taken(self.role.at_once, self.role.timeout_s):
+                on_failure = partial(self._slow_down, time.monotonic())
+                return await with_retries(self.role, attempt, self._is_absent, on_failure)
         except openai.APIStatusError as error:
             raise await self._explain(error, pictures, "embeddings of messages") from error
         except openai.APIConnectionError as error:

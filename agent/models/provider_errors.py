@@ -66,6 +66,20 @@ def is_transient(error: BaseException) -> bool:
     return isinstance(error, (openai.APIConnectionError, NoCompletion)) and not is_known
 
 
+def is_timeout(error: BaseException | None) -> bool:
+    """Return True for an error of the client that a reply did not come in time."""
+    import openai
+
+    return isinstance(error, openai.APITimeoutError)
+
+
+def is_busy(error: BaseException) -> bool:
+    """Return True for the refusal of one request too many."""
+    import openai
+
+    return isinstance(error, openai.APIStatusError) and error.status_code == 429
+
+
 def asked_wait_of(error: BaseException | None) -> float | None:
     """Seconds that a refusal asks to wait before the next try; None if it does not say."""
     import openai
@@ -160,8 +174,9 @@ def connection_error(role: Role, error: openai.APIConnectionError) -> ModelError
         return error.__cause__
 
     if isinstance(error, openai.APITimeoutError):
-        tried = f"within {role.timeout_s:g} s, tried up to {role.attempts} times"
-        return ModelUnreachable(f"no reply from {role.place} {tried}; raise timeout_s or lower at_once")
+        twice = "" if role.attempts == 1 else f", nor within {2 * role.timeout_s:g} s"
+        todo = "raise the role's timeout_s, or ask a faster server"
+        return ModelUnreachable(f"no reply from {role.place} within {role.timeout_s:g} s{twice}; {todo}")
     cause = clip(error.__cause__ or error, role)
     return ModelUnreachable(f"nobody answers at {role.place} ({cause}); start the server or correct base_url")
 

@@ -23,42 +23,69 @@ T = TypeVar("T")
 FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 30.0
 JITTER_S = 0.5
+TRIES_IN_TIME = 2
+"""Of a request that runs out of time: the second has twice the time, for the same again would end the same way."""
 log = logging.getLogger(__name__)
 
 
 async def with_retries(
-    role: Role, attempt: Callable[[], Awaitable[T]], is_final: Callable[[BaseException], bool] = lambda error: False
+    role: Role,
+    attempt: Callable[[float], Awaitable[T]],
+    is_final: Callable[[BaseException], bool] = lambda error: False,
+    on_failure: Callable[[BaseException, float], str] = lambda error, limit_s: "",
 ) -> T:
-    """Await `attempt` until it succeeds; raise an error that does not pass, and the last one, unchanged.
+    """Await `attempt`, with the seconds that it may take, until it succeeds; raise the last error unchanged.
 
-    `is_final` is true for errors that look as if they would pass and do not.
+    `is_final` is true for errors that look as if they would pass and do not. `on_failure` is told of each error that
+    is followed by another attempt, and of the time that it had; it returns what to warn of, "" for the usual.
 
     Waits grow exponentially with jitter, and are at least as long as the server asks (`waits`). The attempts end when
     the next one would begin later than `give_up_after_s`, or after the role's `attempts`, of which those do not count
-    to which the server said when to come again.
+    to which the server said when to come again. After a time-out there is one more, with twice the time, whenever it
+    begins.
     """
     import tenacity
 
-    unasked = 0
+    unasked = timeouts = 0
+    too_late = tenacity.stop_before_delay(role.give_up_after_s)
+
+    def limit_s() -> float:
+        return role.timeout_s * 2.0**timeouts
+
+    async def timed_attempt() -> T:
+        return await attempt(limit_s())
 
     def is_over(state: RetryCallState) -> bool:
-        nonlocal unasked
+        nonlocal unasked, timeouts
         unasked += _asked_s(state) is None
+        if provider_errors.is_timeout(_error(state)):
+            timeouts += 1
+            return timeouts >= min(TRIES_IN_TIME, role.attempts)
         return unasked >= role.attempts or too_late(state)
 
-    too_late = tenacity.stop_before_delay(role.give_up_after_s)
+    def before_next(state: RetryCallState) -> None:
+        error = _error(state)
+        assert error is not None
+        said = on_failure(error, limit_s())
+        if said or not provider_errors.is_timeout(error):
+            log.warning("%s at %s %s", role.model, role.host, said or _usual_warning(role, state))
+
     retrying = tenacity.AsyncRetrying(
         retry=tenacity.retry_if_exception(lambda error: provider_errors.is_transient(error) and not is_final(error)),
         wait=_wait_s,
         stop=is_over,
-        before_sleep=lambda state: _warn(role, state),
+        before_sleep=before_next,
         reraise=True,
     )
-    return await retrying(attempt)
+    return await retrying(timed_attempt)
+
+
+def _error(state: RetryCallState) -> BaseException | None:
+    return state.outcome.exception() if state.outcome else None
 
 
 def _asked_s(state: RetryCallState) -> float | None:
-    return provider_errors.asked_wait_of(state.outcome.exception() if state.outcome else None)
+    return provider_errors.asked_wait_of(_error(state))
 
 
 def _wait_s(state: RetryCallState) -> float:
@@ -66,9 +93,8 @@ def _wait_s(state: RetryCallState) -> float:
     return max(own_s, _asked_s(state) or 0.0) + random.uniform(0.0, JITTER_S)
 
 
-def _warn(role: Role, state: RetryCallState) -> None:
-    error = state.outcome.exception() if state.outcome else None
-    said, attempt = redact(str(error), role.secrets), f"attempt {state.attempt_number + 1} of {role.attempts}"
+def _usual_warning(role: Role, state: RetryCallState) -> str:
+    said, attempt = redact(str(_error(state)), role.secrets), f"attempt {state.attempt_number + 1} of {role.attempts}"
     if _asked_s(state) is not None:
         attempt = "again, as it asks,"
-    log.warning("%s at %s: %s; %s in %.1f s", role.model, role.host, said, attempt, state.upcoming_sleep)
+    return f"fails: {said}; {attempt} in {state.upcoming_sleep:.1f} s"

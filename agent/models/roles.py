@@ -90,12 +90,12 @@ class Role(BaseModel):
     as contact sheets."""
     price: Price = Price()
     at_once: PositiveInt = 8
-    """Requests in flight at the same time."""
-    timeout_s: PositiveFloat = 120.0
-    """For one attempt."""
+    """Requests in flight at the same time, at most: fewer while the server answers no more together (`slots`)."""
+    timeout_s: PositiveFloat = 600.0
+    """For one attempt, as the openai client has it; after a time-out there is another one with twice the time."""
     attempts: PositiveInt = 5
     give_up_after_s: PositiveFloat = 300.0
-    """No attempt begins later than this after the first."""
+    """No attempt begins later than this after the first, but for the one after a time-out."""
 
     @field_validator("base_url")
     @classmethod

@@ -34,7 +34,7 @@ CacheOption = Annotated[bool, rare(help="Keep replies on disk and use them again
 SampleOption = Annotated[
     int, rare("--repetition", help="Number of the repetition: another number asks the models again.")
 ]
-AtOnceOption = Annotated[int, typer.Option(min=1, help="Requests to a model under way together.")]
+AtOnceOption = Annotated[int, typer.Option(min=1, help="Requests to a model under way together, at most.")]
 SpaceOption = Annotated[str | None, rare(help="Look for frames in this space of the library, by its name or digest.")]
 InputPriceOption = Annotated[float, rare(help="Money for a million input tokens.")]
 OutputPriceOption = Annotated[float, rare(help="Money for a million output tokens.")]

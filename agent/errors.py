@@ -69,6 +69,10 @@ class AllRejected(ModelRejected):
     """The endpoint would refuse any other request too: a wrong key, or no chat completions there."""
 
 
+class PromptCut(AllRejected):
+    """The server reads a part of a request and says so in its count of tokens alone; so it would with the others."""
+
+
 class KeyMissing(AllRejected):
     """The endpoint wants a key, and the environment holds none."""
 

@@ -7,19 +7,21 @@ import json
 import math
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field, FiniteFloat, ValidationError, field_validator
 
+from kinodex.agent.errors import ModelError
 from kinodex.agent.models import provider_errors, refusal_causes
 from kinodex.agent.models.accepted_form import AcceptedForm, CompletionRequest
 from kinodex.agent.models.completion import Completion, input_tokens, parse_completion
 from kinodex.agent.models.contact_sheets import FittedMessages, count_pictures
 from kinodex.agent.models.retries import with_retries
-from kinodex.agent.models.roles import Role, api_key
+from kinodex.agent.models.roles import Role, api_key, is_private
+from kinodex.agent.models.server_settings import ServerSettings, listed_context, of_llama_cpp, of_ollama
 from kinodex.agent.models.slots import Slots, slots_at
 from kinodex.index.spaces.fingerprint import MOST_DIMENSIONS
 
@@ -28,15 +30,12 @@ if TYPE_CHECKING:
 
     import openai
 
-    from kinodex.agent.errors import ModelError
-
 Send = Callable[[dict[str, object]], Awaitable[object]]
 """Sends the body of a request for a completion and gives the server's answer to it, as JSON values."""
 SEND_TIME_S = 0.002
 """A little longer than a request takes from its slot to the wire."""
 
 LISTING_S = 10.0
-CONTEXT_NAMES = ("max_model_len", "context_length", "context_window", "max_context_length")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,8 @@ class Endpoint:
         self._send = send
         self.form = AcceptedForm(role)
         self._key = api_key(role)
-        self._listed = False
+        self._server: ServerSettings | None = None
+        self._asked_context = False
         self._answered = False
 
     @cached_property
@@ -107,6 +107,10 @@ class Endpoint:
     def _slots(self) -> Slots:
         return slots_at(self.role.place)
 
+    @cached_property
+    def _asking(self) -> asyncio.Lock:
+        return asyncio.Lock()
+
     def open(self) -> None:
         """Load the client now, which takes a second, not while a first question waits."""
         self._client  # noqa: B018 - made at the first access
@@ -114,7 +118,8 @@ class Endpoint:
     async def close(self) -> None:
         """Close the connections; a later request opens new ones."""
         client = self.__dict__.pop("_client", None)
-        self.__dict__.pop("_slots", None)
+        for name in ("_slots", "_asking"):
+            self.__dict__.pop(name, None)
         if client is not None:
             await client.close()
 
@@ -123,6 +128,7 @@ class Endpoint:
 
         Raises `ModelUnreachable`, `ModelRejected`, `ModelUnknown`.
         """
+        await self._server_settings()
         async with self._slots.taken(self.role.at_once, self.role.timeout_s):
             completion = await self._complete(request)
         if self._slots.is_full:
@@ -228,13 +234,50 @@ class Endpoint:
         return not self._answered and provider_errors.is_refused(error)
 
     async def find_context(self) -> int | None:
-        """Return the tokens that the model can hold: what is known, else what the server lists; None if nobody says."""
-        if self.form.context_tokens is None and not self._listed:
-            self._listed = True
-            limit = listed_context(await self.list_models(), self.role.model)
-            if limit is not None:
-                self.form.limit_context(limit)
+        """Return the tokens that the model can hold: what is known, else what the server says; None if nobody does."""
+        server = await self._server_settings()
+        async with self._asking:
+            if self.form.context_tokens is None and not self._asked_context:
+                limit = server.context_tokens or await self._ask_context()
+                self._asked_context = True
+                if limit is not None:
+                    self.form.limit_context(limit)
         return self.form.context_tokens
+
+    async def _server_settings(self) -> ServerSettings:
+        """Ask a server of one's own, once, how many requests it answers together; a service of others has quotas."""
+        async with self._asking:
+            if self._server is None:
+                told = await of_llama_cpp(self._call) if self._may_ask else None
+                self._server = told or ServerSettings()
+                if self._server.served is not None:
+                    self._slots.limit(self._server.served)
+        return self._server
+
+    @property
+    def _may_ask(self) -> bool:
+        return self._send is None and is_private(self.role.host) and "?" not in self.role.base_url
+
+    async def _ask_context(self) -> int | None:
+        ollama = await of_ollama(self._call, self.role.model) if self._may_ask else None
+        if ollama is not None:
+            return ollama.context_tokens
+        return listed_context(await self.list_models(), self.role.model)
+
+    async def _call(self, path: str, body: dict[str, object] | None) -> object:
+        """Call the server's own interface, which stands beside that of OpenAI; None if that fails."""
+        import openai
+
+        address = self.role.base_url.removesuffix("/v1") + path
+        limit: Any = {"timeout": min(LISTING_S, self.role.timeout_s) if body is None else self.role.timeout_s}
+        try:
+            if body is None:
+                answer: object = await self._client.get(address, cast_to=object, options=limit)
+            else:
+                answer = await self._client.post(address, body=body, cast_to=object, options=limit)
+        except (openai.OpenAIError, ModelError, ValueError):
+            return None
+        return answer
 
     async def _explain(
         self, error: openai.APIStatusError, pictures: int, offer: str = provider_errors.COMPLETIONS
@@ -265,16 +308,3 @@ def _load_certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
     import httpx2
 
     return httpx2.create_ssl_context()  # it reads these two variables itself
-
-
-def listed_context(models: Sequence[Mapping[str, object]] | None, model: str) -> int | None:
-    """Return the length of a model's context in a server's list.
-
-    Servers such as vLLM, OpenRouter, Groq and Mistral call it differently.
-    """
-    for each in models or ():
-        lengths = [each.get(name) for name in CONTEXT_NAMES] if each.get("id") == model else []
-        known = [length for length in lengths if isinstance(length, int) and length > 0]
-        if known:
-            return known[0]
-    return None

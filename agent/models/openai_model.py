@@ -20,6 +20,7 @@ from kinodex.agent.errors import ContextSpent, TakesNoPictures
 from kinodex.agent.limits.work_clock import held
 from kinodex.agent.models.accepted_form import CompletionRequest
 from kinodex.agent.models.completion import Completion
+from kinodex.agent.models.cut_prompts import check_read
 from kinodex.agent.models.endpoint import Endpoint, Send
 from kinodex.agent.models.reply_parser import parse_reply, parse_whole_parts, with_end
 from kinodex.agent.models.response_cache import ResponseCache, cache_key
@@ -29,15 +30,16 @@ from kinodex.agent.models.sight import Look, Sight, which_colour
 from kinodex.agent.prompts.messages import Message, hash_pictures, join_turns, turn_messages
 from kinodex.agent.prompts.rendering import request_message
 from kinodex.agent.prompts.shortening import fit_context, fit_pictures, quoted_characters
-from kinodex.agent.prompts.tokens import estimate_tokens, text_tokens
+from kinodex.agent.prompts.tokens import CHARACTERS_A_TOKEN, estimate_tokens, picture_tokens, text_tokens
 from kinodex.agent.protocol.exchange import Exchange, Usage
 from kinodex.agent.protocol.frames import Detail
 from kinodex.agent.protocol.reply import R
 from kinodex.agent.protocol.request import Request
 
 STORED = TypeAdapter(Completion)
-LONG_CHARACTERS = 12_000
-"""Of quoted words: a request with more may not fit, so that the server's list of models is read once."""
+LONG_TOKENS = 1_500
+"""Of quoted words and pictures, by the usual estimate: a request with more may not fit, so that the server is asked
+once how much the model holds. The shortest context in use is Ollama's of 2,048, of which the reply takes its part."""
 SHORTER = 0.8
 """A request that was refused for its length is this much shorter the next time."""
 LEAST_REPLY = 768
@@ -166,8 +168,8 @@ class OpenAIModel:
     async def _fit(self, request: Request[R]) -> tuple[Request[R], int]:
         """Return a request that fits the model's context, and the tokens of its reply at most."""
         form = self._endpoint.form
-        long = quoted_characters(request) > LONG_CHARACTERS
-        context_tokens = await self._endpoint.find_context() if long else form.context_tokens
+        is_long = quoted_characters(request) / CHARACTERS_A_TOKEN + _pictures(request) > LONG_TOKENS
+        context_tokens = await self._endpoint.find_context() if is_long else form.context_tokens
         if context_tokens is None:
             return request, form.reply_tokens
         request = fit_context(request, context_tokens, form.reply_tokens, self._count)
@@ -199,7 +201,7 @@ class OpenAIModel:
             reply_tokens,
         )
         if self._cache is None:
-            return self._read(await self._endpoint.complete(wire_request), whole)
+            return self._read(await self._complete(wire_request), whole)
         key = self._key(wire_request, request.attempt)
         async with held(self._cache.lock(key)):
             stored = self._cache.get(key)
@@ -210,10 +212,15 @@ class OpenAIModel:
                     known = self._read(STORED.validate_python(stored), whole, cached=True)
                     if known.reply is not None:
                         return known
-            received = self._read(await self._endpoint.complete(wire_request), whole)
+            received = self._read(await self._complete(wire_request), whole)
             if received.reply is not None:
                 self._cache.put(key, asdict(received.completion), instead=stored)
             return received
+
+    async def _complete(self, request: CompletionRequest) -> Completion:
+        completion = await self._endpoint.complete(request)
+        check_read(self.role, request.messages, completion)
+        return completion
 
     def _read(self, completion: Completion, request: Request[R], *, cached: bool = False) -> Received[R]:
         completion = replace(completion, text=with_end(completion.text, request.stop))
@@ -265,6 +272,10 @@ class OpenAIModel:
     def _messages(self, request: Request[R]) -> list[Message]:
         role = self.role
         return wire_messages(request, role.image_side_px, role.reasoning, role.detail)
+
+
+def _pictures(request: Request[Any]) -> int:
+    return sum(picture_tokens(each.width_px, each.height_px, detail=each.detail) for each in request.frames)
 
 
 def wire_messages(request: Request[R], side_px: int, reasoning: bool = True, detail: Detail = "auto") -> list[Message]:

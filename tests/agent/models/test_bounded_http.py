@@ -60,7 +60,11 @@ def server(
                     sent[0] += len(part)
             self.close_connection = True
 
-        do_GET = do_POST  # noqa: N815 - as the class wants it
+        def do_GET(self) -> None:
+            if self.path == "/props":  # asked of llama.cpp
+                self.send_error(404)
+            else:
+                self.do_POST()
 
         def log_message(self, *_: object) -> None:
             pass

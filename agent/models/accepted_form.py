@@ -28,8 +28,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
 DROPPABLE = (MAX_TOKENS, MAX_COMPLETION_TOKENS, "temperature", "seed", "parallel_tool_calls", "stop")
+THINKING_TOKENS = 12_288
+"""Of the thoughts of a model that thinks before it writes, unless the role's own `max_tokens` are for both."""
 REPLY_SHARE = 1 / 4
-"""The share of a context that is kept for the reply at most."""
+THINKING_SHARE = 1 / 2
+"""The share of a context that is kept for the reply at most, without and with thoughts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,8 @@ class AcceptedForm:
         self.tokens_an_estimate = 1.0
         """Tokens that the server counts for one that is estimated."""
         self._dropped: set[str] = set()
+        self.thinks = False
+        """True once a reply had thoughts beside it, or nothing else: they need tokens too."""
         self._takes_more = True
         """False once the server refused more tokens for a reply than the role's."""
 
@@ -89,9 +94,11 @@ class AcceptedForm:
 
     @property
     def reply_tokens(self) -> int:
-        """The most tokens of a reply: the role's, but no more than its share of a short context."""
-        most = self.role.max_tokens
-        return most if self.context_tokens is None else max(1, min(most, int(REPLY_SHARE * self.context_tokens)))
+        """The most tokens of a reply and its thoughts: the role's, but no more than their share of a short context."""
+        most, share = self.role.max_tokens, REPLY_SHARE
+        if self.thinks and self._takes_more and "max_tokens" not in self.role.model_fields_set:
+            most, share = most + THINKING_TOKENS, THINKING_SHARE
+        return most if self.context_tokens is None else max(1, min(most, int(share * self.context_tokens)))
 
     def limit_context(self, tokens: int) -> None:
         """Remember that the model holds no more than this many tokens."""
@@ -113,7 +120,7 @@ class AcceptedForm:
             MAX_COMPLETION_TOKENS: second_name,
             "temperature": request.temperature,
             "seed": role.seed,
-            "stop": [*request.stop] or None,
+            "stop": None if self.thinks else [*request.stop] or None,
         }
         if self._offers_tools(request):
             parameters |= tool_parameters(request.tools, request.tool_choice, reasoning=role.reasoning)

@@ -1,21 +1,23 @@
 """Completions: the answers of servers, parsed as far as servers agree on their form.
 
 Only `choices[0].message` is needed. Servers leave out `usage`, `finish_reason` and more, send content in parts, and
-reasoning models behind some of them put the whole reply where their thoughts belong (`reasoning_content`).
+reasoning models behind some of them put the whole reply where their thoughts belong (`reasoning_content`, `reasoning`).
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.loose_json import json_values
+from kinodex.agent.replies.thoughts import is_thinking
 from kinodex.index.nesting import parse_json as decoded
 
+COUNTED = ("input_tokens", "output_tokens", "cached_tokens")
 MOST_TOKENS = 10**9
 """Of one request; a larger count is none."""
 
@@ -28,6 +30,8 @@ class Completion:
     """
 
     text: str
+    thoughts: str = ""
+    """Of a reasoning model, where the server sends them beside the text."""
     calls: int = 0
     refusal: str = ""
     finish_reason: str = "stop"
@@ -39,6 +43,28 @@ class Completion:
     sheets: int = 0
     """Contact sheets in the request, and frames that were left out of it, because the server takes few pictures."""
     left_out: int = 0
+
+    def reply(self, *, in_words: bool) -> str:
+        """Return the text in which the reply stands; "" if the thoughts took all the tokens that there were.
+
+        Some servers put the whole of it among the thoughts: then it is the last JSON object there, or all of them for
+        a reply `in_words`, which has its own marks.
+        """
+        is_cut = self.finish_reason == "length"
+        if self.text.strip():
+            return "" if is_cut and is_thinking(self.text) else self.text
+        if is_cut or not self.thoughts or in_words:
+            return "" if is_cut else self.thoughts
+        try:
+            objects = [value for value in json_values(self.thoughts) if isinstance(value, dict)]
+        except InvalidReply:
+            return ""
+        return json.dumps(objects[-1], ensure_ascii=False) if objects else ""
+
+    def after(self, other: Completion) -> Completion:
+        """Return this completion with what the one before it cost."""
+        counts = {name: getattr(self, name) + getattr(other, name) for name in COUNTED}
+        return replace(self, usage_known=self.usage_known and other.usage_known, **counts)
 
 
 class _Part(BaseModel):
@@ -92,8 +118,10 @@ def parse_completion(body: object) -> Completion:
     choice, usage = parsed.choices[0], _usage(parsed.usage)
     details = usage.prompt_tokens_details or _PromptDetails()
     calls = choice.message.tool_calls or []
+    thoughts = choice.message.reasoning_content or choice.message.reasoning
     return Completion(
-        text=_without_surrogates("\n".join(map(_call_as_json, calls)) if calls else _reply_text(choice.message)),
+        text=_without_surrogates("\n".join(map(_call_as_json, calls)) if calls else _text_of(choice.message)),
+        thoughts=_without_surrogates(thoughts) if isinstance(thoughts, str) else "",
         calls=len(calls),
         refusal=" ".join(_without_surrogates(choice.message.refusal or "").split()),
         finish_reason=str(choice.finish_reason or "stop"),
@@ -135,18 +163,11 @@ def input_tokens(usage: object) -> int:
     return _token_count(_usage(usage).prompt_tokens)
 
 
-def _reply_text(message: _Message) -> str:
-    """Return the text of a reply; the last JSON object of the thoughts if there is no text beside them."""
-    text, thoughts = message.content or "", message.reasoning_content or message.reasoning
+def _text_of(message: _Message) -> str:
+    text = message.content or ""
     if isinstance(text, list):  # some servers send the model's thoughts in parts of another type
         text = "".join(part.text or "" for part in text if part.type == "text")
-    if text.strip() or not isinstance(thoughts, str):
-        return text
-    try:
-        objects = [value for value in json_values(thoughts) if isinstance(value, dict)]
-    except InvalidReply:
-        return ""
-    return json.dumps(objects[-1], ensure_ascii=False) if objects else ""
+    return text
 
 
 def _call_as_json(call: _Call) -> str:

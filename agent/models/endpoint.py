@@ -23,6 +23,7 @@ from kinodex.agent.models.retries import with_retries
 from kinodex.agent.models.roles import Role, api_key, is_private
 from kinodex.agent.models.server_settings import ServerSettings, listed_context, of_llama_cpp, of_ollama
 from kinodex.agent.models.slots import Slots, slots_at
+from kinodex.agent.replies.thoughts import is_thinking
 from kinodex.index.spaces.fingerprint import MOST_DIMENSIONS
 
 if TYPE_CHECKING:
@@ -131,10 +132,25 @@ class Endpoint:
         await self._server_settings()
         async with self._slots.taken(self.role.at_once, self.role.timeout_s):
             completion = await self._complete(request)
+            if self._had_no_room(completion, request):
+                completion = (await self._complete(request)).after(completion)
         if self._slots.is_full:
             # The next request goes out before this reply is worked on, which holds up the event loop.
             await asyncio.sleep(SEND_TIME_S)
         return completion
+
+    def _had_no_room(self, completion: Completion, request: CompletionRequest) -> bool:
+        """Return True for thoughts without a reply, if another try has more tokens, or no texts that end it within.
+
+        What is learnt of the model holds from now on.
+        """
+        mentioned = any(each.replace("/", "") in completion.text for each in request.stop)
+        is_stopped = mentioned and is_thinking(completion.text)
+        is_empty = is_stopped or not (completion.calls or completion.reply(in_words=request.form == "text").strip())
+        is_cut = is_stopped or completion.finish_reason == "length"
+        before = self.form.parameters(request)
+        self.form.thinks |= bool(completion.thoughts) or (is_empty and is_cut)
+        return is_empty and (is_cut or bool(completion.thoughts)) and self.form.parameters(request) != before
 
     async def _complete(self, request: CompletionRequest) -> Completion:
         import openai

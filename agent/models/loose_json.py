@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterator
 
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol.reply import after_thought
+from kinodex.agent.replies.thoughts import after_thought
 from kinodex.index.nesting import MOST_DEPTH, is_deep_value
 
 
 def json_values(text: str) -> Iterator[object]:
     """Yield every outermost object and array of JSON in a text, in order, with any text around them.
 
-    The thoughts of a reasoning model before "</think>" are left out. Raises `InvalidReply` at JSON that
+    The thoughts of a reasoning model are left out. Raises `InvalidReply` at JSON that
     breaks off: the values inside it are parts of a reply, not a reply.
     """
     text = after_thought(text)

@@ -223,7 +223,8 @@ class OpenAIModel:
         return completion
 
     def _read(self, completion: Completion, request: Request[R], *, cached: bool = False) -> Received[R]:
-        completion = replace(completion, text=with_end(completion.text, request.stop))
+        text = with_end(completion.reply(in_words=request.form == "text"), request.stop)
+        completion = replace(completion, text=text)
         return Received(completion, *self._parse(completion, request), cached)
 
     def _key(self, wire_request: CompletionRequest, attempt: int) -> str:
@@ -251,6 +252,9 @@ class OpenAIModel:
         if completion.finish_reason == "length":
             if (part := parse_whole_parts(completion.text, request)) is not None:
                 return part, None
+            if not completion.text.strip():
+                spent = f"its thoughts took all of {completion.output_tokens} tokens, and none were left for the reply"
+                return None, f"{spent}; raise the role's max_tokens ({self.role.max_tokens}), or let it think less"
             limits = f"{completion.output_tokens} tokens (max_tokens is {self.role.max_tokens})"
             return None, f"cut off after {limits}; a shorter reply is needed"
         if completion.calls > 1:

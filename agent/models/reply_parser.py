@@ -14,10 +14,11 @@ from pydantic import ValidationError
 
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.loose_json import TOKEN, json_values
-from kinodex.agent.protocol.reply import R, Reply, after_thought
+from kinodex.agent.protocol.reply import R, Reply
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.replies.calls import flat_call
 from kinodex.agent.replies.schema import DOTS, REASONING, filled_in, words_of_form
+from kinodex.agent.replies.thoughts import after_thought, in_one_form
 
 SHOWN_PROBLEMS = 3
 FORM_ALONE = "it repeats the form; put what you found in the place of its words and dots"
@@ -27,6 +28,7 @@ LONGEST_PROBLEM = 400
 
 def parse_reply(text: str, request: Request[R]) -> tuple[R | None, str | None]:
     """Parse and check what a model wrote: the reply, or one line with the problem."""
+    text = in_one_form(text)
     if not text.strip():
         return None, "empty"
     try:
@@ -79,9 +81,14 @@ def parse_json(text: str, request: Request[R]) -> R:
 
 
 def with_end(text: str, stops: Sequence[str]) -> str:
-    """Return a reply with the closing tag at which it was stopped: endpoints leave it out."""
-    left_open = [each for each in stops if text.rfind(each.replace("/", "")) > text.rfind(each)]
-    return f"{text}{left_open[-1]}" if left_open else text
+    """Return a reply with the closing tag at which it was stopped, that of the tag which was opened last.
+
+    Endpoints leave it out. A tag that its thoughts mention is not open.
+    """
+    said = after_thought(text) or text
+    opened = {each: said.rfind(each.replace("/", "")) for each in stops}
+    last = max(stops, key=opened.__getitem__, default="")
+    return f"{text}{last}" if last and opened[last] > said.rfind(last) else text
 
 
 def parse_whole_parts(text: str, request: Request[R]) -> R | None:

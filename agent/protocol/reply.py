@@ -26,11 +26,6 @@ REASONING_NAMES = (REASONING, "thought", "thoughts", "explanation", "reason", "r
 """Names under which reasons are read: papers' prompts have "thought" and "explanation"."""
 
 
-def after_thought(text: str) -> str:
-    """Return a reply's text without the reasoning that a model writes before it."""
-    return text.rpartition("</think>")[2].strip()
-
-
 class Reply(BaseModel):
     """A reply; unknown keys are dropped."""
 

@@ -32,8 +32,6 @@ of_endpoint = partial(CheckResult, "endpoint")
 CHAT, LISTING = "chat", "model list"
 USAGE, IMAGES, SEVERAL, SCHEMA, TOOLS = ABILITIES = "usage", "images", "several images", "json_schema", "tools"
 SYSTEM, THOUGHTS = SPEAKERS = "system role", "thoughts"
-MAX_TOKENS = 512
-"""Models that think before they answer need some."""
 TIMEOUT_S = 60.0
 COLOURS = ("red", "green", "yellow", COLOUR)
 LISTED, QUOTED = 8, 60
@@ -51,7 +49,7 @@ class NameColour(BaseModel):
 
 def check_endpoint(base_url: str, model: str | None, key_env: str | None) -> list[CheckResult]:
     """Check what a server lists and can do with `model`, or with the first that it lists; raises BadSettings."""
-    settings: dict[str, object] = {"base_url": base_url, "model": model or "?", "max_tokens": MAX_TOKENS}
+    settings: dict[str, object] = {"base_url": base_url, "model": model or "?"}
     settings |= {"attempts": 1, "timeout_s": TIMEOUT_S} | ({"key_env": key_env} if key_env else {})
     role = read_roles({"default": settings})["default"]
     return asyncio.run(_probe(role, model))

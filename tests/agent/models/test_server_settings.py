@@ -75,7 +75,7 @@ def test_ollama_is_asked_to_load_a_model_whose_file_does_not_say_the_context() -
         server.told["/api/ps"] = LOADED
         return {"done": True}
 
-    unloaded = {"/api/ps": {"models": []}}
+    unloaded: dict[str, Any] = {"/api/ps": {"models": []}}
     with OwnServer(unloaded | {"/api/show": {"parameters": "stop </s>\nnum_ctx   8192"}}) as server:
         ask(server, reading(150))
     assert 4096 < sent_characters(server) / 4 < 8192 and "/api/generate" not in server.asked
@@ -104,8 +104,8 @@ def test_a_prompt_that_the_server_cuts_ends_the_question_with_what_to_set() -> N
 
 @pytest.mark.parametrize("usage", [{"prompt_tokens": 300}, {"prompt_tokens": 2000, "cached": 9000}, {}])
 def test_counts_that_leave_out_what_a_cache_held_or_are_no_counts_say_nothing(usage: dict[str, int]) -> None:
-    counted = {"prompt_tokens": usage.get("prompt_tokens", 0), "completion_tokens": 20}
-    details = {"prompt_tokens_details": {"cached_tokens": usage.get("cached", 0)}}
-    with ChatServer(lambda _: Behaviour(json.dumps(REPLY), usage=counted | details)) as server:
+    details = {"cached_tokens": usage.get("cached", 0)}
+    counted = {"prompt_tokens": usage.get("prompt_tokens", 0), "prompt_tokens_details": details}
+    with ChatServer(lambda _: Behaviour(json.dumps(REPLY), usage=counted)) as server:
         [exchange] = ask(server, reading(150))
     assert exchange.reply is not None

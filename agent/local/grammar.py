@@ -55,7 +55,9 @@ def bound(schema: Any) -> Any:
         if (items := schema.get("items", {})).get("type") == "string" and "maxLength" in bounded["items"]:
             bounded["items"]["maxLength"], most = items.get("maxLength", LISTED_CHARACTERS), LISTED_TEXTS
             bounded["items"].setdefault("minLength", 1)
-        bounded.setdefault("maxItems", max(most, int(bounded.get("minItems", 0))))
+        most = max(most, int(bounded.get("minItems", 0)))
+        given = int(bounded.get("maxItems", most))
+        bounded["maxItems"] = given if given <= MAX_ITEMS else most
     return bounded
 
 

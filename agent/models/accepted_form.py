@@ -16,9 +16,10 @@ from pydantic import BaseModel
 
 from kinodex.agent.models import refusal_causes
 from kinodex.agent.models.contact_sheets import FittedMessages, count_pictures, fit_pictures
-from kinodex.agent.models.roles import Role
+from kinodex.agent.models.roles import Role, is_private
 from kinodex.agent.models.schema_ladder import NEXT_RUNG, Rung, response_format, schema_request, tool_parameters
 from kinodex.agent.prompts.messages import Message, append_text, without_calls
+from kinodex.agent.replies.lengths import with_text_limits
 from kinodex.agent.replies.schema import Schema, strict_schema
 
 if TYPE_CHECKING:
@@ -50,8 +51,10 @@ class CompletionRequest:
     tool_choice: str = "required"
     schema_name: str = ""
     """That of the schema; "": that of the reply's class."""
-    reply_tokens: int = 0
-    """Tokens that a whole reply may need, where the role's `max_tokens` are too few."""
+    needed_tokens: int | None = None
+    """Tokens of the longest reply; None: as many as the role's `max_tokens`."""
+    least_tokens: int = 0
+    """Tokens that a whole reply needs, even where the role's `max_tokens` are fewer."""
     stop: tuple[str, ...] = ()
     """Texts that end a reply in words."""
     most_tokens: int | None = None
@@ -70,6 +73,8 @@ class AcceptedForm:
         self.role = role
         self.rung: Rung = "json_schema"
         self.supports_tools = True
+        self.limits_texts = is_private(role.host)
+        """True if texts have a greatest length in schemas: servers of one's own take that, OpenAI's refuses it."""
         self.images = role.images
         """The most pictures of a request; None while no request had too many."""
         self.context_tokens = role.context_tokens
@@ -92,26 +97,32 @@ class AcceptedForm:
     def _offers_tools(self, request: CompletionRequest) -> bool:
         return bool(request.tools) and self.supports_tools
 
-    @property
-    def reply_tokens(self) -> int:
-        """The most tokens of a reply and its thoughts: the role's, but no more than their share of a short context."""
-        most, share = self.role.max_tokens, REPLY_SHARE
-        if self.thinks and self._takes_more and "max_tokens" not in self.role.model_fields_set:
-            most, share = most + THINKING_TOKENS, THINKING_SHARE
+    def reply_tokens(self, needed: int | None = None) -> int:
+        """Return the most tokens of a reply that may need so many, and of its thoughts.
+
+        They are the role's where the user gave it some. A short context leaves them a share of it.
+        """
+        role, share = self.role, REPLY_SHARE
+        most, is_given = role.max_tokens, "max_tokens" in role.model_fields_set
+        if needed is not None and not is_given:
+            most = min(most, needed)
+        if self.thinks and self._takes_more and not is_given:
+            most, share = role.max_tokens + THINKING_TOKENS, THINKING_SHARE
         return most if self.context_tokens is None else max(1, min(most, int(share * self.context_tokens)))
 
     def limit_context(self, tokens: int) -> None:
         """Remember that the model holds no more than this many tokens."""
         if self.context_tokens is None or tokens < self.context_tokens:
             self.context_tokens = tokens
-            change = f"a reply has {self.reply_tokens:,} at most, and longer requests quote less or show fewer frames"
+            change = f"a reply has {self.reply_tokens():,} at most, and longer requests quote less or show fewer frames"
             self._warn(f"holds {tokens:,} tokens; {change}")
 
     def parameters(self, request: CompletionRequest) -> dict[str, object]:
         """Write the other fields of a request's body."""
         role = self.role
-        may_grow = self._takes_more and self.context_tokens is None
-        most = max(self.reply_tokens, request.reply_tokens if may_grow else 0)
+        most = self.reply_tokens(request.needed_tokens)
+        if self._takes_more and self.context_tokens is None:
+            most = max(most, request.least_tokens)
         if self.context_tokens is not None and request.most_tokens is not None:
             most = min(most, request.most_tokens)
         second_name = most if MAX_TOKENS in self._dropped else None
@@ -126,7 +137,8 @@ class AcceptedForm:
             parameters |= tool_parameters(request.tools, request.tool_choice, reasoning=role.reasoning)
         elif request.form != "text":
             name = request.schema_name or request.reply.__name__
-            parameters["response_format"] = response_format(self.rung, name, request.reply_schema)
+            schema = with_text_limits(request.reply_schema) if self.limits_texts else request.reply_schema
+            parameters["response_format"] = response_format(self.rung, name, schema)
         dropped = self._dropped
         sent = {name: value for name, value in parameters.items() if value is not None and name not in dropped}
         return {**sent, **role.extra}
@@ -147,6 +159,8 @@ class AcceptedForm:
         own, form = self.role.extra, sent.get("response_format")
         if isinstance(form, dict) and "response_format" not in own and refusal_causes.rejects_format(error):
             refused = cast(Rung, form["type"])
+            if self.limits_texts and refusal_causes.rejects_text_limits(error):
+                return partial(self._learn, "limits_texts", value=False)
             lower = NEXT_RUNG[refused] if self.rung == refused else self.rung  # another request was refused before
             return partial(self._learn, "rung", lower, f"takes no {refused}; asking for {lower}")
         lengths = [each for name in (MAX_TOKENS, MAX_COMPLETION_TOKENS) if isinstance(each := sent.get(name), int)]

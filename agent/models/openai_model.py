@@ -35,13 +35,18 @@ from kinodex.agent.protocol.exchange import Exchange, Usage
 from kinodex.agent.protocol.frames import Detail
 from kinodex.agent.protocol.reply import R
 from kinodex.agent.protocol.request import Request
+from kinodex.agent.replies.lengths import most_tokens
 
 STORED = TypeAdapter(Completion)
 LONG_TOKENS = 1_500
 """Of quoted words and pictures, by the usual estimate: a request with more may not fit, so that the server is asked
 once how much the model holds. The shortest context in use is Ollama's of 2,048, of which the reply takes its part."""
+SHORTER_WORDS, LEAST_WORDS = 0.3, 40
+"""Of a reply that its limit cut the next has so many words for each token: about half of what there was room for."""
 SHORTER = 0.8
 """A request that was refused for its length is this much shorter the next time."""
+MOST_WORDS_TOKENS = 2048
+"""Of a reply in words, which has no schema: its thoughts, and an action or an answer."""
 LEAST_REPLY = 768
 """Tokens of a reply for which frames are shown smaller, and fewer, where a context is short."""
 
@@ -170,12 +175,13 @@ class OpenAIModel:
         form = self._endpoint.form
         is_long = quoted_characters(request) / CHARACTERS_A_TOKEN + _pictures(request) > LONG_TOKENS
         context_tokens = await self._endpoint.find_context() if is_long else form.context_tokens
+        most = form.reply_tokens(needed_tokens(request))
         if context_tokens is None:
-            return request, form.reply_tokens
-        request = fit_context(request, context_tokens, form.reply_tokens, self._count)
-        least = min(form.reply_tokens, LEAST_REPLY)
+            return request, most
+        request = fit_context(request, context_tokens, most, self._count)
+        least = min(most, LEAST_REPLY)
         request = fit_pictures(request, context_tokens - least, self._count)
-        return request, max(least, min(form.reply_tokens, context_tokens - self._count(request)))
+        return request, max(least, min(most, context_tokens - self._count(request)))
 
     def _count(self, request: Request[R]) -> int:
         return math.ceil(self._endpoint.form.tokens_an_estimate * estimate_tokens(self._messages(request)))
@@ -196,6 +202,7 @@ class OpenAIModel:
             request.schema(reasoning=reasoning),
             request.tool_choice,
             request.Reply.__name__,
+            needed_tokens(request),
             request.reply_tokens + request.frame_tokens * len(request.frames),
             request.stop,
             reply_tokens,
@@ -255,8 +262,11 @@ class OpenAIModel:
             if not completion.text.strip():
                 spent = f"its thoughts took all of {completion.output_tokens} tokens, and none were left for the reply"
                 return None, f"{spent}; raise the role's max_tokens ({self.role.max_tokens}), or let it think less"
-            limits = f"{completion.output_tokens} tokens (max_tokens is {self.role.max_tokens})"
-            return None, f"cut off after {limits}; a shorter reply is needed"
+            words = max(LEAST_WORDS, int(SHORTER_WORDS * completion.output_tokens) // 10 * 10)
+            return (
+                None,
+                f"cut off after {completion.output_tokens} tokens; write {words} words at most this time",
+            )
         if completion.calls > 1:
             return None, f"it holds {completion.calls} calls of tools; give one"
         return parse_reply(completion.text, request)
@@ -276,6 +286,13 @@ class OpenAIModel:
     def _messages(self, request: Request[R]) -> list[Message]:
         role = self.role
         return wire_messages(request, role.image_side_px, role.reasoning, role.detail)
+
+
+def needed_tokens(request: Request[Any]) -> int:
+    """Return about the tokens of the longest reply to a request: what its schema allows, or it says itself."""
+    if request.form == "text":
+        return max(MOST_WORDS_TOKENS, request.reply_tokens)
+    return max(most_tokens(request.schema()), request.reply_tokens + request.frame_tokens * len(request.frames))
 
 
 def _pictures(request: Request[Any]) -> int:

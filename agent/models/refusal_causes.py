@@ -29,6 +29,8 @@ FORMAT_WORDS = (
     *("response_format", "json_schema", "json_object", "json schema"),
     *("grammar", "structured output", "response_schema"),
 )
+LENGTH_WORDS = ("maxlength", "repetition", "grammar")
+"""Said of a schema whose texts have a greatest length."""
 TOOL_WORDS = ("tool", "function")
 NO_MODEL_WORDS = ("not found", "not exist", "unknown model", "invalid model", "not a valid model")
 NO_IMAGE_WORDS = ("image input", "multimodal model", "unknown variant", "any variant", "be a string", "a string at")
@@ -119,6 +121,10 @@ def _has(error: openai.APIStatusError, words: Sequence[str]) -> bool:
 
 def rejects_format(error: openai.APIStatusError) -> bool:
     return error.status_code in ABOUT_THE_REQUEST and _has(error, FORMAT_WORDS)
+
+
+def rejects_text_limits(error: openai.APIStatusError) -> bool:
+    return rejects_format(error) and _has(error, LENGTH_WORDS)
 
 
 def rejected_parameter(error: openai.APIStatusError, parameters: Sequence[str]) -> str | None:

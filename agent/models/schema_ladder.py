@@ -17,9 +17,12 @@ from kinodex.agent.prompts.messages import Message
 from kinodex.agent.protocol.reply import R
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.replies.schema import Schema, strict_schema, without_reasoning
+from kinodex.index.text import beginning
 
 Rung = Literal["json_schema", "json_object", "text"]
 NEXT_RUNG: dict[Rung, Rung] = {"json_schema": "json_object", "json_object": "text"}
+SHOWN_CHARACTERS = 2000
+"""Of a reply that could not be used: of one without an end the beginning says all."""
 REPEAT_FORMS = {"json": ". ", "text": ", in the form asked for.", "tools": ", one call of one tool. Without tools: "}
 
 
@@ -68,4 +71,5 @@ def repair_messages(request: Request[R], reasoning: bool = True) -> list[Message
     demand += REPEAT_FORMS[request.form]
     if request.form != "text":
         demand += schema_request(request.schema(reasoning=reasoning))
-    return [{"role": "assistant", "content": request.bad_reply}, {"role": "user", "content": demand}]
+    said = beginning(request.bad_reply, SHOWN_CHARACTERS)
+    return [{"role": "assistant", "content": said}, {"role": "user", "content": demand}]

@@ -53,7 +53,8 @@ def _values(schema: Schema) -> str:
     if "anyOf" in schema:
         return next((values for each in schema["anyOf"] if (values := _values(each)) not in ("", "null")), "")
     if schema.get("type") == "array":
-        return _count(schema.get("minItems"), schema.get("maxItems"))
+        count = _count(schema.get("minItems"), schema.get("maxItems"))
+        return "; ".join(each for each in (_values(schema["items"]), count) if each)
     if "minimum" in schema and "maximum" in schema:
         return f"{schema['minimum']:g} to {schema['maximum']:g}"
     return {"null": "null", "boolean": "true | false"}.get(str(schema.get("type")), "")

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from kinodex.agent.answer_rules import Declining
-from kinodex.agent.replies.schema import REASONING
+from kinodex.agent.replies.schema import REASONING, REASONING_NAMES
 
 INSUFFICIENT = "insufficient_evidence"
 
@@ -20,10 +20,6 @@ INSUFFICIENT = "insufficient_evidence"
 def allowed_actions(actions: Sequence[str], declining: Declining) -> tuple[str, ...]:
     """Return the actions of a reply without "insufficient_evidence" where that is not allowed."""
     return tuple(each for each in actions if each != INSUFFICIENT or declining == "allowed")
-
-
-REASONING_NAMES = (REASONING, "thought", "thoughts", "explanation", "reason", "rationale", "analysis")
-"""Names under which reasons are read: papers' prompts have "thought" and "explanation"."""
 
 
 class Reply(BaseModel):

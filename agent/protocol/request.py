@@ -12,6 +12,7 @@ from kinodex.agent.answer_rules import Declining
 from kinodex.agent.protocol.frames import Detail, ShownFrame, citation_numbers
 from kinodex.agent.protocol.reply import R
 from kinodex.agent.protocol.videos import VIDEO_ID_LENGTH
+from kinodex.agent.replies.lengths import finite
 from kinodex.agent.replies.schema import Bounds, Schema, bound_schema, plainest, strict_schema, without_reasoning
 
 
@@ -80,7 +81,7 @@ class Request(Attempt, Generic[R]):
 
     def schema(self, *, reasoning: bool = True) -> Schema:
         """Return the JSON schema of this request's reply in strict mode, in the order in which it is to be written."""
-        schema = bound_schema(strict_schema(self.Reply), self.bounds())
+        schema = finite(bound_schema(strict_schema(self.Reply), self.bounds()))
         return schema if reasoning else without_reasoning(schema)
 
     def bounds(self) -> Bounds:

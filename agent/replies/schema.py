@@ -13,7 +13,11 @@ from pydantic import BaseModel
 
 REASONING = "reasoning"
 """The name of the field in which a model thinks before it commits itself."""
+REASONING_NAMES = (REASONING, "thought", "thoughts", "explanation", "reason", "rationale", "analysis")
+"""Names under which reasons are read: papers' prompts have "thought" and "explanation"."""
 NAMED = "properties"
+CHOICES = frozenset({"enum", "const", "pattern", "format"})
+"""Words that say which texts there may be."""
 UNSUPPORTED = {"default", "title", "discriminator", "$defs"}
 NULL: Mapping[str, object] = {"type": "null"}
 DOTS = "..."
@@ -122,7 +126,8 @@ def plainest(schema: Schema, known: Mapping[str, Sequence[Any]] = NO_NUMBERS, na
     if kind == "object":
         return {key: plainest(each, known, key, at) for key, each in schema[NAMED].items()}
     if kind == "array":
-        return [plainest(schema["items"], known, name, place) for place in range(schema.get("minItems", 1))]
+        count = min(schema.get("minItems", 1), schema.get("maxItems", 1))
+        return [plainest(schema["items"], known, name, place) for place in range(max(count, schema.get("minItems", 0)))]
     if kind != "null" and (values := known.get(name)):
         return values[min(at, len(values) - 1)]
     number = schema.get("minimum", 1)

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from kinodex.agent.answer_rules import Declining
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame, citation_numbers
 from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.reply import INSUFFICIENT, Reasoned, Reply, allowed_actions, read_as
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.protocol.videos import Video
+from kinodex.agent.replies.lengths import numbers_of
 from kinodex.agent.replies.schema import NULL, Bounds, one_of
 from kinodex.agent.replies.values import Numbers, is_blank, says_nothing
 from kinodex.agent.requests.named_option import lone_letter, named_option, says_another
@@ -81,8 +83,14 @@ class AnswerRequest(Request[Conclusion]):
     def actions(self) -> tuple[str, ...]:
         return allowed_actions(("answer", "insufficient_evidence"), self.declining)
 
+    @property
+    def shown(self) -> list[int]:
+        """The numbers of the frames and notes that a reply can cite."""
+        return list(chain(*citation_numbers(self.frames, getattr(self, "notes", ()))))
+
     def bounds(self) -> Bounds:
-        return {"action": one_of(self.actions), **letters(self.question, or_null=len(self.actions) > 1)}
+        option = letters(self.question, or_null=len(self.actions) > 1)
+        return {"action": one_of(self.actions), **option, "evidence": numbers_of(self.shown)}
 
     def check(self, reply: Conclusion) -> None:
         if reply.action == "answer":

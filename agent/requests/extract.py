@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, create_model
@@ -23,7 +24,8 @@ from kinodex.agent.protocol.notes import Note
 from kinodex.agent.protocol.reply import Reply, described, read_alone
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.protocol.videos import Segment
-from kinodex.agent.replies.schema import NAMED, Schema
+from kinodex.agent.replies.lengths import numbers_of
+from kinodex.agent.replies.schema import NAMED, Bounds, Schema
 from kinodex.agent.replies.values import Numbers, whole_number
 from kinodex.agent.requests.refusals import check_not_refused
 from kinodex.agent.requests.repetition import check_not_looping
@@ -100,6 +102,10 @@ class ExtractRows(Request[Reply]):
     def under(cls, schema: RowSchema) -> type[ExtractRows]:
         """Return the request whose replies fit a schema."""
         return _request_under(schema.as_json())
+
+    def bounds(self) -> Bounds:
+        shown = numbers_of(list(chain(*citation_numbers(self.frames, self.notes))))
+        return {f"{ROWS}.{EVIDENCE}" if issubclass(self.Reply, ExtractedRows) else EVIDENCE: shown}
 
     def check(self, reply: Any) -> None:
         """Refuse evidence of which nothing was shown, and texts that are refusals or loops.

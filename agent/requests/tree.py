@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from kinodex.agent.answer_rules import Declining
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol.frames import ShownFrame
+from kinodex.agent.protocol.frames import ShownFrame, citation_numbers
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.reply import (
-    REASONING_NAMES,
     Reasoned,
     Reply,
     allowed_actions,
@@ -28,7 +28,8 @@ from kinodex.agent.protocol.reply import (
 )
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.protocol.videos import ScoredSegment, Segment
-from kinodex.agent.replies.schema import NULL, Bounds, one_of
+from kinodex.agent.replies.lengths import numbers_of
+from kinodex.agent.replies.schema import NULL, REASONING_NAMES, Bounds, one_of
 from kinodex.agent.replies.values import Score, WholeNumber
 from kinodex.agent.requests.answer import (
     Answered,
@@ -216,7 +217,9 @@ class Decide(RunRequest[Decision]):
 
     def bounds(self) -> Bounds:
         option = letters(self.question, or_null=len(self.actions) > 1)
-        bounds: dict[str, Mapping[str, object]] = {"action": one_of(self.actions), **option, "evidence": cited_frames()}
+        shown = chain(*citation_numbers(self.frames, getattr(self, "notes", ())))
+        cited = {**cited_frames(), **numbers_of(list(shown))}
+        bounds: dict[str, Mapping[str, object]] = {"action": one_of(self.actions), **option, "evidence": cited}
         return {**bounds, "segment": NULL} if self.must_answer else bounds
 
     def check(self, reply: Decision) -> None:

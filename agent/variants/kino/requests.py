@@ -13,9 +13,9 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.notes import LogEntry, Note
-from kinodex.agent.protocol.reply import REASONING_NAMES, Reasoned, Reply
+from kinodex.agent.protocol.reply import Reasoned, Reply
 from kinodex.agent.protocol.videos import ScoredSegment
-from kinodex.agent.replies.schema import NAMED, Bounds, Schema
+from kinodex.agent.replies.schema import NAMED, REASONING_NAMES, Bounds, Schema
 from kinodex.agent.replies.values import WholeNumber
 from kinodex.agent.requests.answer import weighed
 from kinodex.agent.requests.tree import (

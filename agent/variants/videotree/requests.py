@@ -9,7 +9,8 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field, model_validator
 
 from kinodex.agent.protocol.notes import Note
-from kinodex.agent.protocol.reply import REASONING_NAMES, Reasoned, Reply, described
+from kinodex.agent.protocol.reply import Reasoned, Reply, described
+from kinodex.agent.replies.schema import REASONING_NAMES
 from kinodex.agent.replies.values import WholeNumber, whole_number
 from kinodex.agent.requests.in_parts import InParts
 from kinodex.agent.requests.run_request import RunRequest

@@ -13,6 +13,7 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.catalogue import VARIANTS, check_fit, find_variant
 from kinodex.agent.errors import BadAnswer, BadSettings, NoUsableReply, OutOfBudget, TakesNoPictures
+from kinodex.agent.forced_choice import with_choice
 from kinodex.agent.gate import Gate
 from kinodex.agent.limits.account import Account
 from kinodex.agent.limits.budget import UNLIMITED, Budget
@@ -93,6 +94,7 @@ async def ask(
             if problem is not None and chosen.needs_pictures:
                 raise _no_pictures(problem, chosen)
         answer = await session.account.clock.count(_answered(session, chosen, parameters))
+        answer = await session.account.clock.count(with_choice(session, answer, models))
         answer = validate_answer(answer, question, environment)
     except Exception as error:
         error.__dict__["ledger"] = session.account.ledger  # the calls until then were paid all the same

@@ -96,6 +96,8 @@ class Session:
         """An answer that the agent has but is not content with, and what it rests on."""
         self.basis: tuple[Answered, Shown] | None = None
         """The reply that the answer was made of, and what was shown."""
+        self.last_word: LastWord | None = None
+        """The last request for the answer."""
         self.doubt: Doubt = _no_doubt
         """The gate, for a search that could go on; set by `kinodex.agent.gate`."""
         self.last_resort: Callable[[], LastWord | None] = lambda: None
@@ -185,6 +187,7 @@ class Session:
             shown = [replace(each, detail="auto") if it else each for each, it in zip(frames, cited, strict=True)]
             request = cast(LastWord, replace(cast(Any, request), frames=tuple(shown)))
         request = cast(LastWord, replace(cast(Any, request), declining=self.rules.at_the_end))
+        self.last_word = request
         reply = await self.ask(cast(Request[Any], request), final=True)
         return self._concluded(request, reply, over, reason, forced=True)
 

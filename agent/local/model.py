@@ -63,7 +63,7 @@ class LocalModel:
             )
         generator = self.generator
         prompt = self._prompt(fit_context(request, generator.context_tokens, generator.max_new_tokens, self._count))
-        temperature = request.temperature if self.temperature is None else self.temperature
+        temperature = request.sampled_at(self.temperature)
         grammar = reply_grammar(request) if self.constrained else ""
         _, exchange = await generate_reply(generator, prompt, temperature, request, grammar)
         return exchange

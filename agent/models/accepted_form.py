@@ -59,6 +59,8 @@ class CompletionRequest:
     """Texts that end a reply in words."""
     most_tokens: int | None = None
     """Of the reply, where the context leaves no more."""
+    attempt: int = 0
+    """Each has a seed of its own."""
 
     @property
     def reply_schema(self) -> Schema:
@@ -130,7 +132,7 @@ class AcceptedForm:
             MAX_TOKENS: most,
             MAX_COMPLETION_TOKENS: second_name,
             "temperature": request.temperature,
-            "seed": role.seed,
+            "seed": (role.seed or 0) + request.attempt if request.attempt else role.seed,
             "stop": None if self.thinks else [*request.stop] or None,
         }
         if self._offers_tools(request):

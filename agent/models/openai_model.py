@@ -191,12 +191,11 @@ class OpenAIModel:
 
         Only valid replies are stored. A stored one that is invalid, by a later prompt or schema, is replaced.
         """
-        temperature = request.temperature if self.role.temperature is None else self.role.temperature
         reasoning = self.role.reasoning
         wire_request = CompletionRequest(
             self._messages(request),
             request.Reply,
-            temperature,
+            request.sampled_at(self.role.temperature),
             request.form,
             request.tools,
             request.schema(reasoning=reasoning),
@@ -206,6 +205,7 @@ class OpenAIModel:
             request.reply_tokens + request.frame_tokens * len(request.frames),
             request.stop,
             reply_tokens,
+            request.attempt,
         )
         if self._cache is None:
             return self._read(await self._complete(wire_request), whole)

@@ -17,11 +17,12 @@ from kinodex.agent.models.loose_json import TOKEN, json_values
 from kinodex.agent.protocol.reply import R, Reply
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.replies.calls import flat_call
-from kinodex.agent.replies.schema import DOTS, REASONING, filled_in, words_of_form
+from kinodex.agent.replies.schema import DOTS, REASONING, WORDS, filled_in, words_of_form
 from kinodex.agent.replies.thoughts import after_thought, in_one_form
+from kinodex.index.nesting import MOST_DEPTH, values_within
 
 SHOWN_PROBLEMS = 3
-FORM_ALONE = "it repeats the form; put what you found in the place of its words and dots"
+FORM_ALONE = "it repeats the form; write what you found about this question in the place of its words"
 LONGEST_PROBLEM = 400
 """Characters of a complaint."""
 
@@ -53,6 +54,8 @@ def parse_json(text: str, request: Request[R]) -> R:
     if f'": {DOTS}' in text:
         raise InvalidReply(FORM_ALONE)
     values = list(json_values(text))
+    if any(each == WORDS for value in values for each in values_within(value, MOST_DEPTH)):
+        raise InvalidReply(FORM_ALONE)
     parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
     if not any(isinstance(part, dict) for part in parts):
         reply = request.in_words(after_thought(text))

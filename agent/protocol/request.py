@@ -39,6 +39,11 @@ class Turn:
     tool: str = ""
 
 
+WARMER = 0.3
+"""Added to the temperature with each attempt: the same question asked in the same way has the same reply."""
+WARMEST = 1.0
+
+
 class Request(Attempt, Generic[R]):
     """A typed request: a frozen dataclass of inputs, which a model answers in its own way."""
 
@@ -109,6 +114,11 @@ class Request(Attempt, Generic[R]):
             known["answer"] = [None]
         example: Mapping[str, Any] = plainest(self.schema(), known)
         return example
+
+    def sampled_at(self, temperature: float | None) -> float:
+        """Return the temperature of this attempt, from that of a role, None for the request's own."""
+        first = self.temperature if temperature is None else temperature
+        return max(first, min(WARMEST, first + WARMER * self.attempt))
 
     def interpret(self, reply: R) -> R:
         """Interpret a reply that a model wrote in text: put it on the scale that was asked for, say."""

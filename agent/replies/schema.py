@@ -20,8 +20,20 @@ CHOICES = frozenset({"enum", "const", "pattern", "format"})
 """Words that say which texts there may be."""
 UNSUPPORTED = {"default", "title", "discriminator", "$defs"}
 NULL: Mapping[str, object] = {"type": "null"}
+LEFT_OUT: Mapping[str, object] = {}
+"""In the place of a property's bounds: it is not asked for."""
 DOTS = "..."
 """The place of a text or a number in the form of a reply that a prompt shows."""
+WORDS = "A man in a red coat lifts a box."
+"""The text in the example of a reply that a prompt shows; what repeats it says nothing."""
+_SOUGHT = "man in a red coat lifting a box"
+FORM_WORDS = {
+    **dict.fromkeys(("queries", "search", "label", "description", "query"), _SOUGHT),
+    "steps": "Find when the man in a red coat lifts a box.",
+    "title": "The red coat and the box",
+    "name": "coat_and_box",
+}
+"""Texts there of keys that hold no sentence."""
 Schema = dict[str, Any]
 Bounds = Mapping[str, Mapping[str, object]]
 """Words of the schema language by the property that they bind; "a.b" is the property b of a, or of a's items."""
@@ -57,17 +69,22 @@ def _strict(node: object, definitions: Mapping[str, object]) -> object:
 
 
 def bound_schema(schema: Schema, bounds: Bounds) -> Schema:
-    """Return a schema with further words for some properties.
+    """Return a schema with further words for some properties, and without those that are left out.
 
-    Those that give a type take the place of what was there.
+    Words that give a type take the place of what was there.
     """
     bound = copy.deepcopy(schema)
     for path, words in bounds.items():
         *outer, name = path.split(".")
-        properties = bound[NAMED]
+        parent = bound
         for each in outer:
-            inner = properties[each]
-            properties = inner.get("items", inner)[NAMED]
+            inner = parent[NAMED][each]
+            parent = inner.get("items", inner)
+        properties = parent[NAMED]
+        if words == LEFT_OUT:
+            del properties[name]
+            parent["required"] = list(properties)
+            continue
         kept = properties[name]
         if "type" in words:
             kept = {key: kept[key] for key in ("description",) if key in kept and words != NULL}
@@ -79,6 +96,11 @@ def without_reasoning(schema: Schema) -> Schema:
     """Return a schema without the field in which a model thinks, for models that think before they write."""
     properties = {name: each for name, each in schema[NAMED].items() if name != REASONING}
     return {**schema, NAMED: properties, "required": list(properties)}
+
+
+def only(schema: Schema, name: str) -> Schema:
+    """Return a schema of an object with one of its properties alone."""
+    return {**schema, NAMED: {name: schema[NAMED][name]}, "required": [name]}
 
 
 def exactly(count: int) -> Mapping[str, object]:
@@ -95,9 +117,10 @@ def one_of(values: Sequence[str], *, or_null: bool = False) -> Mapping[str, obje
 
 @cache
 def words_of_form(reply: type[BaseModel]) -> frozenset[str]:
-    """Return the texts that a prompt has in the place of a reply's content: dots, and the descriptions of keys."""
+    """Return texts that a prompt has in the place of a reply's content: its example, dots, descriptions of keys."""
     said = re.findall(r'"description": "([^"]* [^"]*)"', json.dumps(strict_schema(reply)))
-    return frozenset({DOTS, "…", *map(str.casefold, said)})
+    shown = {WORDS, *FORM_WORDS.values()}
+    return frozenset({DOTS, "…", *map(str.casefold, shown), *map(str.casefold, said)})
 
 
 def filled_in(value: object, blank: frozenset[str]) -> object:

@@ -22,16 +22,19 @@ from kinodex.agent.protocol.reply import INSUFFICIENT, Reasoned, Reply, allowed_
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.protocol.videos import Video
 from kinodex.agent.replies.lengths import numbers_of
-from kinodex.agent.replies.schema import NULL, Bounds, one_of
+from kinodex.agent.replies.schema import LEFT_OUT, Bounds, one_of
 from kinodex.agent.replies.values import Numbers, is_blank, says_nothing
-from kinodex.agent.requests.named_option import lone_letter, named_option, says_another
+from kinodex.agent.requests.named_option import lone_letter, named_option
 
 
 class Answered(Reply):
-    """An answer: the option's letter if there are options, else a text; and the frames it rests on."""
+    """An answer: the option's letter if there are options, else a text; and the frames it rests on.
 
-    option: str | None = Field(description="letter of the chosen option, else null")
-    answer: str | None = Field(description="the answer in words, else null")
+    Only one of both is asked for: the second could say something else.
+    """
+
+    option: str | None = Field(default=None, description="letter of the chosen option, else null")
+    answer: str | None = Field(default=None, description="the answer in words, else null")
     evidence: Numbers = Field(description="numbers of the frames or notes that show the answer")
     """Numbers of the shown frames (1 is the first) that the answer rests on."""
 
@@ -157,10 +160,10 @@ class Guess(AnswerRequest):
 
 
 def letters(question: Question, *, or_null: bool = True) -> Bounds:
-    """Bind `option` to the letters of a question, which are the same for most questions of a benchmark."""
+    """Ask for one of the letters of a question, which are the same for most of a benchmark; without any for words."""
     if not question.options:
-        return {"option": NULL}
-    return {"option": one_of([letter for letter, _ in question.lettered], or_null=or_null)}
+        return {"option": LEFT_OUT}
+    return {"option": one_of([letter for letter, _ in question.lettered], or_null=or_null), "answer": LEFT_OUT}
 
 
 def weighed(question: Question) -> Bounds:
@@ -180,17 +183,12 @@ def check_answer(question: Question, reply: Answered) -> None:
     """
     if question.options and chosen_option(question, reply) is None:
         letters = [letter for letter, _ in question.lettered]
-        raise InvalidReply(f"{_said(question, reply)}; give a letter from {letters[0]} to {letters[-1]}")
+        raise InvalidReply(
+            f"{(reply.option or reply.answer)!r} names no option; write one letter, from {letters[0]} to {letters[-1]}"
+        )
     if not question.options and is_blank(reply.answer):
         said = f"{reply.answer!r} is no answer" if (reply.answer or "").strip() else "the answer is empty"
         raise InvalidReply(f"{said}; say it in a few words")
-
-
-def _said(question: Question, reply: Answered) -> str:
-    alone = reply.model_copy(update={"answer": None})
-    if chosen_option(question, alone) is not None:
-        return f"option {reply.option!r} and answer {reply.answer!r} do not say the same"
-    return f"{(reply.option or reply.answer)!r} names no option"
 
 
 def answer_in_words(question: Question, text: str) -> dict[str, object] | None:
@@ -200,18 +198,13 @@ def answer_in_words(question: Question, text: str) -> dict[str, object] | None:
 
 
 def chosen_option(question: Question, reply: Answered) -> int | None:
-    """Find the index of the option that a reply names, by its letter or its words; None if its parts disagree.
+    """Find the index of the option that a reply names, by its letter or its words; None if it names none.
 
-    A letter alone in `option` is one, even if an option's own words are a letter.
+    A letter alone in `option` is one, even if an option's own words are a letter. `answer`, which is not asked for
+    beside it, counts where `option` says nothing.
     """
-    options = question.options
-    answer = None if is_blank(reply.answer) else reply.answer
-    in_words = None if answer is None else named_option(answer, options)
-    if says_nothing(reply.option) and (reply.option is None or named_option(reply.option, options) is None):
-        return in_words
-    option = reply.option or ""
+    options, option = question.options, reply.option or ""
+    if says_nothing(reply.option) and named_option(option, options) is None:
+        return None if reply.answer is None or is_blank(reply.answer) else named_option(reply.answer, options)
     letter = lone_letter(option)
-    index = letter if letter is not None and letter < len(options) else named_option(option, options)
-    if index is None or answer is None or index in (in_words, lone_letter(answer)):
-        return index
-    return None if in_words is not None or says_another(answer, options, index) else index
+    return letter if letter is not None and letter < len(options) else named_option(option, options)

@@ -34,12 +34,6 @@ def lone_letter(text: str) -> int | None:
     return string.ascii_uppercase.index(letter) if len(letter) == 1 and letter in string.ascii_uppercase else None
 
 
-def says_another(text: str, options: Sequence[str], index: int) -> bool:
-    """Return True if the words of another option than that of an index stand in a text, and its own do not."""
-    said = [f" {_words(option)} " in f" {_words(text)} " for option in options]
-    return any(said) and not said[index]
-
-
 def _exact(text: str, options: Sequence[str]) -> int | None:
     """Read the words of an option, its letter, or its letter with its words."""
     words = [_folded(_plain(option)) for option in options]
@@ -56,10 +50,6 @@ def _exact(text: str, options: Sequence[str]) -> int | None:
 def _plain(text: str) -> str:
     """Return a text in one form: full-width letters and curly quotes as plain ones, without Markdown."""
     return unicodedata.normalize("NFKC", text).translate(_ALIKE).strip()
-
-
-def _words(text: str) -> str:
-    return " ".join(re.findall(r"\w+", _plain(text).casefold()))
 
 
 def _folded(text: str) -> str:

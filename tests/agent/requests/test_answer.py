@@ -36,7 +36,7 @@ def answer(**values: object) -> Conclusion:
 
 def test_an_answer_that_cannot_be_one_is_refused_and_a_word_for_nothing_is_none() -> None:
     refused: list[tuple[Question, dict[str, Any], str]] = [
-        (CHOICE, {"option": "C"}, "'C' names no option; give a letter from A to B"),
+        (CHOICE, {"option": "C"}, "'C' names no option; write one letter, from A to B"),
         (CHOICE, {"answer": "green"}, "'green' names no option"),
         (OPEN, {"answer": "  "}, "the answer is empty; say it in a few words"),
         (OPEN, {"option": "A"}, "the answer is empty"),

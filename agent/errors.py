@@ -45,6 +45,10 @@ class ModelRejected(ModelError):
     """The endpoint refuses the request: its size, content or settings."""
 
 
+class Filtered(ModelRejected):
+    """A filter of the server objects to what the request holds; others pass, so it is a reply that cannot be used."""
+
+
 class ReplyRefused(ModelRejected):
     """A reply that is not read: longer or deeper than any is, or one that sends the request on to another server."""
 

@@ -16,7 +16,7 @@ from typing import Any, Generic
 
 from pydantic import TypeAdapter, ValidationError
 
-from kinodex.agent.errors import ContextSpent, TakesNoPictures
+from kinodex.agent.errors import ContextSpent, Filtered, TakesNoPictures
 from kinodex.agent.limits.work_clock import held
 from kinodex.agent.models.accepted_form import CompletionRequest
 from kinodex.agent.models.completion import Completion
@@ -100,7 +100,10 @@ class OpenAIModel:
         if request.any_text and not self.role.reasoning:  # the reply would be reasons alone
             return Exchange(request.Reply.from_text(""), None, cached=True)
         started = time.perf_counter()
-        sent, received = await self._receive_fitted(request)
+        try:
+            sent, received = await self._receive_fitted(request)
+        except Filtered as error:
+            return Exchange(None, f"refused: {error}", seconds=time.perf_counter() - started)
         usage = self._usage(received.completion, lambda: self._messages(sent))
         usage = replace(usage, left_out_frames=usage.left_out_frames + len(request.frames) - len(sent.frames))
         if received.cached and not self._charge_cached:

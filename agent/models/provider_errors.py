@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kinodex.agent.errors import (
     AllRejected,
     ContextSpent,
+    Filtered,
     ModelError,
     ModelRejected,
     ModelUnknown,
@@ -121,7 +122,7 @@ def _content_error(role: Role, error: openai.APIStatusError, message: str, image
     """Explain what the server objects to in the request's content: its filter, its length, its pictures."""
     host, model = role.host, role.model
     if is_filtered(error):
-        return ModelRejected(f"a filter at {host} refuses this request ({message}); others may pass, or another model")
+        return Filtered(f"a filter at {host} refuses this request ({message}); others may pass, or another model")
     if is_context_spent(error):
         todo = f"lower the role's max_tokens ({role.max_tokens}) or image_side_px ({role.image_side_px}), show fewer"
         todo += " frames (`kinodex agents` lists the parameters), or serve the model with a longer context"

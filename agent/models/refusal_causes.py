@@ -37,7 +37,7 @@ NO_IMAGE_WORDS = ("image input", "multimodal model", "unknown variant", "any var
 """Said of a request with pictures by a server or model that takes none."""
 FEWER_IMAGES_WORDS = ("too many images", "at most", "single image", "limit-mm-per-prompt")
 CONTEXT_WORDS = tuple(each.words for each in WORDINGS)
-FILTER_WORDS = ("content_filter", "content management policy")
+FILTER_WORDS = ("content_filter", "content management policy", "invalid_prompt", "data_inspection_failed")
 QUOTED = frozenset({"input", "ctx", "url", "failed_generation", "user_id"})
 """Keys of values that are the request's own, or beside the point."""
 SAYS_NOTHING = "provider returned error"

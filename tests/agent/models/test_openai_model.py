@@ -126,6 +126,7 @@ def test_a_run_is_repeated_from_the_cache_without_the_server(kites: Environment,
 UNUSABLE: list[tuple[Behaviour | str, str]] = [
     (refusing("I will not."), "refused: I will not."),
     (Behaviour(content="", finish_reason="content_filter"), "refused: the content filter"),
+    (failing(400, "Filtered.", code="content_filter"), "refused: a filter at"),
     (cut_off('{"queries": ["a ki'), "cut off after 3 tokens"),
     (Behaviour(content=None), "empty"),
     ('{"queries": ["a", "b', "breaks off"),

@@ -16,6 +16,7 @@ import pytest
 from kinodex.agent.errors import (
     AllRejected,
     ContextSpent,
+    Filtered,
     ModelError,
     ModelRejected,
     ModelUnknown,
@@ -40,7 +41,7 @@ def test_a_refusal_is_told_in_the_servers_words_with_advice_that_fits() -> None:
         (429, {"error": {"message": "Go on", "code": "insufficient_quota"}}, AllRejected, "add credit to the account"),
         (429, RATE_LIMIT, ModelUnreachable, "(429: rate-limited upstream), for up to 5 attempts and 300 s; lower the"),
         (404, {"detail": "Not Found"}, AllRejected, "no chat completions (404: Not Found); it usually"),
-        (400, {"error": {"code": "content_filter"}}, ModelRejected, "a filter at nowhere refuses this request"),
+        (400, {"error": {"code": "content_filter"}}, Filtered, "a filter at nowhere refuses this request"),
         (500, {"error": {"message": "image input is not supported"}}, TakesNoPictures, "takes no pictures (500:"),
         (400, {"error": {"message": TOO_LONG}}, ContextSpent, "lower the role's max_tokens (4096)"),
         (413, "", ContextSpent, "can hold (413); lower the role's max_tokens (4096) or image_side_px"),

@@ -23,6 +23,7 @@ from kinodex.agent.requests.answer import AnswerRequest, Conclusion, answer_in_w
 from kinodex.agent.requests.named_option import named_option
 from kinodex.agent.session import LastWord, Session
 
+WITHOUT_REPLY = ("invalid", "insufficient_evidence")
 _LETTER = re.compile(r"(?<![\w'’])[A-Z](?![\w'’])")
 
 
@@ -60,8 +61,8 @@ class ChooseLetterBySight(ChooseLetter):
 
 async def with_choice(session: Session, answer: Answer, models: Models) -> Answer:
     """Return an answer with an option where one has to be chosen and the replies so far named none."""
-    is_due = session.rules.force_choice and session.question.options and answer.option is None
-    if not is_due or not policy_has_language(models) or session.account.exhausted() or session.stop.over(final=True):
+    is_due = session.rules.at_the_end == "never" and session.question.options and answer.status in WITHOUT_REPLY
+    if not is_due or not policy_has_language(models) or session.account.exhausted() or session.stop.stopped:
         return answer
     request = _request(session, session.last_word or session.last_resort())
     try:
@@ -69,8 +70,7 @@ async def with_choice(session: Session, answer: Answer, models: Models) -> Answe
             reply = await session.ask(request, final=True)
             if reply is not None:
                 shown: Shown = (*request.frames, *request.notes)
-                chosen = session.accept(reply, shown, sufficient=True, forced=True, reason=answer.reason)
-                return replace(chosen, status="budget_exhausted") if answer.status == "budget_exhausted" else chosen
+                return session.accept(reply, shown, sufficient=True, forced=True, reason=answer.reason)
     except AllRejected:
         raise
     except ModelRejected:

@@ -69,7 +69,7 @@ def table(forecasts: Sequence[Forecast], unit: str = "questions", advice: str = 
         ),
         "",
         "Before anything is asked; nothing was sent. Tokens are estimates where no past run counted them: four "
-        f"characters a token, pictures by OpenAI's tiles. {advice}".strip(),
+        f"characters a token, pictures by the rule of the model's maker. {advice}".strip(),
     ]
     return "\n".join(lines)
 

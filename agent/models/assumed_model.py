@@ -11,7 +11,7 @@ from typing import Any
 from kinodex.agent.models.openai_model import wire_messages
 from kinodex.agent.models.reply_parser import parse_reply
 from kinodex.agent.models.roles import Role
-from kinodex.agent.prompts.tokens import PictureRule, estimate_tokens, text_tokens
+from kinodex.agent.prompts.tokens import estimate_tokens, picture_rule, text_tokens
 from kinodex.agent.protocol.exchange import Exchange, Usage
 from kinodex.agent.protocol.reply import R
 from kinodex.agent.protocol.request import Request
@@ -21,11 +21,11 @@ Assumes = Callable[[Request[Any]], object]
 """What an agent assumes that a model replies (`Variant.assumes`); None for the request's own example."""
 
 
-def expected_usage(request: Request[Any], role: Role, reply: str = "", pictures: PictureRule = "openai") -> Usage:
+def expected_usage(request: Request[Any], role: Role, reply: str = "") -> Usage:
     """Estimate what a request to a role takes: tokens in, those of the reply or of its example, and their price."""
     reply = reply or json.dumps(request.example())
     messages = wire_messages(request, role.image_side_px, role.reasoning, role.detail)
-    return role.price.usage(estimate_tokens(messages, pictures), text_tokens(reply), 0)
+    return role.price.usage(estimate_tokens(messages, picture_rule(role.model)), text_tokens(reply), 0)
 
 
 @dataclass(slots=True)
@@ -59,7 +59,6 @@ class Assumed:
     role: Role
     assumes: Assumes
     bill: Bill
-    pictures: PictureRule = "openai"
     has_language: bool = True
 
     @property
@@ -69,7 +68,7 @@ class Assumed:
     async def ask(self, request: Request[R]) -> Exchange[R]:
         """Answer a request; see `kinodex.agent.protocol.exchange.Model`."""
         text = assumed_reply(self.assumes, request)
-        usage = expected_usage(request, self.role, text, self.pictures)
+        usage = expected_usage(request, self.role, text)
         self.bill.add(request, usage)
         reply, invalid = parse_reply(text, request)
         return Exchange(reply, invalid, usage, raw=text)

@@ -30,7 +30,14 @@ from kinodex.agent.models.sight import Look, Sight, which_colour
 from kinodex.agent.prompts.messages import Message, hash_pictures, join_turns, turn_messages
 from kinodex.agent.prompts.rendering import request_message
 from kinodex.agent.prompts.shortening import fit_context, fit_pictures, quoted_characters
-from kinodex.agent.prompts.tokens import CHARACTERS_A_TOKEN, estimate_tokens, picture_tokens, text_tokens
+from kinodex.agent.prompts.tokens import (
+    CHARACTERS_A_TOKEN,
+    PictureRule,
+    estimate_tokens,
+    picture_rule,
+    picture_tokens,
+    text_tokens,
+)
 from kinodex.agent.protocol.exchange import Exchange, Usage
 from kinodex.agent.protocol.frames import Detail
 from kinodex.agent.protocol.reply import R
@@ -176,7 +183,7 @@ class OpenAIModel:
     async def _fit(self, request: Request[R]) -> tuple[Request[R], int]:
         """Return a request that fits the model's context, and the tokens of its reply at most."""
         form = self._endpoint.form
-        is_long = quoted_characters(request) / CHARACTERS_A_TOKEN + _pictures(request) > LONG_TOKENS
+        is_long = quoted_characters(request) / CHARACTERS_A_TOKEN + self._pictures(request) > LONG_TOKENS
         context_tokens = await self._endpoint.find_context() if is_long else form.context_tokens
         most = form.reply_tokens(needed_tokens(request))
         if context_tokens is None:
@@ -187,7 +194,9 @@ class OpenAIModel:
         return request, max(least, min(most, context_tokens - self._count(request)))
 
     def _count(self, request: Request[R]) -> int:
-        return math.ceil(self._endpoint.form.tokens_an_estimate * estimate_tokens(self._messages(request)))
+        return math.ceil(
+            self._endpoint.form.tokens_an_estimate * estimate_tokens(self._messages(request), self._picture_rule)
+        )
 
     async def _receive(self, request: Request[R], whole: Request[R], reply_tokens: int) -> Received[R]:
         """Receive a reply, from the cache or the endpoint; it is checked against the `whole` request.
@@ -282,9 +291,17 @@ class OpenAIModel:
             counted = completion.input_tokens, completion.output_tokens, completion.cached_tokens
             return replace(price.usage(*counted), **shown)
         output = completion.output_tokens or text_tokens(completion.text)
-        guess = price.usage(estimate_tokens(messages()), output, 0)
+        guess = price.usage(estimate_tokens(messages(), self._picture_rule), output, 0)
         tokens = guess.input_tokens + guess.output_tokens
         return Usage(cost=guess.cost, unknown_calls=1, estimated_tokens=tokens, **shown)
+
+    @property
+    def _picture_rule(self) -> PictureRule:
+        return picture_rule(self.role.model)
+
+    def _pictures(self, request: Request[Any]) -> int:
+        rule = self._picture_rule
+        return sum(picture_tokens(each.width_px, each.height_px, rule, each.detail) for each in request.frames)
 
     def _messages(self, request: Request[R]) -> list[Message]:
         role = self.role
@@ -296,10 +313,6 @@ def needed_tokens(request: Request[Any]) -> int:
     if request.form == "text":
         return max(MOST_WORDS_TOKENS, request.reply_tokens)
     return max(most_tokens(request.schema()), request.reply_tokens + request.frame_tokens * len(request.frames))
-
-
-def _pictures(request: Request[Any]) -> int:
-    return sum(picture_tokens(each.width_px, each.height_px, detail=each.detail) for each in request.frames)
 
 
 def wire_messages(request: Request[R], side_px: int, reasoning: bool = True, detail: Detail = "auto") -> list[Message]:

@@ -28,10 +28,7 @@ def nodes(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_list_in_a_schema_has_an_end(kind: Any) -> None:
     request = built(kind)
-    joint = request.joint()
-    for schema in (request.schema(), *([] if joint is None else [joint.schema()])):
-        lists = [each for each in nodes(schema) if each.get("type") == "array"]
-        assert all("maxItems" in each for each in lists)
+    assert all("maxItems" in each for each in nodes(request.schema()) if each.get("type") == "array")
     assert 8 < needed_tokens(request) < 10_000
 
 

@@ -20,7 +20,7 @@ from kinodex.agent.prompts.messages import user_message
 from kinodex.agent.prompts.rendering import render, request_message
 from kinodex.agent.prompts.reply_form import FORM, reply_form, reply_line
 from kinodex.agent.prompts.segments import candidate_lines
-from kinodex.agent.prompts.tokens import MESSAGE_TOKENS, estimate_tokens, picture_tokens, text_tokens
+from kinodex.agent.prompts.tokens import MESSAGE_TOKENS, estimate_tokens, picture_rule, picture_tokens, text_tokens
 from kinodex.agent.protocol.frames import ShownFrame
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.request import Request
@@ -112,6 +112,8 @@ CACHED = {
     "CaptionFrames videoagent2_caption": "449b41c1df18 cc753666",
     "ChooseAction choose_action": "6c6ad23290d9 7dbaba28",
     "ChooseFrames vca_choose_frames": "8deed60e260f 2c82c67f",
+    "ChooseLetter choose_letter": "0",
+    "ChooseLetterBySight choose_letter": "0",
     "ChooseStep kino_step": "244b86734668 775e8e33",
     "CreatePlan videoagent2_create_plan": "de4ebe3bd99d 042663ac",
     "DescribeSegment describe_segment": "bd8922593cc8 07ba21c3",
@@ -334,6 +336,15 @@ def test_pictures_count_by_tiles_or_patches_and_messages_add_up() -> None:
         assert picture_tokens(*size, "openai", detail) == tokens, size
     for size, tokens in (((512, 288), 18 * 10), ((28, 28), 4), ((1920, 1080), 47 * 26), ((448, 448), 16 * 16)):
         assert picture_tokens(*size, "qwen") == picture_tokens(*size, "qwen", "low") == tokens + 2, size
+    claude = {(512, 512): 361, (768, 768): 784, (1024, 1024): 1369, (1280, 720): 1196, (1920, 1080): 1560}
+    for size, tokens in claude.items():  # counted by the API for Haiku 4.5, 2026; the last one is fitted in
+        assert picture_tokens(*size, "claude") == picture_tokens(*size, "claude", "low") == tokens, size
+    for size, tiles in (((384, 384), 1), ((960, 540), 3 * 2), ((512, 288), 2 * 2), ((1536, 1536), 4)):
+        assert picture_tokens(*size, "gemini") == 258 * tiles, size  # 960 x 540 is Google's own example
+    assert (picture_tokens(960, 540, "gemini-3"), picture_tokens(960, 540, "gemini-3", "low")) == (1120, 280)
+    names = {"gpt-4o": "openai", "Qwen/Qwen2.5-VL-7B": "qwen", "anthropic/claude-sonnet-4.5": "claude"}
+    names |= {"models/gemini-2.5-flash": "gemini", "gemini-3-flash-preview": "gemini-3"}
+    assert {name: picture_rule(name) for name in names} == names
     message = user_message("What is this?", [frame(number, size=(512, 288)) for number in (1, 2)], None)
     parts = cast(list[dict[str, str]], message["content"])
     words = sum(text_tokens(part["text"]) for part in parts if part["type"] == "text") + MESSAGE_TOKENS

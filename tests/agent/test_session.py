@@ -76,7 +76,7 @@ def test_wrong_segments_are_asked_for_again_then_the_best_answer_so_far(kites):
     assert "9999" in second.bad_reply
     assert (last.must_answer, last.frames, last.attempt) == (True, first.frames, 0)
 
-    run = asked(kites, but(Decide, {"Segment": 9999}))
+    run = asked(kites, but(Decide, {"Segment": 9999}), rules=AnswerRules(force_choice=False))
     assert (run.answer.status, run.answer.text, run.answer.senseless) == ("invalid", None, False)
     tries = [(each.must_answer, each.attempt) for each in run.asked(Decide)]
     assert tries == [(False, 0), (False, 1), (True, 0), (True, 1)], "only if that fails too it is invalid"

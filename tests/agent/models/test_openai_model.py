@@ -138,7 +138,8 @@ def test_a_reply_that_cannot_be_used_is_data_with_its_reason_and_its_cost() -> N
         exchanges = ask_model(server, *[discover()] * len(UNUSABLE), price={"input": 1.0})
     assert len(server.seen) == len(UNUSABLE)
     for exchange, (said, invalid) in zip(exchanges, UNUSABLE, strict=True):
-        assert exchange.reply is None and exchange.usage.cost > 0, said
+        is_free = isinstance(said, Behaviour) and said.status == 400
+        assert exchange.reply is None and (exchange.usage.cost > 0) != is_free, said
         assert invalid in (exchange.invalid or ""), said
 
 

@@ -86,7 +86,7 @@ def test_decisions_are_read_in_the_shape_of_the_paper_and_impossible_ones_refuse
         ({"Segment": 77}, False, "segment 77 cannot be explored"),
         ({"action": "explore"}, False, "segment None cannot be explored"),
         ({"Segment": 1}, True, "exploring is over"),
-        ({"option": "D"}, False, "'D' names no option; give a letter from A to C"),
+        ({"option": "D"}, False, "'D' names no option; write one letter, from A to C"),
         ({"action": "answer", "answer": "a balloon"}, False, "names no option"),
     ]
     for decision, must_answer, said in wrong:

@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from kinodex.agent.errors import TakesNoPictures
+from kinodex.agent.forced_choice import ChooseLetter
 from kinodex.agent.protocol.exchange import Exchange, Usage
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.answer import AnswerFrames
@@ -148,6 +149,6 @@ def explorer(request: Request[Any]) -> Any:
         case Decide(must_answer=False):
             open_ones = [each for each in request.candidates if each.explorable]
             return {"Segment": max(open_ones, key=lambda each: each.score or 0).segment.number}
-        case Decide() | AnswerFrames():
+        case Decide() | AnswerFrames() | ChooseLetter():
             return {"option": "A", "answer": "the first", "evidence": [1]}
     raise TypeError(type(request).__name__)

@@ -201,7 +201,7 @@ def check_prompts(scoring: Any, decision: Any, step: Mapping[str, Any]) -> None:
     later = ["rounds before", "has been divided"] if told else ["divide the video"]
     rating = ["reward model", "0 to 100", "explain how these two frames", "cues", "blue", *later, *told]
     assert_says(render(scoring), rating, FORBIDDEN)
-    assert [*decision.schema()["properties"]] == ["action", "segment", "option", "answer", "evidence"]
+    assert [*decision.schema()["properties"]] == ["action", "segment", "option", "evidence"]
     policy = [
         "complete confidence",
         "as thoroughly as you can",

@@ -122,7 +122,7 @@ def check_prompts(scoring: Any, decision: Any, before: list[tuple[Span, float]])
     later = ["be consistent", "closer look"] if told else ["equally spaced"]
     rating = ["reward model", "0 to 100", "first explain", "first imagine", "how you reason", "blue", *later, *told]
     assert_says(render(scoring), rating, FORBIDDEN)
-    assert [*decision.schema()["properties"]] == ["action", "segment", "option", "answer", "evidence"]
+    assert [*decision.schema()["properties"]] == ["action", "segment", "option", "evidence"]
     policy = [
         "complete confidence",
         "do not rush",

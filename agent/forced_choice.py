@@ -24,7 +24,8 @@ from kinodex.agent.requests.named_option import named_option
 from kinodex.agent.session import LastWord, Session
 
 WITHOUT_REPLY = ("invalid", "insufficient_evidence")
-_LETTER = re.compile(r"(?<![\w'’])[A-Z](?![\w'’])")
+_LETTER = re.compile(r"(?<![\w'’])[A-Z](?![\w'’]|\s+(?!(?:or|and|is)\b)[a-z])")
+"""A letter that stands alone, and does not begin a sentence as "A" and "I" do."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 Both are taken from the request's own schema, so that what the prompt asks for, what a server enforces and what is
 read cannot differ. The form is an example with words in it, about another film: a small model that is shown dots writes
 dots. Its choice is another one from question to question, so that none is recommended; its words, sent back, are no
-reply (`reply_parser.parse_json`).
+reply (`reply_parser.parse_json`). Of a reply without words no form is shown: whoever copied it would have chosen.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ FORM = "The form, in an example about another film:"
 def reply_line(request: Request[Any], reasoning: bool = True) -> str:
     """Say in what form to reply; without `reasoning` the model is not asked to write down its thoughts."""
     schema = request.schema(reasoning=reasoning)
-    return "\n".join([BEGINNING, *_keys(schema, "- "), f"{FORM} {reply_form(schema, _turn(request))}"])
+    form = reply_form(schema, _turn(request))
+    shown = [f"{FORM} {form}"] if WORDS in form else []
+    return "\n".join([BEGINNING, *_keys(schema, "- "), *shown])
 
 
 def reply_form(schema: Schema, turn: int = 0) -> str:

@@ -69,7 +69,7 @@ def test_the_letter_is_an_enumeration_and_is_read_from_any_words_around_it() -> 
     for said in ('{"option": "B"}', "B", "Therefore, the answer is B", "**B**. blue", "blue", "I'd say B, a blue kite"):
         reply, _ = parse_reply(said, request)
         assert reply is not None and chosen_option(QUESTION, reply) == 1, said
-    for said in ("A or B", "none", "I cannot say"):
+    for said in ("A or B", "none", "I cannot say", "A kite is seen."):
         assert parse_reply(said, request)[0] is None, said
 
 

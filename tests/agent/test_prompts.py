@@ -237,10 +237,10 @@ def test_the_form_in_the_prompt_has_words_fits_the_schema_and_is_no_reply_and_th
             assert violations(request.schema()) == violations(request.schema(reasoning=False)) == [], kind
             form = reply_form(request.schema())
             assert "..." not in form and len(json.loads(form)) == len(request.schema()["properties"]), form
-            if kind.form == "json":
+            if kind.form == "json" and SHOWN_WORDS in form:
                 shown = render(request).partition(f"{FORM} ")[2].splitlines()[0]
                 assert json.loads(shown).keys() == json.loads(form).keys(), kind
-                assert SHOWN_WORDS not in shown or parse_reply(shown, request)[0] is None, (kind, shown)
+                assert parse_reply(shown, request)[0] is None, (kind, shown)
         tools: Any = tool_parameters(kind.tools)["tools"] if kind.tools else ()
         for tool in tools:
             assert violations(tool["function"]["parameters"]) == [], kind

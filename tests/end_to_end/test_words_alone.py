@@ -168,7 +168,7 @@ def test_a_tool_that_needs_a_frame_is_an_invalid_call(words_library):
     first, second = model.asked(CreatePlan)
     assert "only words are known of the video, so detect has no frame to look at" in second.complaint
     prompt = render(first)
-    assert '"tool": "...", "video"' in prompt
+    assert '"tool": "caption", "video"' in prompt
     assert "- caption" in prompt or '"caption"' in prompt
     assert "There is one tool" in prompt
     assert "zoom_detect" not in prompt

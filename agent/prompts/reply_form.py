@@ -107,4 +107,4 @@ def _count(least: int | None, most: int | None) -> str:
         return f"exactly {least}"
     if most is None:
         return "" if not least else f"at least {least}"
-    return f"{least} to {most}" if least else f"at most {most}"
+    return f"{least} to {most}" if least else f"up to {most}"

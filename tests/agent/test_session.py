@@ -135,7 +135,7 @@ def test_nonsense_is_never_replaced_by_a_guess_and_ends_the_run(kites, babbled):
         assert (answer.status, answer.text, answer.senseless, answer.rounds) == ("invalid", None, True, rounds), agent
         assert answer.reason.startswith("no reply of scripted could be used"), agent
         assert answer.reason.endswith("; `kinodex doctor --base-url URL` finds out what the endpoint can do"), agent
-        assert len([each for each in run.model.requests if not isinstance(each, DescribeSegment)]) <= 15, agent
+        assert len([each for each in run.model.requests if not isinstance(each, DescribeSegment)]) <= 17, agent
 
 
 def test_what_was_seen_is_not_thrown_away(babbled):

@@ -12,6 +12,7 @@ import pytest
 from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.ask import ask
 from kinodex.agent.errors import InvalidReply
+from kinodex.agent.forced_choice import ChooseLetter
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.reply_parser import parse_reply as reply_in
@@ -89,6 +90,8 @@ def saying(*turns, clips=(4,), seen="The kite is red."):
                 return {"clips": located.pop(0) if len(located) > 1 else located[0], "reason": "she says so"}
             case ReadFrames():
                 return {"observation": seen}
+            case ChooseLetter():
+                return "I cannot say"
         raise TypeError(type(request).__name__)
 
     return script

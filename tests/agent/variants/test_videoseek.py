@@ -246,7 +246,7 @@ def test_blind_tools_and_no_answer_are_told_apart(one: Environment) -> None:
             found = run(server, one, 3)
         assert (found.answer.status, found.answer.letter) == ended
         if last is FOCUS:
-            assert "the search is over; call answer" in server.seen[-1].text
+            assert "the search is over; call answer" in server.seen[-3].text, "the last two ask for a letter alone"
     assert (found.answer.reason, found.answer.rounds, len(found.acted())) == ("rounds", 3, 2)
     assert found.spans == [(701.0, 709.0)] and found.answer.ledger.frames == 8
     assert "this is the last step" in server.seen[-1].body["messages"][-1]["content"]

@@ -204,7 +204,7 @@ def test_mcp_has_the_tools_of_a_library_and_asks(client):
         async with McpClient(f"{client.address}/mcp") as mcp:
             assert {tool.name for tool in (await mcp.list_tools()).tools} == TOOLS
             assert (await call(mcp, "videos"))["library_videos"] == 3
-            return await call(mcp, "ask", question=BIRD, options=["red", "black"], videos=["film-01"])
+            return await call(mcp, "ask", question=BIRD, options=["red", "black", "white"], videos=["film-01"])
 
     answer = asyncio.run(use())
     assert (answer["status"], answer["letter"], answer["evidence"][0]["title"]) == ("answered", "B", "film-01")

@@ -32,7 +32,7 @@ def test_tree_rounds_and_memory_are_those_of_the_events(view):
         opened = {number for each in step.opened for number in each["children"]}
         places = {(by_number[each].start_s, by_number[each].end_s) for each in opened}
         rated = {(each.start_s, each.end_s): (each.text, each.score) for each in step.said if each.score is not None}
-        assert rated.keys() == {(start_s, end_s) for start_s, end_s in places if end_s - start_s > 1}, "none seen whole"
+        assert rated.keys() == places
         assert set(rated.values()) <= {(EVIL, 50.0)}, "as the model scored and explained them"
     assert kept
     assert view.steps[1].sentence.startswith("Round 1: it opened the whole video, looked at ")

@@ -42,7 +42,6 @@ class Completion:
     """False if the server did not say how many tokens it read."""
     sheets: int = 0
     """Contact sheets in the request, and frames that were left out of it, because the server takes few pictures."""
-    left_out: int = 0
 
     def reply(self, *, in_words: bool) -> str:
         """Return the text in which the reply stands; "" if the thoughts took all the tokens that there were.

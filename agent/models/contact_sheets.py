@@ -1,7 +1,8 @@
 """Contact sheets: several pictures as numbered tiles of one, for servers that take fewer pictures than a request has.
 
 The rule: the pictures are dealt out in their order to as many sheets as the server takes pictures, at most
-`MAX_TILES` on each. What does not fit even so is left out evenly: the first and the last picture stay. A sheet stands
+`MAX_TILES` on each. A request with more has to be made again with fewer frames (`TooManyPictures`): its schema and its
+words are about what is shown, or a model would describe pictures that it never got. A sheet stands
 where its first picture stood, after a text that says which tile is which frame; each tile has its number and label
 drawn above it.
 """
@@ -33,11 +34,14 @@ LABEL_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class FittedMessages:
-    """Messages with no more pictures than a server takes, the number of sheets in them, and of frames left out."""
+    """Messages with no more pictures than a server takes, and the number of sheets in them."""
 
     messages: list[Message]
     sheets: int = 0
-    left_out: int = 0
+
+
+class TooManyPictures(Exception):
+    """A request has more pictures than find room on the sheets that a server takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +76,17 @@ def count_pictures(messages: Sequence[Message]) -> int:
 
 
 def fit_pictures(messages: Sequence[Message], most: int) -> FittedMessages:
-    """Put the pictures of messages on at most `most` sheets, if they are more; `most` is at least 1."""
+    """Put the pictures of messages on at most `most` sheets, if they are more; `most` is at least 1.
+
+    Raises `TooManyPictures`.
+    """
     pictures = _pictures(messages)
     if len(pictures) <= most:
         return FittedMessages(list(messages))
-    kept = pictures
-    if len(pictures) > (room := most * MAX_TILES):  # at equal distances, the first and the last among them
-        kept = [pictures[round(number * (len(pictures) - 1) / max(1, room - 1))] for number in range(room)]
-    cuts = [round(number * len(kept) / most) for number in range(most + 1)]
-    groups = [kept[start:end] for start, end in pairwise(cuts) if end > start]
+    if len(pictures) > most * MAX_TILES:
+        raise TooManyPictures(f"{len(pictures)} pictures do not fit on {most} sheets")
+    cuts = [round(number * len(pictures) / most) for number in range(most + 1)]
+    groups = [pictures[start:end] for start, end in pairwise(cuts) if end > start]
     placed: dict[tuple[int, int], list[Part]] = {(each.message, each.part): [] for each in pictures}
     placed |= {(each.message, each.part - 1): [] for each in pictures if each.label}
     for number, group in enumerate(groups, start=1):
@@ -93,7 +99,7 @@ def fit_pictures(messages: Sequence[Message], most: int) -> FittedMessages:
             parts = [new for at, part in enumerate(content) for new in placed.get((number, at), [part])]
             message = {**message, "content": parts}
         fitted.append(message)
-    return FittedMessages(fitted, sum(len(group) > 1 for group in groups), len(pictures) - len(kept))
+    return FittedMessages(fitted, sum(len(group) > 1 for group in groups))
 
 
 def _sheet_parts(pictures: Sequence[_Picture], title: str) -> list[Part]:

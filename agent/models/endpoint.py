@@ -160,7 +160,7 @@ class Endpoint:
             try:
                 is_final, on_failure = partial(self._is_final, sent), partial(self._slow_down, time.monotonic())
                 completion = await with_retries(self.role, partial(self._attempt, sent), is_final, on_failure)
-                return replace(completion, sheets=sent.fitted.sheets, left_out=sent.fitted.left_out)
+                return replace(completion, sheets=sent.fitted.sheets)
             except openai.APIStatusError as error:
                 lesson = self.form.lesson(error, sent.parameters, sent.fitted.messages)
                 if lesson is None:

@@ -20,6 +20,7 @@ from kinodex.agent.errors import ContextSpent, Filtered, TakesNoPictures
 from kinodex.agent.limits.work_clock import held
 from kinodex.agent.models.accepted_form import CompletionRequest
 from kinodex.agent.models.completion import Completion
+from kinodex.agent.models.contact_sheets import MAX_TILES, TooManyPictures
 from kinodex.agent.models.cut_prompts import check_read
 from kinodex.agent.models.endpoint import Endpoint, Send
 from kinodex.agent.models.reply_parser import parse_reply, parse_whole_parts, with_end
@@ -29,7 +30,7 @@ from kinodex.agent.models.schema_ladder import repair_messages, tool_parameters
 from kinodex.agent.models.sight import Look, Sight, which_colour
 from kinodex.agent.prompts.messages import Message, hash_pictures, join_turns, turn_messages
 from kinodex.agent.prompts.rendering import request_message
-from kinodex.agent.prompts.shortening import fit_context, fit_pictures, quoted_characters
+from kinodex.agent.prompts.shortening import fit_context, fit_pictures, quoted_characters, spread_pictures
 from kinodex.agent.prompts.tokens import (
     CHARACTERS_A_TOKEN,
     PictureRule,
@@ -112,7 +113,8 @@ class OpenAIModel:
         except Filtered as error:
             return Exchange(None, f"refused: {error}", seconds=time.perf_counter() - started)
         usage = self._usage(received.completion, lambda: self._messages(sent))
-        usage = replace(usage, left_out_frames=usage.left_out_frames + len(request.frames) - len(sent.frames))
+        if not request.asks_for_rest:  # else the others are shown with the request for what the reply lacks
+            usage = replace(usage, left_out_frames=len(request.frames) - len(sent.frames))
         if received.cached and not self._charge_cached:
             usage = replace(usage, cost=0.0)
         text, seconds = received.completion.text, time.perf_counter() - started
@@ -148,6 +150,8 @@ class OpenAIModel:
         while True:
             try:
                 return sent, await self._receive(sent, request, reply_tokens)
+            except TooManyPictures:  # it is known now how many the server takes
+                sent, reply_tokens = await self._fit(request)
             except ContextSpent as error:
                 sent, reply_tokens = await self._shorter(request, sent, reply_tokens, error)
 
@@ -181,8 +185,9 @@ class OpenAIModel:
         return context_tokens is None or self._count(request) + reply_tokens <= context_tokens
 
     async def _fit(self, request: Request[R]) -> tuple[Request[R], int]:
-        """Return a request that fits the model's context, and the tokens of its reply at most."""
+        """Return a request that fits what server and model take, and the tokens of its reply at most."""
         form = self._endpoint.form
+        request = spread_pictures(request, form.images * MAX_TILES) if form.images else request
         is_long = quoted_characters(request) / CHARACTERS_A_TOKEN + self._pictures(request) > LONG_TOKENS
         context_tokens = await self._endpoint.find_context() if is_long else form.context_tokens
         most = form.reply_tokens(needed_tokens(request))
@@ -286,7 +291,7 @@ class OpenAIModel:
     def _usage(self, completion: Completion, messages: Callable[[], list[Message]]) -> Usage:
         """Return the tokens that the server counted; else an estimate, by length of texts and size of pictures."""
         price = self.role.price
-        shown = {"sheets": completion.sheets, "left_out_frames": completion.left_out}
+        shown = {"sheets": completion.sheets}
         if completion.usage_known:
             counted = completion.input_tokens, completion.output_tokens, completion.cached_tokens
             return replace(price.usage(*counted), **shown)

@@ -103,7 +103,7 @@ def parse_whole_parts(text: str, request: Request[R]) -> R | None:
     text = after_thought(text)
     open_ones: list[str] = []
     whole, depth = "", 0
-    for match in TOKEN.finditer(text) if type(request).missing is not Request.missing else ():
+    for match in TOKEN.finditer(text) if request.asks_for_rest else ():
         if match[0] in "{[":
             open_ones.append(match[0])
             depth = depth or (len(open_ones) if match[0] == "[" else 0)

@@ -103,6 +103,16 @@ def fit_pictures(request: Q, tokens: int, count: Callable[[Q], int], pinned: Col
     return request
 
 
+def spread_pictures(request: Q, most: int) -> Q:
+    """Show no more than so many frames of a request, at equal distances, the first and the last among them."""
+    frames = request.frames
+    if len(frames) <= most:
+        return request
+    numbers, _ = citation_numbers(frames)  # a frame keeps its own, whichever go
+    kept = [round(place * (len(frames) - 1) / max(1, most - 1)) for place in range(most)]
+    return _with(request, "frames", [replace(frames[at], label=numbers[at]) for at in kept])
+
+
 def _fewer_pictures(request: Q, pinned: Collection[tuple[str, int]] = ()) -> Q:
     """Return a request with smaller pictures; of one that has them so, every second one that is not pinned goes."""
     frames = tuple(_smaller(each) for each in request.frames)

@@ -131,6 +131,11 @@ class Request(Attempt, Generic[R]):
         """Return the request for what a checked reply leaves out, and for nothing else; None if it is whole."""
         return None
 
+    @property
+    def asks_for_rest(self) -> bool:
+        """True if what a reply leaves out is asked for."""
+        return type(self).missing is not Request.missing
+
     def join(self, reply: R, rest: R) -> R:
         """Return one reply of a reply and that to the request for what it leaves out."""
         return reply

@@ -14,7 +14,7 @@ import regex
 from PIL import Image
 
 from kinodex.agent.errors import ContextSpent, InvalidReply
-from kinodex.agent.models.contact_sheets import MAX_TILES, count_pictures, fit_pictures
+from kinodex.agent.models.contact_sheets import MAX_TILES, TooManyPictures, count_pictures, fit_pictures
 from kinodex.agent.models.reply_parser import parse_json, parse_reply
 from kinodex.agent.prompts.messages import user_message
 from kinodex.agent.prompts.rendering import render
@@ -138,21 +138,22 @@ def test_a_repair_shows_the_model_its_reply_and_what_was_wrong() -> None:
     assert ["reasoning" in seen.text for seen in server.seen] == [True, True, False]
 
 
-# Contact sheets: which frame stands on which tile, and what is left out.
+# Contact sheets: which frame stands on which tile.
 
 
 def test_pictures_are_dealt_to_as_many_sheets_as_the_server_takes() -> None:
-    for count, most, sheets, left_out in [(4, 1, 1, 0), (8, 3, 3, 0), (40, 2, 2, 8), (3, 2, 1, 0)]:
+    for count, most, sheets in [(4, 1, 1), (8, 3, 3), (32, 2, 2), (3, 2, 1)]:
         shown = user_message("Look:", [frame(number) for number in range(1, count + 1)], None)
         fitted = fit_pictures([shown, {"role": "assistant", "content": "Well."}], most)
-        assert (count_pictures(fitted.messages), fitted.sheets, fitted.left_out) == (most, sheets, left_out), count
+        assert (count_pictures(fitted.messages), fitted.sheets) == (most, sheets), count
         content: Any = fitted.messages[0]["content"]
         text = " ".join(part["text"] for part in content if "text" in part)
         assert text.startswith("Look: "), count
         named = [number for number in range(1, count + 1) if f"frame {number} at {number}.00 s" in text]
-        assert len(named) == count - left_out <= most * MAX_TILES, count
-        assert {1, count} <= set(named), "the first and the last stay"
+        assert len(named) == count <= most * MAX_TILES, count
         assert fitted.messages[1]["content"] == "Well.", count
+    with pytest.raises(TooManyPictures):
+        fit_pictures([user_message("Look:", [frame(number) for number in range(40)], None)], 2)
 
 
 # Long requests in short contexts: which quoted words are shortened, in which order, and what never changes.

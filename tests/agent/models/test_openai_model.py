@@ -14,12 +14,15 @@ import pytest
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
+from kinodex.agent.attempts import ask_checked
 from kinodex.agent.errors import ModelRejected
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.response_cache import ResponseCache
+from kinodex.agent.protocol.videos import Segment
 from kinodex.agent.requests.tree import Queries
 from kinodex.agent.traces.events import Event, Exchanged
+from kinodex.agent.variants.videoseek.look_requests import OverviewVideo
 from kinodex.agent.videos.environment import Environment
 from tests.support.runs.kite_runs import QUESTION
 from tests.support.servers.chat_server import (
@@ -35,6 +38,7 @@ from tests.support.servers.wire import (
     HOME,
     QUERIES,
     SCORES,
+    VIDEO,
     Walk,
     discover,
     frame,
@@ -205,6 +209,31 @@ def test_a_server_of_few_pictures_gets_contact_sheets_from_its_first_refusal_on(
         assert (first.usage.sheets, first.usage.left_out_frames, server.problems) == (most, 0, [])
         assert all(f"frame {number} at {number}.00 s" in server.seen[-1].text for number in range(1, 9))
         assert caplog.text.count(f"takes {most} pictures in a request") == 1
+
+
+def test_a_model_is_asked_of_the_frames_alone_that_it_was_sent() -> None:
+    """One sheet has room for 16 of 32 frames: the others are described in a request of their own."""
+    shown = tuple(frame(number) for number in range(1, 33))
+    segment = Segment(0, VIDEO.video_id, VIDEO.start_s, VIDEO.end_s)
+    request = OverviewVideo(videos=(VIDEO,), segment=segment, subtitles=(), frames=shown)
+
+    def reply(body: dict) -> Any:
+        if json.dumps(body).count('"image_url": {') > 1:
+            return failing(400, "At most 1 image(s) may be provided in one request.")
+        asked_for = body["response_format"]["json_schema"]["schema"]["properties"]["frames"]
+        told = re.findall(r"tile \d+ is frame (\d+) at (\d+)", json.dumps(body))
+        assert asked_for["minItems"] == asked_for["maxItems"] == len(told) == 16
+        return {"frames": [{"frame": number, "description": f"scene {at_s}"} for number, at_s in told]}
+
+    async def described(server: ChatServer) -> Any:
+        async with OpenAIModel(role(server)) as model:
+            return await ask_checked(model, request)
+
+    with ChatServer(reply) as server:
+        outcome = asyncio.run(described(server))
+    assert server.problems == [] and [len(seen.frames) for seen in server.seen] == [32, 1, 1]
+    assert {each.frame: each.description for each in outcome.reply.frames} == {n: f"scene {n}" for n in range(1, 33)}
+    assert (outcome.usage.sheets, outcome.usage.left_out_frames) == (2, 0)
 
 
 def test_a_model_that_does_not_see_is_an_error_at_once_with_what_to_do() -> None:

@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 TOOLS  := tests/bench tests/world tests/sketch tests/docs tests/end_to_end/stand_ins tests/end_to_end/test_install.py
 FAILURES := tests/end_to_end/kills tests/end_to_end/test_faults.py tests/end_to_end/test_agent_faults.py \
-            tests/end_to_end/test_object_store.py tests/pipeline/test_sandbox.py
+            tests/end_to_end/test_dialects.py tests/end_to_end/test_object_store.py tests/pipeline/test_sandbox.py
 
 .PHONY: demo test quick failures tools third-parties lint docs check clean
 

@@ -163,7 +163,10 @@ def letters(question: Question, *, or_null: bool = True) -> Bounds:
     """Ask for one of the letters of a question, which are the same for most of a benchmark; without any for words."""
     if not question.options:
         return {"option": LEFT_OUT}
-    return {"option": one_of([letter for letter, _ in question.lettered], or_null=or_null), "answer": LEFT_OUT}
+    letter = one_of([letter for letter, _ in question.lettered], or_null=or_null)
+    if not or_null:
+        letter = {**letter, "description": "letter of the chosen option"}
+    return {"option": letter, "answer": LEFT_OUT}
 
 
 def weighed(question: Question) -> Bounds:

@@ -104,7 +104,9 @@ def _as_notes(notes: list[Part]) -> list[Note]:
     return [Note(note.video, note.start_s, note.end_s, note.source, _text_of(note), note.score) for note in notes]
 
 
-FORCED = re.compile("An answer has to be chosen in any case|is true in any case|even if the evidence is thin")
+FORCED = re.compile(
+    "An answer has to be chosen in any case|is true in any case|even if (the evidence is thin|little speaks)"
+)
 """Words of prompts under --force-choice."""
 
 

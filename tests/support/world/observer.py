@@ -255,7 +255,9 @@ def _free_text(text: str) -> str:
 def conclude(view: View, found: Settled | None = None) -> Reply:
     """The answer, if it is settled or has to be given; else that the evidence is insufficient."""
     found = found or view.settled()
-    forced = re.search("has to be chosen in any case|is true in any case|even if the evidence is thin", view.asked.text)
+    forced = re.search(
+        "has to be chosen in any case|is true in any case|even if the evidence is thin|even if little", view.asked.text
+    )
     if found is None and (forced or "Nothing of the video is shown" in view.asked.text) and view.wanted.options:
         found = view.guess()
     if found is None:

@@ -22,6 +22,7 @@ import pytest
 
 from kinodex.agent.answer_rules import USUAL, AnswerRules
 from kinodex.agent.catalogue import VARIANTS
+from kinodex.agent.forced_choice import ChooseLetter
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
@@ -140,6 +141,8 @@ def leading_by_words(request: Request[Any]) -> Any:
             return {"clips": [1], "reason": ""}
         case longvideoagent.ReadFrames():
             return {"observation": "a kite"}
+        case ChooseLetter():
+            return {"option": "A"}
         case Decide() | ChooseFrames() | AnswerFrames() | AnswerNotes() | Guess() | AnswerBank() | Verify():
             return {"option": "A", "answer": "one", "evidence": [1]}
     raise TypeError(type(request).__name__)
@@ -257,7 +260,7 @@ EVERYONE = parse_contenders(SPECS)
 SOME = parse_contenders(["uniform", "eea"])
 """Where a form of questions is read, for all agents get the same of it; everyone answers `ASKED_BY_ALL`."""
 ASKED_BY_ALL = {"own", "mlvu-open"}
-VERIFIED = parse_contenders(["eea:memory=4", "videoagent2:rounds=2,segment_s=15"])
+VERIFIED = parse_contenders(["eea:memory=4", "videoagent2:rounds=2,segment_s=15", "uniform", "blind"])
 VERIFYING = AnswerRules(verify=True, force_choice=True)
 
 NOT_OF_A_RUN = {
@@ -325,6 +328,8 @@ class Watched:
             self.reached += true_ones(beheld)
         if self.unsure and isinstance(request, Assess):
             return {"reasoning": "", "option": None, "answer": None, "confidence": 0, "evidence": []}
+        if self.unsure and isinstance(request, AnswerFrames | Guess):
+            return "I do not know."
         return leading(request)
 
 

@@ -71,25 +71,25 @@ def solve(bench: Bench, file: ResultFile, count: int = 4, system: str = "agent:u
     return run_cases(Cases(cases, (), {}), [system], bench, file, lambda done, todo: None, **options)
 
 
-FILTERED = failing(400, "The response was filtered", code="content_filter")
+REFUSED = failing(422, "the picture of frame 3 cannot be decoded")
 BROKEN = failing(500, "out of memory")
 
 
 def test_an_endpoint_that_is_down_ends_the_run_and_a_refused_search_does_not(library: Path, tmp_path: Path) -> None:
-    with ChatServer(in_turn(FILTERED, failing(401, "bad key"))) as server:
+    with ChatServer(in_turn(REFUSED, failing(401, "bad key"))) as server:
         file = ResultFile(tmp_path / "results.jsonl", {})
         with pytest.raises(AllRejected):
             solve(asked(library, server, tmp_path), file)
     (kept,) = file.results.values()
-    assert kept.case_id == "0" and "filter" in kept.error
+    assert kept.case_id == "0" and "cannot be decoded" in kept.error
 
 
 def test_a_refused_search_is_kept_as_an_error_and_asked_again_on_request(library: Path, tmp_path: Path) -> None:
     good = {"answer": "at once", "evidence": [1]}
-    with ChatServer(in_turn(FILTERED, good)) as server:
+    with ChatServer(in_turn(REFUSED, good)) as server:
         bench, file = asked(library, server, tmp_path), ResultFile(tmp_path / "results.jsonl", {})
         first, *others = solve(bench, file)
-        assert "filter" in first.error and not any(each.error for each in others)
+        assert "cannot be decoded" in first.error and not any(each.error for each in others)
         asked_before = len(server.seen)
         assert solve(bench, file) == [first, *others] and len(server.seen) == asked_before
         again, *same = solve(bench, file, retry_errors=True)

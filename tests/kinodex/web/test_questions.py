@@ -122,7 +122,8 @@ def test_a_question_that_reaches_it_ends_with_what_it_has(library, tmp_path, rul
     with priced(reply) as choice, asking(library, tmp_path, choice, usd_a_day=1000.0) as questions:
         running = questions.start(0, BIRD)
         answer = asyncio.run(running.finished())
-        assert (answer.reason, calls, running.state) == (MONEY_SPENT, 3, "done"), "two are sent at the same time"
+        assert (answer.reason, running.state) == (MONEY_SPENT, "done")
+        assert calls in (2, 3), "two are sent at the same time"
         assert running.records[0]["budget"]["cost"] == 1000.0
 
 

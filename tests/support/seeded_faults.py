@@ -54,8 +54,9 @@ def read_faults() -> list[Fault]:
 
 
 def product_files() -> list[Path]:
-    """List the Python files of all rooms."""
-    return [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
+    """List the Python files of all rooms, and the prompts."""
+    files = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
+    return [*files, *sorted((ROOT / "agent" / "templates").glob("*.jinja"))]
 
 
 def read_text(path: Path) -> str:

@@ -165,6 +165,7 @@ MEASUREMENTS = {
         agents=kino,eea,vca,longvideoagent,videoseek,videoagent2,videoagent,random-frames,blind
         print $ground --agents $agents --films 8x45-451213 --eyes perfect,erring
         print $ground --agents $agents --films 24x15-763020
+        print $ground --agents $agents,uniform --films 24x15-763020 --force-choice
     """,
     "ground-silent": """
         ground="python -m tests.support.world.ground $OPTIONS --frames 32 --no-speech --eyes perfect,erring"
@@ -179,7 +180,7 @@ MEASUREMENTS = {
         ground="python -m tests.support.world.ground $OPTIONS --frames 32 --eyes perfect,erring"
         parts=kino,kino:least_share=0,kino:spread=false,kino:anchor_frames=0,kino:route=false,kino:sharpness=1
         shares=kino:least_share=0.03,kino:least_share=0.3
-        print $ground --agents $parts,$shares,kino:anchors_from=pictures --films 12x15-807487
+        print $ground --agents $parts,$shares,kino:anchors_from=frames --films 12x15-807487
     """,
     "language-model": """
         print python -m tests.end_to_end.test_real_language_model "$LANGUAGE"

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from kinodex.agent.answer import Answer
+from kinodex.agent.answer_rules import AnswerRules
 from kinodex.agent.ask import ask
 from kinodex.agent.limits.budget import Budget
 from kinodex.agent.protocol.exchange import Models
@@ -106,6 +107,8 @@ class Trial:
     frames: int
     eyes: str
     speech: bool
+    choice: bool = False
+    """True if an option has to be chosen; else any agent may decline."""
 
     def key(self, question_id: str) -> tuple[object, ...]:
         """The values by which two rows of this trial are the same."""
@@ -225,6 +228,7 @@ async def answer_one(trial: Trial, row: Mapping[str, Any], environment: Environm
     shown = Shown(row["ranges"], AFTER_S.get(row["kind"], 0.0))
     agent, settings = contender(trial, row)
     given: dict[str, Any] = {"parameters": settings or None, "budget": Budget(frames=trial.frames), "on_event": shown}
+    given["rules"] = AnswerRules(force_choice=trial.choice)
     question = Question(row["question"], tuple(row["options"]))
     answer = await ask(question, environment.without_shared_captions(), models, agent=agent, **given)
     ledger = answer.ledger
@@ -309,6 +313,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--films", default="8x15-301", help="COUNTxMINUTES-SEED of story films; several after commas")
     parser.add_argument("--eyes", default="perfect", help=f"of {', '.join(EYES)}; several after commas")
     parser.add_argument("--speech", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--force-choice", action="store_true", help="an option has to be chosen")
     parser.add_argument("--jobs", type=int, default=1, help="films at once, each in a process")
     parser.add_argument("--cache", type=Path, default=Path("/tmp/ground"), help="where films and rows are kept")
     parser.add_argument("--rows", type=Path, help="file of rows; by default rows.jsonl in the cache")
@@ -325,7 +330,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     names, wanted = list(Trial.__dataclass_fields__), set()
     for films in map(Films.named, options.films.split(",")):
         trials = [
-            Trial(films.name, agent, int(frames), eyes, options.speech)
+            Trial(films.name, agent, int(frames), eyes, options.speech, options.force_choice)
             for eyes in options.eyes.split(",")
             for agent in agents_of(options.agents)
             for frames in options.frames.split(",")
@@ -333,6 +338,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         run(films.made(options.cache), trials, path, options.jobs)
         wanted |= {json.dumps(asdict(trial)) for trial in trials}
     rows = [row for row in read_rows(path) if json.dumps({name: row[name] for name in names}) in wanted]
+    if options.force_choice:
+        print("An option has to be chosen.\n")
     print(curves.tables(rows))
 
 

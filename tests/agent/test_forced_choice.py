@@ -64,7 +64,7 @@ def test_what_was_shown_before_is_shown_for_the_letter(kites: Environment) -> No
 def test_the_letter_is_an_enumeration_and_is_read_from_any_words_around_it() -> None:
     request = ChooseLetter(question=QUESTION, videos=(VIDEO,))
     assert request.schema()["properties"] == {
-        "option": {"description": "letter of the chosen option, else null", "type": "string", "enum": ["A", "B"]}
+        "option": {"description": "letter of the chosen option", "type": "string", "enum": ["A", "B"]}
     }
     for said in ('{"option": "B"}', "B", "Therefore, the answer is B", "**B**. blue", "blue", "I'd say B, a blue kite"):
         reply, _ = parse_reply(said, request)

@@ -21,6 +21,7 @@ from kinodex.agent.models.reply_parser import parse_reply
 from kinodex.agent.models.schema_ladder import repair_messages, schema_request
 from kinodex.agent.prompts.messages import Message, turn_messages, user_message, without_calls
 from kinodex.agent.prompts.rendering import render
+from kinodex.agent.prompts.reply_form import FORM
 from kinodex.agent.prompts.shortening import fit_context
 from kinodex.agent.protocol.exchange import Exchange, Usage
 from kinodex.agent.protocol.reply import R
@@ -96,6 +97,8 @@ def conversation(request: Request[R], *, with_schema: bool = True) -> list[Messa
     first = render(replace(request, complaint="", bad_reply="") if request.bad_reply else request)
     if request.form != "text" and with_schema:
         first += f"\n\n{schema_request(request.schema())}"
+    elif request.form != "text":  # its grammar has the form, and a small model copies the words of an example
+        first = "\n".join(line for line in first.splitlines() if not line.startswith(FORM))
     messages = [user_message(first, (), None), *turn_messages(request.turns)]
     return without_calls(messages + repair_messages(request) if request.bad_reply else messages)
 

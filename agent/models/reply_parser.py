@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic import ValidationError
 
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.loose_json import TOKEN, json_values
+from kinodex.agent.prompts.reply_form import FORM, reply_form, reply_line
 from kinodex.agent.protocol.reply import R, Reply
 from kinodex.agent.protocol.request import Request
 from kinodex.agent.replies.calls import flat_call
@@ -53,7 +55,7 @@ def parse_json(text: str, request: Request[R]) -> R:
     fitting: list[R] = []
     if f'": {DOTS}' in text:
         raise InvalidReply(FORM_ALONE)
-    values = list(json_values(text))
+    values = [_without_copied_reasons(each, request) for each in json_values(text)]
     if any(each == WORDS for value in values for each in values_within(value, MOST_DEPTH)):
         raise InvalidReply(FORM_ALONE)
     parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
@@ -81,6 +83,24 @@ def parse_json(text: str, request: Request[R]) -> R:
     if not fitting:
         raise InvalidReply(problem)
     return fitting[0]
+
+
+def _without_copied_reasons(value: object, request: Request[R]) -> object:
+    """Return a reply without reasons that repeat the form's; a copy of the whole form comes back as it is.
+
+    A small model copies the words of the form and yet makes its own choice.
+    """
+    if not isinstance(value, dict) or value.get(REASONING) != WORDS:
+        return value
+    if json.dumps({**value, "evidence": []}) in {json.dumps({**each, "evidence": []}) for each in _forms(request)}:
+        return value
+    return {**value, REASONING: ""}
+
+
+def _forms(request: Request[R]) -> list[dict[str, Any]]:
+    """Return the form as the prompt shows it, and as the schema has it."""
+    shown = reply_line(request).partition(f"{FORM} ")[2].splitlines()
+    return [json.loads(each) for each in (*shown[:1], reply_form(request.schema()))]
 
 
 def with_end(text: str, stops: Sequence[str]) -> str:

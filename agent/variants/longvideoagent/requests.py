@@ -119,11 +119,14 @@ MASTER_REQUESTS = (ChooseAction.__name__, AnswerNow.__name__)
 
 
 def turn_pattern(question: Question, looks: Sequence[str]) -> str:
-    """Return a regular expression of a turn: its thoughts, then one of the actions `looks`, or an answer."""
+    """Return a regular expression of a turn: its thoughts, then one of the actions `looks`, or an answer.
+
+    It binds small models in this process alone, whose thoughts would else fill all tokens.
+    """
     letters = string.ascii_uppercase[: len(question.options)]
     answer = f"[{letters}]" if letters else "[^<>]{1,160}"
     actions = [*(f"<{name}>[^<>]{{0,160}}</{name}>" for name in looks), f"<answer>{answer}</answer>"]
-    return rf"<think>[^<>]{{1,2000}}</think>\n?({'|'.join(actions)})"
+    return rf"<think>[^<>]{{1,480}}</think>\n?({'|'.join(actions)})"
 
 
 class Located(Reasoned):

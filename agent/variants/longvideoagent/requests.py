@@ -126,7 +126,7 @@ def turn_pattern(question: Question, looks: Sequence[str]) -> str:
     letters = string.ascii_uppercase[: len(question.options)]
     answer = f"[{letters}]" if letters else "[^<>]{1,160}"
     actions = [*(f"<{name}>[^<>]{{0,160}}</{name}>" for name in looks), f"<answer>{answer}</answer>"]
-    return rf"<think>[^<>]{{1,480}}</think>\n?({'|'.join(actions)})"
+    return rf"<think>[^<>]{{1,240}}</think>\n?({'|'.join(actions)})"
 
 
 class Located(Reasoned):

@@ -19,6 +19,7 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
 from kinodex.agent.protocol.question import Question
 from kinodex.agent.protocol.request import Request
+from kinodex.agent.requests.tree import Decide, ScoreSegments
 from kinodex.agent.traces.events import Event, Remembered
 from kinodex.agent.videos.environment import Environment
 from kinodex.index.rows import SpeechRow
@@ -32,6 +33,7 @@ QUESTION = Question("What colour is the kite over the desert, at 1:10?", ("blue"
 TEXTS = ("red kite desert", "white boat sea", "green tree forest", "black dog city")
 SPOKEN = "Look at my kite!"
 WRITTEN = "NO KITES HERE"
+ROUNDS = 5
 Span = tuple[float, float]
 Scored = tuple[float, float]
 """A time in seconds, and its similarity or reward."""
@@ -76,6 +78,27 @@ def run(
     model, events = ScriptedModel(script), list[Event]()
     answer = asyncio.run(ask(QUESTION, environment, model, agent=agent, on_event=events.append))
     return answer, events, model
+
+
+class TreePolicy:
+    """A model that rates by the table, opens what the table says, and ends after five rounds."""
+
+    decided = 0
+
+    def __call__(self, request: Request[Any]) -> Any:
+        match request:
+            case ScoreSegments():
+                spans = {each.number: span_of(each) for each in request.segments}
+                return {f"Segment {n}": {"explanation": reason(s), "score": reward(s)} for n, s in spans.items()}
+            case Decide():
+                self.decided += 1
+                if self.decided == ROUNDS:
+                    return {"option": "B", "evidence": []}
+                open_ones = [each for each in request.candidates if each.explorable]
+                scores = {span_of(each.segment): each.rank for each in open_ones}
+                numbers = {span_of(each.segment): each.segment.number for each in request.candidates}
+                return {"Segment": numbers[chosen(scores, self.decided, ())]}
+        raise TypeError(type(request).__name__)
 
 
 def reward(span: Span) -> float:

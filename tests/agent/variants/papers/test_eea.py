@@ -15,10 +15,12 @@ from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
 from kinodex.agent.traces.events import Expanded, Scored
 from kinodex.agent.variants.eea.requests import ProposeQueries
 from tests.agent.variants.papers.table_film import (
+    ROUNDS,
     SPOKEN,
     TEXTS,
     WRITTEN,
     Span,
+    TreePolicy,
     assert_says,
     beside,
     calibrated,
@@ -45,35 +47,22 @@ RETRIEVED, CLIP_S = 16, 8.0
 """The paper names neither the number nor the length of retrieved clips; `docs/papers.md` has these."""
 DISCOVERED = TEXTS[:2]
 PROPOSED = {1: [TEXTS[2]], 2: ["RED kite desert", TEXTS[3]], 3: []}
-ROUNDS = 5
 FORBIDDEN = ("already know", "15 words", "few words", "short sentences", "log:", SPOKEN, WRITTEN, "do not explore")
 
 
-class Policy:
-    """A model that rates by the table, proposes these queries, opens what promises most, and then answers."""
+class Policy(TreePolicy):
+    """A model of trees that proposes these queries besides."""
 
-    def __init__(self) -> None:
-        self.proposals, self.decided = 0, 0
+    proposals = 0
 
     def __call__(self, request: Request[Any]) -> Any:
         match request:
             case DiscoverQueries():
                 return [*DISCOVERED]
-            case ScoreSegments():
-                spans = {each.number: span_of(each) for each in request.segments}
-                return {f"Segment {n}": {"explanation": reason(s), "score": reward(s)} for n, s in spans.items()}
             case ProposeQueries():
                 self.proposals += 1
                 return {f"query{n}": text for n, text in enumerate(PROPOSED.get(self.proposals, []), 1)}
-            case Decide():
-                self.decided += 1
-                if self.decided == ROUNDS:
-                    return {"option": "B", "evidence": []}
-                open_ones = [each for each in request.candidates if each.explorable]
-                scores = {span_of(each.segment): each.rank for each in open_ones}
-                numbers = {span_of(each.segment): each.segment.number for each in request.candidates}
-                return {"Segment": numbers[chosen(scores, self.decided, ())]}
-        raise TypeError(type(request).__name__)
+        return super().__call__(request)
 
 
 def as_in_the_paper(seconds: int, drawn: Sequence[list[float]]) -> Iterator[dict[str, Any]]:

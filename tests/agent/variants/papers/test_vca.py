@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from kinodex.agent.prompts.rendering import render
-from kinodex.agent.protocol.request import Request
 from kinodex.agent.requests.tree import Decide, ScoreSegments
 from kinodex.agent.traces.events import Expanded
 from tests.agent.variants.papers.table_film import (
+    ROUNDS,
     SPOKEN,
     WRITTEN,
     Span,
+    TreePolicy,
     assert_says,
     beside,
     chosen,
@@ -33,38 +34,16 @@ from tests.agent.variants.papers.table_film import (
 SIZES = {120: (4, 8), 360: (6, 16)}
 """N and the size of the memory by seconds of film. The memory is the paper's (4.1); N is EEA's for VCA (6.2)."""
 TEMPERATURE = 0.5
-ROUNDS = 5
 FORBIDDEN = (
     *("already know", "15 words", "few words", "short sentences", "log:", SPOKEN, WRITTEN, "do not explore"),
     *("query", "search text", "findings"),
 )
 
 
-class Policy:
-    """A model that rates by the table, opens what the table says, and ends after five rounds."""
-
-    decided = 0
-
-    def __call__(self, request: Request[Any]) -> Any:
-        match request:
-            case ScoreSegments():
-                spans = {each.number: span_of(each) for each in request.segments}
-                return {f"Segment {n}": {"explanation": reason(s), "score": reward(s)} for n, s in spans.items()}
-            case Decide():
-                self.decided += 1
-                if self.decided == ROUNDS:
-                    return {"option": "B", "evidence": []}
-                open_ones = [each for each in request.candidates if each.explorable]
-                scores = {span_of(each.segment): each.rank for each in open_ones}
-                numbers = {span_of(each.segment): each.segment.number for each in request.candidates}
-                return {"Segment": numbers[chosen(scores, self.decided, ())]}
-        raise TypeError(type(request).__name__)
-
-
 @pytest.mark.parametrize("seconds", [*SIZES])
 def test_vca_is_its_papers(tmp_path: Path, seconds: int) -> None:
     size, capacity = SIZES[seconds]
-    answer, events, model = run(table_film(tmp_path, seconds), "vca", Policy())
+    answer, events, model = run(table_film(tmp_path, seconds), "vca", TreePolicy())
     expanded, held = [event for event in events if isinstance(event, Expanded)], list(memories(events))
     scorings, decisions = model.asked(ScoreSegments), model.asked(Decide)
     assert len(model.requests) == 2 * ROUNDS, "there are no other requests"
